@@ -124,7 +124,7 @@ uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last);
 /* Elements from one index of each dim to the next, row-major; without meaning for empty tensors. */
 void onxi_strides(const onx_value *v, int64_t *out);
 
-/* Numpy broadcasting of up to ONXI_BROADCAST_MAX inputs to one output, neighbouring dims that behave alike merged. */
+/* Numpy broadcasting of up to ONXI_BROADCAST_MAX inputs to one output, neighbouring dims that behave as one merged. */
 #define ONXI_BROADCAST_MAX 3
 typedef struct onxi_broadcast {
     uint32_t rank;
@@ -169,7 +169,7 @@ enum {
     ONXI_CHAIN_NONE = INT32_MAX /* an input that is omitted */
 };
 
-/* Does the row go element by element with so many inputs, by a loop that a chain may run? */
+/* Does the row go element by element with this number of inputs, by a loop that a chain may run? */
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count);
 /* May a chain have values of the type? */
 bool onxi_element_type_is(int dtype);
@@ -195,7 +195,7 @@ typedef struct onxi_lines {
     uint64_t count;
 } onxi_lines;
 
-/* Such a row behind the operators of a chain, prepared as if it ran alone, which takes the result of the last one as
+/* Such a row after the operators of a chain, prepared as if it ran alone, which takes the result of the last one as
  * its input 0. */
 typedef struct onxi_chain_end {
     const onx_kernel *kernel;
@@ -207,7 +207,7 @@ typedef struct onxi_chain_end {
     uint32_t input_count;
 } onxi_chain_end;
 
-/* The rows that run chains, of which one may write over an input. Nobody finds them by a name: what they do is said by
+/* The rows that run chains, of which one may write over an input. None is found by name: what they do is said by
  * onxi_chain_prepare. */
 extern const onx_kernel onxi_kernel_chain, onxi_kernel_chain_apart;
 /* Which of them. */

@@ -1,4 +1,4 @@
-/* kernel_query.c - which built-in kernels an operator has, for people who ask. */
+/* kernel_query.c - which built-in kernels an operator has, for queries of callers. */
 #include "kernel/kernel.h"
 
 static bool serves(const onx_kernel *k, onx_str domain, onx_str op)

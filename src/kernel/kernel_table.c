@@ -128,14 +128,14 @@ static onxi_op_id row_operator(const onx_kernel *k)
     return onxi_operator_id(onxi_operator_find(row_domain(k), onx_str_of(k->op)));
 }
 
-/* Does `a` come before `b`, which stands before it in the tables? The newest version first, then the highest
- * preference; rows that are equal in both stay as they stand. */
+/* Does `a` come before `b`, which precedes it in the tables? The newest version first, then the highest
+ * preference; rows that are equal in both keep their order. */
 static bool goes_before(const onx_kernel *a, const onx_kernel *b)
 {
     return a->since != b->since ? a->since > b->since : a->preference > b->preference;
 }
 
-/* Puts a row in its place behind those that are there. An operator has few of them. */
+/* Puts a row in its place after those that are there. An operator has few of them. */
 static void insert(const onx_kernel **rows, uint32_t count, const onx_kernel *k)
 {
     while (count && goes_before(k, rows[count - 1])) {

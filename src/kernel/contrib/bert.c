@@ -6,7 +6,7 @@
 
 typedef struct pieces {
     const onxi_trie *trie; /* of all tokens: which it is */
-    uint32_t inside;       /* the node behind what continues a word; 0: no token does */
+    uint32_t inside;       /* the node after the prefix that continues a word; 0: no token does */
     uint64_t most;         /* characters of a word */
 } pieces;
 

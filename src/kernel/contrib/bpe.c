@@ -88,7 +88,7 @@ static const bpe_kind kinds[] = {
 
 typedef struct params {
     onx_tokenizer *tokenizer;
-    bool special, begins, ends; /* around each text: what the file says; one token before it; one behind */
+    bool special, begins, ends; /* around each text: what the file says; one token before it; one after it */
     int64_t bos, eos, pad, length;
 } params;
 

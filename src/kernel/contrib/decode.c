@@ -15,7 +15,7 @@ static bool add_line(onx_arena *arena, lines *l, onx_str line)
     return true;
 }
 
-/* Every line, empty ones too, but for what is behind the last end of a line. */
+/* Every line, empty ones too, but for what follows the last end of a line. */
 static onx_status read_lines(onx_arena *arena, onx_str text, lines *out)
 {
     while (text.len) {
@@ -248,7 +248,7 @@ static bool is_one_of(uint32_t c, const char *list)
     return c && c < 0x80 && strchr(list, (int)c);
 }
 
-/* No blank before what ends a phrase, behind what opens one, and on neither side of what joins words. */
+/* No blank before what ends a phrase, after what opens one, and on neither side of what joins words. */
 static bool is_joined(onx_str before, onx_str next)
 {
     const uint32_t a = last_rune(before), b = first_rune(next);

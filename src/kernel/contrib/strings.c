@@ -125,8 +125,8 @@ static onx_status length_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* Both hashes are Murmur's of 64 bits. They differ in where they begin, and in whether what is left behind whole words
- * counts where nothing is left. */
+/* Both hashes are Murmur's of 64 bits. They differ in where they begin, and in whether the tail after whole words
+ * counts where it is empty. */
 typedef struct hash_kind {
     uint64_t seed;
     bool always_ends;

@@ -1,4 +1,4 @@
-/* scan.c - Scan. Version 8 has a batch in front of everything and runs its items one after the other; later ones
+/* scan.c - Scan. Version 8 has a batch axis first and runs its items one after the other; later ones
  * are a batch of one without that axis. */
 #include "kernel/control/control.h"
 #include "kernel/core/move.h"
@@ -82,7 +82,7 @@ static onx_status scan_prepare(onx_prepare *p)
 
 typedef struct slice { /* of a scan input along its axis */
     onx_value view;    /* what the body sees */
-    onx_value *own;    /* its dims, and its elements where they do not lie together */
+    onx_value *own;    /* its dims, and its elements where they are not contiguous */
     uint64_t outer, inner;
 } slice;
 

@@ -17,7 +17,7 @@ static onx_status sequence_prepare(onx_prepare *p)
     return need_list(p, 0, ONX_VALUE_SEQUENCE, "a sequence");
 }
 
-/* A place in a list of `count`, from behind if negative; `end` of them may be named. */
+/* A place in a list of `count`, from the end if negative; `end` of them may be named. */
 static onx_status position(onx_work *work, uint32_t input, uint64_t count, uint64_t end, uint64_t *out)
 {
     *out = 0;
@@ -164,7 +164,7 @@ typedef struct split {
     uint32_t axis;
     bool squeezed; /* parts of size 1 without the axis */
     uint32_t bits;
-    uint64_t outer, inner; /* elements before the axis and behind it */
+    uint64_t outer, inner; /* elements before the axis and after it */
     int64_t size;          /* of the axis */
 } split;
 
@@ -253,7 +253,7 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- ConcatFromSequence ---- */
 
-/* Dims of the result from those of the items, which have to be alike but for the axis. */
+/* Dims of the result from those of the items, which have to be the same but for the axis. */
 static onx_status joined_dims(onx_work *work, const onx_value *x, uint32_t axis, bool stack, int64_t *dims)
 {
     const onx_value *head = x->items[0];

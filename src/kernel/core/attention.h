@@ -1,4 +1,4 @@
-/* attention.h - what Attention and FlexAttention share: heads wherever they lie, scores, softmax, and the mix of
+/* attention.h - what Attention and FlexAttention share: heads in any layout, scores, softmax, and the mix of
  * values. Everything is done for a tile of queries of one head at a time, in float or double. */
 #ifndef ONXI_KERNEL_CORE_ATTENTION_H
 #define ONXI_KERNEL_CORE_ATTENTION_H
@@ -22,7 +22,7 @@ typedef struct onxi_attention {
     uint64_t total;        /* keys: those of the past come first */
     onxi_heads q, k, v, past_k, past_v, y;
     double scale;
-    uint64_t query_at, scores_at, result_at, tile_at, extra_at, bytes; /* where things lie in a thread's memory */
+    uint64_t query_at, scores_at, result_at, tile_at, extra_at, bytes; /* offsets in a thread's memory */
 } onxi_attention;
 
 /* A tile of queries: rows first .. first + rows - 1 of a head, and the keys from .. to - 1 that count. */

@@ -8,8 +8,8 @@ enum { BLOCK_LEAST = 256, BLOCK_MOST = 2048, CACHE = 20 << 10 };
 typedef struct link {
     onxi_element element;
     int32_t inputs[ONXI_ELEMENT_INPUTS]; /* as in onxi_chain_op */
-    bool in_place;                       /* the output may lie where an input of its width lies */
-    uint32_t place;                      /* where the result lies, if it is one in between */
+    bool in_place;                       /* the output may overwrite an input of its width */
+    uint32_t place;                      /* where the result is stored, if it is intermediate */
 } link;
 
 typedef struct chain_params {
@@ -19,7 +19,7 @@ typedef struct chain_params {
     uint64_t piece, pitch;     /* of a piece of it, which is in the first cache; bytes from a place to the next */
     const onxi_chain_end *end; /* NULL: none */
     uint64_t line, end_width;  /* of the end: elements of a line, bytes that come of one */
-    uint64_t lines_at;         /* where the lines of a block lie in the workspace, if that is no place */
+    uint64_t lines_at;         /* where the lines of a block are in the workspace, if that is no place */
     uint64_t end_workspace;    /* where that of the end begins in the workspace of a thread */
 } chain_params;
 
@@ -66,7 +66,7 @@ typedef struct places {
     uint32_t free[ONXI_CHAIN_OPS], free_count, count;
 } places;
 
-/* A place for the result of operator i: that of an input which nobody needs any more, or one of those set free before.
+/* A place for the result of operator i: that of an input that is no longer used, or one of those set free before.
  */
 static uint32_t place_of(places *s, const chain_params *q, uint32_t i)
 {
@@ -108,12 +108,12 @@ static void place_results(chain_params *q, places *s)
 
 const onx_kernel *onxi_chain_row(const onxi_chain_end *end, const onx_value *output)
 {
-    /* What an end writes lies where it has read, if its lines keep their size; its other operands are read by all. */
+    /* An end writes where it has read, if its lines keep their size; its other operands are read by all. */
     const bool apart = end && (end->input_count > 1 || end->made->count != output->count);
     return apart ? &onxi_kernel_chain_apart : &onxi_kernel_chain;
 }
 
-/* Blocks of whole lines. What makes a line that is longer than a block goes on in pieces. */
+/* Blocks of whole lines. What makes a line that is longer than a block continues in pieces. */
 static void cut_lines(chain_params *q, const onx_value *out)
 {
     const uint64_t lines = q->count / q->line, each = q->piece / q->line;

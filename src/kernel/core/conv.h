@@ -22,7 +22,7 @@ onx_status onxi_conv_make(const onx_prepare *p, const onx_value *w, const onx_va
  * the element `padding` where padding is read. `x` is the first channel of the group. */
 void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t count, const char *padding, char *columns);
 /* Weights times columns, plus the bias, to positions start .. start+count-1 of the output. `image` counts groups of
- * images; behind the columns there is room for the product (onxi_gemm_workspace). */
+ * images; after the columns there is room for the product (onxi_gemm_workspace). */
 void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_value *bias, onx_value *y,
                         uint64_t image, uint64_t start, uint64_t count, char *columns);
 

@@ -5,13 +5,13 @@
 
 #include "kernel/kernel.h"
 
-/* A column of the result has a row of `k` weights, in `blocks` whole blocks; numbers lie in bytes, the lowest bits
+/* A column of the result has a row of `k` weights, in `blocks` whole blocks; numbers are in bytes, the lowest bits
  * first. */
 typedef struct onxi_few_bits {
     uint64_t m, n, k;
     uint64_t block, blocks, row_bytes, zero_bytes; /* the latter of a row */
     unsigned bits;
-    bool rounded; /* the left side goes by way of 8 bits, each block with a scale */
+    bool rounded; /* the left side is converted to 8 bits, each block with a scale */
     const float *a;
     const uint8_t *weights;
     const float *scales, *real_zeros; /* a number per block; NULL: none */

@@ -21,7 +21,7 @@ typedef struct onxi_fft {
 bool onxi_fft_room(uint64_t length, uint64_t *tables_out, uint64_t *line_out);
 /* `length` is at least 1. */
 void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables);
-/* In place: the first `length` of a line of `padded` numbers; what lies behind is overwritten. Not scaled. */
+/* In place: the first `length` of a line of `padded` numbers; what follows is overwritten. Not scaled. */
 void onxi_fft_run(const onxi_fft *f, onxi_complex *line, bool inverse);
 
 #endif

@@ -22,7 +22,7 @@ onx_status onxi_ml_batch_of(const onx_prepare *p, uint32_t input, onxi_ml_batch 
 void onxi_ml_load(const onx_value *x, uint64_t row, uint64_t columns, double *out);
 /* The output is rows x columns of a type that numbers can be stored in. */
 onx_status onxi_ml_want_scores(const onx_prepare *p, uint32_t output, uint64_t rows, uint64_t columns);
-/* NULL: nobody asks for it. */
+/* NULL: not requested. */
 static inline onx_value *onxi_ml_output(const onx_work *work, uint32_t output)
 {
     return output < work->prepared->output_count ? work->outputs[output] : NULL;
@@ -47,7 +47,7 @@ typedef struct onxi_ml_labels {
     uint32_t count;
 } onxi_ml_labels;
 onx_status onxi_ml_labels_of(const onx_prepare *p, const char *ints, onxi_ml_labels *out);
-/* The types of what a classifier gives: a label and so many scores for each row. */
+/* The types of what a classifier gives: a label and this number of scores for each row. */
 onx_status onxi_ml_classes(onx_prepare *p, const onxi_ml_labels *labels, uint64_t rows, uint64_t scores);
 /* `index` past the labels: `otherwise`, as a number or as text. */
 void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t fallback);

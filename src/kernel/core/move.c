@@ -86,7 +86,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Where output index `o` comes from (-1: it is filled), and for how many indexes the input just goes on. */
+/* Where output index `o` comes from (-1: it is filled), and for how many indexes that just continues. */
 static int64_t run_at(const onxi_move_axis *a, int64_t o, int64_t *from)
 {
     int64_t at = a->offset + o * a->step, left = a->out - o, high = a->low + a->count;

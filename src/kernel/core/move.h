@@ -7,7 +7,7 @@
 
 /* What an index outside of the window of the input stands for. */
 typedef enum onxi_move_mode {
-    ONXI_MOVE_EXACT, /* there is none: all indexes lie inside, steps may differ from 1 */
+    ONXI_MOVE_EXACT, /* there is none: all indexes are inside, steps may differ from 1 */
     ONXI_MOVE_FILL,
     ONXI_MOVE_EDGE,
     ONXI_MOVE_REFLECT,

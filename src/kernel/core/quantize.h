@@ -18,7 +18,7 @@ typedef struct onxi_quantize_loops {
     uint64_t (*product_workspace)(void);
 } onxi_quantize_loops;
 
-/* The body of QuantizeLinear, DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear kin
+/* The body of QuantizeLinear, DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear forms
  * (`back`: sums are quantized again). */
 typedef struct onxi_quantize_body {
     bool back;

@@ -27,7 +27,7 @@ typedef struct onxi_reduce_params {
     void (*loop)(const struct onxi_reduce_params *q, const void *x, void *y); /* one output element */
     bool arg_max, last_index;
     uint32_t width;
-    uint64_t line;  /* elements that lie together, where those of one output are several lines; 0: all do */
+    uint64_t line;  /* contiguous elements, where those of one output are several lines; 0: all do */
     uint64_t inner; /* outputs beside each other that the simd row reduces together; 0: one at a time */
 } onxi_reduce_params;
 

@@ -47,10 +47,10 @@ typedef struct onxi_rnn_product {
     const float *packed;
     float *out;
     uint64_t pitch;
-    bool backwards; /* from the last tile to the first: what was used last is still near */
+    bool backwards; /* from the last tile to the first: what was used last is still cached */
 } onxi_rnn_product;
 typedef struct onxi_rnn_packing {
-    uint64_t tile; /* columns of a gate are packed by so many */
+    uint64_t tile; /* columns of a gate that are packed together */
     /* Weights are [gates][hidden][k]; packed, tiles of each gate follow one another, k * tile numbers each. */
     void (*pack)(const float *weight, uint32_t gates, uint64_t hidden, uint64_t k, float *out);
     void (*product)(const onxi_rnn_product *p, uint64_t first, uint64_t last); /* tiles first .. last - 1 */
@@ -74,7 +74,7 @@ onx_status onxi_rnn_activations(onx_prepare *p, const onxi_rnn_cell *cell, uint3
 onx_status onxi_rnn_prepare(onx_prepare *p);
 onx_status onxi_rnn_run(onx_work *work, uint64_t first, uint64_t last);
 
-/* rows x n products with a weight that lies as k rows of n: for few rows, where packing would cost more. */
+/* rows x n products with a weight stored as k rows of n: for few rows, where packing would cost more. */
 void onxi_rnn_plain_product(bool wide, const void *a, uint64_t rows, uint64_t k, const void *weight, uint64_t n,
                             uint64_t pitch, void *out);
 

@@ -168,7 +168,7 @@ typedef struct conv_rows {
     int64_t below; /* padding of the last */
 } conv_rows;
 
-/* So many rows of an image whose channels lie last; NULL: it is laid out otherwise. */
+/* `rows` rows of an image whose channels are last; NULL: it is laid out otherwise. */
 static onxi_dnnl_md rows_of(onxi_dnnl *d, onxi_dnnl_md whole, const onx_value *v, int64_t rows)
 {
     static const dnnl_format_tag_t last[] = { dnnl_acb, dnnl_acdb, dnnl_acdeb };
@@ -281,7 +281,7 @@ static onxi_dnnl_pair pair(onxi_dnnl_md each, onxi_dnnl_md last)
     return (onxi_dnnl_pair){ each, last };
 }
 
-/* Sets *w_layout: how weights that vary shall lie. */
+/* Sets *w_layout: the layout of weights that vary. */
 static bool add_operands(onx_prepare *p, onxi_dnnl *d, const conv_part q[2], const conv_steps *step,
                          const onx_layout **w_layout)
 {

@@ -311,7 +311,7 @@ static bool execute(const onxi_dnnl *d, dnnl_primitive_t primitive, dnnl_memory_
     return good;
 }
 
-/* Copies first .. last-1, which are alike. */
+/* Copies first .. last-1, which are the same. */
 static bool pack_copies(const packing *q, onxi_dnnl_md from_md, onxi_dnnl_md to_md, uint32_t first, uint32_t last,
                         char *out)
 {

@@ -95,7 +95,7 @@ static onx_status inner_product(onx_prepare *p, product *q)
     return ONX_OK;
 }
 
-/* A bias that a node behind adds. */
+/* A bias that a following node adds. */
 static const void *row_behind(const onx_prepare *p, int64_t n)
 {
     const onx_post_op *f = p->post_ops;
@@ -114,7 +114,7 @@ typedef struct batch {
     uint32_t rank, axis; /* axis: the dim that is cut into parts */
     int64_t a[ONX_RANK_MAX], b[ONX_RANK_MAX], y[ONX_RANK_MAX];
     bool a_cut, b_cut;   /* what is broadcast along the dim is needed by each part */
-    bool turn_a, turn_b; /* of rank 2: the matrix lies the other way round */
+    bool turn_a, turn_b; /* of rank 2: the matrix is transposed */
     uint32_t bias;       /* input that is added to each row, 0: none */
 } batch;
 

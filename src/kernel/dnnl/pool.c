@@ -1,4 +1,4 @@
-/* pool.c - poolings and Concat on oneDNN, in whatever layout their inputs lie. */
+/* pool.c - poolings and Concat on oneDNN, in whatever layout their inputs have. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL

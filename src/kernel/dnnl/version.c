@@ -11,7 +11,7 @@ const onxi_dnnl_functions *onxi_dnnl_library(void)
     return ONXI_FUNCTIONS(ONXI_LIBRARY_DNNL, names);
 }
 
-/* NULL: nobody knows. */
+/* NULL: unknown. */
 static const char *kernel_of(const onxi_dnnl *d, dnnl_primitive_desc_t desc)
 {
     const char *kernel = NULL;

@@ -12,7 +12,7 @@ typedef struct labels {
     uint8_t label[LABELS];
 } labels;
 
-/* How elements are brought together: out axes and summed axes, with steps in what is read. */
+/* How elements are combined: out axes and summed axes, with steps in what is read. */
 typedef struct layout {
     uint32_t kept, summed;
     int64_t size[LABELS], step[LABELS]; /* kept ones first */

@@ -163,7 +163,7 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
     onxi_binary_params *q = params_of(p, body);
     if (!q)
         return ONX_E_MEMORY;
-    if (x->layout) { /* all alike: one run over everything, padding included */
+    if (x->layout) { /* all the same layout: one run over everything, padding included */
         int64_t count = (int64_t)(x->size / q->in_width);
         q->broadcast = (onxi_broadcast){ .rank = 1, .inputs = 2, .dims = { count }, .outer = 1, .inner = count };
         q->broadcast.step[0][0] = q->broadcast.step[1][0] = 1;
@@ -176,7 +176,7 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
 }
 
 /* A value as the row-major tensor that the bytes of blocked channels are: N, C / block, spatial dims, block. `v` is
- * laid out so, or is broadcast to such a value, and then lies alike if it has one channel or one pixel. */
+ * laid out so, or is broadcast to such a value, and then has the same layout if it has one channel or one pixel. */
 static bool view_in_blocks(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out)
 {
     uint64_t pixels = 1;

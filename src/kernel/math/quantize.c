@@ -150,7 +150,7 @@ onx_status onxi_dequantize_prepare(onx_prepare *p)
                : ONX_E_UNSUPPORTED;
 }
 
-/* How many elements from `at` on have scales that lie like the first: all the same one (*step 0), or neighbours. */
+/* How many elements from `at` on have scales in one pattern: all the same one (*step 0), or neighbours. */
 static uint64_t scales_at(const quantize_params *q, uint64_t at, uint64_t most, uint64_t *scale, uint64_t *step)
 {
     uint64_t i = at % q->inner, a = at / q->inner % q->length, o = at / q->inner / q->length, run = q->inner - i;

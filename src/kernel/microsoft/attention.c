@@ -11,7 +11,7 @@ typedef struct params {
     onxi_ms_scores scores;
     bool causal, quantized;
     bool per_column, zero_per_column;                     /* of quantized weights */
-    uint64_t part[3], raw, left, right, pack, sum, space; /* where things lie in a thread's memory */
+    uint64_t part[3], raw, left, right, pack, sum, space; /* offsets in a thread's memory */
     uint32_t past_input, mask_input;
 } params;
 
@@ -109,7 +109,7 @@ static onx_status read_sharing(const onx_prepare *p, params *q)
     return q->room ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the shared buffer has no room");
 }
 
-/* A mask of one column raises or lowers all scores of a sequence alike, which changes nothing. */
+/* A mask of one column raises or lowers all scores of a sequence by the same amount, which changes nothing. */
 static bool is_same_for_all(const params *q, const onx_value *mask)
 {
     return mask && mask->rank == 2 && mask->dims[1] == 1 && ((uint64_t)mask->dims[0] == q->batch || mask->dims[0] == 1);

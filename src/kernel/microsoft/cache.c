@@ -1,5 +1,5 @@
 /* cache.c - GroupQueryAttention and SparseAttention: queries of several heads share keys that a cache holds, which is
- * handed on with the new ones; and RotaryEmbedding, which both may do to queries and keys first. */
+ * passed on with the new ones; and RotaryEmbedding, which both may do to queries and keys first. */
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -443,8 +443,8 @@ static void put(const onx_work *work, const params *q, uint32_t which, uint64_t 
     }
 }
 
-/* What the cache that is handed on holds of a head: the past, what is new, and zeros. Where it lies where the past
- * does, what is new alone is written, and what is left of the past moved to the front. */
+/* What the cache that is passed on holds of a head: the past, what is new, and zeros. Where it shares the
+ * buffer of the past, only what is new is written, and what is left of the past moved to the front. */
 static void hand_on(const onx_work *work, const params *q, const sequence *s, uint64_t head, uint32_t which,
                     const float *now)
 {

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Where an operand lies among the inputs. */
+/* The index of an operand among the inputs. */
 enum { QUERY, KEY, VALUE, BIAS, MASK, ADDED, PAST_KEY, PAST_VALUE, PAST_LENGTH, BEAM_WIDTH, CACHE, OPERANDS };
 enum { NONE = 99 };
 static const uint8_t several[OPERANDS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, NONE, 9 };
@@ -236,7 +236,7 @@ static void take(const onx_work *work, const params *q, const part *t, uint64_t 
         out[i] += onxi_ms_float(bias, t->bias_at + head * t->size + i);
 }
 
-/* The past with what is new behind it, or in it where it has room. */
+/* The past with what is new after it, or in it where it has room. */
 static void hand_on(const onx_work *work, const params *q, uint64_t row, int which, uint64_t past, const float *now)
 {
     onx_value *present = work->prepared->output_count > (uint32_t)which ? work->outputs[which] : NULL;
@@ -262,7 +262,7 @@ static onxi_ms_rows rows_of(const onx_work *work, const params *q, uint64_t row,
                        .step = { size, size },
                        .split = past,
                        .size = size };
-    if (cache && past) { /* the beams of a batch entry stand one after the other */
+    if (cache && past) { /* the beams of a batch entry follow one another */
         const uint64_t width = (uint64_t)cache->dims[1], entry = row / q->heads;
         r.beams = (const int32_t *)cache->data + entry * (uint64_t)cache->dims[2];
         r.beam_count = width;

@@ -47,7 +47,7 @@ static void put(onx_value *v, uint64_t i, double x)
         onxi_ms_store(v, i, 1, &narrow);
 }
 
-/* Where index `i` of `count` lies on an axis of `size`; false outside of it. */
+/* Where index `i` of `count` is on an axis of `size`; false outside of it. */
 static bool place(double from, double to, uint64_t i, uint64_t count, uint64_t size, double *out)
 {
     const double last = (double)size - 1;

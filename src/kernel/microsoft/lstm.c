@@ -26,7 +26,7 @@ enum {
     MEMORY_LENS,
     ATTENTION_LAYER, /* with attention */
     GATES = 4,
-    EXACT = 32768 /* sums of so many products fit 32 bits */
+    EXACT = 32768 /* sums of this number of products fit 32 bits */
 };
 
 typedef struct lstm_params {
@@ -314,7 +314,7 @@ static void quantized_inputs(const lane *l)
             quantized_row(l, input_row(l, s, b), q->inputs, scale, zero, W, at(l, q->gates) + (s * q->batch + b) * n);
 }
 
-/* The states of all sequences that go on are quantized together. */
+/* The states of all sequences that continue are quantized together. */
 static void quantized_states(const lane *l, uint64_t s)
 {
     const lstm_params *q = l->q;

@@ -85,7 +85,7 @@ typedef struct onxi_ms_query {
     uint64_t batch, head, row;
     const float *query;
     float *sum, *space; /* of a value's size, and room for a key or value */
-    float *shown;       /* per key, its score, where somebody wants them; else NULL */
+    float *shown;       /* per key, its score, where they are used; else NULL */
     float greatest, weights;
 } onxi_ms_query;
 void onxi_ms_begin(onxi_ms_query *q, uint64_t value_size);
@@ -96,7 +96,7 @@ void onxi_ms_end(onxi_ms_query *q, uint64_t value_size, float sink);
 /* What an output gives of the products of queries and keys: scores as they go into the softmax, or what it makes of
  * them. */
 typedef enum onxi_ms_products { ONXI_MS_NO_PRODUCTS, ONXI_MS_SCORES, ONXI_MS_SHARES } onxi_ms_products;
-/* Room for the scores of one query in a thread's memory; where nobody wants them, none. */
+/* Room for the scores of one query in a thread's memory; none where they are not used. */
 bool onxi_ms_reserve_shown(uint64_t *total, onxi_ms_products kind, uint64_t keys, uint64_t *at);
 /* Writes the scores of a query that is at its end; keys before `from` and from `to` on were not looked at. */
 void onxi_ms_show(const onxi_ms_query *q, onxi_ms_products kind, uint64_t from, uint64_t to, float absent,

@@ -52,7 +52,7 @@ onx_status onxi_search_set_extras(const onxi_search *q, onxi_search_run *r, uint
         int32_t *to = v->data;
         if (!per_key)
             *to = (int32_t)(q->extras[i] == ONXI_SEARCH_PAST_LENGTH ? past : r->beams);
-        /* The buffers of beams that go on are copied, so that each key is of the beam itself. */
+        /* The buffers of beams that continue are copied, so that each key is of the beam itself. */
         for (uint64_t k = 0; per_key && k < v->count; k++)
             to[k] = (int32_t)(k / r->longest % r->beams);
     }
@@ -394,7 +394,7 @@ static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_
 
 /* ---- steps ---- */
 
-/* Each sequence stands once per beam; tokens that fill up count for nothing and have no position. */
+/* Each sequence comes once per beam; tokens that fill up count for nothing and have no position. */
 static onx_status first_inputs(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
     const int64_t dims[] = { (int64_t)r->rows, (int64_t)r->length };
@@ -504,7 +504,7 @@ static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_
     return ONX_OK;
 }
 
-/* The tokens that were chosen go behind the sequences that they go on from. */
+/* The tokens that were chosen are appended to the sequences that they continue. */
 static void append(onxi_search_run *r)
 {
     for (uint64_t row = 0; row < r->rows; row++) {

@@ -10,7 +10,7 @@ typedef struct onxi_search_inputs {
     int32_t penalty, vocab_mask, prefix_mask, mask, presence, seed, times, temperature, heads, forced;
 } onxi_search_inputs;
 
-/* What a decoder takes behind a past that it shares with the present, one buffer with room for all tokens: how many
+/* What a decoder takes after a past that it shares with the present, one buffer with room for all tokens: how many
  * keys it holds, how many beams there are, and of which beam each key is. */
 typedef enum onxi_search_extra {
     ONXI_SEARCH_PAST_LENGTH,
@@ -32,9 +32,9 @@ typedef struct onxi_search {
     int64_t kind;
     uint32_t formal, decoder_inputs; /* inputs of the decoder before the past, and all */
     uint32_t layers;                 /* tensors of the past that a step makes */
-    uint32_t extra_count;            /* inputs of the decoder behind the past; 0: past and present are apart */
+    uint32_t extra_count;            /* inputs of the decoder after the past; 0: past and present are apart */
     onxi_search_extra extras[ONXI_SEARCH_EXTRAS];
-    uint32_t crossed;    /* outputs of the decoder behind the past: products of queries and keys of the encoder */
+    uint32_t crossed;    /* outputs of the decoder after the past: products of queries and keys of the encoder */
     int64_t heads, size; /* of the past */
     int dtype;           /* of the past */
     int32_t end, pad, start;
@@ -83,7 +83,7 @@ typedef struct onxi_search_run {
     const onx_value **in;
     int32_t *tokens[2]; /* rows of `longest`; the first are in force */
     int32_t *positions, *next;
-    uint32_t *from; /* which row each row goes on from */
+    uint32_t *from; /* which row each row continues */
     bool *done;     /* of each sequence of the batch */
     float *scores, *sums;
     onxi_random random;
@@ -92,7 +92,7 @@ typedef struct onxi_search_run {
     onxi_search_beam *ended; /* beams + 1 per sequence, of which ended_count are in use */
     uint64_t *ended_count;
     uint64_t *best;        /* the 2 * beams best of a sequence, as row * vocab + token */
-    const int32_t *forced; /* tokens that sequences go on with at first, [batch, forced_count]; below 0: none */
+    const int32_t *forced; /* tokens that sequences continue with at first, [batch, forced_count]; below 0: none */
     uint64_t forced_count;
     onxi_search_products products;
 } onxi_search_run;
@@ -101,7 +101,7 @@ typedef struct onxi_search_run {
 int64_t onxi_search_declared(const onx_value_info *v, uint32_t rank, uint32_t dim);
 int onxi_search_dtype(const onx_value_info *v);
 const onx_value *onxi_search_operand(onx_work *work, int32_t index);
-/* The past of the beams that go on takes the place of all. */
+/* The past of the beams that continue takes the place of all. */
 onx_status onxi_search_hand_past(onxi_search_run *r, const onxi_search *q);
 
 /* Tells the inputs of a decoder from `first` on, all of them, by their names; fails where one is something else. */
@@ -109,7 +109,7 @@ onx_status onxi_search_find_extras(const onx_prepare *p, const char *name, const
                                    onxi_search *q);
 /* A past without keys, of rank 5, or 4 where keys and values are apart; with room for all where it is shared. */
 onx_status onxi_search_no_past(const onxi_search *q, const onxi_search_run *r, uint32_t rank, onx_value *past);
-/* Sets them for a past of so many keys. */
+/* Sets them for a past of this number of keys. */
 onx_status onxi_search_set_extras(const onxi_search *q, onxi_search_run *r, uint64_t past);
 
 /* Looks at encoder and decoder of a node with both. */
@@ -127,7 +127,7 @@ onx_status onxi_search_sample(const onxi_search *q, onxi_search_run *r, float *s
 onx_status onxi_search_begin_products(onx_work *work, const onxi_search *q, onxi_search_run *r);
 /* Keeps those of a run of the decoder. */
 onx_status onxi_search_keep_products(onx_work *work, const onxi_search *q, onxi_search_run *r);
-/* Rows go on as `from` says. */
+/* Rows continue as `from` says. */
 void onxi_search_move_products(onxi_search_run *r);
 onx_status onxi_search_give_products(onx_work *work, const onxi_search *q, const onxi_search_run *r);
 

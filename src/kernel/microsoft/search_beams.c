@@ -28,7 +28,7 @@ static float by_length(const onxi_search_run *r, float sum, uint64_t length)
     return sum / powf((float)length, r->length_penalty);
 }
 
-/* A row ends, before the token of this step is behind it, or where the search is over. */
+/* A row ends, before the token of this step is appended, or where the search is over. */
 static void end(onxi_search_run *r, uint64_t sequence, uint64_t row, float sum, bool over)
 {
     const onxi_search_products *t = &r->products;
@@ -50,7 +50,7 @@ static void end(onxi_search_run *r, uint64_t sequence, uint64_t row, float sum, 
     for (; at > 0 && item.score > ended[at - 1].score; at--)
         ended[at] = ended[at - 1];
     ended[at] = item;
-    *count += *count < r->beams; /* the worst one is left behind in the spare place */
+    *count += *count < r->beams; /* the worst one stays in the spare place */
 }
 
 static bool is_done(const onxi_search *q, const onxi_search_run *r, uint64_t sequence, float best)

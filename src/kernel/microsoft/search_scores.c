@@ -90,7 +90,7 @@ static void rule_times(const onxi_search *q, const onxi_search_run *r, const int
         rule_out_range(r, first, INT64_MAX, scores);
     if (ends_so && !pair)
         rule_out_range(r, 0, q->end, scores);
-    if (last >= 0) /* times do not go back, and stand twice only where one ends what another begins */
+    if (last >= 0) /* times do not go back, and occur twice only where one ends what another begins */
         rule_out_range(r, first, ends_so && !pair ? last : last + 1, scores);
     if (r->length == begun)
         rule_out_range(r, first + MOST_AT_FIRST + 1, INT64_MAX, scores);

@@ -131,7 +131,7 @@ static onx_status unfold_run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- QLinearConcat ---- */
 
 typedef struct joined {
-    uint64_t outer, inner, *sizes; /* of each input along the axis, with what lies inside */
+    uint64_t outer, inner, *sizes; /* of each input along the axis, times the dims inside */
     uint32_t count;
 } joined;
 
@@ -180,7 +180,7 @@ static void requantize(const onx_value *x, uint64_t from, uint64_t n, float by, 
     }
 }
 
-/* Rows are what lies before the axis. */
+/* Rows are indexes of the dims before the axis. */
 static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const joined *q = work->params;

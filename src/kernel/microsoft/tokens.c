@@ -132,7 +132,7 @@ static bool emit(cutter *c, onx_str token)
     return true;
 }
 
-/* Where a separator, or an expression, stands in a text from a byte on. */
+/* Where a separator, or an expression, is found in a text from a byte on. */
 static onx_status find(const cutter *c, const onxi_pattern *pattern, onx_str by, onx_str s, size_t from, size_t *start,
                        size_t *end, bool *found)
 {
@@ -167,7 +167,7 @@ static onx_status cut(cutter *c, onx_str s, uint32_t level)
     return from < s.len ? cut(c, after(s, from), level + 1) : ONX_OK;
 }
 
-/* What an expression finds; behind what is too short for a token it goes on one character later. */
+/* What an expression finds; after a match too short for a token it continues one character later. */
 static onx_status find_tokens(cutter *c, onx_str s)
 {
     size_t from = 0, start, end;
@@ -210,7 +210,7 @@ static onx_status fill(cutter *c)
         ONX_TRY(tokens(c, i, texts[i], NULL));
         most = c->count > most ? c->count : most;
     }
-    const uint64_t marks = q->mark && most ? 1 : 0, columns = most + 2 * marks; /* pads stand outside of the marks */
+    const uint64_t marks = q->mark && most ? 1 : 0, columns = most + 2 * marks; /* pads are outside of the marks */
     int64_t dims[3];
     onxi_copy_dims(dims, x->dims, x->rank);
     dims[x->rank] = (int64_t)columns;

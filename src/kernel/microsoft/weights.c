@@ -87,7 +87,7 @@ typedef struct product {
     bool turned;
     uint64_t blob; /* bytes of a block of MatMulFpQ4 */
     unsigned header;
-    bool as_bytes; /* the left side goes by way of 8 bits, each block with a scale */
+    bool as_bytes; /* the left side is converted to 8 bits, each block with a scale */
 } product;
 
 enum { BITS, BNB4, FPQ4 };

@@ -120,7 +120,7 @@ static onx_status bifurcation_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The first place from `from` on where `count` tokens stand; `length` when there is none. */
+/* The first place from `from` on where `count` tokens are found; `length` when there is none. */
 static int64_t find(const int64_t *x, int64_t length, int64_t from, const int64_t *what, int64_t count)
 {
     for (int64_t i = from; i + count <= length; i++)
@@ -129,7 +129,7 @@ static int64_t find(const int64_t *x, int64_t length, int64_t from, const int64_
     return length;
 }
 
-/* Where the source goes on behind the last tokens: the longest n-gram that it has once; -1: there is none. */
+/* Where the source continues after the last tokens: the longest n-gram that it has once; -1: there is none. */
 static int64_t suffix(const int64_t *source, int64_t length, const int64_t *tokens, int64_t count, const int64_t *sizes)
 {
     int64_t found = -1;

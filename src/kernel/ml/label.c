@@ -77,7 +77,7 @@ static onx_status list_of_tensor(const onx_prepare *p, const onx_tensor *t, cons
         return ONX_OK;
     }
     ONX_TRY(onx_tensor_bytes(p->doc, t, &bytes));
-    void *copy = onx_arena_alloc(p->arena, bytes.len + 8); /* raw bytes lie anyhow */
+    void *copy = onx_arena_alloc(p->arena, bytes.len + 8); /* raw bytes may be unaligned */
     if (!copy)
         return ONX_E_MEMORY;
     if (bytes.len)

@@ -270,7 +270,7 @@ static onx_status classifier_prepare(onx_prepare *p)
     return finish_prepare(p, q);
 }
 
-/* The scores of a row as they are given out, from those of the targets, which may lie in the same place. */
+/* The scores of a row as they are given out, from those of the targets, which may be in the same place. */
 static void finish_classes(const tree_params *q, onx_work *work, uint64_t row, const double *targets, double *scores)
 {
     if (q->binary) {

@@ -166,7 +166,7 @@ static uint32_t passed_over(const onxi_forest *f, uint32_t to)
     return to;
 }
 
-/* Gives out the places of the children of an inner node, which come to stand in the order in which they are met. */
+/* Gives out the places of the children of an inner node, which are stored in the order in which they are met. */
 static void enqueue(maker *m, uint32_t to, uint32_t depth)
 {
     if (to & ONXI_TREE_IS_LEAF)

@@ -1,5 +1,5 @@
 /* attention.c - Attention: of a tile of queries, the scores with all keys that any of them may see, the mask,
- * softmax, and the mix of the values. Keys and values of the past are read where they lie. */
+ * softmax, and the mix of the values. Keys and values of the past are read in place. */
 #include "kernel/core/attention.h"
 
 #include <math.h>
@@ -119,7 +119,7 @@ void onxi_attention_cut(onx_prepare *p, onxi_attention_params *q, uint64_t tile_
     q->tile_rows = tile_rows;
     q->tiles = (q->a.q.length + tile_rows - 1) / tile_rows;
     if (!q->tiles)
-        q->tiles = 1; /* the present is handed on even so */
+        q->tiles = 1; /* the present is passed on even so */
     p->rows = q->a.batch * q->a.q.heads * q->tiles;
 }
 
@@ -291,7 +291,7 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
         onxi_attention_mix(&q->a, t, past_v, in[ONXI_ATTENTION_V], work->outputs[ONXI_ATTENTION_Y]);
 }
 
-/* Past and new rows of one head, one behind the other. */
+/* Past and new rows of one head, one after the other. */
 static void give_present(const onxi_attention *a, const onxi_heads *past, const onx_value *before,
                          const onxi_heads *now, const onx_value *v, uint64_t batch, uint64_t head, onx_value *out)
 {

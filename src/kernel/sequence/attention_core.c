@@ -71,7 +71,7 @@ onx_status onxi_attention_make(const onx_prepare *p, onxi_attention *a, uint64_t
 
 /* ---- operands ---- */
 
-/* `count` rows of a head as elements of a->dtype, where they lie if they have that type. */
+/* `count` rows of a head as elements of a->dtype, in place if they have that type. */
 static const void *rows_of(const onxi_attention *a, const onxi_attention_tile *t, const onxi_heads *h,
                            const onx_value *v, uint64_t head, uint64_t first, uint64_t count, int64_t *step)
 {

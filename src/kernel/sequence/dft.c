@@ -285,7 +285,7 @@ typedef struct mel_scale {
     double low, step, per_hertz; /* per_hertz: lines of the spectrum */
 } mel_scale;
 
-/* The line of the spectrum where band `i` begins; far outside of it all are alike. */
+/* The line of the spectrum where band `i` begins; far outside of it all are the same. */
 static int64_t mel_edge(const mel_scale *m, uint64_t i)
 {
     double at = floor(hertz_of((double)i * m->step + m->low) * m->per_hertz);

@@ -527,7 +527,7 @@ static void state_products(const lane *l, uint64_t s, const void *state, uint32_
     onxi_gemm_run(&m, space(l, q->pack));
 }
 
-/* One half of a step for all rows whose sequence still goes on. */
+/* One half of a step for all rows whose sequence still continues. */
 static void each_row(const lane *l, uint64_t s, char *gates, void (*half)(const onxi_rnn_row *))
 {
     const rnn_params *q = l->q;

@@ -3,7 +3,7 @@
 #include "kernel/core/loops.h"
 
 typedef struct rotary_params {
-    uint64_t heads, length, size; /* of X, whichever way it lies */
+    uint64_t heads, length, size; /* of X, in either layout */
     int64_t batch_step, head_step, row_step;
     uint64_t pairs;
     bool interleaved;

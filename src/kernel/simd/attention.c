@@ -1,5 +1,5 @@
-/* attention.c - Attention of floats, block by block of keys, so that scores never lie in memory as a whole. Queries are
- * in the lanes of vectors: products read keys and values one number at a time, wherever they lie, and the softmax needs
+/* attention.c - Attention of floats, block by block of keys, so that scores are never in memory as a whole. Queries are
+ * in the lanes of vectors: products read keys and values one number at a time, in any layout, and the softmax needs
  * no sums across lanes. After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et
  * al., "FlashAttention" (2022). Every query is done by itself, in one order, so that the bits depend on no threads. */
 #include "kernel/core/attention.h"
@@ -17,7 +17,7 @@ enum { TILE_M = ONXI_ROWS, TILE_V = 2, WIDE = TILE_V * ONXI_LANES, KEYS = 96, FE
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Keys and values that lie alike; steps in elements. */
+/* Keys and values of one layout; steps in elements. */
 typedef struct keys {
     const float *k, *v;
     int64_t k_row, k_col, v_row, v_col;

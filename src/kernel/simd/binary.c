@@ -1,7 +1,7 @@
 /* binary.c - arithmetic on two floats with broadcasting, a vector at a time, with the drivers of the plain rows. */
 #include "kernel/simd/math.h"
 
-/* EXPR over the vectors x and y. Steps are 0 or 1 but for slices that nobody makes here. */
+/* EXPR over the vectors x and y. Steps are 0 or 1 but for slices, which do not occur here. */
 #define LOOP(op, EXPR)                                                                                                 \
     static inline onxi_vf op##_of(onxi_vf x, onxi_vf y)                                                                \
     {                                                                                                                  \

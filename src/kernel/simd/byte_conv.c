@@ -114,7 +114,7 @@ static bool groups_of(const onx_prepare *p, const onx_value *w, conv_params *q, 
     return group == 1 || (q->c >= LEAST && w->dims[0] / group >= LEAST);
 }
 
-/* How a value lies with its channels last; *out NULL: as it lies row-major. */
+/* The layout of a value with its channels last; *out NULL: the same as row-major. */
 static bool channels_last(onx_prepare *p, const onx_value *v, const onx_layout **out)
 {
     *out = NULL;

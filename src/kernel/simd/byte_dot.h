@@ -1,5 +1,5 @@
 /* byte_dot.h - sums of products of bytes: the innermost part of integer products and convolutions, by AVX512_VNNI or by
- * the tiles of AMX. The left operand lies in rows of bytes, the right one is packed in panels of columns, as signed
+ * the tiles of AMX. The left operand is rows of bytes, the right one is packed in panels of columns, as signed
  * bytes. Sums are those of 32 bits, wrapping, so they do not depend on the order. */
 #ifndef ONXI_KERNEL_SIMD_BYTE_DOT_H
 #define ONXI_KERNEL_SIMD_BYTE_DOT_H
@@ -22,7 +22,7 @@ static inline uint64_t padded_depth(uint64_t k)
 
 /* ---- the right operand ---- */
 
-/* Where numbers lie that are packed: columns n, of `taps` * `c` numbers, those of a tap side by side when packed. */
+/* Where the numbers to be packed are: columns n, of `taps` * `c` numbers, those of a tap side by side when packed. */
 typedef struct byte_packing {
     uint64_t n, taps, c;
     uint64_t n_step, tap_step, c_step; /* bytes from one to the next */
@@ -35,7 +35,7 @@ static inline uint64_t panels_of(const byte_packing *q)
     return (q->n + COLUMNS - 1) / COLUMNS;
 }
 
-/* Bytes of all panels; behind them are the sums of all columns, COLUMNS a panel. */
+/* Bytes of all panels; after them are the sums of all columns, COLUMNS a panel. */
 static inline bool packed_bytes(const byte_packing *q, uint64_t *panels, uint64_t *all)
 {
     uint64_t depth, columns, sums;
@@ -79,7 +79,7 @@ static const bool raises = false;
 static const bool raises = true;
 #endif
 
-/* Up to 63 bytes behind are written, too: rows are gathered in their order, and there is room behind the last one. */
+/* Up to 63 bytes after it are written, too: rows are gathered in their order, and there is room after the last one. */
 static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i += 64) {

@@ -1,5 +1,5 @@
 /* byte_drive.h - how products of bytes are cut into pieces of work, and done: rows of the left operand are gathered (or
- * read where they lie), multiplied with panel after panel, and finished block by block. */
+ * read in place), multiplied with panel after panel, and finished block by block. */
 #ifndef ONXI_KERNEL_SIMD_BYTE_DRIVE_H
 #define ONXI_KERNEL_SIMD_BYTE_DRIVE_H
 
@@ -12,7 +12,7 @@ typedef struct drive {
     uint64_t m_block, m_blocks;
     uint64_t panels, chunk, chunks; /* panels of a group; those of a piece */
     uint64_t slices, lda;
-    uint64_t sums_at, row_sums_at; /* in the workspace of a thread, behind the rows and what is written past them */
+    uint64_t sums_at, row_sums_at; /* in the workspace of a thread, after the rows and what is written past them */
     bool a_is_signed;              /* as it comes */
     const int8_t *b;
     finish finish; /* of the first group */

@@ -1,4 +1,4 @@
-/* conv.c - Conv of images whose channels lie last: products of the pixels that a window covers and the weights, tile by
+/* conv.c - Conv of images whose channels are last: products of the pixels that a window covers and the weights, tile by
  * tile as in product.c, and vectors of channels where each channel is a group of its own. For machines without oneDNN,
  * and for what it has no fast kernel for. Sums run in one fixed order. */
 #include "kernel/core/blocked.h"
@@ -54,7 +54,7 @@ static onx_status pack_taps(void *user, const void *elements, uint64_t piece, vo
 
 /* ---- products ---- */
 
-/* From which tap on, and up to which one, does a window that begins at `at` lie within 0 .. size - 1? */
+/* From which tap on, and up to which one, is a window that begins at `at` within 0 .. size - 1? */
 static inline void inside(int64_t at, int64_t size, int64_t taps, int64_t dilation, int64_t *from, int64_t *to)
 {
     *from = at < 0 ? (-at + dilation - 1) / dilation : 0;
@@ -87,7 +87,7 @@ static void cover(const conv_params *q, const float *x, int64_t oy, int64_t ox, 
     }
 }
 
-/* What comes after the sums of some pixels and channels: `at` is where they lie in the result. */
+/* What comes after the sums of some pixels and channels: `at` is where they are in the result. */
 static void finish(const conv_params *q, const onx_work *work, float *sums, uint64_t step, uint64_t pixels,
                    uint64_t vectors, uint64_t at)
 {
@@ -147,7 +147,7 @@ static onx_status products_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- channels that are groups ---- */
 
-/* A vector of channels of `pixels` neighbours, whose windows lie within the image across; `x` is the first number that
+/* A vector of channels of `pixels` neighbours, whose windows are within the image across; `x` is the first number that
  * they cover, `w` its weights. */
 __attribute__((always_inline)) static inline void together(const conv_params *q, const float *x, const float *w,
                                                            int64_t lines, int64_t taps, onxi_vf bias, float *y,
@@ -283,7 +283,7 @@ static onx_status take_weights(onx_prepare *p, conv_params *q)
 
 static onx_status take(onx_prepare *p, conv_params *q)
 {
-    /* One channel lies last as it lies first. */
+    /* One channel is the same last as first. */
     const onx_layout *in = q->c > 1 ? onxi_blocked_layout(p->arena, p->inputs[0], (uint32_t)q->c) : NULL;
     const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], (uint32_t)q->m);
     if ((q->c > 1 && !in) || !out)
@@ -299,7 +299,7 @@ static onx_status take(onx_prepare *p, conv_params *q)
     return ONX_OK;
 }
 
-/* Pixels at a time: whole tiles, so many that what they cover stays in the second cache. */
+/* Pixels at a time: whole tiles, few enough that what they cover stays in the second cache. */
 static uint64_t pixels_of(const conv_params *q, uint64_t batch, unsigned threads)
 {
     const uint64_t size = (uint64_t)(q->oh * q->ow), share = size * batch / (threads ? threads : 1);

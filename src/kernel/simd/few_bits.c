@@ -1,4 +1,4 @@
-/* few_bits.c - products with weights of 4 or 8 bits. A few rows go over the weights as they lie, at the speed of
+/* few_bits.c - products with weights of 4 or 8 bits. A few rows go over the weights in place, at the speed of
  * memory: the left side is laid out as the numbers come out of the bytes. Many rows meet a panel of columns that is
  * made real. */
 #include "kernel/core/few_bits.h"
@@ -198,7 +198,7 @@ static void make_real(const onxi_few_bits *q, uint64_t column, uint64_t from, ui
     }
 }
 
-/* k rows of PANEL columns; those behind the last are zeros. */
+/* k rows of PANEL columns; those after the last are zeros. */
 static void make_panel(const onxi_few_bits *q, uint64_t column, uint64_t count, float *panel)
 {
     float t[PANEL][PIECE];

@@ -1,6 +1,6 @@
 /* lines.c - convolutions in groups, for which oneDNN has no fast kernel: those along one dim (of sound, text and
  * series), and those of images whose groups are no whole blocks of channels. The input of a group is copied with its
- * padding, so that a tap reads it at one distance from wherever the result lies; inputs that steps pass over lie apart.
+ * padding, so that a tap reads it at one distance from any place of the result; inputs that steps pass over are apart.
  * A few channels of the result are summed up in registers, some vectors of neighbouring positions at a time, those
  * between the lines of the result included. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
@@ -142,14 +142,14 @@ static void copy_line(const line_params *q, const float *x, float *to)
         return;
     }
     for (uint64_t r = 0; r < stride; r++) {
-        const uint64_t first = (r + stride - pad % stride) % stride; /* that lies at r, modulo the step */
+        const uint64_t first = (r + stride - pad % stride) % stride; /* that is at r, modulo the step */
         float *part = to + r * q->part + (first + pad) / stride;
         for (uint64_t i = first; i < n; i += stride)
             *part++ = x[i];
     }
 }
 
-/* `n` numbers and zeros behind them, up to a whole vector; `left` numbers may be read. Lines follow one another, so
+/* `n` numbers and zeros after them, up to a whole vector; `left` numbers may be read. Lines follow one another, so
  * zeros that are too many are in padding, or where the next line goes. */
 static inline void copy_padded(const float *x, uint64_t n, uint64_t left, float *to)
 {
@@ -340,7 +340,7 @@ static const line_row lines = { 3, 3, false }, images = { 4, 5, false }, planes 
         .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL,                    \
         .flags = ONX_KERNEL_POST_OPS | (how), .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run  \
     }
-/* Images come behind what oneDNN does well, but for channels alone that lie in planes already: changes of layout would
+/* Images are ranked after what oneDNN does well, but for channels that are planes already: changes of layout would
  * take longer. */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = {
     ROW(12, 0, lines), ROW(11, ONX_KERNEL_LAYOUTS, planes), ROW(8, 0, images), { 0 }

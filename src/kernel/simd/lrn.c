@@ -1,4 +1,4 @@
-/* lrn.c - LRN on channels that lie as planes, a vector of neighbouring pixels at a time. */
+/* lrn.c - LRN on channels stored as planes, a vector of neighbouring pixels at a time. */
 #include "kernel/simd/math.h"
 
 typedef struct lrn_params {

@@ -153,7 +153,7 @@ static void scale_pixels(const scaling *q, uint64_t c, const float *x, float *y,
         for (uint64_t i = 0; i < whole; i += ONXI_LANES)
             vf_store(y + i, (vf_load(x + i) - vf_load(q->mean + c + i)) * vf_load(q->factor + c + i) +
                                 vf_load(q->shift + c + i));
-        const uint64_t at = c + whole; /* there are numbers for a vector behind the last channel */
+        const uint64_t at = c + whole; /* there are numbers for a vector after the last channel */
         if (left)
             vf_store_part(y + whole,
                           (vf_load_part(x + whole, left, 0) - vf_load(q->mean + at)) * vf_load(q->factor + at) +
@@ -181,7 +181,7 @@ static onx_status scaling_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* The constants, with some to spare behind each list. */
+/* The constants, with padding after each list. */
 static bool read_numbers(const onx_prepare *p, scaling *q)
 {
     const double epsilon = (double)onx_prepare_float(p, "epsilon");
@@ -268,7 +268,7 @@ static void move_channels(const moved *m, uint64_t first, uint64_t count, double
     }
 }
 
-/* Posts to elements that lie in a row. */
+/* Posts to contiguous elements. */
 static void post_line(const simd_posts *posts, float *y, uint64_t n)
 {
     const uint64_t whole = n / ONXI_LANES, left = n % ONXI_LANES;
@@ -283,7 +283,7 @@ static void post_line(const simd_posts *posts, float *y, uint64_t n)
     }
 }
 
-/* A group that lies in a row. */
+/* A contiguous group. */
 static void group_of_planes(const grouping *q, const float *x, float *y, const float *a, const float *b)
 {
     double mean, second;

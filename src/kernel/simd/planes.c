@@ -1,6 +1,6 @@
-/* planes.c - Conv with windows of one pixel on channels that lie in planes, as shuffles of channels, pools and Concat
- * leave them behind: products of the weights and columns of pixels, tile by tile as in product.c, so that nobody
- * changes the layout. The weights are the left operand as they are. The sum runs in one fixed order. */
+/* planes.c - Conv with windows of one pixel on channels stored as planes, as shuffles of channels, pools and Concat
+ * leave them: products of the weights and columns of pixels, tile by tile as in product.c, so that no
+ * layout is changed. The weights are the left operand as they are. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
@@ -14,7 +14,7 @@ typedef struct plane_params {
     simd_posts posts;
 } plane_params;
 
-/* A panel of the pixels of some planes, `count` of them, zeros behind them. */
+/* A panel of the pixels of some planes, `count` of them, zeros after them. */
 static void gather(const float *x, uint64_t plane, uint64_t rows, uint64_t count, float *to)
 {
     for (uint64_t i = 0; i < rows; i++, x += plane, to += PANEL) {
@@ -57,7 +57,7 @@ static void multiply(const plane_params *q, const float *w, const float *b, floa
         }
 }
 
-/* Bias and what comes behind; `at` is where the pixels lie in the first plane of the result. `room` takes operands. */
+/* Bias and what follows; `at` is where the pixels are in the first plane of the result. `room` takes operands. */
 static void finish(const plane_params *q, const onx_work *work, const float *bias, uint64_t at, uint64_t count,
                    float *c, float *room)
 {

@@ -1,4 +1,4 @@
-/* pool.c - MaxPool and AveragePool on channels that lie as planes, for which oneDNN has vectors of 512 bits alone. A
+/* pool.c - MaxPool and AveragePool on channels stored as planes, for which oneDNN has vectors of 512 bits alone. A
  * window is taken together down first, a vector of columns at a time, then across, a vector of places at a time. */
 #include "kernel/simd/simd.h"
 
@@ -22,7 +22,7 @@ static inline onxi_vf both(const bool average, onxi_vf a, onxi_vf b)
     return average ? a + b : vf_select((a > b) | (a != a), a, b); /* NaN stays */
 }
 
-/* Taps first .. last-1 of a window along `d` lie in the input. */
+/* Taps first .. last-1 of a window along `d` are in the input. */
 static void taps_inside(const pool_params *q, int d, int64_t origin, int64_t *first, int64_t *last)
 {
     const int64_t step = q->dilation[d], room = q->in[d] - origin;
@@ -41,7 +41,7 @@ __attribute__((always_inline)) static inline void add_line(const bool average, c
         line[i] = begins ? x[i] : both(average, vf_all(line[i]), vf_all(x[i]))[0];
 }
 
-/* The lines of a window, column by column; false: all of them lie in the padding. */
+/* The lines of a window, column by column; false: all of them are in the padding. */
 __attribute__((always_inline)) static inline bool go_down(const pool_params *q, const bool average, const float *x,
                                                           const int64_t *place, float *line)
 {
@@ -113,7 +113,7 @@ __attribute__((always_inline)) static inline void plane(const pool_params *q, co
 
 /* ---- MaxPool that says where ---- */
 
-/* Numbers of rows and columns stand beside the elements, as bits of floats. Of equal elements the first counts, and of
+/* Numbers of rows and columns go with the elements, as bits of floats. Of equal elements the first counts, and of
  * NaN; which is the one in the first row, if columns are looked at from the left. */
 static inline onxi_vi goes_before(onxi_vf v, onxi_vi row, onxi_vf best, onxi_vi best_row)
 {
@@ -121,7 +121,7 @@ static inline onxi_vi goes_before(onxi_vf v, onxi_vi row, onxi_vf best, onxi_vi 
     return (v > best) | (nan & ~best_nan) | (((v == best) | (nan & best_nan)) & (row < best_row));
 }
 
-/* The largest of each column of a window's lines, and its row: INT32_MAX where all lie in the padding. */
+/* The largest of each column of a window's lines, and its row: INT32_MAX where all are in the padding. */
 static void go_down_where(const pool_params *q, const float *x, const int64_t *place, float *line, float *rows)
 {
     int64_t origin[2], first[2], last[2];
@@ -228,7 +228,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 static bool count_taps(onx_prepare *p, pool_params *q, int d, int64_t pad_end)
 {
     const bool pads = !((const pool_body *)p->kernel->body)->global && onx_prepare_is_set(p, "count_include_pad");
-    const bool beyond = p->since < 22; /* what ceil_mode adds behind the pads counted before that */
+    const bool beyond = p->since < 22; /* what ceil_mode adds after the pads counted before that */
     float *counts = onxi_arena_array(p->arena, (uint64_t)q->out[d], sizeof *counts);
     for (int64_t i = 0; counts && i < q->out[d]; i++) {
         const int64_t origin = i * q->stride[d] - q->pad[d], step = q->dilation[d];

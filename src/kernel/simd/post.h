@@ -1,4 +1,4 @@
-/* post.h - post-operations by vectors: what a kernel does to results that lie in the first cache before it goes on. The
+/* post.h - post-operations by vectors: what a kernel does to results in the first cache before it continues. The
  * results are a block: rows of some vectors, a column being a channel or a feature. */
 #ifndef ONXI_KERNEL_SIMD_POST_H
 #define ONXI_KERNEL_SIMD_POST_H
@@ -48,8 +48,7 @@ static inline bool post_take_function(const onx_post_op *from, simd_post *f)
     }
 }
 
-/* A number per column that is added: by a node behind, or the third input of Gemm. Padded to panels of so many columns.
- */
+/* A number per column that is added: by a following node, or the third input of Gemm. Padded to whole panels. */
 static inline bool post_add_row(onx_prepare *p, simd_post *f, const onx_value *v, uint64_t n, uint64_t panel)
 {
     if (!v || !v->data || v->dtype != ONX_FLOAT || v->count != n || v->rank < 1 || v->dims[v->rank - 1] != (int64_t)n)
@@ -91,7 +90,7 @@ static inline void post_take_rows(onx_prepare *p, simd_posts *posts, uint64_t n,
     }
 }
 
-/* The same behind a convolution, where operands shall lie as its result does. */
+/* The same after a convolution, where operands shall have the layout of its result. */
 static inline void post_take_image(onx_prepare *p, simd_posts *posts, const onx_layout *layout)
 {
     for (uint32_t i = 0; i < p->post_op_count && posts->count < POST_MAX; i++, posts->count++, p->post_ops_done++) {

@@ -28,7 +28,7 @@ typedef struct packing {
     bool turned; /* n rows of k, else k rows of n */
 } packing;
 
-/* Pieces follow the order in which b lies: some of its rows, or the rows of a panel. It may lie at any address. */
+/* Pieces follow the layout of b: some of its rows, or the rows of a panel. It may be at any address. */
 enum { PIECE_ROWS = 16 };
 
 static uint64_t pieces_of(const packing *q)
@@ -218,7 +218,7 @@ static void one_row(const product_params *q, const onx_work *work, const operand
     }
 }
 
-/* A stretch of k that the tiles of some rows go through, `next` what is packed behind it. */
+/* A stretch of k that the tiles of some rows go through, `next` what is packed after it. */
 typedef struct stretch {
     uint64_t k0, kc, tiles;
     const float *next;

@@ -1,5 +1,5 @@
 /* reduce.c - reductions of floats: along lines a vector at a time, of which an output may have several, or across lines
- * a vector of neighbouring outputs at a time where the axes lie together. */
+ * a vector of neighbouring outputs at a time where the axes are contiguous. */
 #include "kernel/core/reduce.h"
 #include "kernel/simd/math.h"
 
@@ -220,7 +220,7 @@ static void (*const apart[])(const onxi_reduce_params *, const void *, void *) =
     [ONXI_REDUCE_SUM_SQUARE] = lines_SUM_SQUARE,
 };
 
-/* Axes that are no neighbours, the innermost of which lie together: lines that are long enough for vectors. */
+/* Axes that are no neighbours, the innermost of which are contiguous: lines that are long enough for vectors. */
 static onx_status prepare_lines(onxi_reduce_params *q)
 {
     uint32_t outer = q->reduced;

@@ -19,7 +19,7 @@ static void pack(const float *weight, uint32_t gates, uint64_t hidden, uint64_t 
                     out[j * TILE + i] = n + i < hidden ? weight[(n + i) * k + j] : 0;
 }
 
-/* `rows` and `apart` are constants at each call: so many rows, and so many sums of each, which are added at the end. */
+/* `rows` and `apart` are constants at each call: the number of rows, of sums of each, which are added at the end. */
 static inline __attribute__((always_inline)) void tile(const float *a, uint64_t k, const float *w, unsigned rows,
                                                        unsigned apart, onxi_vf (*out)[WIDTH])
 {

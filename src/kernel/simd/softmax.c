@@ -1,4 +1,4 @@
-/* softmax.c - Softmax and LogSoftmax of floats: lines that lie together a vector at a time, others a vector of
+/* softmax.c - Softmax and LogSoftmax of floats: contiguous lines a vector at a time, others a vector of
  * neighbouring lines at a time. */
 #include "kernel/simd/math.h"
 

@@ -7,7 +7,7 @@
 #include "kernel/simd/simd.h"
 
 /* Rows of a tile at most, vectors across it; columns of a panel; how much of k is gone through at a time, at most; how
- * much of it lies between two looks at what comes next; what stretches of k are multiples of, which are copied in
+ * much of it is between two prefetches; what stretches of k are multiples of, which are copied in
  * blocks of channels. */
 enum { TILE_M = ONXI_ROWS, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 384, STEP_K = 8, WHOLE_K = 16 };
 
@@ -17,7 +17,7 @@ enum { TILE_M = ONXI_ROWS, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 38
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Rows of a tile: `left` rows in tiles that are nearly alike, as few as can be, since a tile of few rows takes as long
+/* Rows of a tile: `left` rows in tiles of nearly one height, as few as can be, since a tile of few rows takes as long
  * as a larger one. */
 static inline uint64_t tile_height(uint64_t left)
 {
@@ -25,7 +25,7 @@ static inline uint64_t tile_height(uint64_t left)
     return (left + tiles - 1) / tiles;
 }
 
-/* How much of `left` is gone through next: stretches that are nearly alike, and whole but for the last one. */
+/* How much of `left` is gone through next: stretches of nearly one length, and whole but for the last one. */
 static inline uint64_t tile_depth(uint64_t left)
 {
     const uint64_t stretches = (left + BLOCK_K - 1) / BLOCK_K;

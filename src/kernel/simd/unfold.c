@@ -1,6 +1,6 @@
 /* unfold.c - Conv and ConvTranspose of any window as products of matrices, on channels in blocks, or last: of some
  * pixels of the result the inputs of a stretch of the sum are gathered, and multiplied with panels of packed weights. A
- * transposed convolution is one convolution for each place that its result has within a step, of every so many taps. */
+ * transposed convolution is one convolution for each place that its result has within a step, of evenly spaced taps. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
@@ -11,7 +11,7 @@ enum {
     PIXELS = 96,                             /* at a time, at most */
     PIXELS_LEAST = 24,
     LINE = BLOCK_K + 16, /* floats from a pixel to the next in what was gathered: not a power of two */
-    LAST_MOST = 128,     /* channels that may lie last */
+    LAST_MOST = 128,     /* channels that may be last */
     TAPS_MAX = 1 << 12,
     PHASES_MAX = 64
 };
@@ -24,7 +24,7 @@ typedef struct tap {
     uint64_t which;
 } tap;
 
-/* A convolution whose results lie `step` apart. */
+/* A convolution whose results are `step` apart. */
 typedef struct phase {
     const tap *taps;
     uint64_t count, before;          /* taps; those of the phases before */
@@ -37,7 +37,7 @@ typedef struct unfold_params {
     int64_t in[DIMS], out[DIMS];         /* sizes */
     int64_t stride[DIMS], step[DIMS];    /* from a pixel to the next in the input, in the result */
     uint64_t in_plane, out_plane, taps;  /* taps of all phases */
-    uint64_t in_block, out_block;        /* channels that lie side by side */
+    uint64_t in_block, out_block;        /* channels that are contiguous */
     uint64_t group, panels, splits, ldc; /* pixels at a time; panels of a set, pieces that they are cut into */
     uint64_t groups, phase_count;        /* groups of pixels of an image and a set */
     const phase *phases;
@@ -196,7 +196,7 @@ static void store_block(const unfold_params *q, const onx_work *work, uint64_t i
     for (uint32_t i = 0; i < q->posts.count; i++) {
         const simd_post *f = &q->posts.list[i];
         const float *same = f->operand < 0 ? NULL : (const float *)work->inputs[f->operand]->data + at;
-        if (same) /* pixels of a convolution lie behind each other */
+        if (same) /* pixels of a convolution follow one another */
             same += p->to[0] * q->out_block;
         post_apply(f, c, q->ldc, p->count, VECTORS, NULL, same, q->out_block);
     }
@@ -451,7 +451,7 @@ static onx_status prepare(onx_prepare *p)
     ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
     if (transposed)
         ONX_TRY(onxi_window_transpose(p, &win));
-    /* Taps of a phase that lie outside are zeros that are multiplied, of which the standard has none there. */
+    /* Taps of a phase that are outside are zeros that are multiplied, of which the standard has none there. */
     q->skips = onxi_weights_are_finite(p, 1);
     if (!take_sizes(&win, q, kernel, dilation, pad) || (transposed && !q->skips))
         return ONX_E_UNSUPPORTED;

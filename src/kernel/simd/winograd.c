@@ -7,7 +7,7 @@
 #include "kernel/simd/tile.h"
 
 /* Outputs and inputs of a tile along an axis, products of a tile; channels of a block, and of a line of the cache,
- * which are transformed together, tile by tile; columns that are multiplied at a time; channels that may lie last. */
+ * which are transformed together, tile by tile; columns that are multiplied at a time; channels that may be last. */
 enum {
     OUT = 4,
     IN = 6,
@@ -30,7 +30,7 @@ typedef struct wino {
     uint64_t tiles;               /* of all phases */
     uint64_t group, groups;       /* tiles that are gone through at a time; how many times that is */
     uint64_t panels, splits;      /* of the output's channels; pieces that these are cut into */
-    uint64_t in_block, out_block; /* channels that lie side by side in a pixel */
+    uint64_t in_block, out_block; /* channels that are contiguous in a pixel */
     uint64_t v_step, m_step;      /* floats from one point to the next, in the transformed input and in the products */
     const float *u, *bias;        /* packed weights by point, panel, input channel; padded to whole panels */
     simd_posts posts;
@@ -118,7 +118,7 @@ static inline void place_tile(const wino *q, uint64_t tile, uint64_t *y, uint64_
     *x = in_phase % q->across * OUT * q->gap_x + phase % q->gap_x;
 }
 
-/* A vector of channels of a tile; `x` points to its first input, which may lie in the padding. */
+/* A vector of channels of a tile; `x` points to its first input, which may be in the padding. */
 static inline void transform_input(const wino *q, const float *x, int64_t y0, int64_t x0, float *v)
 {
     const int64_t gap_y = (int64_t)q->gap_y, gap_x = (int64_t)q->gap_x, h = (int64_t)q->h, w = (int64_t)q->w;
@@ -181,7 +181,7 @@ static void multiply(const wino *q, const float *v, uint64_t tiles, uint64_t p0,
             for (uint64_t k = 0, kc; k < q->c; k += kc) {
                 const float *u = q->u + ((i * q->panels + p) * q->c + k) * PANEL;
                 kc = tile_depth(q->c - k);
-                const bool along = k + kc < q->c || p + 1 < p1; /* what comes next lies behind this */
+                const bool along = k + kc < q->c || p + 1 < p1; /* what comes next is stored after this */
                 const float *next = along ? u + kc * PANEL : u + ((q->panels - (p1 - p0) + 1) * q->c - k) * PANEL;
                 const bool last = !along && i + 1 == POINTS;
                 for (uint64_t t = 0, rows, index = 0; t < tiles; t += rows, index++) {
@@ -394,7 +394,7 @@ static onx_status conv_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     if (!p->want || p->nonfinite || !shape_of(p, q) || !worth_it(q) || !onxi_weights_are_finite(p, 1))
         return ONX_E_UNSUPPORTED;
-    /* Channels that lie last stay so, unless they are so many that the pixels of a tile get in each other's way in the
+    /* Channels that are last stay so, unless they are so many that the pixels of a tile get in each other's way in the
      * first cache. */
     const bool last = onxi_blocked_of(p->inputs[0]) == q->c;
     q->in_block = last && q->c <= LAST_MOST ? q->c : BLOCK;

@@ -78,7 +78,7 @@ static onx_status constant_run(onx_work *work, uint64_t first, uint64_t last)
     case ONX_ATTR_TENSOR:
         if (v->t->data_type == ONX_STRING)
             return store_texts(work, v->t->string_data, v->t->string_data_count);
-        return store(work, q->bytes.ptr, work->outputs[0]->count, q->bytes.len); /* so many elements have that size */
+        return store(work, q->bytes.ptr, work->outputs[0]->count, q->bytes.len); /* the size of the elements */
     case ONX_ATTR_SPARSE_TENSOR:
         return store(work, q->dense->data, q->dense->count, q->dense->size);
     case ONX_ATTR_FLOAT:

@@ -254,7 +254,7 @@ typedef struct transpose_params {
     uint64_t size;
 } transpose_params;
 
-/* Dims and steps are there. Dims of size 1 go, and neighbours that lie like one dim become one. */
+/* Dims and steps are there. Dims of size 1 go, and neighbours that are contiguous as one dim become one. */
 static void transpose_finish(onx_prepare *p, transpose_params *q)
 {
     const onx_value *x = p->inputs[0];
@@ -396,8 +396,8 @@ typedef struct sixteen {
 
 enum { TOGETHER = 16 };
 
-/* `rows` lines of the output, whose elements are neighbours in the input. They are turned round in squares that lie
- * together in between: what comes into the cache is used up, whatever the distances between lines are. */
+/* `rows` lines of the output, whose elements are neighbours in the input. They are transposed in square blocks
+ * that are contiguous in between: whole cache lines are used, whatever the distances between lines are. */
 #define MOVE(T, name)                                                                                                  \
     static void move_##name(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)                   \
     {                                                                                                                  \

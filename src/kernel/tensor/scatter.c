@@ -1,5 +1,5 @@
 /* scatter.c - operators that copy their first input and then change some of it: ScatterElements, ScatterND and
- * TensorScatter. Updates are taken in the order in which they lie, by one thread, so repeated indexes have one outcome.
+ * TensorScatter. Updates are taken in the order of memory, by one thread, so repeated indexes have one outcome.
  */
 #include "kernel/core/loops.h"
 #include "kernel/core/move.h"
@@ -126,7 +126,7 @@ static onx_status elements_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The elements of one line of the index, which lie in the last dim: `step` is how far neighbours are apart where the
+/* The elements of one line of the index, along the last dim: `step` is how far neighbours are apart where the
  * axis is another one, `base` where the line begins. */
 static onx_status elements_line(onx_work *work, uint64_t from, uint64_t count, int64_t base, int64_t step)
 {

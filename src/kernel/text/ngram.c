@@ -26,7 +26,7 @@ static uint32_t hash_edge(const gram_params *q, uint32_t from, uint32_t name)
     return onxi_table_hash_word(&q->table, (uint64_t)from << 32 | name);
 }
 
-/* The node behind the item; 0: there is none. */
+/* The node after the item; 0: there is none. */
 static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name)
 {
     if (name == ONXI_ML_NOWHERE)
@@ -38,7 +38,7 @@ static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name
     return 0;
 }
 
-/* The node behind the item, made when there is none; 0: out of memory. */
+/* The node after the item, made when there is none; 0: out of memory. */
 static uint32_t add_item(gram_params *q, uint32_t from, uint32_t name)
 {
     uint32_t to = follow(q, from, name);

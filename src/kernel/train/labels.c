@@ -1,4 +1,4 @@
-/* labels.c - what stands before the body of a loss: labels have to be classes, which the nodes of the body, that count
+/* labels.c - what runs before the body of a loss: labels have to be classes, which the nodes of the body, that count
  * negative ones from the end, know nothing of. */
 #include "kernel/kernel.h"
 

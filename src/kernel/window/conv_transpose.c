@@ -18,7 +18,7 @@ typedef struct deconv_params {
     uint64_t inputs_at, weights_at, output_at, pack_at;
 } deconv_params;
 
-/* Room for a * b * c elements behind `*total`, in whole cache lines. */
+/* Room for a * b * c elements after `*total`, in whole cache lines. */
 static bool reserve(uint64_t *total, uint64_t a, uint64_t b, uint64_t c)
 {
     return onxi_mul_u64(a, b, &a) && onxi_mul_u64(a, c, &a) && a < UINT64_MAX - 63u &&

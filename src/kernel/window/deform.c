@@ -12,7 +12,7 @@ typedef struct deform_params {
     uint64_t offset_groups, channels_each; /* channels that share offsets */
 } deform_params;
 
-/* What lies around a place: elements of a channel, and their weights. */
+/* The neighbours of a place: elements of a channel, and their weights. */
 typedef struct taps {
     uint32_t count;
     uint64_t at[1 << AXES_MAX];

@@ -90,7 +90,7 @@ static onx_status read_image(onx_work *work, image *m)
     return ONX_OK;
 }
 
-/* First index and count of the blocks whose element at `tap` lies inside, along the last axis. */
+/* First index and count of the blocks whose element at `tap` is inside, along the last axis. */
 static int64_t inside(const image *m, int64_t tap, int64_t *first)
 {
     uint32_t d = m->rank - 1;

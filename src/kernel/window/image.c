@@ -48,7 +48,7 @@ static onx_status image_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-enum { HEAD = 16 }; /* bytes that leptonica wants to see at least; zeros behind an image do no harm */
+enum { HEAD = 16 }; /* bytes that leptonica wants to see at least; zeros after an image do no harm */
 
 typedef struct stream {
     const uint8_t *data;

@@ -19,7 +19,7 @@ typedef struct pool_params {
     uint32_t width;
 } pool_params;
 
-/* Where a window lies: first and last tap inside the input, and how many taps count for the average. */
+/* Where a window is: first and last tap inside the input, and how many taps count for the average. */
 typedef struct pool_place {
     int64_t first[ONX_RANK_MAX], last[ONX_RANK_MAX], origin[ONX_RANK_MAX];
     int64_t taps; /* inside */
@@ -45,7 +45,7 @@ static void place_window(const pool_params *q, const int64_t *pos, pool_place *a
         at->last[d] = last < w->kernel[d] ? last : w->kernel[d];
         int64_t inside = at->last[d] > at->first[d] ? at->last[d] - at->first[d] : 0;
         at->taps *= inside;
-        /* pads count, but not what ceil_mode adds behind them */
+        /* pads count, but not what ceil_mode adds after them */
         int64_t padded = div_ceil(w->in[d] + w->pad_end[d] - origin, w->dilation[d]);
         if (q->count_beyond)
             padded = w->kernel[d];

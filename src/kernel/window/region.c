@@ -110,7 +110,7 @@ static bool find_corners(const align_params *q, double y, double x, corners *c)
     return true;
 }
 
-/* Start and length of a bin along an axis, and how many points lie in it. */
+/* Start and length of a bin along an axis, and how many points are in it. */
 typedef struct bins {
     double start, size;
     int64_t points;
@@ -323,7 +323,7 @@ typedef struct box_block {
     uint64_t count;
 } box_block;
 
-/* Kept boxes lie in each of the bins of the first dim that they reach into, those that reach far in one more, for all.
+/* Kept boxes are in each of the bins of the first dim that they reach into, those that reach far in one more, for all.
  * Boxes that have points in common reach into the same bin, or one of them reaches far. */
 typedef struct box_bins {
     box_block *bin[BINS + 1], *free;
@@ -488,7 +488,7 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
                             .overlap = (float)limit_at(work, 3, 0),
                             .least = (float)limit_at(work, 4, -(double)INFINITY),
                             .centred = *(const bool *)work->params };
-    /* a class keeps its boxes one behind the other, UINT64_MAX ends them */
+    /* a class keeps its boxes one after the other, UINT64_MAX ends them */
     for (uint64_t i = 0; i < lists && count; i++) {
         uint64_t found = keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,
                                     (const float *)scores->data + i * count, count, order, room, kept + i * count);

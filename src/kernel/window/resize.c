@@ -11,7 +11,7 @@ typedef struct resize_params {
 
 /* ---- nearest ---- */
 
-/* Rows are runs along the last axis that is resized; what is behind it moves together. */
+/* Rows are runs along the last axis that is resized; what follows it moves together. */
 static uint32_t last_axis(const onxi_taps_list *list)
 {
     uint32_t last = 0;
@@ -167,7 +167,7 @@ static int part_of(int dtype)
     return dtype == ONX_COMPLEX64 ? ONX_FLOAT : dtype == ONX_COMPLEX128 ? ONX_DOUBLE : dtype;
 }
 
-/* What is in front of all resized axes is independent. */
+/* What is before all resized axes is independent. */
 static uint32_t first_axis(const onxi_taps_list *list, uint32_t rank)
 {
     uint32_t first = rank;

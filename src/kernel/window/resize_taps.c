@@ -35,7 +35,7 @@ static onx_status choose(const onxi_move_call *call, const char *name, const onx
 
 static onx_status read_options(const onxi_move_call *call, options *o)
 {
-    /* Models that ask for tf_half_pixel_for_nn after version 11, which nobody stopped to run, are many; words of later
+    /* Many models ask for tf_half_pixel_for_nn after version 11, and were never refused; words of later
      * versions are found by the checker (ND-26). */
     static const onxi_word transforms[] = { { "half_pixel", 1, 0 },          { "half_pixel_symmetric", 1, 0 },
                                             { "pytorch_half_pixel", 1, 0 },  { "align_corners", 1, 0 },
@@ -165,7 +165,7 @@ static onx_status read_scales(const onxi_move_call *call, const numbers *n, cons
 
 /* ---- coordinates ---- */
 
-/* Where index `o` of the output lies in the input; false: outside, where tf_crop_and_resize extrapolates. */
+/* Where index `o` of the output is in the input; false: outside, where tf_crop_and_resize extrapolates. */
 static bool coordinate(const options *o, const onxi_taps *t, int64_t index, double *out)
 {
     double x = (double)index, in = (double)t->in, width = o->scale * in, scale = o->scale;
@@ -294,7 +294,7 @@ static onx_status make_axis(const onxi_move_call *call, onx_arena *arena, const 
     return ONX_OK;
 }
 
-/* Axes that shrink most come first, so that what lies between is never larger than both ends. */
+/* Axes that shrink most come first, so that no intermediate result is larger than both ends. */
 static void sort_axes(onxi_taps_list *list)
 {
     for (uint32_t i = 1; i < list->count; i++) {
