@@ -38,7 +38,7 @@ typedef struct onxi_run_recent {
 onxi_run_kept *onxi_run_recent_find(onxi_run_recent *list, bool (*fits)(const onxi_run_kept *kept, const void *user),
                                     const void *user);
 /* A new one comes to the front, in use. Returns what has to be freed now, if anything: where there are more than
- * `most`, the one that has not been used for longest is dropped, now or when nobody uses it any more. */
+ * `most`, the one that has not been used for longest is dropped, now or when it is no longer used. */
 onxi_run_kept *onxi_run_recent_add(onxi_run_recent *list, onxi_run_kept *kept, uint32_t most);
 /* A run has ended. True when it has to be freed. */
 bool onxi_run_recent_let_go(onxi_run_kept *kept);
@@ -47,7 +47,7 @@ onxi_run_kept *onxi_run_recent_take(onxi_run_recent *list);
 
 /* ---- a graph with its names resolved; made once ---- */
 
-/* What a node stands in below the main graph: the body of a function that was called, or a subgraph. */
+/* What holds a node below the main graph: the body of a function that was called, or a subgraph. */
 typedef struct onxi_run_frame {
     const struct onxi_run_frame *parent;
     const onx_node *node;          /* the call, or the node that holds the subgraph */
@@ -65,15 +65,15 @@ static inline const onxi_run_frame *onxi_run_frame_of_call(const onxi_run_frame 
     return frame;
 }
 
-/* A constant whose elements need not be in memory where kernels could read them: they lie in the document, at any
- * address, or they are those of another constant that are still to be scaled. They are made when somebody reads them,
+/* A constant whose elements need not be in memory where kernels could read them: they are in the document, at any
+ * address, or they are those of another constant that are still to be scaled. They are made when they are read,
  * or for as long as a kernel packs them (run_constant.c). Changed under `planning` only. */
 typedef struct onxi_run_source {
     onx_value *value; /* the constant; its data is `raw`, which tells no more than that there are some, until `made` */
     const char *raw;
     const onx_tensor *origin;     /* where the document has them, the same for all of its sessions; NULL: nowhere */
     const double *scale;          /* factors of floats, one per index of the first dim; NULL: none */
-    const onxi_tensor_part *part; /* `raw` is where its runs begin; NULL: all lies in one piece */
+    const onxi_tensor_part *part; /* `raw` is where its runs begin; NULL: all is in one piece */
     bool made;
 } onxi_run_source;
 
@@ -81,7 +81,7 @@ typedef struct onxi_run_graph_slot {
     onx_str name;
     const onx_value *constant; /* NULL: known at run time only */
     onxi_run_source *source;   /* of the constant; NULL: its elements are in memory of the session */
-    const onx_tensor *tensor;  /* initializer that nobody has asked for yet */
+    const onx_tensor *tensor;  /* initializer not requested so far */
     const onx_sparse_tensor *sparse;
     uint32_t uses;                    /* by ops, their subgraphs and the graph's outputs */
     uint32_t user;                    /* the last op that uses it */
@@ -106,7 +106,7 @@ typedef struct onxi_run_op {
     onxi_op_id id; /* of built-in operators */
     onxi_attrs attrs;
     bool needed;
-    uint32_t guard_end; /* a guard: index after the last op of the body that it stands before; 0: an ordinary op */
+    uint32_t guard_end; /* a guard: index after the last op of the body that it precedes; 0: an ordinary op */
     /* Of an op that takes the place of others (run_rewrite.c): those, in order, and the rule. */
     const struct onxi_run_op *parts;
     const onxi_rewrite_condition *conditions; /* of the types of a plan */
@@ -152,7 +152,7 @@ typedef struct onxi_run_packed {
     struct onxi_run_shared *shared; /* they are those of a shelf; NULL: of their own */
 } onxi_run_packed;
 
-/* Where those lie of constants that live as long as their owner: a session, or a plan that computed them. */
+/* Where those are of constants that live as long as their owner: a session, or a plan that computed them. */
 typedef struct onxi_run_packs {
     onxi_map by_source;
     onxi_run_packed *all;
@@ -187,7 +187,7 @@ typedef struct onxi_run_watch {
 } onxi_run_watch;
 /* Starts now. */
 onxi_run_watch onxi_run_watch_new(const onx_run_options *options);
-/* Whether to go on: ONX_OK, ONX_E_LIMIT or ONX_E_CANCELLED. `watch` may be NULL; nothing is recorded. */
+/* Whether to continue: ONX_OK, ONX_E_LIMIT or ONX_E_CANCELLED. `watch` may be NULL; nothing is recorded. */
 onx_status onxi_run_watch_look(const onxi_run_watch *watch);
 /* Records why the watch has ended the work at `op` (NULL: at none); returns `status`. */
 onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx,
@@ -204,7 +204,7 @@ typedef struct onxi_run_session {
     onx_doc *doc;
     onx_doc reader; /* of `doc`, with `cx` and `arena`: a document may have any number of sessions and other readers */
     const onx_model *model;
-    bool unsorted; /* nodes may stand before those that make their inputs */
+    bool unsorted; /* nodes may precede those that make their inputs */
     onx_arena *arena;
     onx_session_options options;
     unsigned threads;
@@ -291,19 +291,19 @@ onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);
 
 /* ---- constants (run_constant.c) ---- */
 
-/* A tensor of the document: where it lies, or a copy where it is small or not laid out as kernels have it. *source_out
+/* A tensor of the document: in place, or a copy where it is small or not laid out as kernels have it. *source_out
  * is NULL for a copy. */
 onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, const onx_value **out,
                                   onxi_run_source **source_out);
 /* The floats of a constant in a slot times factors, one per index of its first dim, which stay the caller's until the
- * session ends; *out is NULL if a product is not finite, or the constant is a part that nobody has made. */
+ * session ends; *out is NULL if a product is not finite, or the constant is a part that is not made. */
 onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_slot *slot, const double *scale,
                                     onxi_run_source **out);
 /* Makes the elements of the slot's constant for good; it may have none to be made, or none at all. */
 onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot);
 /* Writes them to memory that is aligned and large enough; what was read of the document need not stay in memory. */
 void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out);
-/* Nobody needs these bytes of the document soon, where they lie in one piece. */
+/* These bytes of the document are not needed soon, where they are in one piece. */
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size);
 onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);
 /* The place of a node: graph.node[0] "first" (F) function F node[2] (If).then_branch.node[0] (Relu) */
@@ -434,16 +434,16 @@ typedef struct onxi_run_plan {
     uint64_t buffer_size; /* activations, workspace included */
     uint64_t workspace_offset, thread_workspace_offset, thread_workspace;
     uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
-    bool *moves;       /* per output: nobody needs the slot's own value after it */
+    bool *moves;       /* per output: the slot's own value is unused after it */
     bool has_dynamic;
     bool nonfinite; /* as in onxi_run_env */
     struct onxi_run_state *idle;
 } onxi_run_plan;
 
-/* While nobody else plans for the session (`planning`, or while it is made). Diagnostics go to `cx`. */
+/* While no other thread plans for the session (`planning`, or while it is made). Diagnostics go to `cx`. */
 onx_status onxi_run_plan_new(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
                              bool nonfinite, onx_ctx *cx, onxi_run_plan **out);
-/* Without any lock; nobody uses it. */
+/* Without any lock; it is not in use. */
 void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan);
 /* Offsets of all storages; the sum in *size_out. */
 onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out);
@@ -493,8 +493,8 @@ void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);
 onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                               uint32_t output_count);
 bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *inputs);
-/* The plan for these inputs, made if need be, counted as busy and moved to the front. Where it is there nobody waits
- * for others that plan. `idle` (NULL: not wanted) gets a state of it that nobody uses, or NULL. Without any lock;
+/* The plan for these inputs, made if need be, counted as busy and moved to the front. Where it is there no caller waits
+ * for others that plan. `idle` (NULL: not wanted) gets an unused state of it, or NULL. Without any lock;
  * diagnostics go to `cx`. */
 onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
                               bool nonfinite, onx_ctx *cx, onxi_run_plan **out, onxi_run_state **idle);

@@ -1,5 +1,5 @@
-/* run_chain.c - which nodes that go element by element run as one step: those whose results nobody needs but others of
- * them, all with the shape of the last one, behind which there may be one that takes that one's lines: a reduction, a
+/* run_chain.c - which nodes that go element by element run as one step: those whose results are used only by others of
+ * them, all with the shape of the last one, after which there may be one that takes that one's lines: a reduction, a
  * normalization. The step is planned at the place of the last (run_step.c). */
 #include "run/run_plan.h"
 
@@ -26,7 +26,7 @@ bool onxi_run_plan_ends_chain(const onxi_run_op *op)
     return (op->kernels[0]->flags & ONXI_KERNEL_LINES) != 0;
 }
 
-/* May it stand behind a chain? */
+/* May it follow a chain? */
 static bool is_end(const onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];

@@ -1,4 +1,4 @@
-/* run_constant.c - constants of the document where they lie. What is not aligned, or is scaled on the way, is made when
+/* run_constant.c - constants of the document in place. What is not aligned, or is scaled on the way, is made when
  * something reads it; what is only packed never is. */
 #include "run/run.h"
 

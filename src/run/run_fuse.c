@@ -1,4 +1,4 @@
-/* run_fuse.c - rewriting a resolved graph where constants allow: what multiplies and shifts channels behind a Conv or a
+/* run_fuse.c - rewriting a resolved graph where constants allow: what multiplies and shifts channels after a Conv or a
  * BatchNormalization goes into its constants. */
 #include "run/run.h"
 
@@ -12,7 +12,7 @@ static const onx_value *constant_of(const onxi_run_graph *g, const onxi_run_op *
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT ? v : NULL;
 }
 
-/* Of a constant that may lie at any address. */
+/* Of a constant at any address. */
 static double number_at(const onx_value *v, uint64_t i)
 {
     float x;
@@ -104,7 +104,7 @@ static bool then_arithmetic(const onxi_run_graph *g, const onxi_run_op *op, uint
     return true;
 }
 
-/* The op that takes the result of this one, where nobody else does. */
+/* The op that takes the result of this one, where no other op does. */
 static onxi_run_op *only_user(const onxi_run_graph *g, const onxi_run_op *op)
 {
     if (op->output_count != 1 || op->outputs[0] == ONXI_NO_SLOT)
@@ -167,7 +167,7 @@ static onx_status changed_constant(onxi_run_graph *g, const affine *f, const onx
 
 /* ---- into a Conv ---- */
 
-/* The weights are scaled when somebody needs them: most kernels pack them and need them no more. */
+/* The weights are scaled when they are needed: most kernels pack them and need them no more. */
 static onx_status into_conv(onxi_run_graph *g, onxi_run_op *conv, const affine *f, const onxi_run_op *last,
                             bool *changed)
 {

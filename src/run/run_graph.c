@@ -6,14 +6,14 @@
 
 enum { RECENT = 4 };
 
-/* What a name means where a node stands: names of this graph (or function body), then those of the graph around it. */
+/* What a name means at a node: names of this graph (or function body), then those of the graph around it. */
 typedef struct builder {
     onxi_run_session *session;
     onxi_run_graph *g;
     struct builder *outer; /* the graph that this subgraph is in; NULL for the main graph and in function bodies */
     onxi_run_op *holder;   /* the op of `outer` that holds this graph */
     const onxi_run_frame *frame;
-    onxi_binder *binder;     /* of the graph or body at hand */
+    onxi_binder *binder;     /* of the current graph or body */
     onxi_dict names;         /* slots by name */
     uint32_t recent[RECENT]; /* entries of `names` that were made last, as a ring: most inputs are among them */
     uint32_t made;
@@ -409,7 +409,7 @@ onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op)
             continue;
         }
         onx_value *kept = outputs[i];
-        if (kept->dtype == ONX_STRING && kept->kind == ONX_VALUE_TENSOR) { /* the bytes lie in the arena that goes */
+        if (kept->dtype == ONX_STRING && kept->kind == ONX_VALUE_TENSOR) { /* the bytes are in the arena that goes */
             status = onx_value_new(s->cx, &kept);
             if (status == ONX_OK)
                 status = onx_value_assign(kept, outputs[i]);
@@ -517,7 +517,7 @@ static onx_status call_function(builder *b, const onx_node *node, uint32_t index
     return inline_function(b, node, index, f, *body);
 }
 
-/* What stands before the body of an operator: an op without outputs that asks the operator's own rule and types, which
+/* What precedes the body of an operator: an op without outputs that asks the operator's own rule and types, which
  * the nodes of the body know nothing of. */
 static onx_status guard_run(onx_work *work, uint64_t first, uint64_t last)
 {
@@ -619,7 +619,7 @@ static onx_status add_initializers(builder *b, const onx_graph *graph, const boo
         const onx_tensor *t = sparse ? st->values : graph->initializer[i];
         onx_str name = t ? onx_view(t->name) : (onx_str){ 0 };
         if (!name.len)
-            continue; /* nobody can refer to it */
+            continue; /* nothing can refer to it */
         uint32_t slot = find_name(b, name);
         bool is_input = slot != ONXI_NO_SLOT && slot < graph->input_count;
         if (is_input && given && given[slot])
@@ -712,7 +712,7 @@ onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
         g->slots[g->outputs[i]].uses++;
         g->slots[g->outputs[i]].is_output = true;
     }
-    for (uint32_t i = 0; i < g->op_count; i++) { /* what nobody uses is not asked for */
+    for (uint32_t i = 0; i < g->op_count; i++) { /* unused outputs are not requested */
         onxi_run_op *op = &g->ops[i];
         for (uint32_t k = 0; k < op->output_count; k++)
             if (op->outputs[k] != ONXI_NO_SLOT && !g->slots[op->outputs[k]].uses)

@@ -1,4 +1,4 @@
-/* run_memory.c - where each storage of a plan lies: storages whose lives do not overlap share bytes of one buffer. */
+/* run_memory.c - where each storage of a plan is: storages whose lives do not overlap share bytes of one buffer. */
 #include "run/run.h"
 
 /* Holes are searched so far before the buffer grows instead; keeps planning linear. */

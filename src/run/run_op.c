@@ -7,7 +7,7 @@
 
 onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint32_t index, const onx_node *node)
 {
-    enum { ENDS = 4 }; /* of a long chain of calls, so many from outside and from inside */
+    enum { ENDS = 4 }; /* of a long chain of calls, this number from outside and from inside */
     onx_str before = onx_str_of("graph.");
     uint32_t count = 0;
     for (const onxi_run_frame *f = frame; f; f = f->parent)
@@ -342,12 +342,12 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
 typedef struct engine {
     onxi_run_env exec;
     const onxi_run_op *op;
-    uint32_t packed;   /* inputs that the row at hand has packed */
-    onx_status failed; /* why the row at hand did not get what it asked for, where it did ask rightly */
+    uint32_t packed;   /* inputs that the current row has packed */
+    onx_status failed; /* why the current row did not get what it asked for, where the request was valid */
 } engine;
 
 /* A row that cannot have what it asks for refuses the node. Where that is for lack of memory, the node fails: another
- * row would give other bits, and nobody would know why. */
+ * row would give other bits, without a visible reason. */
 static onx_status answer(const onx_prepare *p, onx_status status)
 {
     engine *en = p->engine;
@@ -484,7 +484,7 @@ static onx_status no_kernel(const onxi_run_op *op, const onx_prepare *p)
 }
 
 /* Whether the row may be asked: every output has its type by now, unless the row says that it sizes outputs by itself
- * or hands on what is not a tensor. Rows without these flags rely on it. */
+ * or passes on what is not a tensor. Rows without these flags rely on it. */
 static bool is_sized(const onxi_run_op *op, const onx_prepare *p, const onx_kernel *k)
 {
     bool by_itself = k->flags & ONX_KERNEL_SIZES_OUTPUT || op->graph_count;
@@ -563,7 +563,7 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
 
 /* ---- running ---- */
 
-/* Where somebody watches, the work of a thread is done in pieces, and he is asked before each of them. */
+/* With a watch, the work of a thread is done in pieces, and the watch is asked before each of them. */
 static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t first, uint64_t last)
 {
     enum { PIECES = 16 };

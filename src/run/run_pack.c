@@ -22,7 +22,7 @@ static void make_piece(void *user, uint64_t piece, unsigned worker)
         atomic_store_explicit(&job->failed, true, memory_order_relaxed);
 }
 
-/* Elements that lie in the document are read some at a time, and not kept in memory behind that. */
+/* Elements in the document are read some at a time, and not kept in memory after that. */
 static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, const void *elements,
                             const onx_packing *packing, void *out)
 {
@@ -68,7 +68,7 @@ static void *aligned(void *base)
 
 typedef enum shared_state { GONE, MADE_NOW, MADE } shared_state;
 
-/* On a shelf, under its lock but for the bytes, which nobody changes once they are made. */
+/* On a shelf, under its lock but for the bytes, which do not change once they are made. */
 typedef struct onxi_run_shared {
     struct onxi_run_shelf *shelf;
     shared_state state;
@@ -223,7 +223,7 @@ static onx_status shared_take(onxi_run_shelf *shelf, onx_str name, onxi_run_shar
     return status;
 }
 
-/* The bytes are there, or nobody has made them (NULL). */
+/* The bytes are there, or were not made (NULL). */
 static void shared_put(onxi_run_shared *shared, const onxi_run_packed *k)
 {
     onxi_run_shelf *shelf = shared->shelf;

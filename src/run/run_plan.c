@@ -226,7 +226,7 @@ static onx_status type_op(onxi_run_planner *pl, uint32_t index)
     }
     return ONX_OK;
 }
-/* ---- chains: a head and the elementwise nodes behind it ---- */
+/* ---- chains: a head and the elementwise nodes after it ---- */
 
 static bool takes_post_ops(const onxi_run_op *op)
 {
@@ -285,7 +285,7 @@ static void claim_chain(onxi_run_planner *pl, uint32_t head)
         pl->head[last] = head;
     }
 }
-/* Room for the steps in one piece: lists that grow leave their former places behind. */
+/* Room for the steps in one piece: lists that grow leave unused copies in the arena. */
 static onx_status reserve_steps(onxi_run_planner *pl)
 {
     onxi_run_plan *plan = pl->plan;

@@ -13,7 +13,7 @@ typedef struct onxi_run_planner {
     uint8_t *claimed; /* per op: done in passing by a chain */
     uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
     uint32_t *chain;  /* per op: the last op of the chain that it is in, ONXI_NO_SLOT: none (run_chain.c) */
-    uint32_t *next;   /* per op of a chain: the one behind it; of the last one: the first */
+    uint32_t *next;   /* per op of a chain: the one after it; of the last one: the first */
     bool *refused;    /* per op: it cannot take the place of its parts here */
     bool any_refused;
 } onxi_run_planner;
@@ -44,7 +44,7 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
 bool onxi_run_same_type(const onx_value *a, const onx_value *b);
 /* The step of an op whose types come while running. */
 onx_status onxi_run_plan_dynamic(onxi_run_planner *pl, const onxi_run_op *op);
-/* The step of any other op, and of the `chain` elementwise ones behind it as far as its kernel does them in passing;
+/* The step of any other op, and of the `chain` elementwise ones after it as far as its kernel does them in passing;
  * those that it does not get steps of their own. */
 onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uint32_t chain);
 

@@ -8,7 +8,7 @@ enum {
     WINDOW = 32 << 20, /* bytes of the document that are in memory at a time */
 };
 
-/* The elements as they lie in the document, which need not stay in memory. */
+/* The elements as stored in the document, which need not stay in memory. */
 static onxi_digest digest_raw(onxi_run_session *s, const onxi_run_source *source, onxi_digest digest)
 {
     const uint64_t size = source->value->size;

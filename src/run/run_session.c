@@ -67,7 +67,7 @@ static onx_status plan_early(onxi_run_session *s)
         status = onxi_run_plan_new(g, inputs, &s->watch, s->once, s->cx, &plan);
         if (status == ONX_OK) {
             (void)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
-            (void)onxi_run_recent_let_go(&plan->kept); /* nobody runs it so far */
+            (void)onxi_run_recent_let_go(&plan->kept); /* not in use so far */
         }
     }
     onx_arena_free(arena);

@@ -293,15 +293,15 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
     to->event(to->user, &event);
 }
 
-/* Is anybody told of the nodes of this graph? Of those of subgraphs only who asks for them. */
+/* Are the nodes of this graph reported? Those of subgraphs are on request only. */
 static bool is_heard(const onxi_run_state *st)
 {
     const onx_run_options *to = st->outermost->options;
     return to && to->event && (st->outermost == st || to->inside);
 }
 
-/* Marks the lists that nobody needs after this step, or takes the marks away. What goes into subgraphs is marked only
- * for kernels that promise to hand it on once. */
+/* Marks the lists that are unused after this step, or takes the marks away. What goes into subgraphs is marked only
+ * for kernels that promise to pass it on once. */
 static void mark_given(onxi_run_state *st, const onxi_run_step *step, bool given)
 {
     uint32_t first = 0, last = step->input_count;
@@ -362,7 +362,7 @@ static onx_status run_steps(onxi_run_state *st)
     return ONX_OK;
 }
 
-/* Lists hold on to their items no longer than the run lasts. */
+/* Lists keep their items no longer than the run lasts. */
 static void drop_lists(onxi_run_state *st)
 {
     for (uint32_t i = 0; i < st->plan->slot_count; i++)
@@ -396,7 +396,7 @@ onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *
         if (!outputs[i] && cx)
             status = onx_value_new(cx, &outputs[i]);
         onx_value *made = st->slots[st->plan->outputs[i]];
-        bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING; /* they lie in the arena of the run */
+        bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING; /* they are in the arena of the run */
         if (status == ONX_OK && outputs[i] && !texts && st->plan->moves[i] && made->cx == outputs[i]->cx &&
             !(made->flags & ONXI_VALUE_BORROWED) && !(outputs[i]->flags & ONXI_VALUE_WRAPPED))
             onxi_value_swap(outputs[i], made);
@@ -420,7 +420,7 @@ static bool overlap(const onx_value *a, const onx_value *b)
 }
 
 /* May what the run computes for output `i` be written to the caller's value at once? Everything in the storage of the
- * plan goes there then, so nothing may be larger, and nobody may read or write the memory otherwise. */
+ * plan goes there then, so nothing may be larger, and nothing else may read or write the memory. */
 static bool can_aim(const onxi_run_state *st, uint32_t i, const onx_value *const *inputs, onx_value *const *outputs)
 {
     const onxi_run_plan *plan = st->plan;
@@ -443,7 +443,7 @@ static bool can_aim(const onxi_run_state *st, uint32_t i, const onx_value *const
     return true;
 }
 
-/* Storages of outputs lie in the caller's values where they can, all others in the buffer. */
+/* Storages of outputs are in the caller's values where they can, all others in the buffer. */
 static void aim_outputs(onxi_run_state *st, const onx_value *const *inputs, onx_value *const *outputs)
 {
     const onxi_run_plan *plan = st->plan;
@@ -535,7 +535,7 @@ static bool plan_fits(const onxi_run_kept *kept, const void *user)
     return plan->nonfinite == w->nonfinite && onxi_run_plan_fits(plan, w->inputs);
 }
 
-/* The plan that fits, or NULL, in use and at the front; where somebody wants one, an idle state of it. */
+/* The plan that fits, or NULL, in use and at the front; where it is wanted, an idle state of it. */
 static onxi_run_plan *find_plan(onxi_run_graph *g, const onx_value *const *inputs, bool nonfinite,
                                 onxi_run_state **idle)
 {
@@ -568,7 +568,7 @@ onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs,
         return ONX_OK;
     ONX_TRY(onxi_run_planning_begin(g->session, watch, cx));
     onx_status status = ONX_OK;
-    if (!(*out = find_plan(g, inputs, nonfinite, idle))) { /* nobody has made it meanwhile */
+    if (!(*out = find_plan(g, inputs, nonfinite, idle))) { /* no other thread has made it meanwhile */
         status = onxi_run_plan_new(g, inputs, watch, nonfinite, cx, out);
         if (status == ONX_OK)
             add_plan(g, *out);

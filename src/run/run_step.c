@@ -151,7 +151,7 @@ static onx_status draft_post_op(onxi_run_planner *pl, draft *d, uint32_t chain_s
     return ONX_OK;
 }
 
-/* Which operands nobody needs after this step: all uses of their storage that are still to be planned are its own. A
+/* Which operands are unused after this step: all uses of their storage that are still to be planned are its own. A
  * kernel is told of those that are used once: one that overwrites an operand before it has read all may not lose
  * another one, as in Conv(x) + x. Kernels that go element by element (ONX_KERNEL_IN_PLACE) take any.
  * They are counted in the storages, so that a node with many operands costs no more than as many with one. */
@@ -282,7 +282,7 @@ static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel
     return ONX_OK;
 }
 
-/* Asks the kernels: the first that takes the op says how its operands shall lie and which post-operations it does. */
+/* Asks the kernels: the first that takes the op says the layouts of its operands and which post-operations it does. */
 static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
 {
     const onxi_run_op *op = d->op;
@@ -423,7 +423,7 @@ typedef struct links {
     uint32_t count, slot_count;
 } links;
 
-/* Did the row take its operands as they lie? */
+/* Did the row take its operands in their layouts? */
 static bool takes_as_laid_out(const draft *d)
 {
     const uint16_t flags = d->p.kernel->flags;
@@ -438,7 +438,7 @@ static bool takes_as_laid_out(const draft *d)
     return true;
 }
 
-/* Prepares the op as if it ran alone, and notes its loop; *fits: it has one, and all results lie alike. */
+/* Prepares the op as if it ran alone, and notes its loop; *fits: it has one, and all results have the same layout. */
 static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l, bool *fits)
 {
     draft d;

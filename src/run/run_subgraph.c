@@ -84,7 +84,7 @@ static bool wants_optional(const onxi_run_graph *g, uint32_t input)
     return type && ONX_HAS(type, type, optional_type);
 }
 
-/* An optional value is carried round, and the body gives what is in it: a value stands for the optional one that holds
+/* An optional value is loop-carried, and the body gives what is in it: a value stands for the optional one that holds
  * it. */
 static onx_status hold(onxi_run_site *site, uint32_t input)
 {

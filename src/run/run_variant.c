@@ -181,7 +181,7 @@ onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_val
     const onxi_run_watch watch = onxi_run_watch_new(options);
     ONX_TRY(onxi_run_planning_begin(s, &watch, cx));
     onx_status status = ONX_OK;
-    if (!(*out = find_variant(s, inputs))) { /* nobody has made it meanwhile */
+    if (!(*out = find_variant(s, inputs))) { /* no other thread has made it meanwhile */
         status = make_variant(s, cx, inputs, options, out);
         if (status == ONX_OK)
             add_variant(s, *out);
