@@ -51,11 +51,11 @@ enum {
 typedef enum onxi_rewrite_condition_kind {
     ONXI_REWRITE_LAST_AXIS, /* a number that was taken is the last axis of the value */
     ONXI_REWRITE_SAME_DIMS, /* two values have the same dims */
-    ONXI_REWRITE_RANK,      /* the value has so many dims */
+    ONXI_REWRITE_RANK,      /* the value has this number of dims */
     ONXI_REWRITE_BATCH,     /* two values have the same dims but for the last two */
     ONXI_REWRITE_CONSTANTS, /* two values are constants, or omitted; this holds of a match, not of a plan */
     ONXI_REWRITE_SAME_SIZE, /* two values have as many indices at an axis, which may count from the end */
-    ONXI_REWRITE_SIZE,      /* a value has so many, by a number that is written or was taken */
+    ONXI_REWRITE_SIZE,      /* a value has a size at an axis, a number that is written or was taken */
     ONXI_REWRITE_ALONG,     /* a value is a list along an axis of the other one: its other dims are 1 */
     ONXI_REWRITE_SLICE      /* a Slice takes that of the last axis, by a part of what is there */
 } onxi_rewrite_condition_kind;
@@ -98,7 +98,7 @@ typedef struct onxi_rewrite_rule {
     bool too_large;
 } onxi_rewrite_rule;
 
-/* The rules that somebody has asked for so far; each is read once. */
+/* The rules requested so far; each is read once. */
 typedef struct onxi_rewrites {
     onx_ctx *cx;
     onx_arena *arena; /* of the rules, which live as long as it and until onxi_rewrites_close */

@@ -26,7 +26,7 @@ static int64_t bound_of(const onxi_rewrite_bound *b, int64_t dim)
     return b->of_dim ? dim / b->number : b->number;
 }
 
-/* What a bound of a Slice means, of so many indices. */
+/* What a bound of a Slice means, of `dim` indices. */
 static int64_t clamped(int64_t bound, int64_t dim)
 {
     bound = bound < 0 ? (bound < -dim ? 0 : bound + dim) : bound;

@@ -117,7 +117,7 @@ static bool is_floating(int dtype)
     return onx_dtype_class_of((onx_dtype)dtype) == ONX_CLASS_FLOATING;
 }
 
-/* As near to `wanted` as the element types that networks use can tell. */
+/* As close to `wanted` as the element types that networks use can tell. */
 static bool is_number(const onxi_rewrite_number *x, double wanted)
 {
     return fabs(x->number - wanted) <= fabs(wanted) * (x->dtype == ONX_FLOAT || x->dtype == ONX_DOUBLE ? 1e-6 : 5e-4);
@@ -284,7 +284,7 @@ static bool does_nothing(const matcher *w, const onxi_rewrite_op *op)
     return !training || !drops;
 }
 
-/* The value that is handed on to this one by what does nothing, and is needed for nothing else. */
+/* The value that is passed on to this one by what does nothing, and is needed for nothing else. */
 static uint32_t skip(const matcher *w, uint32_t value, match *m)
 {
     while (!is_omitted(value) && m->skipped_count < ONXI_REWRITE_SKIPPED) {
@@ -298,7 +298,7 @@ static uint32_t skip(const matcher *w, uint32_t value, match *m)
     return value;
 }
 
-/* What an optional node hands on where it is not there: the first input that the pattern makes, else the first. */
+/* What an optional node passes on where it is not there: the first input that the pattern makes, else the first. */
 static uint8_t handed_on(const onxi_rewrite_rule *r, const pattern_node *n)
 {
     for (uint32_t i = 0; i < n->input_count; i++)

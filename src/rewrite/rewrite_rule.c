@@ -1,4 +1,4 @@
-/* rewrite_rule.c - the rows of rewrite_rules.def, read when somebody asks for them. */
+/* rewrite_rule.c - the rows of rewrite_rules.def, read when they are requested. */
 #include "rewrite/rewrite.h"
 
 #include <inttypes.h>

@@ -224,7 +224,7 @@ static onx_status ask_about(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Marks the graphs and functions of whose values nodes name some in their attributes, as Gradient does: what lies
+/* Marks the graphs and functions of whose values nodes name some in their attributes, as Gradient does: what is
  * between these values matters, not only what comes out of it. Those of training are about the main graph, too. */
 static onx_status list_asked(simplifier *x)
 {

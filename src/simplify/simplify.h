@@ -30,7 +30,7 @@ typedef struct onxi_svalue {
     bool initializer; /* in the list of its graph */
     bool made;        /* `tensor` is to be written as an initializer or node Constant */
     bool shares_name; /* something before it has the same one, in another graph */
-    bool defined;     /* by its scope; false: somebody reads it who knows nothing of where it comes from */
+    bool defined;     /* by its scope; false: it has a reader that does not know where it comes from */
 } onxi_svalue;
 
 typedef struct onxi_sop {
@@ -104,7 +104,7 @@ onx_status onxi_simplify_read_function(onxi_simplify *s, onx_function *function,
 
 /* ---- change.c ---- */
 
-/* The value that stands in its place now. */
+/* The value that replaces it now. */
 uint32_t onxi_simplify_value(onxi_simplify *s, uint32_t value);
 static inline uint32_t onxi_simplify_input(onxi_simplify *s, const onxi_sop *op, uint32_t i)
 {
@@ -112,17 +112,17 @@ static inline uint32_t onxi_simplify_input(onxi_simplify *s, const onxi_sop *op,
 }
 /* Is the op of that operator, known with its attributes, and alive? */
 bool onxi_simplify_is(onxi_simplify *s, const onxi_sop *op, onxi_op_id id);
-/* Its attributes are read when somebody asks; false: they are not understood. */
+/* Its attributes are read on request; false: they are not understood. */
 bool onxi_simplify_attrs(onxi_simplify *s, onxi_sop *op);
 /* The op that makes the value, alive, in the graph of `near`, of that operator; NULL: none. */
 onxi_sop *onxi_simplify_maker(onxi_simplify *s, const onxi_sop *near, uint32_t value, onxi_op_id id);
-/* Is it a value in between, that nobody else needs? */
+/* Is it an intermediate value, with no other reader? */
 bool onxi_simplify_is_private(const onxi_simplify *s, uint32_t value);
 /* Value `y` of the op is `x` from now on. False: it has to stay, because its name does. */
 bool onxi_simplify_hand_on(onxi_simplify *s, uint32_t op, uint32_t y, uint32_t x);
 /* Can it? */
 bool onxi_simplify_can_hand_on(onxi_simplify *s, uint32_t y, uint32_t x);
-/* The op is removed if nobody needs what it makes, and then what it needed. */
+/* The op is removed if its outputs are unused, and then what it needed. */
 onx_status onxi_simplify_drop(onxi_simplify *s, uint32_t op);
 /* Input i of the op is another value. */
 onx_status onxi_simplify_set_input(onxi_simplify *s, uint32_t op, uint32_t i, uint32_t value);

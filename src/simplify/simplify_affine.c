@@ -1,4 +1,4 @@
-/* simplify_affine.c - BatchNormalization, and factors and terms that are constant, behind a product or convolution go
+/* simplify_affine.c - BatchNormalization, and factors and terms that are constant, after a product or convolution go
  * into its weights: y = (W x + c) a + b is (a W) x + (a c + b). */
 #include "simplify/simplify.h"
 
@@ -6,7 +6,7 @@
 
 enum { COMPUTED_MAX = 512 << 20 }; /* bytes that may move from files into the model */
 
-/* The op whose weights take it in, and how its channels lie in them. */
+/* The op whose weights take it in, and how its channels are laid out in them. */
 typedef struct host {
     onxi_sop *op;
     uint32_t index, rank; /* rank of its output */
@@ -93,7 +93,7 @@ static bool per_channel(onxi_simplify *s, const host *h, uint32_t value, double 
     if (!t || !is_float(t->data_type) || t->dims_count > most || !onx_tensor_count(t, &count) ||
         (count != 1 && count != h->channels))
         return false;
-    const uint32_t behind = spatial ? h->rank - 2 : 0; /* axes behind the channels */
+    const uint32_t behind = spatial ? h->rank - 2 : 0; /* axes after the channels */
     if (count != 1 && (t->dims_count < behind + 1 || (uint64_t)t->dims[t->dims_count - 1 - behind] != count))
         return false;
     *out = ONXI_ARRAY(s->scratch, double, (size_t)h->channels);

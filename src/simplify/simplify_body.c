@@ -64,7 +64,7 @@ static onx_status use(onxi_simplify *s, onx_bytes name, uint32_t *out)
     onxi_dict_entry *entry = onxi_dict_at(&s->bound, text, ONXI_S_NONE, NULL);
     if (!entry)
         return ONX_E_MEMORY;
-    if (entry->value == ONXI_S_NONE) { /* of nobody: the graph around a training graph, or an error of the model */
+    if (entry->value == ONXI_S_NONE) { /* no maker here: the graph around a training graph, or an error of the model */
         const uint32_t value = new_value(s, 0, name);
         if (value == ONXI_S_NONE)
             return ONX_E_MEMORY;

@@ -101,7 +101,7 @@ static bool is_needed(const onxi_simplify *s, const onxi_sop *op)
     return !op->output_count;
 }
 
-/* One use less; what makes the value is to be looked at when nobody uses it any more. */
+/* One use less; what makes the value is to be looked at when it is unused. */
 static onx_status release(onxi_simplify *s, uint32_t value, uint32_t *top)
 {
     value = onxi_simplify_value(s, value);
@@ -283,7 +283,7 @@ onx_status onxi_simplify_settle(onxi_simplify *s, uint32_t op, uint32_t value, c
     s->changed = true;
     for (uint32_t i = 0; i < s->ops[op].output_count; i++)
         if (s->ops[op].outputs[i] == value) {
-            /* should the op stay, its output has a name that nobody reads: not every one may be omitted */
+            /* should the op stay, its output has an unused name: not every one may be omitted */
             const uint32_t unused = onxi_simplify_constant(s, s->ops[op].scope, onx_view(s->values[value].name),
                                                            "unused", (onx_tensor *)(uintptr_t)tensor);
             if (unused == ONXI_S_NONE)

@@ -234,7 +234,7 @@ static onx_status run_session(folder *f, onx_session *session, const uint32_t *w
     return status;
 }
 
-/* What cannot be run stays as it is: whoever runs the model is told then. */
+/* What cannot be run stays as it is: running the model reports it. */
 static onx_status compute(folder *f, const uint32_t *list, uint32_t count, bool whole, bool *done)
 {
     onxi_simplify *s = f->s;

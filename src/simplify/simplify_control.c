@@ -18,7 +18,7 @@ static bool get_number(onxi_simplify *s, uint32_t value, double *out)
     return value != ONXI_S_NONE && onxi_simplify_get_numbers(s, value, out, 1, &count) && count == 1;
 }
 
-/* Can its nodes stand in the graph around? What is pinned has to stay where it is. */
+/* Can its nodes be moved to the graph around? What is pinned has to stay where it is. */
 static bool can_move(const onxi_simplify *s, uint32_t scope, uint32_t first_output, uint32_t outputs)
 {
     const onxi_sscope *from = &s->scopes[scope];

@@ -7,7 +7,7 @@
 typedef struct fuser {
     onxi_simplify *s;
     uint32_t scope;     /* of the pattern's last node */
-    uint32_t *previous; /* per op: the one before it in its scope; NULL: nobody has asked yet */
+    uint32_t *previous; /* per op: the one before it in its scope; NULL: not requested yet */
     uint32_t previous_room;
 } fuser;
 

@@ -29,7 +29,7 @@ static bool is_cast_like_same(onxi_simplify *s, onxi_sop *op)
     return from != ONX_UNDEFINED && from == onxi_simplify_dtype(s, onxi_simplify_input(s, op, 1));
 }
 
-/* Not training, or nothing is dropped; a mask that somebody reads is another matter. */
+/* Not training, or nothing is dropped; a mask with a reader is another matter. */
 static bool is_dropout_off(onxi_simplify *s, onxi_sop *op)
 {
     double number;
@@ -200,7 +200,7 @@ static onx_status remove_it(onxi_simplify *s, uint32_t op, uint32_t input, const
     return onxi_simplify_drop(s, op);
 }
 
-/* The constant may stand first in a sum or product. */
+/* The constant may be first in a sum or product. */
 static bool is_neutral_first(onxi_simplify *s, onxi_sop *op)
 {
     const uint32_t first = onxi_simplify_input(s, op, 0);

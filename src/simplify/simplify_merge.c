@@ -12,7 +12,7 @@ static onx_status said(onxi_simplify *s, uint32_t op, const char *before)
     return ONX_OK;
 }
 
-/* The op's first input is what the one before it has; that goes when nobody else needs it. */
+/* The op's first input is what the one before it has; that goes when nothing else needs it. */
 static onx_status pass_over(onxi_simplify *s, uint32_t op, const onxi_sop *before)
 {
     const char *name = before->bound->schema->name;

@@ -1,4 +1,4 @@
-/* simplify_repeats.c - nodes that compute what one before them has computed, and constants that are alike. */
+/* simplify_repeats.c - nodes that compute what one before them has computed, and constants that are equal. */
 #include "simplify/simplify.h"
 
 enum { LITTLE = 256 /* bytes of constants that are compared */, AROUND = 4 /* graphs around that are looked at */ };
