@@ -20,11 +20,11 @@ typedef struct onxi_names {
     onx_arena *scratch; /* of the table */
     onx_arena *arena;   /* of the names that are made */
     onx_model *model;
-    onxi_dict taken; /* value: the next number to try behind this text */
+    onxi_dict taken; /* value: the next number to try after this text */
     bool open;
 } onxi_names;
 
-/* base + "_" + part, with a number behind it where that is taken. Empty, recorded, when out of memory. */
+/* base + "_" + part, with a number after it where that is taken. Empty, recorded, when out of memory. */
 onx_status onxi_names_make(onxi_names *names, onx_str base, onx_str part, onx_bytes *out);
 /* The names of another message are taken as well. */
 onx_status onxi_names_take(onxi_names *names, onx_kind kind, void *message);
@@ -96,7 +96,7 @@ typedef struct onxi_values {
     onx_arena *scratch;
     onx_infer *infer;
     bool inferred; /* it was tried */
-    /* Other than ONX_OK once something was not found because memory was short or a limit was met. What asks goes on as
+    /* Other than ONX_OK once something was not found because memory was short or a limit was met. Callers continue as
      * if nothing were known, so a pass looks here before it keeps what it made. */
     onx_status status;
     onxi_dict made; /* values that a pass has made: indexes of made_types and made_constant */

@@ -219,7 +219,7 @@ static onx_status join(onxi_merger *m, void *to, uint32_t *to_count, const void 
 
 #define JOIN(m, a, b, field) join((m), &(a)->field, &(a)->field##_count, &(b)->field, (b)->field##_count)
 
-/* Outputs that the other model took are values inside now; what it hands on of them is its output. */
+/* Outputs that the other model took are values inside now; what it passes on of them is its output. */
 static onx_status join_outputs(onxi_merger *m)
 {
     onx_graph *a = m->model->graph;

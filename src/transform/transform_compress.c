@@ -9,7 +9,7 @@ void onxi_compress_tell(const onxi_compressor *c, const char *rule, onx_str name
         c->options->changed(c->options->user, &change);
 }
 
-/* ---- names that others hold on to ---- */
+/* ---- names that others refer to ---- */
 
 static onx_status fix(void *user, onx_bytes *name)
 {

@@ -62,7 +62,7 @@ static onx_status each_nonzero(const onxi_weights *weights, sparse_weight *w, sp
     return sink ? flush(sink, w->width) : ONX_OK;
 }
 
-/* Half of the bytes at most: a dense weight is used where it lies in the file, a sparse one is written out first. */
+/* Half of the bytes at most: a dense weight is used in place in the file, a sparse one is written out first. */
 static bool pays(const sparse_weight *w)
 {
     return w->nonzero <= w->bytes.len / 2 / (w->width + sizeof(int64_t));

@@ -200,7 +200,7 @@ static bool is_part(onxi_subject *s, uint32_t whole, uint32_t part, bool squeeze
     while (squeeze && last > first && onxi_type_dim(p, (uint32_t)last - 1) == 1)
         gone[gone_count++] = --last;
     rank = last - first;
-    /* Counted from the back, the sizes that are left stand where they stood. */
+    /* Counted from the back, the sizes that are left keep their indexes. */
     const int at = rank ? wide - (all - first) : 0;
     if (at < 0 || at + rank > wide || (squeeze && !gone_count))
         return false;

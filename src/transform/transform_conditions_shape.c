@@ -46,7 +46,7 @@ static int64_t window_entry(onxi_subject *s, const char *name, uint32_t at)
     return list && at < count ? list[at] : onxi_attr_implied(name);
 }
 
-/* Along one axis: is the number of windows, rounded up, the one without those that start behind the data? */
+/* Along one axis: is the number of windows, rounded up, the one without those that start after the data? */
 static bool windows_fit(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t size, int64_t kernel)
 {
     const int64_t most = INT32_MAX;
@@ -307,7 +307,7 @@ WHEN(resize_symmetric_sizes)
     return onxi_subject_has(s, 3) && onxi_subject_text_is(s, "keep_aspect_ratio_policy", "stretch") &&
            onxi_prepare_text(s, "coordinate_transformation_mode", "half_pixel");
 }
-/* Weights that come from the place of an element alone. To the nearest, what lies between two may fall either way. */
+/* Weights that come from the place of an element alone. To the nearest, what is between two may round either way. */
 static bool blends(onxi_subject *s)
 {
     int64_t exclude, antialias;
@@ -331,7 +331,7 @@ WHEN(roi_output_half_pixel)
 {
     return onxi_subject_text_is(s, "coordinate_transformation_mode", "output_half_pixel");
 }
-/* Where the samples of each element lie, as parts of the region: [elements, samples]. */
+/* Where the samples of each element are, as parts of the region: [elements, samples]. */
 static bool prepare_parts(onxi_subject *s, const char *name, const char *elements, int64_t samples)
 {
     enum { MOST = 1 << 16 };

@@ -1,4 +1,4 @@
-/* transform_convert.c - one node on its way to another version: the steps that lie between, one after the other. */
+/* transform_convert.c - one node on its way to another version: the steps between, one after the other. */
 #include "transform/transform_retarget.h"
 
 #include <stdio.h>

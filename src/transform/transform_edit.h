@@ -10,7 +10,7 @@ typedef struct onxi_editor {
     onx_arena *arena, *scratch; /* of the document; of one edit */
     onx_model *model;
     onx_graph *graph;
-    const onx_edit *edit; /* the one in hand */
+    const onx_edit *edit; /* the current one */
     const onx_edit_options *options;
     onxi_names names;
 } onxi_editor;

@@ -1,4 +1,4 @@
-/* transform_edit_around.c - nodes in front of inputs and behind outputs: layout, normalization, sizes, the most likely
+/* transform_edit_around.c - nodes before inputs and after outputs: layout, normalization, sizes, the most likely
  * class. */
 #include "transform/transform_edit.h"
 
@@ -20,7 +20,7 @@ static onx_status rename_inside(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* An input that an initializer stands in for keeps its type, and an output that no node makes is what it is. */
+/* An input that an initializer replaces keeps its type, and an output that no node makes is what it is. */
 static onx_status check_end(onxi_editor *e, const onx_value_info *end)
 {
     onx_index *index;
@@ -139,7 +139,7 @@ static onx_status end_at(const around *w)
     return w->nodes.count ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* ---- in front of inputs ---- */
+/* ---- before inputs ---- */
 
 onx_status onxi_edit_nhwc(onxi_editor *e)
 {
@@ -292,7 +292,7 @@ onx_status onxi_edit_resize(onxi_editor *e)
     return put_nodes(&w, true);
 }
 
-/* ---- behind outputs ---- */
+/* ---- after outputs ---- */
 
 static onx_status axis_of(onxi_editor *e, const onx_value_info *output, int64_t *out)
 {

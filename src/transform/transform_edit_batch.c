@@ -100,7 +100,7 @@ static bool is_batch(batcher *b, onx_str name)
 }
 
 /* What the shape has to be for the old size and for any other: 0 takes the first dimension over, -1 takes what is left.
- * False where neither can stand there, or need not. */
+ * False where neither can be there, or need not. */
 static bool adjust(const batcher *b, bool zeros, int64_t first, int64_t *shape, uint32_t count)
 {
     if (!count || shape[0] <= 0)
@@ -234,7 +234,7 @@ static onx_status adjust_all(batcher *b)
     return status;
 }
 
-/* A shape that begins with the batch takes samples apart as they were only where they lie one after the other. */
+/* A shape that begins with the batch takes samples apart as they were only where they are contiguous. */
 static onx_status check_order(batcher *b)
 {
     onxi_cutter c;
@@ -256,7 +256,7 @@ static onx_status check_order(batcher *b)
 }
 
 /* What the old size is baked into elsewhere contradicts another one: that is what inference warns of. A symbol would
- * contradict nothing, and so a number stands for it that is hardly anything else. */
+ * contradict nothing, and so it is a number that is unlikely to be anything else. */
 static onx_status contradict(batcher *b)
 {
     onx_infer *infer;

@@ -1,6 +1,6 @@
-/* transform_edit_batch_shapes.c - where the batch goes in shapes of Reshape that have its size baked in. It lies
+/* transform_edit_batch_shapes.c - where the batch goes in shapes of Reshape that have its size baked in. It is
  * somewhere in what is reshaped, and stays there in memory; where two dimensions meet in that place, either may take
- * it, and the nodes behind say which: choices are tried in order, and taken back where types contradict each other. */
+ * it, and later nodes say which: choices are tried in order, and taken back where types contradict each other. */
 #include "transform/transform_edit.h"
 
 #include <onx/tensor.h>
@@ -92,7 +92,7 @@ static void add_choice(choice *c, const int64_t *shape, uint32_t at, bool pure)
     c->count++;
 }
 
-/* The dimensions of the shape that may hold the batch, when `inner` elements lie behind each sample. */
+/* The dimensions of the shape that may hold the batch, when the batch has a stride of `inner` elements. */
 static void find_places(const search *s, choice *c, const int64_t *shape, int64_t inner)
 {
     int64_t behind = 1;

@@ -287,7 +287,7 @@ static onx_status need_node(expander *e, onxi_dict *needed, const onx_node *node
     return ONX_OK;
 }
 
-/* Marks the nodes that no output of the call needs. An output of the function that nobody needs is omitted. */
+/* Marks the nodes that no output of the call needs. An unused output of the function is omitted. */
 static onx_status find_needed(expander *e, bool *skip)
 {
     const onx_function *f = e->x->function;

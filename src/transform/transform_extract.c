@@ -54,7 +54,7 @@ static onx_status default_outputs(onxi_cutter *c, id_list *outputs, bool *is_out
     return ONX_OK;
 }
 
-/* Inputs of the model that the part needs as well; initializers may stand in for them. */
+/* Inputs of the model that the part needs as well; initializers may replace them. */
 static onx_status add_needed_inputs(onxi_cutter *c, const onx_extract_options *options, const bool *needed,
                                     bool *is_input, id_list *inputs)
 {
@@ -127,7 +127,7 @@ static onx_status inputs_of(onxi_cutter *c, bool *node, id_list *inputs, bool *i
     return ONX_OK;
 }
 
-/* What others read of the part, and outputs of the model; where nobody reads anything, all that is not read. */
+/* What others read of the part, and outputs of the model; where nothing is read, all that is not read. */
 static onx_status outputs_of(onxi_cutter *c, const bool *node, id_list *outputs)
 {
     for (int unread = 0; unread < 2 && !outputs->count; unread++)

@@ -186,7 +186,7 @@ static bool is_unused(const sweeper *w, onx_bytes name)
     return onxi_dict_find(&w->r->captured, onx_view(name)) && (!uses || !uses->value);
 }
 
-/* What makes a constant: a node Constant, or the Cast that an old version needs behind it. */
+/* What makes a constant: a node Constant, or the Cast that an old version needs after it. */
 static bool makes_constant(const onx_node *node)
 {
     return node->output_count == 1 && (onxi_node_is(node, ONXI_ID_Constant) || onxi_node_is(node, ONXI_ID_Cast));

@@ -121,7 +121,7 @@ typedef struct derivative {
     const onx_bytes *xs;
     const onx_bytes *names; /* for the gradients; empty: not wanted */
     uint32_t count;
-    const onx_node *asks; /* the node that asks; NULL: nobody */
+    const onx_node *asks; /* the node that asks; NULL: none */
     onxi_node_list nodes; /* that y needs */
     onxi_grad_out out;
 } derivative;
@@ -208,7 +208,7 @@ static onx_status derive(derivative *d)
     return onxi_grad_checkpoint(g, d->scope, &d->nodes, &d->out.nodes);
 }
 
-/* Puts the new nodes behind node `behind` of a graph, without the one that asked for them. */
+/* Puts the new nodes after node `behind` of a graph, without the one that asked for them. */
 static onx_status insert(derivative *d, onx_graph *graph, uint32_t behind)
 {
     onxi_node_list list = { 0 };
@@ -280,7 +280,7 @@ static bool reads(const onxi_grad_again *a, onxi_grad *g, const onx_node *node)
     return false;
 }
 
-/* Takes the names of the inputs as xs and repeats the nodes up to y behind its maker. */
+/* Takes the names of the inputs as xs and repeats the nodes up to y after its maker. */
 static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, question *q)
 {
     onxi_grad_again a = { .to = onxi_dict_in_arena(g->scratch), .g = g };
@@ -358,7 +358,7 @@ static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph
         }
         if (onxi_node_is(node, ONXI_ID_Gradient)) {
             ONX_TRY(expand_node(g, &scope, graph, i));
-            i--; /* the list is another one; no node Gradient has come in front of this place */
+            i--; /* the list is another one; no node Gradient has come before this place */
         }
     }
     g->depth--;

@@ -77,7 +77,7 @@ typedef struct onxi_grad_rule {
     onx_status (*make)(onxi_grad_node *n);                 /* CODE */
 } onxi_grad_rule;
 
-/* Those of one operator stand together; ends with kind NONE and op 0. */
+/* Those of one operator are consecutive; ends with kind NONE and op 0. */
 extern const onxi_grad_rule onxi_grad_rules[];
 extern const uint32_t onxi_grad_rule_count;
 const onxi_grad_rule *onxi_grad_rule_of(const onxi_grad *g, onxi_op_id op);
@@ -131,7 +131,7 @@ onx_status onxi_grad_copy(onxi_grad *g, const onx_node *node, onx_node **out);
 onx_status onxi_grad_push(onxi_grad *g, onxi_grad_out *out, onx_node *node);
 onx_bytes onxi_grad_resolve(const onxi_grad_out *out, onx_bytes name);
 onx_status onxi_grad_out_open(onxi_grad *g, onxi_grad_out *out);
-/* A new name behind `base`. */
+/* A new name that begins with `base`. */
 onx_status onxi_grad_name(onxi_grad *g, onx_bytes base, const char *part, onx_bytes *name);
 /* A node of the default domain, with these names. */
 onx_node *onxi_grad_node_new(onxi_grad *g, const char *op, const onx_bytes *in, uint32_t in_count, const onx_bytes *out,
@@ -161,7 +161,7 @@ onx_status onxi_grad_walk(onxi_grad *g, const onxi_grad_task *task, onxi_grad_ou
 onx_status onxi_grad_needed(onxi_grad *g, onx_node *const *nodes, uint32_t count, const onx_bytes *ys, uint32_t y_count,
                             const onx_bytes *xs, uint32_t x_count, onxi_node_list *out);
 /* Puts what operators do in the place of those that have no rule but that, in a graph and its subgraphs, as far as they
- * lie between xs and ys. Sets *changed. */
+ * are between xs and ys. Sets *changed. */
 onx_status onxi_grad_lower_graph(onxi_grad *g, onxi_scope *scope, onx_graph *graph, const onx_bytes *ys,
                                  uint32_t y_count, const onx_bytes *xs, uint32_t x_count, bool *changed);
 /* Is the element type one that has derivatives? Not known counts as such. */

@@ -150,14 +150,14 @@ static onx_status note_reader(plan *p, uint32_t at, value *read)
     return ONX_OK;
 }
 
-/* How much crosses from the nodes before each place to those behind it. */
+/* How much crosses from the nodes before each place to those after it. */
 static onx_status measure_cuts(plan *p, double *crossing)
 {
     for (uint32_t i = 0; i < p->count; i++)
         ONX_TRY(each_read(p, p->nodes[i], i, note_reader));
     for (uint32_t i = 0; i < p->index.count; i++) {
         const value *v = &p->values[i];
-        if (v->last > v->node) { /* from behind its maker to its last reader */
+        if (v->last > v->node) { /* from after its maker to its last reader */
             crossing[v->node + 1] += v->size;
             crossing[v->last + 1] -= v->size;
         }

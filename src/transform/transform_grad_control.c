@@ -229,7 +229,7 @@ typedef struct loop {
     onx_graph *from;
     uint32_t first, states, scans; /* operand of the first state; states; scan outputs of the original */
     uint32_t body_first;           /* input of the body that is the first state */
-    onx_bytes *kept;               /* per state: its values before each iteration, one behind the other */
+    onx_bytes *kept;               /* per state: its values before each iteration, one after the other */
     bool *real;                    /* per state */
     body b;
     onx_bytes *dstate, *dcaptured; /* inputs of the body: gradients so far */
@@ -449,7 +449,7 @@ static onx_status count_iterations(loop *l, onx_bytes *count, onx_bytes *last)
     return ONX_OK;
 }
 
-/* The values that the iteration began with, under the names that the body has for them. They stand before the nodes. */
+/* The values that the iteration began with, under the names that the body has for them. They precede the nodes. */
 static onx_status restore(loop *l, onx_bytes last, onx_bytes step, onx_bytes *at_out)
 {
     onxi_grad *g = l->n->g;

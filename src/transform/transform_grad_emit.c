@@ -1,5 +1,5 @@
 /* transform_grad_emit.c - the texts of gradient rules become nodes: macros expanded, constants shared and of the type
- * that is wanted, names handed on where a node would do nothing. */
+ * that is wanted, names passed on where a node would do nothing. */
 #include "transform/transform_grad.h"
 
 #include <stdio.h>

@@ -209,7 +209,7 @@ static void put_place(deform *d, int i)
             "  index#_~ = Mul (element#_~, in_tail~)  ");
 }
 
-/* The neighbour that lies above along the axes whose bit is set: what is read there, times its weight. */
+/* The neighbour that is above along the axes whose bit is set: what is read there, times its weight. */
 static void put_neighbour(deform *d, int k)
 {
     onxi_grad_writer *w = &d->w;

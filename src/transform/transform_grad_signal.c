@@ -8,7 +8,7 @@ typedef struct fourier {
     int64_t axis;
     bool newer;         /* the axis is an input, as it is since version 20 */
     bool inverse, half; /* half: one-sided */
-    int behind;         /* axes behind that of the transform; -1: not known */
+    int behind;         /* axes after that of the transform; -1: not known */
 } fourier;
 
 /* The axis has to be known before anything runs: texts count from it. */
@@ -79,7 +79,7 @@ static void put_sizes(onxi_grad_node *n, onxi_grad_writer *w, const fourier *f)
         onxi_grad_say(w, "read = Identity (n)  ");
 }
 
-/* Numbers that only stand in one half of the spectrum stand for those of the other half, too, but for the first one
+/* Numbers that are only in one half of the spectrum stand for those of the other half, too, but for the first one
  * and, where there is one, the middle: these have no imaginary part, nor has it a gradient. */
 static void put_mirrored(onxi_grad_writer *w, const fourier *f)
 {

@@ -204,7 +204,7 @@ static onx_status derive_node(tape *t, onx_node *node, const onx_bytes *dys)
     onxi_dict captured = onxi_dict_in_arena(g->scratch);
     if (rule->kind == ONXI_GRAD_CODE)
         ONX_TRY(onxi_grad_captured(g, node, &captured));
-    /* Captured values stand behind the inputs. */
+    /* Captured values follow the inputs. */
     onx_bytes *dx = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)node->input_count + captured.count + 1);
     bool *made = ONXI_ARRAY(g->scratch, bool, (size_t)node->input_count + captured.count + 1);
     if (!dx || !made)
@@ -362,7 +362,7 @@ onx_status onxi_grad_needed(onxi_grad *g, onx_node *const *nodes, uint32_t count
     return ONX_OK;
 }
 
-/* Marks the nodes that lie between xs and ys. */
+/* Marks the nodes that are between xs and ys. */
 static onx_status find_between(onxi_grad *g, const onxi_grad_task *task, bool *between)
 {
     onxi_dict active, needed = onxi_dict_in_arena(g->scratch);

@@ -59,7 +59,7 @@ WHEN(always)
     return true;
 }
 
-/* The axes that broadcasting `like` to `whole` has stretched: which, how many of them stand before the axes of `like`.
+/* The axes that broadcasting `like` to `whole` has stretched: which, how many of them precede the axes of `like`.
  * False when that cannot be told. */
 static bool stretched(onxi_grad_node *n, int64_t axes[AXES], uint32_t *count, uint32_t *leading)
 {
@@ -245,7 +245,7 @@ WHEN(gemm_c_scaled)
 {
     return !beta_is_one(n);
 }
-/* [..., n, n-1, n, n-1] with the third axis from behind brought forward. */
+/* [..., n, n-1, n, n-1] with the third axis from the end moved forward. */
 WHEN(det_ready)
 {
     const int rank = onxi_subject_rank(&n->s, 0);
@@ -294,7 +294,7 @@ WHEN(batch_training)
 {
     return onxi_grad_int_is(n, "training_mode", 1);
 }
-/* The axes from `axis` on, counted from behind. */
+/* The axes from `axis` on, counted from the end. */
 WHEN(layer_axes)
 {
     int64_t axis;
@@ -547,7 +547,7 @@ WHEN(rotary)
     return onxi_schema_attr(n->s.row, onx_str_of("interleaved")) != NULL;
 }
 
-/* Somebody wants to know what the tables are for. */
+/* A gradient of the tables is wanted. */
 WHEN(rotary_tables)
 {
     return onx_view(n->dx[1]).len || onx_view(n->dx[2]).len;

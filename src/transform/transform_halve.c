@@ -1,5 +1,5 @@
 /* transform_halve.c - the values of a model whose types change, what makes and what uses them, and which have to change
- * together: those of sequences, and those that control flow hands on. */
+ * together: those of sequences, and those that control flow passes on. */
 #include "transform/transform_halve.h"
 
 /* ---- terms ---- */
@@ -131,7 +131,7 @@ static onx_status add_inputs(onxi_halver *h, onxi_halve_scope *scope, const uint
         else if (v.from)
             ONX_TRY(onxi_halve_term_new(h, terms != NULL || h->options->keep_io, &v.term));
         if (terms && i < term_count && terms[i] != ONXI_HALVE_NONE && !v.from)
-            h->term[onxi_halve_root(h, terms[i])].stays = true; /* of a type that nobody knows */
+            h->term[onxi_halve_root(h, terms[i])].stays = true; /* of an unknown type */
         if (onxi_dict_find(&h->trained, onx_view(info->name)) && v.from)
             h->term[onxi_halve_root(h, v.term)].stays = true;
         ONX_TRY(add_value(h, scope, info->name, v, &index));
@@ -146,7 +146,7 @@ static onx_status add_inputs(onxi_halver *h, onxi_halve_scope *scope, const uint
 static onx_status walk_graph(onxi_halver *h, onxi_halve_scope *parent, onx_graph *graph, const uint32_t *terms,
                              uint32_t term_count, onxi_halve_scope **out);
 
-/* Output `index` of a graph is handed on as what has that term. */
+/* Output `index` of a graph is passed on as what has that term. */
 static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t index, uint32_t term, uint8_t want)
 {
     if (index >= scope->graph->output_count)
@@ -296,7 +296,7 @@ static onx_status walk_control(onxi_halver *h, onxi_halve_node *n, const bridge 
     return ONX_OK;
 }
 
-/* A node of an operator that nobody knows, whose graphs stay as they are at both ends. */
+/* A node of an unknown operator, whose graphs stay as they are at both ends. */
 static onx_status walk_unknown(onxi_halver *h, onxi_halve_node *n, onx_graph *graph)
 {
     onxi_halve_scope *inner;

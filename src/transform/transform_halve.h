@@ -22,7 +22,7 @@ typedef enum onxi_halve_kind {
 typedef struct onxi_halve_value {
     onx_bytes name;
     onx_bytes now;      /* what users call it in the result */
-    onx_bytes cast;     /* the value in its other type; empty: nobody needs it */
+    onx_bytes cast;     /* the value in its other type; empty: unused */
     onx_tensor *tensor; /* of an initializer */
     onx_sparse_tensor *sparse;
     uint32_t term;     /* NONE: not of a type that changes */

@@ -91,7 +91,7 @@ static void note_wants(onxi_halver *h)
     }
 }
 
-/* A Cast from integers whose result somebody needs in the old type gives that, so that no bits are lost on the way. */
+/* A Cast from integers whose result is needed in the old type gives that, so that no bits are lost on the way. */
 static void keep_generators(onxi_halver *h)
 {
     note_wants(h);
@@ -172,7 +172,7 @@ static void decide_values(onxi_halver *h)
     }
 }
 
-/* A Cast to a type that its input has by now hands on its input, but for an output of a graph. */
+/* A Cast to a type that its input has by now passes on its input, but for an output of a graph. */
 static void drop_casts(onxi_halver *h)
 {
     for (uint32_t i = 0; i < h->node_count; i++) {

@@ -43,7 +43,7 @@ typedef struct operands {
     onxi_halve_node *n;
     variable list[VARIABLES];
     uint32_t count;
-    bool lists; /* a sequence or optional is among them: no Cast can stand between */
+    bool lists; /* a sequence or optional is among them: no Cast can be between */
 } operands;
 
 static onx_status variable_of(operands *o, const onxi_port *port, variable **out)

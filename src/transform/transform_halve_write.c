@@ -366,7 +366,7 @@ static onx_status write_graph(onxi_halver *h, onxi_halve_scope *scope, onxi_node
     return write_weights(h, scope);
 }
 
-/* A dropped Cast goes by the name of what it had; nodes stand in their order, those of subgraphs before the node that
+/* A dropped Cast goes by the name of what it had; nodes are in their order, those of subgraphs before the node that
  * holds them. */
 static void forward_names(onxi_halver *h)
 {

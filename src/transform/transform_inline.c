@@ -60,7 +60,7 @@ static onx_status choose(inliner *n)
 /* ---- one call ---- */
 
 /* What a call gives for the parameters of the function: its attributes, else the defaults of the function. What refers
- * to a parameter of the function around the call goes on referring to it. */
+ * to a parameter of the function around the call continues to refer to it. */
 typedef struct arguments {
     onxi_dict by_name; /* indexes of values */
     const onx_attribute **values;
@@ -98,7 +98,7 @@ static const onx_attribute *argument(void *user, onx_str name, int32_t type)
 
 static onx_status inline_node(inliner *n, onx_node *node, onxi_node_list *out, bool *changed);
 
-/* An output of the function that is one of its inputs, or the same as another output, is handed on. */
+/* An output of the function that is one of its inputs, or the same as another output, is passed on. */
 static onx_status hand_on(inliner *n, const onx_node *call, const onx_function *f, onxi_node_list *out)
 {
     onxi_dict known = onxi_dict_in_arena(n->scratch);

@@ -35,7 +35,7 @@ typedef struct onxi_merger {
 onx_status onxi_merge_agree(onxi_merger *m);
 /* Makes external tensors of the other model findable from the folder of this one. */
 onx_status onxi_merge_external(onxi_merger *m);
-/* Puts the other model, whose names are settled, behind this one. */
+/* Puts the other model, whose names are settled, after this one. */
 onx_status onxi_merge_append(onxi_merger *m);
 
 #endif

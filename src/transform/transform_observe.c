@@ -93,7 +93,7 @@ onx_status onx_observer_add(onx_observer *o, const float *x, uint64_t count)
 
 /* ---- ranges ---- */
 
-/* The number below which `wanted` numbers lie. */
+/* The number below which `wanted` numbers are. */
 static double quantile(const onx_observer *o, double wanted)
 {
     double seen = 0;
@@ -106,7 +106,7 @@ static double quantile(const onx_observer *o, double wanted)
     return o->most;
 }
 
-/* What is lost when sizes up to bin `end` are told apart by so many levels, and what is beyond goes to the last. */
+/* What is lost when sizes up to bin `end` are told apart by `levels`, and what is beyond goes to the last. */
 static double divergence(const double *sizes, int end, int levels, double beyond, double all)
 {
     double lost = 0;
@@ -150,7 +150,7 @@ static double entropy_threshold(const onx_observer *o)
     return threshold;
 }
 
-/* The sum of the squares of what 8 bits lose when sizes end at `most`: what lies within is anywhere in its step, what
+/* The sum of the squares of what 8 bits lose when sizes end at `most`: what is within is anywhere in its step, what
  * is beyond becomes `most`. A bin counts as its middle. */
 static double square_error(const onx_observer *o, double most)
 {

@@ -126,7 +126,7 @@ static onx_status name_symbols(onxi_outliner *o)
 
 /* ---- where a run may begin ---- */
 
-/* How many values cross in front of each position. */
+/* How many values cross the cut before each position. */
 static onx_status measure(onxi_outliner *o)
 {
     const onxi_cutter *c = o->c;
@@ -249,7 +249,7 @@ static onx_status outline_width(onxi_outliner *o, uint32_t width, uint32_t *prev
             continue;
         }
         const uint32_t back = i - previous[i];
-        uint32_t end = i + 1; /* behind the last position with that distance */
+        uint32_t end = i + 1; /* after the last position with that distance */
         while (end + width <= o->length && previous[end] != UINT32_MAX && end - previous[end] == back)
             end++;
         uint32_t stop = end - 1 + width, from = stop - i >= back ? i - back : i;
@@ -334,7 +334,7 @@ static onx_status note_used(const onxi_outliner *o, onxi_dict *used)
     return ONX_OK;
 }
 
-/* Constants and initializers that went into functions, with nobody else to read them, and what is declared of values
+/* Constants and initializers that went into functions, with no other reader, and what is declared of values
  * that are gone. */
 static onx_status drop_unused(const onxi_outliner *o, const onxi_dict *alive, const onxi_dict *used)
 {

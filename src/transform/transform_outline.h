@@ -23,9 +23,9 @@ typedef struct onxi_outliner {
     bool *used;      /* per position: it is in a function already */
     uint32_t *place; /* per node: its position, ONXI_NO_PLACE for constants */
     onxi_secret secret;
-    double *narrow;   /* per position: how much crosses in front of it */
+    double *narrow;   /* per position: how much crosses the cut before it */
     bool *visible;    /* per name: read by what is no node of the main graph */
-    onx_node **call;  /* per node: what stands in its place; the node itself at first, NULL: nothing */
+    onx_node **call;  /* per node: what replaces it; the node itself at first, NULL: nothing */
     onxi_dict taken;  /* names of functions in the domain */
     onxi_names names; /* of nodes */
     uint32_t made;    /* functions */
@@ -34,7 +34,7 @@ typedef struct onxi_outliner {
 
 #define ONXI_NO_PLACE UINT32_MAX
 
-/* Makes a function of the places of the repeat that are alike, if there are enough of them. */
+/* Makes a function of the places of the repeat that are the same, if there are enough of them. */
 onx_status onxi_outline_repeat(onxi_outliner *o, const onxi_repeat *repeat);
 
 #endif

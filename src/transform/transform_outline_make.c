@@ -5,7 +5,7 @@ typedef struct shaper {
     onxi_outliner *o;
     onxi_cutter *c;
     uint32_t length, count;
-    uint32_t *start;     /* of the runs that are alike */
+    uint32_t *start;     /* of the runs that are the same */
     uint32_t operands;   /* of a run: all inputs of its nodes */
     uint32_t *slot;      /* per operand: which value from outside it is, INSIDE for others */
     onx_name_id *source; /* per slot and run */
@@ -25,7 +25,7 @@ static const onx_node *node_at(const shaper *s, uint32_t run, uint32_t position)
     return s->c->graph->node[s->o->sequence[s->start[run] + position]];
 }
 
-/* ---- which runs are alike ---- */
+/* ---- which runs are the same ---- */
 
 /* Where in the run the operand is made: position and output; false when it is not made there. */
 static bool made_inside(const onxi_outliner *o, uint32_t start, uint32_t length, onx_str name, uint32_t *position,

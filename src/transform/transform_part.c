@@ -44,7 +44,7 @@ static onx_status each_named(onxi_cutter *c, bool count)
     return ONX_OK;
 }
 
-/* The uses of names, turned round: what each node reads. */
+/* The uses of names, inverted: what each node reads. */
 static onx_status note_reads(onxi_cutter *c)
 {
     const uint32_t names = onx_index_name_count(c->index), nodes = c->graph->node_count;

@@ -55,12 +55,12 @@ onx_status onxi_cutter_need(onxi_cutter *c, const onx_name_id *wanted, uint32_t 
 /* The number of a value of the main graph, ONX_E_NOT_FOUND with a message where there is none. */
 onx_status onxi_cutter_find(const onxi_cutter *c, onx_str name, onx_name_id *out);
 
-/* Keeps of the model in hand what is between those values: the work of extract and of merge with inputs and outputs. */
+/* Keeps of the current model what is between those values: the work of extract and of merge with inputs and outputs. */
 onx_status onxi_extract_between(onxi_cutter *c, onx_arena *arena, const onx_extract_options *options, onx_model **out);
 
 /* Does the text match a pattern with * (any bytes) and ? (one byte)? */
 bool onxi_pattern_match(onx_str pattern, onx_str text);
-/* Tells `changed`, where there is somebody who wants to know. */
+/* Tells `changed`, where it is requested. */
 void onxi_tell_change(void (*changed)(void *user, const onx_change *change), void *user, const char *pass,
                       const char *rule, onx_str path, const char *format, ...) ONX_PRINTF(6, 7);
 

@@ -285,7 +285,7 @@ static onx_status index_options(onxi_quantizer *z)
 
 static onx_status sweep(onxi_quantizer *z, const onxi_dict *before)
 {
-    /* Twice: the nodes that go first are what used the weights that an Identity handed on. */
+    /* Twice: the nodes that go first are what used the weights that an Identity passed on. */
     for (int round = 0; round < 2; round++) {
         sweeper w = { z, onxi_dict_in_arena(z->scratch), before };
         ONX_TRY(onx_message_walk(z->cx, ONX_KIND_MODEL, z->model, note_use, &w));
@@ -314,7 +314,7 @@ static onx_status run(onxi_quantizer *z)
         ONX_TRY(walk_graph(z, NULL, z->model->graph));
     ONX_TRY(z->values.status);
     ONX_TRY(onxi_selection_close(&z->selection, z->cx));
-    if (!calls && !z->values.inferred) /* nobody has said it yet */
+    if (!calls && !z->values.inferred) /* not warned yet */
         ONX_TRY(onxi_doc_warn_of_cycle(z->doc, ONXI_CYCLE_STAYS));
     if (!z->done && !z->keep.count)
         onxi_warn(z->cx, ONX_WARNING, NULL, ONXI_NOWHERE,

@@ -86,7 +86,7 @@ static onx_status tell(onxi_quantizer *z, const onxi_layer *l, const char *what,
     return ONX_OK;
 }
 
-/* ---- weights, quantised once for all that read them alike ---- */
+/* ---- weights, quantised once for all that read them the same way ---- */
 
 /* Scales of the channels of a convolution, which are along axis 1 of its result, of that rank. */
 static onx_status spread_scale(onxi_quantizer *z, onx_tensor *scale, uint64_t groups, uint32_t rank)
@@ -131,7 +131,7 @@ static onx_status quantized_weight(onxi_quantizer *z, onxi_quant_scope *s, const
     return ONX_OK;
 }
 
-/* ---- weights behind DequantizeLinear ---- */
+/* ---- weights read by DequantizeLinear ---- */
 
 static onx_status add_grid(onxi_quantizer *z, onx_node *node, const onxi_grid *g)
 {

@@ -253,7 +253,7 @@ static bool factor_of(const onx_value_moments *m, double *a, double *work)
 }
 
 /* Row by row of [K, N] (`rows`, N is `other`), column by column of [N, K]: what rounding takes away is given to the
- * rows that are left, as far as their inputs move together. The numbers that stand there afterwards are on the grid. */
+ * rows that are left, as far as their inputs move together. The numbers afterwards are on the grid. */
 static void feed_back(float *x, const onxi_grid *g, const scales *by, const double *u, uint32_t n, uint64_t other,
                       bool rows)
 {

@@ -123,7 +123,7 @@ static onx_status walk(onxi_retarget *r, onxi_scope *scope, onxi_binder *binder,
     return changed || more->count ? put_aside(r, &out, graph, function) : ONX_OK;
 }
 
-/* An output that is a value of an enclosing graph is handed on by an Identity: what older libraries let pass is an
+/* An output that is a value of an enclosing graph is passed on by an Identity: what older libraries let pass is an
  * error for the checkers of newer versions. */
 static onx_status own_outputs(onxi_retarget *r, onx_graph *graph, onxi_node_list *more)
 {
@@ -212,7 +212,7 @@ static onxi_versions imported(const onxi_binder *binder)
     return v;
 }
 
-/* Versions that nobody knows yet cannot be left. */
+/* Versions not known yet cannot be left. */
 static onx_status check_versions(onxi_retarget *r, onxi_versions v, onx_str path)
 {
     for (int d = 0; d < ONXI_VERSIONED_COUNT; d++) {

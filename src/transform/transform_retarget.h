@@ -118,8 +118,8 @@ struct onxi_retarget {
     onx_doc *doc;
     onx_arena *arena, *scratch; /* of the document; of what is needed while it works */
     const onx_retarget_options *options;
-    onxi_versions wanted;         /* 0: nothing is asked for */
-    onxi_versions source, target; /* of the graph or function in hand */
+    onxi_versions wanted;         /* 0: not requested */
+    onxi_versions source, target; /* of the current graph or function */
     onxi_binder *binder;          /* of it */
     onxi_functions functions;
     onxi_names names;
@@ -138,7 +138,7 @@ struct onxi_retarget {
     bool bodies_only;   /* operators that have a body are replaced by it, and nothing else is done: */
     bool bodies_schema; /* those of the standard */
     onx_str bodies_of;  /* those of this domain; empty: none */
-    onx_str path;       /* of the node in hand; made when needed */
+    onx_str path;       /* of the current node; made when needed */
     onx_str prefix;
     const onx_node *at;
     uint32_t at_index;
@@ -153,9 +153,9 @@ typedef struct onxi_lost_type {
 
 /* ---- making nodes (transform_node.c) ---- */
 
-/* The path of the node in hand. */
+/* The path of the current node. */
 onx_str onxi_retarget_path(onxi_retarget *r);
-/* What cannot be said of the node in hand: an error, or a warning with best_effort. `hint` may be NULL. */
+/* What cannot be said of the current node: an error, or a warning with best_effort. `hint` may be NULL. */
 onx_status onxi_retarget_fail(onxi_retarget *r, const onx_node *node, const char *hint, const char *format, ...)
     ONX_PRINTF(4, 5);
 /* A step was taken. */

@@ -10,7 +10,7 @@ typedef struct splitter {
     uint32_t *last; /* per name: the last part that reads it, NOBODY when none does */
     onx_name_id *input, *output;
     uint32_t input_count, output_count;
-    bool *node;     /* of the part in hand */
+    bool *node;     /* of the current part */
     uint8_t *done;  /* per name: is it an output of a part already? */
     uint32_t *seen; /* per name: the last part + 1 that has it as an input */
 } splitter;

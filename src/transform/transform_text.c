@@ -97,7 +97,7 @@ static onx_status settle_constant(onxi_retarget *r, onx_node *node)
     return ONX_OK;
 }
 
-/* The body of a Loop declares what it is given, which others want to know: a number, whether to go on, and values of
+/* The body of a Loop declares what it is given, which others want to know: a number, whether to continue, and values of
  * the types that the loop begins with. */
 static onx_status settle_loop(onxi_retarget *r, const onxi_subject *s, const onx_node *node)
 {

@@ -62,7 +62,7 @@ typedef struct onxi_trainable {
     const onxi_loss *loss;
     const onxi_optimizer *optimizer;
     onxi_names names;
-    onxi_binder binder; /* of the model as it was brought up, without functions */
+    onxi_binder binder; /* of the upgraded model, without functions */
     onxi_values values;
     onxi_scope scope;
     onx_index *index;
@@ -128,7 +128,7 @@ onx_status onxi_trainable_need(onxi_trainable *t);
  * (transform_trainable_mode.c).
  */
 onx_status onxi_trainable_mode(onxi_trainable *t);
-/* What is quantised (transform_trainable_quantized.c). Weights in integers become numbers behind QuantizeLinear. */
+/* What is quantised (transform_trainable_quantized.c). Weights in integers become numbers before QuantizeLinear. */
 onx_status onxi_trainable_unpack(onxi_trainable *t);
 /* Is it QuantizeLinear whose result is only turned back; DequantizeLinear that turns such a result back? */
 bool onxi_trainable_rounds(onxi_trainable *t, const onx_node *node);

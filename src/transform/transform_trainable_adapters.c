@@ -7,7 +7,7 @@
 
 static const char *const suffixes[] = { [ONXI_ADAPTER_DOWN] = "adapter_down", [ONXI_ADAPTER_UP] = "adapter_up" };
 
-/* Of a node whose products adapters may stand beside: MatMul, and Gemm of what it is given as it is. */
+/* Of a node whose products adapters may be added to: MatMul, and Gemm of what it is given as it is. */
 typedef struct product {
     bool is;
     bool turned; /* the weight is transposed */
@@ -25,7 +25,7 @@ static product product_of(const onxi_bound *bound, const onx_node *node)
 
 enum { HANDS_MAX = 4 };
 
-/* A matrix that products take as it is, or behind Identity and Transpose: exporters put Identity in the place of one
+/* A matrix that products take as it is, or after Identity and Transpose: exporters put Identity in the place of one
  * that is the same as another. */
 typedef struct matrix {
     const onx_tensor *w;                   /* NULL: there is none */

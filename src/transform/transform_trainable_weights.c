@@ -23,7 +23,7 @@ static const onxi_op_id rectifiers[] = { ONXI_ID_Relu,    ONXI_ID_LeakyRelu, ONX
                                          ONXI_ID_Selu,    ONXI_ID_Celu,      ONXI_ID_ThresholdedRelu, ONXI_ID_Gelu,
                                          ONXI_ID_Clip,    ONXI_ID_Mish,      ONXI_ID_Swish,           ONXI_ID_HardSwish,
                                          ONXI_ID_Softplus };
-/* Operators that stand between a product and what is done to it element by element. */
+/* Operators that are between a product and what is done to it element by element. */
 static const onxi_op_id between[] = { ONXI_ID_Add,
                                       ONXI_ID_BatchNormalization,
                                       ONXI_ID_LayerNormalization,
@@ -307,7 +307,7 @@ static bool take_role(onxi_trainable *t, onxi_weight *w, const onx_node *node, u
     return false;
 }
 
-/* The first node that knows what the weight is, behind nodes that give it another shape; *reached: the output needs
+/* The first node that knows what the weight is, after nodes that give it another shape; *reached: the output needs
  * it. */
 static bool find_role(onxi_trainable *t, onxi_weight *w, onx_str name, const seen *s, int depth, bool *reached)
 {
