@@ -100,7 +100,7 @@ typedef struct onxi_shard_rule {
     uint32_t fix_dim;
     const char *const *names; /* of COUNTS and SIZES, to NULL */
     int32_t once;             /* an input that only the first of the shards that are added up has, -1: none */
-    int32_t unread;           /* an input that nobody reads, as its place is taken; -1: none */
+    int32_t unread;           /* an unused input, as its place is taken; -1: none */
 } onxi_shard_rule;
 
 typedef struct onxi_shard_value {
@@ -228,7 +228,7 @@ typedef struct onxi_shard_work {
 
 /* Of the whole node; zeros where that is not known. */
 onxi_shard_work onxi_shard_work_of(const onxi_shard_plan *plan, const onxi_shard_node *n);
-/* Of one part of so many, whose operands are placed like `in`, inputs and then outputs: what `device` has of them. */
+/* Of one part of `parts`, whose operands are placed like `in`, inputs and then outputs: what `device` has of them. */
 onxi_shard_work onxi_shard_work_at(const onxi_shard_plan *plan, const onxi_shard_node *n,
                                    const onxi_placement *const *in, double parts, uint32_t device);
 
@@ -241,7 +241,7 @@ onx_status onxi_shard_spec_read(onxi_shard_plan *plan, uint32_t node, const onx_
 
 /* ---- the model of one rank (shard_write.c) ---- */
 
-/* `out` gets inputs that the caller gives, in their order, and the outputs on rank 0; outputs that nobody reads follow.
+/* `out` gets inputs that the caller gives, in their order, and the outputs on rank 0; unused outputs follow.
  */
 onx_status onxi_shard_write(onxi_shard_plan *plan, uint32_t rank, onx_doc *out, onx_shard_summary *summary);
 

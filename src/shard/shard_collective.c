@@ -50,7 +50,7 @@ static onx_status new_collective(onxi_shard_writer *w, const char *op, uint32_t 
     n->output_count = 1;
     if (input)
         n->input[0] = *input;
-    /* An output that nobody wants is a vector of nothing. */
+    /* An unused output is an empty vector. */
     if (!onx_node_add_int(w->arena, n, "tag", step) || !onx_node_add_int(w->arena, n, "dtype", dtype) ||
         !onx_node_add_ints(w->arena, n, "dims", want ? want->size : nothing, want ? rank : 1) ||
         !onx_node_add_ints(w->arena, n, "from", have ? have->size : nothing, rank) ||

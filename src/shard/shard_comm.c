@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-/* A message that nobody has received so far, on the list of the one that it is for. */
+/* A message not received so far, on the list of the one that it is for. */
 typedef struct letter {
     struct letter *next;
     const onx_comm_part *part;
@@ -20,7 +20,7 @@ typedef struct trade {
     struct trade *next;
     size_t size;
     uint32_t tag, send_count, receive_count;
-    uint32_t left; /* parts that nobody has taken, or that have not come */
+    uint32_t left; /* parts that are not taken yet, or have not come */
     bool busy, unlike;
     onx_comm_part *part;
     letter *letter;
@@ -136,7 +136,7 @@ static bool deliver(seat *s)
     return any;
 }
 
-/* Nobody gets its letters any more. */
+/* Its letters are not delivered any more. */
 static void withdraw(onx_comm_group *g, const trade *t)
 {
     for (uint32_t r = 0; r < g->size; r++)
@@ -160,7 +160,7 @@ static uint32_t missing(const onx_comm_group *g, const trade *t)
     return 0;
 }
 
-/* One that is not in use, with room for so many parts. */
+/* One that is not in use, with room for this number of parts. */
 static trade *free_trade(seat *s, uint32_t send_count, uint32_t receive_count)
 {
     const size_t parts = (size_t)send_count + receive_count;

@@ -33,7 +33,7 @@ double onxi_split_work_of_dims(const onxi_shard_plan *plan, const onxi_shard_nod
     return n->rule.dim_count ? all : made_by(plan, n);
 }
 
-/* What one channel of the filters takes, for each of so many elements. */
+/* What one channel of the filters takes, for each of `elements`. */
 static double of_windows(const onxi_shard_plan *plan, const onxi_shard_node *n, double elements)
 {
     const onxi_shard_value *b = n->node->input_count > 1 ? onxi_split_operand(plan, n, 1) : NULL;

@@ -1,6 +1,6 @@
 /* shard_kernel.c - what ranks do with each other, as kernels of the domain onx.shard: pieces of tensors change hands
  * (Move, under the names of what it comes to), and partial results are added up in the order of ranks (Reduce,
- * AllReduce). Each is one node, or two between which the rank computes: what Begin... sends and receives lies in a
+ * AllReduce). Each is one node, or two between which the rank computes: what Begin... sends and receives is in a
  * tensor that it hands to End..., with its own input, so that both stay there.
  */
 #include "shard/shard.h"
@@ -13,8 +13,8 @@ typedef struct piece {
     onxi_piece_kind kind;
     uint32_t rank;
     const int64_t *box; /* for each axis of the output: start in input, start in output, size */
-    bool direct;        /* its elements lie one behind the other where they come from, or go to */
-    uint64_t staged;    /* where they lie packed, in bytes, if not */
+    bool direct;        /* its elements are contiguous where they come from, or go to */
+    uint64_t staged;    /* where they are packed, in bytes, if not */
     uint64_t size;      /* in bytes */
 } piece;
 
@@ -48,7 +48,7 @@ static uint64_t piece_bytes(const collective *c, const int64_t *box)
     return count;
 }
 
-/* Where the elements of a box lie one behind the other in the tensor, in bytes; UINT64_MAX: they do not. */
+/* Where the elements of a box are contiguous in the tensor, in bytes; UINT64_MAX: they are not. */
 static uint64_t run_of(const collective *c, const int64_t *dims, const int64_t *box, bool output)
 {
     uint32_t i = 0;
@@ -69,7 +69,7 @@ static uint64_t whole_lines(uint64_t size)
     return (size + LINE - 1) & ~(uint64_t)(LINE - 1);
 }
 
-/* Piece `i`, which lies behind those that were counted. What is added up is always packed. */
+/* Piece `i`, which follows those that were counted. What is added up is always packed. */
 static piece piece_at(collective *c, const int64_t *pieces, uint32_t i)
 {
     const int64_t *at = pieces + (size_t)i * (ONXI_PIECE_HEAD + 3 * c->rank);
@@ -197,7 +197,7 @@ static onx_status exchange(const onx_work *work, const collective *c, uint32_t p
     return outcome(work, c, status, rank);
 }
 
-/* What has begun is noted behind the pieces. */
+/* What has begun is noted after the pieces. */
 static onx_status begin_exchange(const onx_work *work, const collective *c, const traffic *t, char *note)
 {
     const onx_comm *comm = &c->runtime->comm;
@@ -263,7 +263,7 @@ static traffic lists_at(const collective *c, char *memory)
     return (traffic){ first, first + c->send_count, 0, 0 };
 }
 
-/* What is sent is packed, unless it lies in one piece, and what is received goes to its place or beside it. */
+/* What is sent is packed, unless it is in one piece, and what is received goes to its place or beside it. */
 static void pack(const collective *c, char *input, char *output, char *staged, traffic *t)
 {
     for (uint32_t i = 0; i < c->piece_count; i++) {
@@ -653,8 +653,8 @@ static onx_status run_end_all_reduce(onx_work *work, uint64_t first, uint64_t la
 /* ---- Lookup: Gather in rows that another rank may have ---- */
 
 typedef struct lookup {
-    uint64_t outer, rows, run; /* before the axis, along it, bytes behind it */
-    int64_t first, all;        /* row 0 is this one of so many */
+    uint64_t outer, rows, run; /* before the axis, along it, bytes after it */
+    int64_t first, all;        /* row 0 is this one of `all` */
 } lookup;
 
 static onx_status lookup_types(onx_prepare *p)

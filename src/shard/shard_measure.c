@@ -17,7 +17,7 @@ enum {
     MESSAGES = 200,      /* that are small */
     TIMEOUT_SECONDS = 10 /* for another rank */
 };
-#define LEAST_PASSES 0.01 /* 0 means that nobody has measured it */
+#define LEAST_PASSES 0.01 /* 0 means that it is not measured */
 enum { TAG_MEASURE = 0x7ffffff8 };
 
 static double now(void)
@@ -68,7 +68,7 @@ typedef struct times {
     double best, usual;
 } times;
 
-/* Someone else who is to begin at the same time. */
+/* Another rank that is to begin at the same time. */
 typedef struct meeting {
     const onx_comm *comm;
     const onx_comm_part *part;

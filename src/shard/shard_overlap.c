@@ -1,5 +1,5 @@
 /* shard_overlap.c - when a rank's collectives begin and end: values are on their way from where they are made to where
- * they are read, and what lies between is computed meanwhile. A collective is two nodes, and one again where a rank has
+ * they are read, and what is between is computed meanwhile. A collective is two nodes, and one again where a rank has
  * nothing to do between them.
  *
  * No rank waits for another in a circle: each begins a step no later than in its place of the plan, and ends it no
@@ -17,8 +17,8 @@ typedef struct pending {
 
 typedef struct schedule {
     onxi_shard_writer *w;
-    uint32_t *begin, *end;  /* per step that is a collective: the step behind which it begins, before which it ends */
-    uint32_t *first, *next; /* collectives that begin behind a step other than themselves: lists */
+    uint32_t *begin, *end;  /* per step that is a collective: the step after which it begins, before which it ends */
+    uint32_t *first, *next; /* collectives that begin after a step other than themselves: lists */
     pending *list;          /* in the order in which they have begun */
 } schedule;
 
@@ -94,7 +94,7 @@ static onx_status plan_times(schedule *s)
 
 /* ---- the nodes of a rank ---- */
 
-/* The collective under another name, with room for so many inputs and outputs. */
+/* The collective under another name, with room for these numbers of inputs and outputs. */
 static onx_status half_of(onxi_shard_writer *w, const onx_node *whole, const char *prefix, uint32_t inputs,
                           uint32_t outputs, onx_node **out)
 {

@@ -118,7 +118,7 @@ static onx_status finish(const builder *b, const onxi_assignment **out)
     int32_t *at = b->plan->scratch;
     for (uint32_t d = 0; d < devices; d++)
         at[d] = b->on[d] ? (int32_t)index_of(b, d) : -1;
-    const onxi_assignment *last = b->plan->assignment; /* neighbours are often placed alike */
+    const onxi_assignment *last = b->plan->assignment; /* neighbours often have the same placement */
     if (last && memcmp(last->shards, b->shards, sizeof b->shards) == 0 &&
         memcmp(last->at, at, devices * sizeof *at) == 0) {
         *out = last;

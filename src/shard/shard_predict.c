@@ -110,8 +110,8 @@ static void let_go(simulator *m, uint32_t value, const onxi_placement *p, uint32
 /* ---- time ---- */
 
 /* Weights come from memory. A product of one row has nothing else to do meanwhile; one of many rows computes with what
- * has come, or has to bring it near once more for the next rows: how much that is depends on the machine. Other values
- * are near, while one computes. */
+ * has come, or has to load it once more for the next rows: how much that is depends on the machine. Other values
+ * are cached, while one computes. */
 static double seconds_of(const onx_shard_machine *m, const onxi_shard_work *w, bool alone)
 {
     const double bandwidth = alone ? m->bandwidth : m->shared;
@@ -150,7 +150,7 @@ static void compute(simulator *m, uint32_t index)
         let_go(m, n->inputs[i], s->in[i], index);
 }
 
-/* The clock of a device goes to `ready`, and on by messages of so many bytes. */
+/* The clock of a device goes to `ready`, and on by `messages` of `bytes` in total. */
 static void communicate(simulator *m, uint32_t device, double ready, double messages, double bytes)
 {
     onx_shard_forecast *r = &m->row[device];
@@ -190,7 +190,7 @@ static void move(simulator *m, uint32_t index)
         }
         if (!bytes)
             continue;
-        /* Shards that lie within the one that is wanted. */
+        /* Shards that are within the one that is needed. */
         const uint32_t sources = s->from->shards > s->to->shards ? s->from->shards / s->to->shards : 1;
         all = onxi_shard_add(all, bytes);
         m->row[d].receive_bytes = onxi_shard_add(m->row[d].receive_bytes, bytes);

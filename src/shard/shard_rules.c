@@ -284,7 +284,7 @@ void onxi_split_product(onxi_splitter *m, bool turn_a, bool turn_b)
     const onxi_shard_value *a = onxi_split_input(m, 0), *b = onxi_split_input(m, 1), *y = onxi_split_output(m, 0);
     if (!a->rank || !b || !b->rank || (turn_a && a->rank < 2) || (turn_b && b->rank < 2))
         return;
-    const uint32_t tail = (a->rank > 1 ? 1u : 0u) + (b->rank > 1 ? 1u : 0u); /* axes of the output behind the batch */
+    const uint32_t tail = (a->rank > 1 ? 1u : 0u) + (b->rank > 1 ? 1u : 0u); /* axes of the output after the batch */
     const uint32_t a_batch = a->rank > 1 ? a->rank - 2 : 0, b_batch = b->rank > 1 ? b->rank - 2 : 0;
     const uint32_t a_inner = turn_a ? a_batch : a->rank - 1, b_inner = turn_b ? b->rank - 1 : b_batch;
     if (y->rank != (a_batch > b_batch ? a_batch : b_batch) + tail)
@@ -634,7 +634,7 @@ static bool operands_are_known(const onxi_splitter *m)
     return n->input_count && onxi_split_input(m, 0) && n->output_count && onxi_split_output(m, 0);
 }
 
-/* Types that a model declares need not be what its operators give, as nobody has run it yet: a dimension that an
+/* Types that a model declares need not be what its operators give, as it has not run yet: a dimension that an
  * operand does not have is not split, and nothing is where the sizes contradict each other. */
 static void keep_what_fits(onxi_splitter *m)
 {

@@ -35,7 +35,7 @@ int64_t onxi_split_common(int64_t a, int64_t b);
 bool onxi_split_adds(int32_t dtype);
 /* Nothing is split. */
 void onxi_split_nothing(const onxi_splitter *m);
-/* Axes of input 0 and of output 0 up to `end`, but for those in `whole`, are the same dimensions; all outputs alike. */
+/* Axes of input 0 and of each output up to `end`, but for those in `whole`, are the same dimensions. */
 void onxi_split_along(onxi_splitter *m, uint32_t end, uint64_t whole);
 
 /* All operands are aligned at their last axes with output 0; those of size 1 are stretched. */
@@ -60,7 +60,7 @@ double onxi_split_work_of_attention(const onxi_shard_plan *plan, const onxi_shar
 
 /* The tensor that is input `i` of the node and nothing else, or NULL. */
 onx_tensor *onxi_unfold_own(const onxi_unfolder *u, const onx_node *node, uint32_t i);
-/* Its one axis becomes two, if it has so many elements; nothing happens otherwise. */
+/* Its one axis becomes two, if it has outer * inner elements; nothing happens otherwise. */
 onx_status onxi_unfold_axis(const onxi_unfolder *u, onx_tensor *t, int64_t outer, int64_t inner);
 
 /* ---- layers that are one node (shard_rules_layers.c) ---- */

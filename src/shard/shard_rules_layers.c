@@ -76,7 +76,7 @@ void onxi_split_attention(onxi_splitter *m)
         onxi_split_heads_count(m, d, counts);
 }
 
-/* Positions turn all heads alike; angles may be those of each of the batch. */
+/* Positions turn all heads the same way; angles may be those of each of the batch. */
 void onxi_split_rotary(onxi_splitter *m)
 {
     enum { POSITIONS = 3 };

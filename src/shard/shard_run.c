@@ -93,7 +93,7 @@ static uint64_t mix_some(onx_doc *doc, uint64_t hash, onx_str bytes)
     for (size_t i = 0; i < SAMPLES; i++)
         hash = mix(hash, bytes.ptr + (bytes.len - SAMPLE) / (SAMPLES - 1) * i, SAMPLE);
     if (doc->forget)
-        doc->forget(doc, bytes); /* reading a few bytes maps what lies around them */
+        doc->forget(doc, bytes); /* reading a few bytes maps those around them */
     return hash;
 }
 
@@ -435,7 +435,7 @@ static onx_status make_part(onx_sharded *s, const onx_value *const *inputs, part
     ONX_TRY(set_inputs(s, p->whole, inputs, p));
     ONX_TRY(make_plan(s, p, &plan));
     ONX_TRY(onx_doc_reader(s->cx, s->doc, &p->doc));
-    p->doc->also = p->whole; /* slices of weights lie in files that it has opened */
+    p->doc->also = p->whole; /* slices of weights are in files that it has opened */
     ONX_TRY(onxi_shard_write(&plan, s->runtime.comm.rank, p->doc, &p->summary));
     ONX_TRY(onx_session_new(s->cx, p->doc, &s->session, &p->session));
     p->given_count = s->runtime.comm.rank && !s->everywhere ? 0 : outputs;

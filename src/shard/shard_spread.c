@@ -92,7 +92,7 @@ void onxi_spread_tell(const onxi_spread *s, const char *rule, uint32_t node, con
 typedef struct region {
     onxi_spread *s;
     onxi_shard_way way;
-    /* All of it is split alike or nothing is: what makes a split value splits it, too, and what is left over is added
+    /* All is split the same way or nothing is: what makes a split value splits it, too, and what is left over is added
      * up by products with weights alone. Else a value may also be put together before a node. */
     bool closed;
     bool failed;
@@ -155,7 +155,7 @@ static onx_status split_value(region *r, uint32_t value, int8_t axis)
     return ONX_OK;
 }
 
-/* Splits the operands of a node that lie along a dimension. */
+/* Splits the operands of a node along dimension `dim`. */
 static onx_status split_operands(region *r, const onxi_shard_node *n, int8_t dim)
 {
     const uint32_t ins = n->node->input_count, operands = ins + n->node->output_count;
@@ -265,8 +265,8 @@ onx_status onxi_spread_batch(onxi_spread *s)
 
 /* ---- weights ---- */
 
-/* A dimension of that kind along which weights lie that take more room than what the node makes or, for PARALLEL,
- * that nothing else lies along: the columns of a product. -1: none. */
+/* A dimension of that kind which weights have that take more room than what the node makes or, for PARALLEL,
+ * which nothing else has: the columns of a product. -1: none. */
 static int8_t weight_dim(const region *r, const onxi_shard_node *n, onxi_shard_kind kind)
 {
     for (uint32_t d = 0; d < n->rule.dim_count; d++) {

@@ -42,8 +42,8 @@ static void count_crossing(const onxi_spread *s, double *crossing)
 typedef struct cutter {
     const onxi_spread *s;
     double *before;   /* per node: the work before it */
-    double *crossing; /* per node: bytes that are made before it and read by it or behind it */
-    uint32_t *places; /* per node: how many nodes behind it stages may begin at */
+    double *crossing; /* per node: bytes that are made before it and read by it or after it */
+    uint32_t *places; /* per node: how many nodes after it stages may begin at */
 } cutter;
 
 static bool may_begin(const onxi_spread *s, uint32_t node)

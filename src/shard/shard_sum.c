@@ -31,7 +31,7 @@
 #define HALF_SCALED(x)  onx_f32_to_float16((x) * (float)s->scale)
 #define BRAIN_SCALED(x) onx_f32_to_bfloat16((x) * (float)s->scale)
 
-/* A block at a time, so that what is added up stays near; each element in the order of parts. */
+/* A block at a time, so that what is added up stays cached; each element in the order of parts. */
 static void add_floats(const onxi_shard_sum *s, const float *const *part, float *out, uint64_t count)
 {
     enum { BLOCK = 512 };

@@ -11,7 +11,7 @@ typedef struct onxi_shard_held {
     onx_bytes name;
 } onxi_shard_held;
 
-/* A collective of this rank, as one node so far, and what it makes; `makes`: somebody here wants that. */
+/* A collective of this rank, as one node so far, and what it makes; `makes`: it is used on this rank. */
 typedef struct onxi_shard_collective {
     onx_node *node;
     uint32_t value;

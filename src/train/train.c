@@ -268,7 +268,7 @@ static onx_status open_session(onx_trainer *t, program *p)
     return ONX_OK;
 }
 
-/* The outputs of the main graph that a step needs: those that are bound, until somebody asks for others. What only
+/* The outputs of the main graph that a step needs: those that are bound, until others are requested. What only
  * these are for is not computed. */
 static onx_status keep_bound(const program *p, onx_graph *graph)
 {
@@ -437,7 +437,7 @@ static void close_program(program *p)
     onx_doc_free(p->doc);
 }
 
-/* A step is prepared anew: somebody asks for an output of the main graph that no step has needed so far, or what is
+/* A step is prepared anew: an output of the main graph is requested that no step has needed so far, or what is
  * reduced has changed. */
 static onx_status reopen(onx_trainer *t, uint32_t entry, bool whole)
 {

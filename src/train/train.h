@@ -9,7 +9,7 @@
 
 #define ONXI_TRAIN_DOMAIN "onx.train"
 
-/* The graph of a step gets nodes that hand on what is reduced: the gradients behind each node Gradient, and at the end
+/* The graph of a step gets nodes that pass on what is reduced: the gradients after each node Gradient, and at the end
  * the outputs that depend on inputs in another way. These outputs get other names: `outputs` are indexes of `names`.
  * `own` are the names of variables. */
 typedef struct onxi_train_reduced {

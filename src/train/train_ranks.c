@@ -20,7 +20,7 @@ static bool is_real(const onx_value *v)
     return v->dtype == ONX_FLOAT || v->dtype == ONX_DOUBLE || v->dtype == ONX_FLOAT16 || v->dtype == ONX_BFLOAT16;
 }
 
-/* All numbers of a step one behind the other, of one type, and the weight behind them. */
+/* All numbers of a step one after the other, of one type, and the weight after them. */
 typedef struct pool {
     onxi_train_ranks *r;
     onx_dtype dtype;

@@ -1,5 +1,5 @@
-/* attention.c - how attention of com.microsoft may be split: by the batch, and by heads where those lie apart. In
- * operands that hold queries, keys and values one behind the other they do not: such a node has no parts of heads. */
+/* attention.c - how attention of com.microsoft may be split: by the batch, and by heads where those are separate. In
+ * operands that hold queries, keys and values one after the other they are not: such a node has no parts of heads. */
 #include "shard/shard_rules.h"
 
 static const char *const head_counts[] = { "num_heads", "kv_num_heads", NULL };
@@ -79,7 +79,7 @@ static void sparse_attention(onxi_splitter *m)
     onxi_split_heads_count(m, d, head_counts);
 }
 
-/* A bias is that of queries, keys and values one behind the other. */
+/* A bias is that of queries, keys and values one after the other. */
 static void multi_attention(onxi_splitter *m)
 {
     enum { BIAS = 3, PADDING, SCORES, INDIRECTION = 9 };
@@ -97,7 +97,7 @@ static void multi_attention(onxi_splitter *m)
     onxi_split_heads_count(m, d, head_counts);
 }
 
-/* The weights make queries, keys and values one behind the other, and the past is [2, batch, heads, keys, size]. */
+/* The weights make queries, keys and values one after the other, and the past is [2, batch, heads, keys, size]. */
 static void by_batch(onxi_splitter *m, uint32_t mask, uint32_t past, uint32_t scores)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0), *padding = onxi_split_input(m, mask),

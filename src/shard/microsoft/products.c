@@ -25,7 +25,7 @@ static bool map_blocks(onxi_splitter *m, int64_t columns, int64_t blocks, bool *
     return true;
 }
 
-/* Weights lie column by column, each in blocks with a scale. */
+/* Weights are stored column by column, each in blocks with a scale. */
 static void few_bits(onxi_splitter *m)
 {
     enum { BIAS = 5, GROUPS = 4 };
@@ -57,7 +57,7 @@ static void few_bits(onxi_splitter *m)
     m->r->names = sizes;
 }
 
-/* Scales and zero points that lie in one axis get one for the columns and one for the blocks, which the operator takes
+/* Scales and zero points in one axis get one for the columns and one for the blocks, which the operator takes
  * as well: blocks of rows can only be split along an axis of their own. */
 static onx_status few_bits_unfold(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node)
 {
