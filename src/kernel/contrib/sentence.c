@@ -64,7 +64,7 @@ static onx_status read_order(onx_work *work, order *o)
     return want(work, o->eos, q->eos, "</s>");
 }
 
-/* The ids of a text, after those of the texts before it; what comes around it is turned with it. */
+/* The ids of a text, after those of the texts before it; what comes around it is reversed with it. */
 static onx_status encode(onx_work *work, const order *o, onxi_tokenrun *run, onx_str text)
 {
     const params *q = work->params;

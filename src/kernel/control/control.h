@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 
 /* A body, and what flows through it, one for each state of a session: nothing is allocated from one iteration to the
- * next. The first `carried` outputs go round: what `next` gets in an iteration is in `last` afterwards. */
+ * next. The first `carried` outputs are loop-carried: what `next` gets in an iteration is in `last` afterwards. */
 typedef struct onxi_body {
     onx_ctx *cx;
     uint32_t inputs, outputs, carried;
@@ -18,7 +18,7 @@ typedef struct onxi_body {
 /* In bind. The caller makes the values for outputs after `carried`, where they are used. */
 onx_status onxi_body_new(onx_work *work, uint32_t inputs, uint32_t outputs, uint32_t carried);
 void onxi_body_free(void *body);
-/* Hands the carried outputs on: last[i] is what came out. */
+/* Passes the carried outputs on: last[i] is what came out. */
 void onxi_body_turn(onxi_body *body);
 /* Sequences release their items once the operator is done. */
 void onxi_body_rest(onxi_body *body);

@@ -53,7 +53,7 @@ typedef struct onxi_attention_params {
     double softcap;     /* 0: none */
     bool causal;
     int64_t left, right; /* windows, -1: none */
-    int64_t mode;        /* which scores are given out */
+    int64_t mode;        /* which scores are an output */
     /* the mask: steps in elements, 0 where repeated */
     int64_t mask_batch, mask_head, mask_row;
     uint64_t mask_columns; /* further ones are masked */
@@ -70,7 +70,7 @@ void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint
 
 /* ---- parts ---- */
 
-/* A tensor of rank 4 as heads, or of rank 3 with heads side by side. */
+/* A tensor of rank 4 as heads, or of rank 3 with heads concatenated. */
 onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char *name, int64_t heads, onxi_heads *out);
 /* Checks q, k, v and the past against each other; the rest of `a` is set by it, but for dtype, precision and scale.
  * `extra` bytes of a thread's memory are for the caller. */

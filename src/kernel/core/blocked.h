@@ -1,4 +1,4 @@
-/* blocked.h - the layout of images that vector kernels like: channels in blocks, the channels of a block side by side
+/* blocked.h - the layout of images that vector kernels like: channels in blocks, the channels of a block contiguous
  * for each pixel (N, C / block, spatial dims, block). oneDNN knows the same bytes as nChw8c and nChw16c, and as nhwc
  * where all channels are one block. */
 #ifndef ONXI_KERNEL_BLOCKED_H

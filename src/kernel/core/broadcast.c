@@ -66,7 +66,7 @@ bool onxi_broadcast_make(onxi_broadcast *b, const onx_value *const *inputs, uint
         b->rank = 1;
         b->dims[0] = 1;
     }
-    /* innermost first so far: turn round */
+    /* innermost first so far: reverse */
     for (uint32_t l = 0, r = b->rank - 1; l < r; l++, r--) {
         int64_t t = b->dims[l];
         b->dims[l] = b->dims[r];

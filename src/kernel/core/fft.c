@@ -111,7 +111,7 @@ void onxi_fft_run(const onxi_fft *f, onxi_complex *line, bool inverse)
         by_halves(f, line);
         for (uint64_t k = 0; k < n; k++)
             line[k] = multiply(line[k], f->filter[k]);
-        conjugate(line, n); /* the way back */
+        conjugate(line, n); /* the inverse transform */
         by_halves(f, line);
         conjugate(line, n);
         for (uint64_t k = 0; k < length; k++)

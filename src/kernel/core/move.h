@@ -73,7 +73,7 @@ static inline void onxi_move_bits(unsigned bits, const void *from, uint64_t from
     *at = (uint8_t)((*at & ~(mask << shift)) | (v << shift));
 }
 
-/* Four rows of four elements of four bytes, whose rows begin `in` and `out` elements apart, turned: rows become
+/* Four rows of four elements of four bytes, whose rows begin `in` and `out` elements apart, transposed: rows become
  * columns. */
 static inline void onxi_move_turned(const void *from, int64_t in, void *to, int64_t out)
 {

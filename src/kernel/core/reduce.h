@@ -28,7 +28,7 @@ typedef struct onxi_reduce_params {
     bool arg_max, last_index;
     uint32_t width;
     uint64_t line;  /* contiguous elements, where those of one output are several lines; 0: all do */
-    uint64_t inner; /* outputs beside each other that the simd row reduces together; 0: one at a time */
+    uint64_t inner; /* adjacent outputs that the simd row reduces together; 0: one at a time */
 } onxi_reduce_params;
 
 onx_status onxi_reduce_prepare(onx_prepare *p);

@@ -1,4 +1,4 @@
-/* einsum.c - Einsum: operands are taken in one after the other. Each is first laid out as matrices, with sums
+/* einsum.c - Einsum: operands are combined one after the other. Each is first laid out as matrices, with sums
  * over what only it has; then two become one by a matrix product. Floats of up to 32 bits are computed in float,
  * integers in 64 bits, which wrap. */
 #include "kernel/core/loops.h"
@@ -167,7 +167,7 @@ static onx_status read_equation(onx_prepare *p, einsum_params *q, uint8_t (*term
 
 /* ---- layouts ---- */
 
-/* Adds an axis for a label; how it goes through what is read comes later. */
+/* Adds an axis for a label; its steps in what is read are set later. */
 static bool add_axis(layout *l, const einsum_params *q, uint32_t label, bool kept)
 {
     uint32_t at = l->kept + l->summed;

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-/* ---- turning by position ---- */
+/* ---- rotation by position ---- */
 
-/* Pairs of the first 2 * pairs elements are turned; the rest stays. */
+/* Pairs of the first 2 * pairs elements are rotated; the rest stays. */
 static void turn(float *x, uint64_t pairs, bool interleaved, const onx_value *cosines, const onx_value *sines,
                  uint64_t position)
 {
@@ -108,12 +108,12 @@ enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE };
 
 typedef struct params {
     bool sparse, packed, causal, interleaved;
-    uint64_t batch, length, heads, kv_heads, size, pairs; /* pairs 0: nothing is turned */
+    uint64_t batch, length, heads, kv_heads, size, pairs; /* pairs 0: no rotation */
     uint64_t keys;                                        /* new ones */
     uint64_t room, row;                                   /* of the cache that came; elements of one of its vectors */
     unsigned bits;                                        /* of its numbers where it is quantized, else 0 */
     bool per_channel, slides;                             /* its scales; it is no longer than it has to be */
-    bool normalizes;                                      /* queries and keys, before they are turned */
+    bool normalizes;                                      /* queries and keys, before rotation */
     float epsilon;
     int64_t window; /* keys that a query sees, -1: all */
     uint64_t block;
@@ -357,7 +357,7 @@ static int code_of(const params *q, float x, float scale)
     return (int)(code > most ? most : code >= -most - 1 ? code : -most - 1); /* NaN is the least one */
 }
 
-/* A vector of a head, normalized, turned by its position, and rounded to what the cache holds. */
+/* A vector of a head, normalized, rotated by its position, and rounded to what the cache holds. */
 static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t row, uint32_t which, uint64_t head,
                        uint64_t first, float *out)
 {

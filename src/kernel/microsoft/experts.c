@@ -162,7 +162,7 @@ static void activate(const params *q, float *x)
     }
 }
 
-/* From pairs of a gate and a number, side by side or in two halves, to one each. */
+/* From pairs of a gate and a number, interleaved or in two halves, to one each. */
 static void gate(const params *q, const float *x, float *y)
 {
     for (uint64_t i = 0; i < q->inner; i++) {

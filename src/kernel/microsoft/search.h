@@ -68,7 +68,7 @@ typedef struct onxi_search_products {
     uint32_t *trail[2]; /* rows of `longest`; the first are in force */
 } onxi_search_products;
 
-/* One run. Rows are the beams of all sequences, those of a sequence beside each other. */
+/* One run. Rows are the beams of all sequences, those of a sequence adjacent. */
 typedef struct onxi_search_run {
     onx_arena *arena;
     uint64_t batch, beams, rows, wanted;

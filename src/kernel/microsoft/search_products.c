@@ -1,5 +1,5 @@
 /* search_products.c - products of queries of the decoder and keys of the encoder as an output of a search: those of
- * each run are kept, and put together along the way that each sequence has taken through the beams. */
+ * each run are kept, and collected along the way that each sequence has taken through the beams. */
 #include "kernel/microsoft/search.h"
 
 enum { CROSS = 3 };

@@ -20,7 +20,7 @@ typedef struct svm_params {
     onxi_ml_numbers prob_a, prob_b; /* probabilities from scores; without them votes count */
     const int64_t *per_class;       /* support vectors of each class */
     uint64_t classes, pairs, raw;   /* raw scores of a row, before the end */
-    uint64_t columns;               /* scores as they are given out */
+    uint64_t columns;               /* scores as they are output */
     bool positive;                  /* all coefficients are */
 } svm_params;
 

@@ -1,5 +1,5 @@
 /* tree.c - TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier: every tree leads a row of features to
- * a leaf, whose votes are put together per target. */
+ * a leaf, whose votes are combined per target. */
 #include "kernel/ml/tree.h"
 
 #include <float.h>
@@ -71,7 +71,7 @@ typedef struct tree_params {
     /* of the classifier */
     onxi_ml_labels labels;
     bool binary;      /* one score decides between two classes */
-    uint64_t columns; /* scores of a row as they are given out */
+    uint64_t columns; /* scores of a row as they are output */
 } tree_params;
 
 /* The end of the range of the output, which is what a minimum or maximum begins with. */
@@ -270,7 +270,7 @@ static onx_status classifier_prepare(onx_prepare *p)
     return finish_prepare(p, q);
 }
 
-/* The scores of a row as they are given out, from those of the targets, which may be in the same place. */
+/* The scores of a row as they are output, from those of the targets, which may be in the same place. */
 static void finish_classes(const tree_params *q, onx_work *work, uint64_t row, const double *targets, double *scores)
 {
     if (q->binary) {

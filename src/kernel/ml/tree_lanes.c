@@ -166,7 +166,7 @@ static uint32_t passed_over(const onxi_forest *f, uint32_t to)
     return to;
 }
 
-/* Gives out the places of the children of an inner node, which are stored in the order in which they are met. */
+/* Assigns the places of the children of an inner node, which are stored in the order in which they are met. */
 static void enqueue(maker *m, uint32_t to, uint32_t depth)
 {
     if (to & ONXI_TREE_IS_LEAF)
@@ -352,7 +352,7 @@ static inline void vote(const onxi_tree_lanes *l, onxi_tree_aggregate how, uint3
     scores[l->forest->only_target] += (double)vote;
 }
 
-/* The keys of `count` rows, eight of each slot side by side. */
+/* The keys of `count` rows, eight of each slot contiguous. */
 static void make_keys_i32(const onxi_tree_lanes *l, const onx_value *x, uint64_t row, uint64_t count, double *unused,
                           int32_t *keys)
 {

@@ -247,7 +247,7 @@ static void give_scores(const onxi_attention_params *q, const onxi_attention_til
                 a->total, true);
 }
 
-/* The keys that any query of the tile sees; all of them where scores are given out. */
+/* The keys that any query of the tile sees; all of them where scores are an output. */
 static void tile_range(const onxi_attention_params *q, int64_t length, bool all, onxi_attention_tile *t)
 {
     uint64_t first, last;

@@ -88,7 +88,7 @@ static const void *rows_of(const onxi_attention *a, const onxi_attention_tile *t
     return to;
 }
 
-/* Rows of one of two operands that belong together, the past in front: as many from `key` on as come in one piece. */
+/* Rows of one of two operands that belong together, the past first: as many from `key` on as come in one piece. */
 static const void *piece(const onxi_attention *a, const onxi_attention_tile *t, bool values, const onx_value *past,
                          const onx_value *now, uint64_t key, uint64_t *count, int64_t *step)
 {

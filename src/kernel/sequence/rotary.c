@@ -1,4 +1,4 @@
-/* rotary.c - RotaryEmbedding: pairs of elements of every head are turned by an angle that depends on the
+/* rotary.c - RotaryEmbedding: pairs of elements of every head are rotated by an angle that depends on the
  * position; cosines and sines come from tables. */
 #include "kernel/core/loops.h"
 

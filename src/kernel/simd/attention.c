@@ -505,7 +505,7 @@ static onx_status attention_prepare(onx_prepare *p)
     return settle(p, a->q.size, a->v.size, a->total);
 }
 
-/* ---- attention written out as nodes, which rules put together (rewrite_rules.def) ----
+/* ---- attention written out as nodes, which rules combine (rewrite_rules.def) ----
  * y = q * k, times scale, changed by Where and Add (the second one in a view of other dims), softmax over the last
  * axis, times v. q is [batch.., queries, size], k [batch.., size, keys], v [batch.., keys, v_size], after each was
  * transposed by its perm, and y is transposed by y_perm; nothing of that moves an element. */

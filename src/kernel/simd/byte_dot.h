@@ -11,7 +11,7 @@
 #if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
 
 /* Rows and columns of a block of the result. A panel has COLUMNS columns; a slice of it DEPTH numbers of each: two
- * strips of 16 columns, each of 16 lines with 4 numbers of the 16 columns, side by side for each column. */
+ * strips of 16 columns, each of 16 lines with 4 numbers of the 16 columns, contiguous for each column. */
 enum { BLOCK_ROWS = 32, COLUMNS = 32, STRIP = 16, DEPTH = 64, SLICE = COLUMNS * DEPTH };
 
 /* Numbers of a column as they are packed. */
@@ -22,7 +22,7 @@ static inline uint64_t padded_depth(uint64_t k)
 
 /* ---- the right operand ---- */
 
-/* Where the numbers to be packed are: columns n, of `taps` * `c` numbers, those of a tap side by side when packed. */
+/* Where the numbers to be packed are: columns n, of `taps` * `c` numbers, those of a tap contiguous when packed. */
 typedef struct byte_packing {
     uint64_t n, taps, c;
     uint64_t n_step, tap_step, c_step; /* bytes from one to the next */

@@ -9,7 +9,7 @@
 #endif
 #include <math.h>
 
-/* Rows that are too few for a panel; columns that are gone through together; k that is made real at a time. */
+/* Rows that are too few for a panel; columns that are processed together; k that is dequantized at a time. */
 enum { FEW = 4, TOGETHER = 4, PIECE = 64 };
 
 #if !defined(__AVX2__)
@@ -61,7 +61,7 @@ static void round_block(float *x, uint64_t n)
         x[i] = rintf(x[i] / scale) * scale;
 }
 
-/* Numbers with even and with odd places come apart, a vector each. */
+/* Numbers with even and with odd places are separated, a vector each. */
 static void part_block(float *x, uint64_t n)
 {
     float t[2 * ONXI_LANES];

@@ -5,7 +5,7 @@
 #include "kernel/simd/narrow.h"
 #include "kernel/simd/post.h"
 
-/* How many rows are gone through at a time: they stay in the second cache. */
+/* How many rows are processed at a time: they stay in the second cache. */
 enum { BLOCK_M = 216 };
 
 typedef struct product_params {

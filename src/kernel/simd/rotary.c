@@ -1,4 +1,4 @@
-/* rotary.c - rotary positions, as rules find them in nodes: y = x * cos + turned x * sin, where turned x has the halves
+/* rotary.c - rotary positions, as rules find them: y = x * cos + rotated x * sin, where rotated x has the halves
  * of each line exchanged, or the numbers of each pair, the second ones with the other sign. */
 #include "kernel/core/loops.h"
 #include "kernel/simd/simd.h"

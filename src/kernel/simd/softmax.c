@@ -40,7 +40,7 @@ static void soft_line(const onxi_softmax_params *q, const void *px, void *py, in
         y[i] *= scale;
 }
 
-/* ---- lines beside each other ---- */
+/* ---- adjacent lines ---- */
 
 enum { COLUMNS = 4 * ONXI_LANES };
 

@@ -6,7 +6,7 @@
 
 #include "kernel/simd/simd.h"
 
-/* Rows of a tile at most, vectors across it; columns of a panel; how much of k is gone through at a time, at most; how
+/* Rows of a tile at most, vectors across it; columns of a panel; how much of k is processed at a time, at most; how
  * much of it is between two prefetches; what stretches of k are multiples of, which are copied in
  * blocks of channels. */
 enum { TILE_M = ONXI_ROWS, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 384, STEP_K = 8, WHOLE_K = 16 };
@@ -25,7 +25,7 @@ static inline uint64_t tile_height(uint64_t left)
     return (left + tiles - 1) / tiles;
 }
 
-/* How much of `left` is gone through next: stretches of nearly one length, and whole but for the last one. */
+/* How much of `left` is processed next: stretches of nearly one length, and whole but for the last one. */
 static inline uint64_t tile_depth(uint64_t left)
 {
     const uint64_t stretches = (left + BLOCK_K - 1) / BLOCK_K;
@@ -34,7 +34,7 @@ static inline uint64_t tile_depth(uint64_t left)
 }
 
 typedef struct tile_operands {
-    const float *a, *b; /* a: rows, `lda` apart, k side by side; b: PANEL columns, `ldb` from one k to the next */
+    const float *a, *b; /* a: rows, `lda` apart, k contiguous; b: PANEL columns, `ldb` from one k to the next */
     float *c;           /* rows of PANEL columns, `ldc` apart */
     uint64_t lda, ldb, ldc, k;
     const float *fetch;         /* what is asked for on the way, so that it is there in time: `lines` of 16 floats */

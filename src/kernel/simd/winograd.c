@@ -28,7 +28,7 @@ typedef struct wino {
     uint64_t gap_y, gap_x;        /* pixels from a tap to the next */
     uint64_t down, across;        /* tiles of a phase */
     uint64_t tiles;               /* of all phases */
-    uint64_t group, groups;       /* tiles that are gone through at a time; how many times that is */
+    uint64_t group, groups;       /* tiles that are processed at a time; how many times that is */
     uint64_t panels, splits;      /* of the output's channels; pieces that these are cut into */
     uint64_t in_block, out_block; /* channels that are contiguous in a pixel */
     uint64_t v_step, m_step;      /* floats from one point to the next, in the transformed input and in the products */
@@ -349,7 +349,7 @@ static bool shape_of(onx_prepare *p, wino *q)
 }
 
 /* Is it worth it? Per pair of channels the multiplications of the tiles, and of some more for reading weights that are
- * four times as large, against those of the plain way; transforms cost some hundred per tile and channel. */
+ * four times as large, against those of the direct convolution; transforms cost some hundred per tile and channel. */
 static bool worth_it(const wino *q)
 {
     enum { C_MIN = 16, CACHED = 8 << 20, MOST = 160 << 20 };

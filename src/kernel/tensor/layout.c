@@ -188,7 +188,7 @@ static uint64_t elements_to_change(const onx_prepare *p, uint32_t kind)
     return count;
 }
 
-/* Channels of images that have them in blocks: whole blocks side by side, or, where all channels are one, pixel by
+/* Channels of images that have them in blocks: whole blocks contiguous, or, where all channels are one, pixel by
  * pixel.
  */
 static onx_status concat_in_blocks_prepare(onx_prepare *p)
@@ -494,7 +494,7 @@ static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *y = work->outputs[0];
     const int64_t step = q->rank ? q->steps[q->rank - 1] : 1;
     const unsigned bits = onx_dtype_bits(x->dtype);
-    const bool blocks = q->size && q->rank > 1 && q->steps[q->rank - 2] == 1; /* the next rows begin side by side */
+    const bool blocks = q->size && q->rank > 1 && q->steps[q->rank - 2] == 1; /* the next rows are adjacent */
     walk w;
     if (first == last) /* dims may be 0 */
         return ONX_OK;

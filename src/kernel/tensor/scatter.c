@@ -285,7 +285,7 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
         uint64_t from = row * (uint64_t)q->added * q->inner, to = row * (uint64_t)q->length * q->inner;
         onxi_move_copy(q->bits, update, from, work->outputs[0], to + (uint64_t)at * q->inner,
                        (uint64_t)head * q->inner);
-        if (head < q->added) /* round the end */
+        if (head < q->added) /* wraps past the end */
             onxi_move_copy(q->bits, update, from + (uint64_t)head * q->inner, work->outputs[0], to,
                            (uint64_t)(q->added - head) * q->inner);
     }

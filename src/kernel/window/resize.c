@@ -161,7 +161,7 @@ static bool in_float(int dtype)
     return dtype == ONX_FLOAT || dtype == ONX_FLOAT16 || dtype == ONX_BFLOAT16 || dtype == ONX_COMPLEX64;
 }
 
-/* A complex number is two of its parts, side by side. */
+/* A complex number is two of its parts, contiguous. */
 static int part_of(int dtype)
 {
     return dtype == ONX_COMPLEX64 ? ONX_FLOAT : dtype == ONX_COMPLEX128 ? ONX_DOUBLE : dtype;
