@@ -55,9 +55,9 @@ typedef struct onxi_run_frame {
     const onx_attribute *subgraph; /* NULL: a function */
     onxi_arguments arguments;      /* of a call */
     uint32_t index;                /* of `node` in its list */
-    uint32_t depth;                /* calls around */
+    uint32_t depth;                /* enclosing calls */
 } onxi_run_frame;
-/* The innermost call around, or NULL. */
+/* The innermost enclosing call, or NULL. */
 static inline const onxi_run_frame *onxi_run_frame_of_call(const onxi_run_frame *frame)
 {
     while (frame && !frame->function)
@@ -369,7 +369,7 @@ onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p);
  * that know no layouts; `flat`: all inputs have one layout, so that ONX_KERNEL_FLAT kernels may see it. */
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
                                const onx_value *const *row_major, bool flat);
-/* Types, kernel and run at once, on real values; outputs are values of e->cx. */
+/* Types, kernel and run immediately, on real values; outputs are values of e->cx. */
 onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                              onx_value *const *outputs, const onx_kernel **kernel_out);
 /* All rows of a prepared kernel, on as many threads as that is worth. */
@@ -450,7 +450,7 @@ onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size
 
 /* ---- a state: what one run at a time needs ---- */
 
-/* A subgraph where a step of a state runs it. Its states belong to the state around it and share its context, so what
+/* A subgraph where a step of a state runs it. Its states belong to the enclosing state and share its context, so what
  * goes in and comes out is passed on without copies of items. */
 typedef struct onxi_run_site {
     struct onxi_run_state *outer;
@@ -485,7 +485,7 @@ typedef struct onxi_run_state {
     uint64_t start_ns;
 } onxi_run_state;
 
-/* `outer`: the state around it, NULL for the main graph. */
+/* `outer`: the enclosing state, NULL for the main graph. */
 onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out);
 /* Lets the plans of subgraphs go, without any lock. */
 void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);

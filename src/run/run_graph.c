@@ -1,12 +1,12 @@
 /* run_graph.c - resolves a graph: names become slots, functions are inlined, subgraphs are resolved with what they
- * capture, nodes with constant inputs are done at once, and what nothing needs is left out. */
+ * capture, nodes with constant inputs are run immediately, and what nothing needs is left out. */
 #include "run/run.h"
 
 /* ---- names ---- */
 
 enum { RECENT = 4 };
 
-/* What a name means at a node: names of this graph (or function body), then those of the graph around it. */
+/* What a name means at a node: names of this graph (or function body), then those of the enclosing graph. */
 typedef struct builder {
     onxi_run_session *session;
     onxi_run_graph *g;
@@ -121,7 +121,7 @@ static onx_status use(builder *b, onx_str name, uint32_t *out)
     return *out == ONXI_NO_SLOT ? ONX_OK : load_slot(b, *out);
 }
 
-/* Does the name stand for an input of a function around that its call leaves out? */
+/* Does the name stand for an input of an enclosing function that its call leaves out? */
 static bool is_omitted(const builder *b, onx_str name)
 {
     uint32_t slot = find_name(b, name);
@@ -149,7 +149,7 @@ static onx_status hold_capture(builder *b, uint32_t outside, uint32_t *index_out
     return ONX_OK;
 }
 
-/* A name of the graph around: a constant there is one here, anything else becomes a further input. */
+/* A name of the enclosing graph: a constant there is one here, anything else becomes a further input. */
 static onx_status capture(builder *b, onx_str name, uint32_t *out)
 {
     uint32_t outside;
@@ -195,7 +195,7 @@ static onx_status new_binder(onxi_run_session *s, const onxi_functions *function
     return onxi_binder_open(*out, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model));
 }
 
-/* What the parameters of the function around stand for, NULL in the graphs of the model. */
+/* What the parameters of the enclosing function stand for, NULL in the graphs of the model. */
 static const onxi_arguments *arguments_of(const builder *b)
 {
     const onxi_run_frame *call = onxi_run_frame_of_call(b->frame);

@@ -1,4 +1,4 @@
-/* run_op.c - one node: its types by the operator's rule, its kernel, and running it at once on real values. */
+/* run_op.c - one node: its types by the operator's rule, its kernel, and running it immediately on real values. */
 #include "run/run.h"
 
 #include <stdatomic.h>

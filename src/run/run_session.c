@@ -32,7 +32,7 @@ void onx_session_free(onx_session *session)
     onx_ctx_free(doc_cx);
 }
 
-/* Can the shapes of all inputs be told from the model alone? Then the first plan is made at once. */
+/* Can the shapes of all inputs be told from the model alone? Then the first plan is made immediately. */
 static onx_status plan_early(onxi_run_session *s)
 {
     onxi_run_graph *g = s->main;

@@ -370,7 +370,7 @@ static void drop_lists(onxi_run_state *st)
             onx_value_reset_list(st->slots[i], ONX_VALUE_NONE, ONX_UNDEFINED);
 }
 
-/* Written to the caller's value at once? */
+/* Written to the caller's value directly? */
 static bool is_there(const onx_value *out, const onx_value *made)
 {
     return out->kind == ONX_VALUE_TENSOR && made->kind == ONX_VALUE_TENSOR && made->size && out->data == made->data;
@@ -419,7 +419,7 @@ static bool overlap(const onx_value *a, const onx_value *b)
     return a->size && b->size && a_at < b_at + b->size && b_at < a_at + a->size;
 }
 
-/* May what the run computes for output `i` be written to the caller's value at once? Everything in the storage of the
+/* May what the run computes for output `i` be written to the caller's value directly? Everything in the storage of the
  * plan goes there then, so nothing may be larger, and nothing else may read or write the memory. */
 static bool can_aim(const onxi_run_state *st, uint32_t i, const onx_value *const *inputs, onx_value *const *outputs)
 {
