@@ -19,7 +19,7 @@ extern const char *const onxi_simplify_names[ONXI_SIMPLIFY_COUNT];
 
 typedef struct onxi_svalue {
     onx_bytes name, was;      /* now, and in the document */
-    uint32_t maker;           /* 1 + op, 0: an input, an initializer, or of the graph around a function */
+    uint32_t maker;           /* 1 + op, 0: an input, an initializer, or of the graph that encloses a function */
     uint32_t scope;           /* that binds it */
     uint32_t uses;            /* as inputs and graph outputs */
     uint32_t is_output;       /* of how many graphs */
@@ -57,7 +57,7 @@ typedef struct onxi_sscope {
     uint32_t input_count, output_count;
     onxi_infer_result *types; /* NULL: nothing is known */
     onx_str prefix;           /* of paths */
-    bool gone;                /* its nodes are in the graph around now, or nowhere */
+    bool gone;                /* its nodes are in the enclosing graph now, or nowhere */
 } onxi_sscope;
 
 /* One graph of the model with its subgraphs, or the body of a function. */
@@ -87,7 +87,7 @@ typedef struct onxi_simplify {
     onxi_dict bound; /* what each name is where the graph is read */
     struct {
         uint32_t entry, value;
-    } * undo; /* what names were in the graphs around */
+    } * undo; /* what names were in the enclosing graphs */
     uint32_t undo_count, undo_room;
     const char *broken; /* why the graph is left as it is; NULL: it is understood */
     onx_str broken_name;

@@ -27,7 +27,7 @@ static uint32_t new_value(onxi_simplify *s, uint32_t scope, onx_bytes name)
     return s->value_count++;
 }
 
-/* The scope binds a name. One that a graph around has bound gets a name of its own: what happens there must not be
+/* The scope binds a name. One that an enclosing graph has bound gets a name of its own: what happens there must not be
  * mistaken for it once nodes move. */
 static onx_status declare(onxi_simplify *s, uint32_t scope, onx_bytes name, uint32_t *out)
 {
@@ -64,7 +64,7 @@ static onx_status use(onxi_simplify *s, onx_bytes name, uint32_t *out)
     onxi_dict_entry *entry = onxi_dict_at(&s->bound, text, ONXI_S_NONE, NULL);
     if (!entry)
         return ONX_E_MEMORY;
-    if (entry->value == ONXI_S_NONE) { /* no maker here: the graph around a training graph, or an error of the model */
+    if (entry->value == ONXI_S_NONE) { /* no maker here: outside of a training graph, or an error of the model */
         const uint32_t value = new_value(s, 0, name);
         if (value == ONXI_S_NONE)
             return ONX_E_MEMORY;

@@ -18,7 +18,7 @@ static bool get_number(onxi_simplify *s, uint32_t value, double *out)
     return value != ONXI_S_NONE && onxi_simplify_get_numbers(s, value, out, 1, &count) && count == 1;
 }
 
-/* Can its nodes be moved to the graph around? What is pinned has to stay where it is. */
+/* Can its nodes be moved to the enclosing graph? What is pinned has to stay where it is. */
 static bool can_move(const onxi_simplify *s, uint32_t scope, uint32_t first_output, uint32_t outputs)
 {
     const onxi_sscope *from = &s->scopes[scope];
@@ -38,7 +38,7 @@ static bool can_move(const onxi_simplify *s, uint32_t scope, uint32_t first_outp
     return true;
 }
 
-/* Values that the scope binds are of the scope around now, under names of their own. */
+/* Values that the scope binds are of the enclosing scope now, under names of their own. */
 static onx_status move_value(onxi_simplify *s, uint32_t value, uint32_t to)
 {
     onxi_svalue *v = &s->values[value];

@@ -2,7 +2,7 @@
  * which has been simplified before it. */
 #include "simplify/simplify.h"
 
-enum { PARTS_MAX = 64 }; /* of a Concat that is taken in: a chain of them stays linear */
+enum { PARTS_MAX = 64 }; /* of a Concat that is merged: a chain of them stays linear */
 
 /* ---- what they share ---- */
 

@@ -1,7 +1,7 @@
 /* simplify_repeats.c - nodes that compute what one before them has computed, and constants that are equal. */
 #include "simplify/simplify.h"
 
-enum { LITTLE = 256 /* bytes of constants that are compared */, AROUND = 4 /* graphs around that are looked at */ };
+enum { LITTLE = 256 /* bytes of constants that are compared */, AROUND = 4 /* enclosing graphs that are looked at */ };
 
 typedef struct entry {
     uint32_t index; /* of an op or value */

@@ -74,7 +74,7 @@ onx_status onxi_expand(onxi_expansion *x);
 
 /* ---- what is known of values (transform_values.c) ---- */
 
-/* The graphs and functions around a node, innermost first. */
+/* The graphs and functions that enclose a node, innermost first. */
 typedef struct onxi_scope {
     const struct onxi_scope *parent;
     const onx_graph *graph; /* NULL: the body of a function */

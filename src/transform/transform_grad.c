@@ -45,7 +45,7 @@ onx_status onxi_grad_note(onxi_grad *g, const onx_node *node)
     return ONX_OK;
 }
 
-/* How much of the way forward is computed again, as the model has it. */
+/* How much of the forward pass is computed again, as the model has it. */
 static onx_status read_checkpoint(onxi_grad *g)
 {
     for (uint32_t i = 0; i < g->model->metadata_props_count; i++) {

@@ -51,7 +51,7 @@ typedef struct onxi_grad_node {
     const onx_bytes *dy; /* per output that the node had: the gradient that arrives there; empty: none */
     uint32_t dy_count;
     const onx_bytes *dx; /* per input: the name for its gradient; empty: not wanted */
-    /* Operators with subgraphs: what those take from around them, and, to be set, the gradients of that. */
+    /* Operators with subgraphs: what those capture, and, to be set, the gradients of that. */
     const onx_bytes *captured;
     onx_bytes *captured_dx;
     uint32_t captured_count;
@@ -166,7 +166,7 @@ onx_status onxi_grad_lower_graph(onxi_grad *g, onxi_scope *scope, onx_graph *gra
                                  uint32_t y_count, const onx_bytes *xs, uint32_t x_count, bool *changed);
 /* Is the element type one that has derivatives? Not known counts as such. */
 bool onxi_grad_is_real(onxi_grad *g, const onxi_scope *scope, onx_str name);
-/* The names that the subgraphs of a node take from around it. */
+/* The names that the subgraphs of a node capture. */
 onx_status onxi_grad_captured(onxi_grad *g, const onx_node *node, onxi_dict *names);
 onx_status onxi_grad_fail(onxi_grad *g, const onx_node *node, const char *format, ...) ONX_PRINTF(3, 4);
 

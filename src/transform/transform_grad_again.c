@@ -1,5 +1,5 @@
 /* transform_grad_again.c - nodes of the model once more under other names: where Gradient is given other values than
- * those that it names, and where what is computed on the way forward is not kept for the way back. */
+ * those that it names, and where what is computed in the forward pass is not kept for the backward pass. */
 #include "transform/transform_grad.h"
 
 #include <onx/grad.h>
@@ -53,12 +53,12 @@ onx_status onxi_grad_again_node(onxi_grad_again *a, const onx_node *from, onx_no
     return ONX_OK;
 }
 
-/* ---- segments of the way forward ---- */
+/* ---- segments of the forward pass ---- */
 
-typedef struct value {   /* what a node of the way forward makes */
+typedef struct value {   /* what a node of the forward pass makes */
     uint32_t node, last; /* that makes it; the last that reads it; places in the list */
     double size;         /* elements, with 1 for dimensions that are not known */
-    bool kept;           /* until the way back: another segment reads it, or it cannot be made again */
+    bool kept;           /* until the backward pass: another segment reads it, or it cannot be made again */
 } value;
 
 typedef struct plan {
@@ -68,7 +68,7 @@ typedef struct plan {
     uint32_t count, segments;
     uint32_t *segment_of; /* per node */
     uint32_t *start;      /* per segment: its first node; and the end */
-    bool *wanted;         /* per node: the way back reads what it makes, directly or not */
+    bool *wanted;         /* per node: the backward pass reads what it makes, directly or not */
     bool *repeated;       /* per segment */
     onxi_dict index;      /* names: indexes of values */
     value *values;
@@ -201,9 +201,9 @@ static onx_status cut(plan *p)
     return ONX_OK;
 }
 
-/* ---- the way back ---- */
+/* ---- the backward pass ---- */
 
-/* Is the value made again? The last segment is still there when the way back begins. */
+/* Is the value made again? The last segment is still there when the backward pass begins. */
 static bool is_repeated(const plan *p, const value *v)
 {
     return !v->kept && p->segment_of[v->node] + 1 < p->segments;

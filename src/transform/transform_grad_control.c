@@ -221,7 +221,7 @@ MAKE(if)
 
 /* ---- Loop and Scan ---- */
 
-/* A loop on its way back: what it carries, the values captured in the body whose gradients it adds up, and what it has
+/* A backward loop: what it carries, the values captured in the body whose gradients it adds up, and what it has
  * kept of each iteration. */
 typedef struct loop {
     onxi_grad_node *n;

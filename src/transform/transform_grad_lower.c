@@ -101,7 +101,7 @@ onx_status onxi_grad_write_linear_attention(onxi_grad_node *n, onx_str *text)
 
 /* ---- RotaryEmbedding ---- */
 
-/* The halves of what is turned, of x and of what arrives: `<name>1` and `<name>2`, [batch, steps, heads, pairs]. */
+/* The halves of what is rotated, of x and of what arrives: `<name>1` and `<name>2`, [batch, steps, heads, pairs]. */
 static void put_halves(writer *w, const char *name, const char *of, bool packed, bool interleaved)
 {
     onxi_grad_say_for(w, name, of,

@@ -175,7 +175,7 @@ static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t ind
 typedef struct bridge {
     uint32_t node_inputs, body_inputs; /* the first that are handed over */
     uint32_t body_outputs;             /* the first that comes out as an output of the node */
-    uint32_t states;                   /* that come back from the body as inputs of its next round */
+    uint32_t states;                   /* that come back from the body as inputs of its next iteration */
     bool carries;                      /* the outputs of the node begin with the states */
     bool inputs;                       /* the body takes inputs of the node */
 } bridge;

@@ -111,7 +111,7 @@ typedef struct onxi_halver {
     onxi_map tensors;      /* converted already, by address */
     onxi_weight_loss loss; /* of all of them */
     uint32_t depth, limit;
-    uint32_t kept; /* nodes around this one that are to be kept */
+    uint32_t kept; /* enclosing nodes that are to be kept */
 } onxi_halver;
 
 /* transform_halve.c: what there is, and what has to have one type. */

@@ -60,7 +60,7 @@ static onx_status choose(inliner *n)
 /* ---- one call ---- */
 
 /* What a call gives for the parameters of the function: its attributes, else the defaults of the function. What refers
- * to a parameter of the function around the call continues to refer to it. */
+ * to a parameter of the function that holds the call continues to refer to it. */
 typedef struct arguments {
     onxi_dict by_name; /* indexes of values */
     const onx_attribute **values;
@@ -283,7 +283,7 @@ static onx_status run(inliner *n, onx_doc *doc)
     return drop_functions(n);
 }
 
-/* ---- a domain that was taken apart ---- */
+/* ---- a domain that was split ---- */
 
 typedef struct domain_use {
     onx_str domain;

@@ -1,4 +1,4 @@
-/* transform_merge.c - models put together: what is connected, which names clash, and one graph of all. */
+/* transform_merge.c - models combined: what is connected, which names clash, and one graph of all. */
 #include "transform/transform_part.h"
 
 #include "transform/transform_merge.h"

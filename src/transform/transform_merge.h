@@ -1,4 +1,4 @@
-/* transform_merge.h - between how names of models that are merged are settled and how their parts are put together. */
+/* transform_merge.h - between how names of models that are merged are settled and how their parts are combined. */
 #ifndef ONXI_TRANSFORM_MERGE_H
 #define ONXI_TRANSFORM_MERGE_H
 

@@ -136,7 +136,7 @@ onx_status onxi_names_take(onxi_names *names, onx_kind kind, void *message)
     return onxi_each_name(names->arena->cx, kind, message, take, take, names);
 }
 
-/* The first PART_MAX bytes, between characters: long names that are put together many times would grow without end. */
+/* The first PART_MAX bytes, between characters: long names that are joined many times would grow without end. */
 static onx_str cut(onx_str name)
 {
     enum { PART_MAX = 400 };

@@ -82,7 +82,7 @@ typedef struct onxi_quantizer {
     onxi_weights weights;
     int64_t opset;
     uint32_t depth, limit;
-    uint32_t kept; /* nodes around this one that are to be kept, and all in them */
+    uint32_t kept; /* enclosing nodes that are to be kept, and all in them */
     uint64_t done;
     onx_str path;
 } onxi_quantizer;

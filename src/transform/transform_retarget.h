@@ -39,7 +39,7 @@ int onxi_subject_dtype(onxi_subject *s, uint32_t input);
 const onx_attribute *onxi_subject_given(const onxi_subject *s, const char *name); /* by the node, or NULL */
 /* Given, else the default of the row; NULL where there is neither. */
 const onx_attribute *onxi_subject_attribute(onxi_subject *s, const char *name);
-/* False where there is no value, or one that the caller of a function around gives. */
+/* False where there is no value, or one that the caller of an enclosing function gives. */
 bool onxi_subject_int(onxi_subject *s, const char *name, int64_t *out);
 bool onxi_subject_float(onxi_subject *s, const char *name, float *out);
 bool onxi_subject_text_is(onxi_subject *s, const char *name, const char *text);
@@ -172,7 +172,7 @@ onx_node *onxi_make_cast(onxi_retarget *r, onx_bytes from, onx_bytes to, int dty
 
 /* ---- across a step (transform_adjust.c) ---- */
 
-/* Does the caller of the function around give the value? */
+/* Does the caller of the enclosing function give the value? */
 bool onxi_is_reference(const onx_attribute *a);
 /* Takes the node, which is ours, from the row of the subject to another one of the same operator. False: it cannot be
  * there, which was reported. */
@@ -200,7 +200,7 @@ onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_functi
 bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row);
 /* Is it another's name in a domain of the standard, which at the target version is an operator of the standard? */
 bool onxi_retarget_succeeded(const onxi_retarget *r, onxi_op_id op, onx_str name, onxi_versioned domain);
-/* NULL: it has none, or which one depends on the caller of the function around. */
+/* NULL: it has none, or which one depends on the caller of the enclosing function. */
 onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned domain, int64_t version,
                               const onx_function **out);
 

@@ -130,7 +130,7 @@ onx_status onxi_trainable_need(onxi_trainable *t);
 onx_status onxi_trainable_mode(onxi_trainable *t);
 /* What is quantised (transform_trainable_quantized.c). Weights in integers become numbers before QuantizeLinear. */
 onx_status onxi_trainable_unpack(onxi_trainable *t);
-/* Is it QuantizeLinear whose result is only turned back; DequantizeLinear that turns such a result back? */
+/* Is it QuantizeLinear whose result is only dequantized; DequantizeLinear that does so? */
 bool onxi_trainable_rounds(onxi_trainable *t, const onx_node *node);
 bool onxi_trainable_restores(onxi_trainable *t, const onx_node *node);
 /* What stands for a copy of such a node in the algorithm, so that gradients pass. */

@@ -38,7 +38,7 @@ typedef struct rounding {
     bool by_axis, zero; /* a scale for each index; a zero point is given */
 } rounding;
 
-/* QuantizeLinear whose result is only turned back, by the same scale. */
+/* QuantizeLinear whose result is only dequantized, by the same scale. */
 static bool read_rounding(onxi_trainable *t, const onx_node *node, rounding *r)
 {
     const onx_type *x, *scale;
@@ -190,7 +190,7 @@ static onx_status restore_numbers(const unpacker *u, const onx_node *node, const
     return *out ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Integers that are only turned back become numbers, which QuantizeLinear makes the same integers of. Sums in 32 bits,
+/* Integers that are only dequantized become numbers, which QuantizeLinear makes the same integers of. Sums in 32 bits,
  * biases, become numbers and stay so: rounding them is nothing that training has to know. */
 static onx_status unpack(unpacker *u, onx_node *node)
 {

@@ -252,7 +252,7 @@ static const onx_attribute *from_tensor(onxi_values *values, onx_arena *arena, c
     return a;
 }
 
-/* The value of a node Constant as another attribute, which may refer to a parameter of the function around. */
+/* The value of a node Constant as another attribute, which may refer to a parameter of the enclosing function. */
 static const onx_attribute *from_attribute(onxi_values *values, onx_arena *arena, const onx_attribute *from,
                                            int32_t type)
 {
