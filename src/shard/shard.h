@@ -211,7 +211,7 @@ const onxi_placement *onxi_shard_project(onxi_shard_plan *plan, const onxi_shard
                                          uint32_t operand);
 /* Which part of dimension `dim` a device does. */
 uint32_t onxi_shard_part(const onxi_shard_rule *rule, const onxi_assignment *a, uint32_t device, uint32_t dim);
-/* Which of the parts that are put together a device has. */
+/* Which of the parts that are combined a device has. */
 uint32_t onxi_shard_reduced_part(const onxi_shard_rule *rule, const onxi_assignment *a, uint32_t device);
 /* Are results to be added up? */
 bool onxi_shard_is_partial(const onxi_shard_rule *rule, const onxi_assignment *a);
@@ -283,7 +283,7 @@ static inline uint64_t onxi_shard_add(uint64_t a, uint64_t b)
 static inline bool onxi_shard_adds_alone(uint64_t members, uint64_t bytes)
 {
     enum { AT_ONCE = 4000, BYTES_MOST = 1 << 17, MORE_MOST = 32 << 10 };
-    if (bytes > AT_ONCE && bytes <= 2 * AT_ONCE) /* halves go at once, where both sides would have to agree first */
+    if (bytes > AT_ONCE && bytes <= 2 * AT_ONCE) /* halves are sent immediately, where both sides would have to agree first */
         return false;
     return bytes <= BYTES_MOST && bytes * (members - 2) <= MORE_MOST;
 }

@@ -4,7 +4,7 @@
 
 #include "value/value.h"
 
-/* ---- a node's split, being put together ---- */
+/* ---- a node's split, being built ---- */
 
 typedef struct builder {
     onxi_shard_plan *plan;
@@ -272,7 +272,7 @@ static onx_status demand(onxi_shard_plan *plan, uint32_t value, const onxi_place
     return add_version(plan, value, to);
 }
 
-/* Partial results are put together where the split leaves them, or as an annotation says. */
+/* Partial results are combined where the split leaves them, or as an annotation says. */
 static onx_status put_output(onxi_shard_plan *plan, uint32_t node, const onxi_assignment *a, uint32_t output,
                              const onxi_placement *made)
 {

@@ -31,7 +31,7 @@ int8_t *onxi_split_output_row(const onxi_splitter *m, uint32_t i);
 /* -1 when there are too many, which only means that this one is not split. */
 int8_t onxi_split_dim(const onxi_splitter *m, int64_t size, int64_t unit, onxi_shard_kind kind);
 int64_t onxi_split_common(int64_t a, int64_t b);
-/* Can partial results of the type be put together? */
+/* Can partial results of the type be combined? */
 bool onxi_split_adds(int32_t dtype);
 /* Nothing is split. */
 void onxi_split_nothing(const onxi_splitter *m);

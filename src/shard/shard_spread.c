@@ -1,5 +1,5 @@
 /* shard_spread.c - which nodes are split, and along which dimension: a split is followed from node to node until all
- * of it is put together again. */
+ * of it is combined again. */
 #include "shard/shard_spread.h"
 
 #include "value/value.h"
@@ -93,7 +93,7 @@ typedef struct region {
     onxi_spread *s;
     onxi_shard_way way;
     /* All is split the same way or nothing is: what makes a split value splits it, too, and what is left over is added
-     * up by products with weights alone. Else a value may also be put together before a node. */
+     * up by products with weights alone. Else a value may also be combined before a node. */
     bool closed;
     bool failed;
     uint32_t *node, *value;

@@ -55,7 +55,7 @@ static onx_status add_initializer(onxi_shard_writer *w, const onx_tensor *t)
     return onx_graph_add_initializer(w->arena, w->graph, (onx_tensor *)(uintptr_t)t) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Elements stay where they are: in one piece, or in runs that are put together when something reads them. */
+/* Elements stay where they are: in one piece, or in runs that are joined when something reads them. */
 static onx_status slice_bytes(onxi_shard_writer *w, const onxi_shard_value *v, const onxi_box *box, onx_str all,
                               onx_tensor *out)
 {

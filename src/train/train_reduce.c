@@ -1,4 +1,4 @@
-/* train_reduce.c - the place in a step where gradients may be put together with those of others: nodes after the nodes
+/* train_reduce.c - the place in a step where gradients may be combined with those of others: nodes after the nodes
  * Gradient, and the kernel that hands their inputs to a function. */
 #include "train/train.h"
 
