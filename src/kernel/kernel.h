@@ -66,7 +66,7 @@ static inline const onx_value *onxi_operand(uint32_t count, const onx_value *con
 /* ---- preparing while running ---- */
 
 /* For rows that can decide some things only where data is: what prepare knew, kept with its params, and the same while
- * running, with the real operands. What fails then is said in the context of the run. Attributes that are tensors are
+ * running, with the real operands. Failures then go to the context of the run. Attributes that are tensors are
  * read before (`doc` is NULL). */
 const onx_prepare *onxi_prepare_keep(const onx_prepare *p);
 onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work);
@@ -219,7 +219,7 @@ onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t
 
 typedef struct onxi_random {
     uint32_t state[624];
-    uint32_t next; /* word to hand out, 624: none left */
+    uint32_t next; /* word to return next, 624: none left */
     bool has_normal;
     double normal; /* they come in pairs */
 } onxi_random;

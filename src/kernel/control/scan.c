@@ -242,7 +242,7 @@ static onx_status start_of(onx_work *work, const onx_value *x, onx_value *view, 
     return ONX_OK;
 }
 
-/* Dims of `part`, an axis of `size` put in at `axis` unless `size` is negative, a batch in front. */
+/* Dims of `part`, an axis of `size` put in at `axis` unless `size` is negative, a batch first. */
 static onx_status size_output(onx_work *work, onx_value *y, onx_dtype dtype, uint32_t rank, const int64_t *part,
                               uint32_t axis, int64_t size, int64_t batch)
 {

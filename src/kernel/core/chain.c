@@ -1,7 +1,7 @@
 /* chain.c - operators that go element by element, block by block over scratch memory in the first cache. */
 #include "kernel/core/chain.h"
 
-/* Elements of a block; bytes that results in between and operands of a block may take together. */
+/* Elements of a block; bytes that intermediate results and operands of a block may take together. */
 enum { BLOCK_LEAST = 256, BLOCK_MOST = 2048, CACHE = 20 << 10 };
 
 /* An operator of the chain, with what its row does to elements. */
@@ -18,7 +18,7 @@ typedef struct chain_params {
     uint64_t count, block;     /* elements; of a block, */
     uint64_t piece, pitch;     /* of a piece of it, which is in the first cache; bytes from a place to the next */
     const onxi_chain_end *end; /* NULL: none */
-    uint64_t line, end_width;  /* of the end: elements of a line, bytes that come of one */
+    uint64_t line, end_width;  /* of the end: elements of a line, bytes of its result */
     uint64_t lines_at;         /* where the lines of a block are in the workspace, if that is no place */
     uint64_t end_workspace;    /* where that of the end begins in the workspace of a thread */
 } chain_params;
@@ -59,14 +59,14 @@ static link link_of(const onxi_chain_op *op)
     return l;
 }
 
-/* ---- places of results in between ---- */
+/* ---- places of intermediate results ---- */
 
 typedef struct places {
     uint32_t last_use[ONXI_CHAIN_OPS];
     uint32_t free[ONXI_CHAIN_OPS], free_count, count;
 } places;
 
-/* A place for the result of operator i: that of an input that is no longer used, or one of those set free before.
+/* A place for the result of operator i: that of an input that is no longer used, or one of those freed before.
  */
 static uint32_t place_of(places *s, const chain_params *q, uint32_t i)
 {
@@ -94,7 +94,7 @@ static void place_results(chain_params *q, places *s)
             if (q->links[i].inputs[k] < 0)
                 s->last_use[-1 - q->links[i].inputs[k]] = i;
     for (uint32_t i = 0; i + (q->end ? 0 : 1) < q->link_count; i++) {
-        const uint32_t before = s->free_count; /* what this one sets free is still read while it writes */
+        const uint32_t before = s->free_count; /* what this one frees is still read while it writes */
         uint32_t place = place_of(s, q, i);
         if (place == UINT32_MAX && before) {
             place = s->free[0];
@@ -168,7 +168,7 @@ onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t
 /* ---- running ---- */
 
 /* Elements start .. end-1 of an operator whose inputs are broadcast, as far as each is read in one step. `from` are its
- * inputs, those of results in between at `start`. */
+ * inputs, those of intermediate results at `start`. */
 static void run_stretches(const link *l, const char *const *from, char *to, uint64_t start, uint64_t end)
 {
     const onxi_element *e = &l->element;

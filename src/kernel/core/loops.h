@@ -50,7 +50,7 @@ onx_status onxi_gelu_prepare(onx_prepare *p);
  * *out is `unbounded` where there is none. */
 bool onxi_clip_bound(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out);
 
-/* Softmax and its like: `count` elements, `inner` apart, are a line; there are outer * inner lines. */
+/* Softmax and similar: `count` elements, `inner` apart, are a line; there are outer * inner lines. */
 enum { ONXI_SOFTMAX, ONXI_LOG_SOFTMAX, ONXI_HARDMAX };
 typedef struct onxi_softmax_params {
     onxi_lines lines;

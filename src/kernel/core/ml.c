@@ -168,7 +168,7 @@ onx_status onxi_ml_index_texts(const onx_prepare *p, const onx_bytes *keys, uint
     for (uint32_t i = 0; i < count; i++)
         texts[i] = onx_view(keys[i]);
     for (uint32_t n = 0; n < count; n++) {
-        uint32_t i = last ? count - 1 - n : n; /* the first one that comes stays */
+        uint32_t i = last ? count - 1 - n : n; /* the first one is kept */
         if (onxi_ml_find_text(out, texts[i]) == ONXI_ML_NOWHERE &&
             !onxi_table_add(&out->table, onxi_table_hash(&out->table, texts[i]), i))
             return ONX_E_MEMORY;
@@ -211,8 +211,8 @@ double onxi_ml_logistic(double x)
     return x < 0 ? 1 - v : v;
 }
 
-/* The quantile of the normal distribution by Winitzki's approximation of the inverse error function, as everybody who
- * runs these operators does; the exact one differs in the third digit. */
+/* The quantile of the normal distribution by Winitzki's approximation of the inverse error function, as other
+ * runtimes do; the exact one differs in the third digit. */
 static double probit(double p)
 {
     const double a = 0.147, pi = 3.14159265358979323846;

@@ -10,7 +10,7 @@
 typedef struct onxi_quantize_loops {
     void (*quantize[ONX_DTYPE_COUNT])(const float *x, void *y, uint64_t n, float scale, int32_t zero);
     void (*dequantize[ONX_DTYPE_COUNT])(const void *x, float *y, uint64_t n, float scale, int32_t zero);
-    /* y = sum * scale[i * step] in double, rounded to even, plus the zero point, held in the range of the type. */
+    /* y = sum * scale[i * step] in double, rounded to even, plus the zero point, clamped to the range of the type. */
     void (*requantize[ONX_DTYPE_COUNT])(const int32_t *sums, void *y, uint64_t n, const float *scale, uint64_t step,
                                         int32_t zero);
     /* A product of int32 whose operands are between -32768 and 32767, as onxi_gemm_run has it. */

@@ -57,7 +57,7 @@ double onxi_random_uniform(onxi_random *r)
     return ((double)high * 67108864.0 + (double)low) / 9007199254740992.0;
 }
 
-/* Marsaglia's polar method; the second number of a pair is handed out first. */
+/* Marsaglia's polar method; the second number of a pair is returned first. */
 double onxi_random_normal(onxi_random *r)
 {
     if (r->has_normal) {

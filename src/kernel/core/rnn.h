@@ -32,7 +32,7 @@ typedef struct onxi_rnn_row {
     uint64_t hidden;
     bool couple, before_reset; /* LSTM: the forget gate is 1 - input; GRU: linear_before_reset */
     bool open_cell;            /* LSTM: the clip is for gates, not for the cell on its way out */
-    void *gates;               /* products of the input; used up */
+    void *gates;               /* products of the input; overwritten */
     const void *recurrent;     /* products of the hidden state */
     const void *bias;          /* of the input for all gates, then of the hidden state for all gates */
     const void *peephole;      /* i, o, f; NULL: none */

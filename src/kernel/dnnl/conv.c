@@ -61,7 +61,7 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     return true;
 }
 
-/* Padding is zeros that are multiplied like all others. oneDNN passes over them, which is the same unless weights are
+/* Padding is zeros that are multiplied like all others. oneDNN skips them, which is the same unless weights are
  * NaN or infinite. Those that vary are looked at by each run. */
 static bool padding_is_harmless(const onx_prepare *p, const conv_shape *s)
 {
@@ -350,7 +350,7 @@ static onx_status any_prepare(onx_prepare *p)
     return prepare_kind(p, false);
 }
 
-/* What oneDNN unfolds is offered to our own rows in between (simd/unfold.c, simd/lines.c). */
+/* What oneDNN unfolds is offered to our own rows between these two (simd/unfold.c, simd/lines.c). */
 const onx_kernel onxi_kernels_dnnl_conv[] = {
     ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, direct_prepare),
     ONXI_DNNL_ROW_AT(5, "Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, any_prepare),

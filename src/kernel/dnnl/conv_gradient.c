@@ -168,7 +168,7 @@ static bool describe_parts(onxi_dnnl *d, onxi_dnnl_conv part[2], const onx_value
     return cut_batch(d, &cut, x, y, onxi_dnnl_describe_conv_w, part, attr, x_step, y_step);
 }
 
-/* Weights that vary, whose windows are larger than the output: x, y and the weights' gradient w have traded places, and
+/* Weights that vary, whose windows are larger than the output: x, y and the weights' gradient w are exchanged, and
  * their batch and channels. */
 static bool read_weights(onx_prepare *p, turned *x, turned *y, turned *w, onxi_dnnl_conv *c, bool *padded)
 {
@@ -228,7 +228,7 @@ static onx_status weights_prepare(onx_prepare *p)
                   onxi_dnnl_both(c.w), d->cut.parts > 1 ? size : 0);
     if (d->cut.parts > 1 && !onxi_mul_u64(size, d->cut.parts, &p->workspace))
         return onxi_dnnl_decline(d);
-    d->finite = padded ? 2 : 0; /* padding is passed over */
+    d->finite = padded ? 2 : 0; /* padding is skipped */
     ONX_TRY(onxi_dnnl_finish(p, d));
     p->want[0] = layouts[0];
     p->want[1] = layouts[1];

@@ -243,7 +243,7 @@ static bool is_lost(const onx_work *work, const onxi_dnnl *d, uint64_t part)
     return lost != 0;
 }
 
-/* Whoever is the last to be done puts the sum of what the parts have into the output, in the order of the parts. */
+/* The last thread that is done puts the sum of what the parts have into the output, in the order of the parts. */
 static void add_parts(onx_work *work, const onxi_dnnl *d, unsigned parts)
 {
     dnnl_state *s = work->state;

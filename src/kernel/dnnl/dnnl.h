@@ -226,7 +226,7 @@ bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md 
                          onxi_dnnl_post *post);
 /* Attributes without any. */
 bool onxi_dnnl_attr(const onxi_dnnl *d, dnnl_primitive_attr_t *out);
-/* Tells the planner; adds the operand, which is laid out as the result is. */
+/* Reports to the planner; adds the operand, which is laid out as the result is. */
 void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
                           onxi_dnnl_pair dst, uint64_t step);
 

@@ -85,7 +85,7 @@ static onx_status det_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Elimination with the largest pivot of each column; `m` is used up. */
+/* Elimination with the largest pivot of each column; `m` is overwritten. */
 static double determinant(double *m, uint64_t n)
 {
     double product = 1;

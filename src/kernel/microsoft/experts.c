@@ -1,4 +1,4 @@
-/* experts.c - MoE and QMoE: each token goes through the few experts that its router thinks most of. */
+/* experts.c - MoE and QMoE: each token goes through the few experts that its router scores highest. */
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* heads.c - MultiHeadAttention and DecoderMaskedMultiHeadAttention: queries, keys, and values come side by side, packed
+/* heads.c - MultiHeadAttention and DecoderMaskedMultiHeadAttention: queries, keys, and values are concatenated, packed
  * into one tensor, or as heads, with a past that grows or has room for what is to come. */
 #include "kernel/microsoft/microsoft.h"
 
@@ -45,7 +45,7 @@ static onx_status wrong(const onx_prepare *p, const char *name, const onx_value 
                             v ? v->rank : 0);
 }
 
-/* Vectors side by side: [batch, length, heads * size], of a tensor that may hold more columns. */
+/* Concatenated vectors: [batch, length, heads * size], of a tensor that may hold more columns. */
 static void side_by_side(part *t, uint32_t input, const onx_value *v, uint64_t first, uint64_t size)
 {
     const uint64_t row = (uint64_t)v->dims[2];
@@ -82,7 +82,7 @@ static onx_status read_packed_query(const onx_prepare *p, params *q)
     return ONX_OK;
 }
 
-/* Keys or values: side by side or as heads. */
+/* Keys or values: concatenated or as heads. */
 static onx_status read_operand(const onx_prepare *p, params *q, uint32_t which)
 {
     const onx_value *v = p->inputs[which];

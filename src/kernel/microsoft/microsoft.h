@@ -17,7 +17,7 @@ void onxi_ms_store(onx_value *v, uint64_t first, uint64_t count, const float *fr
 /* The sum of the products of `n` numbers. */
 float onxi_ms_dot(const float *a, const float *b, uint64_t n);
 
-/* Parts of a thread's memory: `count` elements of 4 bytes from *at on, which is moved on; false when it cannot be. */
+/* Parts of a thread's memory: `count` elements of 4 bytes from *at on, which is advanced; false when it cannot be. */
 bool onxi_ms_reserve(uint64_t *total, uint64_t count, uint64_t *at);
 
 /* ---- weights of few bits ---- */

@@ -87,7 +87,7 @@ typedef struct onxi_search_run {
     bool *done;     /* of each sequence of the batch */
     float *scores, *sums;
     onxi_random random;
-    uint64_t *seen, stamp;   /* per token, when it was met last */
+    uint64_t *seen, stamp;   /* per token, when it occurred last */
     void *order;             /* of tokens by their scores */
     onxi_search_beam *ended; /* beams + 1 per sequence, of which ended_count are in use */
     uint64_t *ended_count;

@@ -154,7 +154,7 @@ static void put(const onxi_tree_lanes *l, uint64_t place, int64_t cut, uint32_t 
             (node_i32){ (int32_t)cut, at, (uint32_t)(next * sizeof(node_i32)), leaf };
 }
 
-/* Nodes that always go one way are passed over. */
+/* Nodes that always go one way are skipped. */
 static uint32_t passed_over(const onxi_forest *f, uint32_t to)
 {
     while (!(to & ONXI_TREE_IS_LEAF)) {

@@ -99,7 +99,7 @@ static onx_status dft_length(const onx_prepare *p, const onx_value *v, dft_param
     return ONX_OK;
 }
 
-/* The axis is told by a run only: room for the longest one. The output has the shape of the input then. */
+/* The axis is known while running only: room for the longest one. The output has the shape of the input then. */
 static onx_status dft_any_axis(onx_prepare *p, const onx_value *x, dft_params *q)
 {
     if (q->one_sided || onxi_operand(p->input_count, p->inputs, 1))

@@ -14,7 +14,7 @@ typedef struct rnn_params {
     bool batch_first, couple, before_reset;
     bool wide;    /* computes in double */
     bool convert; /* operands are not of the computing type */
-    bool sizes;   /* outputs whose shape no rule told */
+    bool sizes;   /* outputs whose shape no rule gives */
     bool few;     /* rows of a batch: the recurrent weights are transposed instead of packed */
     double clip;
     onxi_activation act[2][3];
@@ -81,7 +81,7 @@ onx_status onxi_rnn_activations(onx_prepare *p, const onxi_rnn_cell *cell, uint3
         *to = (onxi_activation){ .kind = cell->fallback[i % each] };
         if (!names || !count)
             continue;
-        if (i >= count) { /* a list for one direction serves both */
+        if (i >= count) { /* a list for one direction is used for both */
             *to = act[0][i % each];
             continue;
         }

@@ -41,7 +41,7 @@ static inline bool are_normal(const onx_value *v)
     return true;
 }
 
-/* Types and sizes are those that are done here. What is at fault is told by the plain rows. */
+/* Types and sizes are those that are done here. Errors are reported by the plain rows. */
 static inline bool byte_operands_fit(const onx_prepare *p, const byte_operands *at, uint64_t columns, int y_dtype)
 {
     enum { MOST_FLOAT = 1 << 16 }; /* numbers of a column, so that sums that stand for floats do not overflow */

@@ -318,7 +318,7 @@ static onx_status conv_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     const int64_t groups = onx_prepare_int(p, "group");
     const uint64_t batch = (uint64_t)p->inputs[0]->dims[0];
-    /* Padding is not read there, so zeros do not meet weights that are not finite. */
+    /* Padding is not read there, so zeros are not multiplied by weights that are not finite. */
     if (groups > 1 && (uint64_t)groups == q->c && q->m == q->c && p->inputs[1]->dims[1] == 1 &&
         onxi_weights_are_finite(p, 1)) {
         q->depthwise = true;

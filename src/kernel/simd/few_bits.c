@@ -1,6 +1,6 @@
 /* few_bits.c - products with weights of 4 or 8 bits. A few rows go over the weights in place, at the speed of
- * memory: the left side is laid out as the numbers come out of the bytes. Many rows meet a panel of columns that is
- * made real. */
+ * memory: the left side is laid out as the numbers come out of the bytes. Many rows are multiplied by a panel of
+ * columns that is dequantized. */
 #include "kernel/core/few_bits.h"
 #include "kernel/simd/tile.h"
 

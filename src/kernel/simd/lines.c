@@ -1,6 +1,6 @@
 /* lines.c - convolutions in groups, for which oneDNN has no fast kernel: those along one dim (of sound, text and
  * series), and those of images whose groups are no whole blocks of channels. The input of a group is copied with its
- * padding, so that a tap reads it at one distance from any place of the result; inputs that steps pass over are apart.
+ * padding, so that a tap reads it at one distance from any place of the result; inputs that steps skip are apart.
  * A few channels of the result are summed up in registers, some vectors of neighbouring positions at a time, those
  * between the lines of the result included. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
@@ -21,12 +21,12 @@ typedef struct line_params {
     uint64_t in[DIMS], out[DIMS], stride[DIMS], pad[DIMS];
     uint64_t size[DIMS];                  /* of a part of a channel that is copied: what one remainder of steps reads */
     uint64_t part, room;                  /* floats of a part; of all parts with all that is read of them */
-    uint64_t dense;                       /* floats that are copied without padding in between, 0: there is some */
+    uint64_t dense;                       /* floats that are copied without padding between them, 0: there is some */
     uint64_t in_plane, out_plane, padded; /* padded: positions that are computed, whole vectors */
     uint64_t taps;
     const uint64_t *at; /* where each tap reads, from the position of the result */
     bool alone;         /* each channel is a group of its own */
-    bool apart;         /* steps pass over inputs: there are several parts */
+    bool apart;         /* steps skip inputs: there are several parts */
     bool has_bias;
     simd_posts posts;
 } line_params;
@@ -150,7 +150,7 @@ static void copy_line(const line_params *q, const float *x, float *to)
 }
 
 /* `n` numbers and zeros after them, up to a whole vector; `left` numbers may be read. Lines follow one another, so
- * zeros that are too many are in padding, or where the next line goes. */
+ * excess zeros are in padding, or where the next line goes. */
 static inline void copy_padded(const float *x, uint64_t n, uint64_t left, float *to)
 {
     uint64_t i = 0;

@@ -451,7 +451,7 @@ static onx_status grouping_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     if (!y || x->rank < 2 || !x->count || groups < 1 || x->dims[1] % groups ||
         !has_numbers(p->inputs[1], (uint64_t)x->dims[1]) || !has_numbers(p->inputs[2], (uint64_t)x->dims[1]))
-        return ONX_E_UNSUPPORTED; /* the plain row tells why, where it is wrong */
+        return ONX_E_UNSUPPORTED; /* the plain row reports why, where it is wrong */
     q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
     q->block = onxi_blocked_of(x);

@@ -208,7 +208,7 @@ const onx_kernel onxi_kernels_text_normalize[] = {
     { .op = "StringNormalizer",
       .since = 10,
       .flags = ONX_KERNEL_SIZES_OUTPUT,
-      .types = normalize_prepare, /* only looks: what is wrong is said while planning */
+      .types = normalize_prepare, /* only looks: errors are reported while planning */
       .prepare = normalize_prepare,
       .run = normalize_run },
     { 0 }

@@ -315,7 +315,7 @@ typedef struct suppression {
     bool centred;
 } suppression;
 
-/* Boxes that are kept, edge by edge; places that are free hold a box that meets none. */
+/* Boxes that are kept, edge by edge; places that are free hold a box that overlaps none. */
 enum { BLOCK = 32, BINS = 256, SPAN = 4 };
 typedef struct box_block {
     float low[2][BLOCK], high[2][BLOCK];

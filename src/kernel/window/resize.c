@@ -225,7 +225,7 @@ static void weigh_rows(const onxi_taps_list *list, const onx_value *x, onx_value
         }
         if (stored == computed)
             continue;
-        if (onx_dtype_class_of(stored) != ONX_CLASS_FLOATING) /* rounded, not cut off, and held in range */
+        if (onx_dtype_class_of(stored) != ONX_CLASS_FLOATING) /* rounded, not truncated, and clamped to the range */
             onxi_round_to(stored, end, (const double *)(const void *)now, out);
         else
             onx_convert((onx_dtype)stored, end, (onx_dtype)computed, now, out, true);

@@ -1,5 +1,5 @@
 /* sample.c - GridSample: every place of the output reads where its grid says. The neighbours of a place and
- * their weights are found once and serve all channels. */
+ * their weights are computed once for all channels. */
 #include "kernel/core/loops.h"
 
 #include <math.h>
