@@ -157,7 +157,7 @@ typedef struct onxi_rewrite_match {
     uint32_t ops[ONXI_REWRITE_NODES];    /* of the graph, per node of the pattern */
     onxi_rewrite_taken taken[ONXI_REWRITE_TAKEN];
     uint32_t taken_count;
-    uint32_t skipped[ONXI_REWRITE_SKIPPED], skipped_count; /* ops in between that do nothing */
+    uint32_t skipped[ONXI_REWRITE_SKIPPED], skipped_count; /* intermediate ops that do nothing */
 } onxi_rewrite_match;
 
 /* Does the pattern end at this op, and is what it makes inside used inside only? The time is bounded by the pattern. */

@@ -1,4 +1,4 @@
-/* rewrite_condition.c - conditions of rules that ask for shapes, whoever knows them: a plan, or inference. */
+/* rewrite_condition.c - conditions of rules about shapes, as known by a plan or by inference. */
 #include "rewrite/rewrite.h"
 
 static bool axis_of(int64_t axis, uint32_t rank, uint32_t *out)

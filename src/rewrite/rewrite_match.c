@@ -260,7 +260,7 @@ static bool match_op(const matcher *w, uint32_t node, uint32_t index, match *m)
     return match_inputs(w, n, &op, m, true);
 }
 
-/* Hands its input on, as Identity does, and Dropout that is not training or drops nothing. */
+/* Passes its input on, as Identity does, and Dropout that is not training or drops nothing. */
 static bool does_nothing(const matcher *w, const onxi_rewrite_op *op)
 {
     if (op->output_count != 1 || !op->input_count || is_omitted(op->inputs[0]))

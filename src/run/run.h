@@ -413,7 +413,7 @@ typedef struct onxi_run_storage {
     uint64_t size, offset;
     uint32_t first, last; /* steps */
     uint64_t uses_left;   /* uses still to be planned, of all slots that share it */
-    uint64_t here;        /* those of the step that is being planned; 0 in between */
+    uint64_t here;        /* those of the step that is being planned; else 0 */
 } onxi_run_storage;
 
 typedef struct onxi_run_plan {
@@ -480,14 +480,14 @@ typedef struct onxi_run_state {
     size_t arrays_size;
     struct onxi_run_state *outermost; /* itself, or the state of the main graph */
     uint64_t entered;                 /* outermost: how often subgraphs were run */
-    onxi_run_watch watch;             /* outermost: of the run that is going on */
+    onxi_run_watch watch;             /* outermost: of the current run */
     const onx_run_options *options;
     uint64_t start_ns;
 } onxi_run_state;
 
 /* `outer`: the enclosing state, NULL for the main graph. */
 onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out);
-/* Lets the plans of subgraphs go, without any lock. */
+/* Releases the plans of subgraphs, without any lock. */
 void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);
 /* Runs with these inputs. Where outputs[i] is NULL, `cx` makes a value; if that is NULL, the output is not wanted. */
 onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
@@ -525,10 +525,10 @@ onx_ctx *onxi_run_ctx_child(const onx_ctx *cx);
  * caller) override their initializers. Diagnostics go to `cx`. */
 onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc, const onx_session_options *options,
                                  onxi_run_session *root, const bool *given);
-/* Frees all but the struct and its context. No run may be going on. */
+/* Frees all but the struct and its context. No run may be in progress. */
 void onxi_run_session_close(onxi_run_session *s);
 /* The session itself, or the variant in which exactly these inputs take the place of their initializers, made if need
- * be, which is in use until it is let go. */
+ * be, which is in use until it is released. */
 onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
                                  const onx_run_options *options, onxi_run_session **out);
 void onxi_run_variant_let_go(onxi_run_session *s);

@@ -130,7 +130,7 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
 /* The whole tensor that a part is of may be many times as large: some of it is read at a time. */
 static void gather(onxi_run_session *s, const onxi_run_source *source, char *out)
 {
-    enum { AT_ONCE = 32 << 20 }; /* bytes that are read and passed over */
+    enum { AT_ONCE = 32 << 20 }; /* bytes that are read and skipped */
     const onxi_tensor_part *part = source->part;
     const uint64_t at_once = 1 + AT_ONCE / (part->span.len / part->runs + 1);
     for (uint64_t first = 0; first < part->runs; first += at_once) {

@@ -179,7 +179,7 @@ static onx_status into_conv(onxi_run_graph *g, onxi_run_op *conv, const affine *
         return ONX_E_MEMORY;
     if (f->scales)
         ONX_TRY(onxi_run_constant_scaled(s, &g->slots[conv->inputs[1]], f->a, &w2));
-    if (f->scales && !w2) /* an infinite factor would meet each product instead of their sum */
+    if (f->scales && !w2) /* an infinite factor would multiply each product instead of their sum */
         return ONX_OK;
     ONX_TRY(changed_constant(g, f, constant_of(g, conv, 2), f->b, &b2));
     if (!b2)

@@ -723,7 +723,7 @@ onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
     return ONX_OK;
 }
 
-/* What no kernel can do is told before anything runs. */
+/* What no kernel can do is reported before anything runs. */
 static onx_status check_kernels(onxi_run_graph *g)
 {
     for (uint32_t i = 0; i < g->op_count; i++) {

@@ -52,7 +52,7 @@ static uint32_t input_bit(uint32_t input)
     return input < 32 ? UINT32_C(1) << input : 0;
 }
 
-/* The elements of a constant input are made where they are not. Values that a run has got at have been made before. */
+/* The elements of a constant input are made where they are not. Values that a run has read have been made before. */
 static onx_status make_elements(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p, uint32_t input)
 {
     const uint32_t slot = e->graph && !e->state && input < op->input_count ? op->inputs[input] : ONXI_NO_SLOT;
@@ -66,7 +66,7 @@ static onx_status make_elements(onxi_run_env *e, const onxi_run_op *op, const on
     return ONX_OK;
 }
 
-/* All that the row may look at as it likes, and does not only pack. */
+/* All that the row may read freely, and does not only pack. */
 static onx_status make_inputs(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p, uint32_t left_out)
 {
     for (uint32_t i = 0; i < op->input_count; i++)
@@ -642,7 +642,7 @@ static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
 }
 
 /* Elements of 4 and 2 bits need not fill the last byte. Kernels write elements, so what is left of it is whatever the
- * memory held; results are the same bytes in every run, and tell nothing of others. */
+ * memory held; results are the same bytes in every run, and reveal nothing of others. */
 static void clear_rest(onx_value *v)
 {
     const unsigned bits = v && v->kind == ONX_VALUE_TENSOR ? onx_dtype_bits(v->dtype) : 8;

@@ -192,7 +192,7 @@ static onx_status shared_name(const onxi_run_keeper *to, const onx_packing *pack
     return ONX_OK;
 }
 
-/* The entry of the name, which the caller uses from now on; it is made or left to him to make. */
+/* The entry of the name, which the caller uses from now on; it is made, or left to the caller to make. */
 static onx_status shared_take(onxi_run_shelf *shelf, onx_str name, onxi_run_shared **out)
 {
     onx_status status = ONX_OK;

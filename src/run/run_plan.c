@@ -186,7 +186,7 @@ static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
         const onx_value wanted = *onxi_run_plan_value(pl, op->outputs[0]);
         for (uint32_t i = 0; i < op->condition_count && !refused; i++)
             refused = !holds(pl, &op->conditions[i]);
-        if (!refused) { /* its own rule may refuse what the parts take: that is said nowhere */
+        if (!refused) { /* its own rule may refuse what the parts take: that is not reported */
             const onxi_diag_mark said = onxi_diag_here(pl->e->cx);
             *onxi_run_plan_value(pl, op->outputs[0]) = (onx_value){ 0 };
             refused = types_of(pl, op, &dynamic) != ONX_OK || dynamic ||
@@ -490,7 +490,7 @@ static bool has_parts(const onxi_run_graph *g)
     return false;
 }
 
-/* Whatever fails is told of the nodes of the model. */
+/* Failures are reported for the nodes of the model. */
 static onx_status plan_with_parts(onxi_run_graph *g, const onx_value *const *inputs, const plan_options *o,
                                   onx_arena *arena, onxi_run_plan **out)
 {

@@ -408,7 +408,7 @@ onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uin
     ONX_TRY(draft_make(pl, &d, op, chain));
     ONX_TRY(draft_prepare(pl, &d));
     ONX_TRY(finish_step(pl, &d));
-    for (uint32_t n = d.taken; n < d.post_op_count; n++) /* what it did not take has the usual way */
+    for (uint32_t n = d.taken; n < d.post_op_count; n++) /* what it did not take is planned as usual */
         ONX_TRY(onxi_run_plan_static(pl, d.post_op_ops[n], 0));
     return ONX_OK;
 }
