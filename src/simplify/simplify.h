@@ -139,7 +139,7 @@ uint32_t onxi_simplify_ints(onxi_simplify *s, uint32_t scope, onx_str base, cons
                             uint32_t rank, uint32_t count);
 /* What the op makes is this constant. */
 onx_status onxi_simplify_settle(onxi_simplify *s, uint32_t op, uint32_t value, const onx_tensor *tensor);
-/* Tells what was done. */
+/* Reports what was done. */
 void onxi_simplify_note(onxi_simplify *s, onxi_simplify_pass pass, const char *rule, uint32_t op, const char *format,
                         ...) ONX_PRINTF(5, 6);
 static inline bool onxi_simplify_wants(const onxi_simplify *s, onxi_simplify_pass pass)

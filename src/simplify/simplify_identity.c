@@ -1,4 +1,4 @@
-/* simplify_identity.c - nodes that hand their input on: a row per operator, with what has to hold. */
+/* simplify_identity.c - nodes that pass their input on: a row per operator, with what has to hold. */
 #include "simplify/simplify.h"
 
 enum { UNIFORM_MAX = 4096 }; /* elements of a constant that may all be 0 or 1 */

@@ -29,7 +29,7 @@ onx_status onxi_names_make(onxi_names *names, onx_str base, onx_str part, onx_by
 /* The names of another message are taken as well. */
 onx_status onxi_names_take(onxi_names *names, onx_kind kind, void *message);
 /* Calls `visit` for each place in the message that holds the name of a value, and `visit_node` for those of nodes;
- * NULL: they are passed over. Values that bindings of training information are about count. */
+ * NULL: they are skipped. Values that bindings of training information are about count. */
 onx_status onxi_each_name(onx_ctx *cx, onx_kind kind, void *message, onx_status (*visit)(void *user, onx_bytes *name),
                           onx_status (*visit_node)(void *user, onx_bytes *name), void *user);
 /* Does the node name values in its attributes, which it is about without reading them (Gradient)? */

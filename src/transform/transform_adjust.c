@@ -149,7 +149,7 @@ static const onxi_port *port_named(const onxi_port *ports, const char *name)
     return NULL;
 }
 
-/* The types that hold every value of a type, the smallest first; at least those that are met. */
+/* The types that hold every value of a type, the smallest first; at least those that occur. */
 static const struct wider {
     uint8_t from, to[4];
 } wider[] = {

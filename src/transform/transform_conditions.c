@@ -1,4 +1,4 @@
-/* transform_conditions.c - when a step of transform_steps.def applies, and what its text is told. */
+/* transform_conditions.c - when a step of transform_steps.def applies, and what its text is given. */
 #include "transform/transform_retarget.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* transform_edit_batch.c - another batch size: the inputs that have it, shapes of Reshape that have it baked in, and
- * what cannot follow, which is told. */
+ * what cannot follow, which is reported. */
 #include "transform/transform_edit.h"
 
 #include <onx/tensor.h>
@@ -282,7 +282,7 @@ onx_status onxi_edit_batch(onxi_editor *e)
     g->value_info_count = 0; /* is about the old size; inference finds it anew */
     bool found;
     ONX_TRY(search_shapes(&b, &found));
-    if (b.old_size >= 0 && !found) /* as far as it goes; what does not follow is told */
+    if (b.old_size >= 0 && !found) /* as far as it goes; what does not follow is reported */
         ONX_TRY(adjust_all(&b));
     for (uint32_t i = 0; i < g->input_count; i++)
         if (b.fed[i])

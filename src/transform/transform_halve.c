@@ -112,7 +112,7 @@ static onx_status add_initializers(onxi_halver *h, onxi_halve_scope *scope, cons
     return ONX_OK;
 }
 
-/* `terms`: of the inputs of a subgraph, by what hands them over; NULL: of a graph of the model. */
+/* `terms`: of the inputs of a subgraph, by what passes them; NULL: of a graph of the model. */
 static onx_status add_inputs(onxi_halver *h, onxi_halve_scope *scope, const uint32_t *terms, uint32_t term_count)
 {
     onxi_dict inputs = onxi_dict_in_arena(h->scratch);
@@ -173,7 +173,7 @@ static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t ind
 
 /* Which output of the body is which of the node, and which input of the body which of either: -1 none. */
 typedef struct bridge {
-    uint32_t node_inputs, body_inputs; /* the first that are handed over */
+    uint32_t node_inputs, body_inputs; /* the first that are passed */
     uint32_t body_outputs;             /* the first that comes out as an output of the node */
     uint32_t states;                   /* that come back from the body as inputs of its next iteration */
     bool carries;                      /* the outputs of the node begin with the states */

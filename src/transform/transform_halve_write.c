@@ -406,7 +406,7 @@ static void tell_nodes(onxi_halver *h)
     }
 }
 
-/* A model that comes out as it went in, or not as far as one would think, is no success without a word. */
+/* Warns of a model that comes out unchanged, or changed less than expected. */
 static void warn_unchanged(const onxi_halver *h)
 {
     bool any = false;

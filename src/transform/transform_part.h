@@ -60,7 +60,7 @@ onx_status onxi_extract_between(onxi_cutter *c, onx_arena *arena, const onx_extr
 
 /* Does the text match a pattern with * (any bytes) and ? (one byte)? */
 bool onxi_pattern_match(onx_str pattern, onx_str text);
-/* Tells `changed`, where it is requested. */
+/* Calls `changed`, if it is not NULL. */
 void onxi_tell_change(void (*changed)(void *user, const onx_change *change), void *user, const char *pass,
                       const char *rule, onx_str path, const char *format, ...) ONX_PRINTF(6, 7);
 

@@ -1,5 +1,5 @@
 /* transform_precision.h - what conversions of precision and quantisation share: which nodes are meant, and weights made
- * from others without their piling up in memory. */
+ * from others without keeping all of them in memory. */
 #ifndef ONXI_TRANSFORM_PRECISION_H
 #define ONXI_TRANSFORM_PRECISION_H
 
@@ -16,7 +16,7 @@ typedef struct onxi_selection {
 } onxi_selection;
 
 onx_status onxi_selection_open(onxi_selection *s, onx_arena *scratch);
-/* Every pattern is looked at, so that one that fits nothing can be told. */
+/* Every pattern is looked at, so that one that fits nothing can be reported. */
 /* The options of a call that choose nodes. */
 #define ONXI_NEED_SELECTION(cx, own)                                                                                   \
     ONXI_NEED(cx, (own).only || !(own).only_count);                                                                    \

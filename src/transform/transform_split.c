@@ -242,7 +242,7 @@ static void hand_on(splitter *s, uint32_t part)
 }
 
 /* Outputs of the model come out of the part that makes them, or, where later ones read them, out of the last of those,
- * which hands them on; what no node makes comes out of the last part of all. */
+ * which passes them on; what no node makes comes out of the last part of all. */
 static onx_status give_outputs(splitter *s, uint32_t part)
 {
     const onxi_cutter *c = s->c;

@@ -17,7 +17,7 @@ void onxi_values_close(onxi_values *values)
 
 /* ---- types ---- */
 
-/* Keeps in mind that memory was short or a limit was met; other errors mean that nothing is known. */
+/* Records that memory was short or a limit was met; other errors mean that nothing is known. */
 static bool done(onxi_values *values, onx_status status)
 {
     if (status == ONX_E_MEMORY || status == ONX_E_LIMIT)

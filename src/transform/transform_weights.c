@@ -140,7 +140,7 @@ double onxi_float_smallest(onx_dtype dtype)
 
 /* ---- the same elements in another type ---- */
 
-/* Of types of two bytes, whose subnormal numbers are met in practice. */
+/* Of types of two bytes, whose subnormal numbers occur in practice. */
 static double smallest_normal(onx_dtype dtype)
 {
     return dtype == ONX_FLOAT16 ? 0x1p-14 : dtype == ONX_BFLOAT16 ? 0x1p-126 : 0;
