@@ -198,7 +198,7 @@ typedef struct onxi_shard_plan {
     int64_t *stages;   /* pipeline stages in order */
     uint32_t stage_count;
     bool strict, outputs_everywhere;
-    bool overlaps; /* ranks compute while values are on their way */
+    bool overlaps; /* ranks compute while values are in transit */
 } onxi_shard_plan;
 
 /* Values and nodes with what is known of them (shard_read.c). */
@@ -283,7 +283,7 @@ static inline uint64_t onxi_shard_add(uint64_t a, uint64_t b)
 static inline bool onxi_shard_adds_alone(uint64_t members, uint64_t bytes)
 {
     enum { AT_ONCE = 4000, BYTES_MOST = 1 << 17, MORE_MOST = 32 << 10 };
-    if (bytes > AT_ONCE && bytes <= 2 * AT_ONCE) /* halves are sent immediately, where both sides would have to agree first */
+    if (bytes > AT_ONCE && bytes <= 2 * AT_ONCE) /* halves go immediately, where both sides would have to agree first */
         return false;
     return bytes <= BYTES_MOST && bytes * (members - 2) <= MORE_MOST;
 }

@@ -176,7 +176,7 @@ static bool is_first(annotator *a, uint32_t node, uint32_t operand)
 }
 
 /* Operators with windows have no sharding in the standard (rule D-21): where what they read is split already, they
- * follow without being told. */
+ * follow without annotations. */
 static bool follows(const annotator *a, uint32_t node)
 {
     const onxi_shard_plan *plan = a->s->plan;

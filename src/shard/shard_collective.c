@@ -145,7 +145,7 @@ onx_status onxi_shard_make_move(onxi_shard_writer *w, uint32_t index, onxi_shard
     return onx_node_add_ints(w->arena, out->node, "pieces", p.list, (uint32_t)p.count) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* ---- putting partial results together ---- */
+/* ---- combining partial results ---- */
 
 typedef struct parts {
     const onxi_shard_node *node;

@@ -1,7 +1,7 @@
-/* shard_kernel.c - what ranks do with each other, as kernels of the domain onx.shard: pieces of tensors change hands
+/* shard_kernel.c - what ranks do with each other, as kernels of the domain onx.shard: pieces of tensors are exchanged
  * (Move, under the names of what it comes to), and partial results are added up in the order of ranks (Reduce,
  * AllReduce). Each is one node, or two between which the rank computes: what Begin... sends and receives is in a
- * tensor that it hands to End..., with its own input, so that both stay there.
+ * tensor that it passes to End..., with its own input, so that both stay there.
  */
 #include "shard/shard.h"
 
@@ -121,7 +121,7 @@ static onx_status begin(onx_prepare *p, bool adds, collective **out)
     return ONX_OK;
 }
 
-/* What this rank hands over is as large as its placement says, which is what the pieces were cut for, whatever the
+/* What this rank sends is as large as its placement says, which is what the pieces were cut for, whatever the
  * nodes before made of theirs. */
 static onx_status check_input(const onx_prepare *p, uint32_t which, const collective *c, uint32_t rank,
                               const int64_t *dims)
@@ -134,7 +134,7 @@ static onx_status check_input(const onx_prepare *p, uint32_t which, const collec
                             (unsigned long long)x->count, onx_dtype_name((onx_dtype)x->dtype));
 }
 
-/* What hands over its first input, in pieces. */
+/* What sends its first input, in pieces. */
 static onx_status begin_with_input(onx_prepare *p, bool adds, collective **out)
 {
     ONX_TRY(begin(p, adds, out));

@@ -1,9 +1,9 @@
-/* shard_overlap.c - when a rank's collectives begin and end: values are on their way from where they are made to where
+/* shard_overlap.c - when a rank's collectives begin and end: values are in transit from where they are made to where
  * they are read, and what is between is computed meanwhile. A collective is two nodes, and one again where a rank has
  * nothing to do between them.
  *
- * No rank waits for another in a circle: each begins a step no later than in its place of the plan, and ends it no
- * earlier, at a place that is the same for all ranks. Whoever is waited for thus waits for an earlier step. */
+ * No rank waits for another in a cycle: each begins a step no later than in its place of the plan, and ends it no
+ * earlier, at a place that is the same for all ranks. A rank that is waited for thus waits for an earlier step. */
 #include "shard/shard_write.h"
 
 enum { AHEAD = 16 /* steps that a value is sent before it is needed, as it is held so long */ };

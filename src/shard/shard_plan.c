@@ -433,7 +433,7 @@ static onx_status place_annotated(onxi_shard_plan *plan, uint32_t node, bool *do
     return move_outputs(plan, node, said);
 }
 
-/* Bytes that change hands when the node is split so. */
+/* Bytes that are exchanged when the node is split so. */
 static onx_status cost_of(onxi_shard_plan *plan, const onxi_shard_node *n, const onxi_assignment *a, uint64_t *out)
 {
     const uint32_t ins = n->node->input_count;

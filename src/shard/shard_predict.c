@@ -1,4 +1,4 @@
-/* shard_predict.c - what a plan takes on each device, told without running it: a clock per device goes from step to
+/* shard_predict.c - what a plan takes on each device, without running it: a clock per device goes from step to
  * step, and waits where something is sent. */
 #include "shard/shard_spread.h"
 

@@ -132,7 +132,7 @@ static onx_status note_captured(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Names inside of subgraphs that are those of values out here. */
+/* Names inside of subgraphs that are those of values of the graph. */
 static onx_status note_captures(onxi_shard_plan *plan, onxi_shard_node *n)
 {
     capture c = { plan, n, 0 };

@@ -18,7 +18,7 @@ typedef struct onxi_split_row {
     void (*find)(onxi_splitter *m); /* its rule; NULL: what its traits say */
     /* Multiplications and additions; NULL: one for each element that is made. */
     double (*operations)(const onxi_shard_plan *plan, const onxi_shard_node *n);
-    bool product; /* with input 1: each element of it meets many rows, or one */
+    bool product; /* with input 1: each element of it is multiplied by many rows, or one */
     /* Gives weights axes by which they can be split, in a model that is to be annotated; NULL: they have them. */
     onx_status (*unfold)(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node);
 } onxi_split_row;

@@ -314,7 +314,7 @@ static onx_status split_weights(region *r, uint32_t node, bool *found)
         rule = "columns and rows";
         ONX_TRY(split_node(r, node, dim));
         ONX_TRY(follow_all(r));
-        if (r->failed && saves(r, n, dim)) { /* what follows takes it as it comes, or puts it together */
+        if (r->failed && saves(r, n, dim)) { /* what follows takes it as it comes, or combines it */
             undo(r);
             rule = "columns";
             ONX_TRY(split_node(r, node, dim));

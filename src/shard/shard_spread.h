@@ -45,7 +45,7 @@ onx_status onxi_spread_batch(onxi_spread *s);
 onx_status onxi_spread_weights(onxi_spread *s);
 /* Cuts the order of nodes into stages of equal work. ONX_E_UNSUPPORTED where there are not that many. */
 onx_status onxi_spread_stages(onxi_spread *s);
-/* Tells the caller what is done, about a node. */
+/* Reports to the caller what is done, about a node. */
 void onxi_spread_tell(const onxi_spread *s, const char *rule, uint32_t node, const char *format, ...) ONX_PRINTF(4, 5);
 
 #endif

@@ -1,5 +1,5 @@
 /* train_reduce.c - the place in a step where gradients may be combined with those of others: nodes after the nodes
- * Gradient, and the kernel that hands their inputs to a function. */
+ * Gradient, and the kernel that passes their inputs to a function. */
 #include "train/train.h"
 
 #include "ir/ir.h"
