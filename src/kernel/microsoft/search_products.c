@@ -57,9 +57,9 @@ onx_status onxi_search_keep_products(onx_work *work, const onxi_search *q, onxi_
     if (!t->kept)
         return ONX_OK;
     t->frames = (uint64_t)made[0]->dims[3];
-    if (!onxi_mul_u64(r->rows * t->pairs, t->frames, &count) || count > SIZE_MAX / 8)
-        return onx_work_fail(work, ONX_E_LIMIT, "%llu products of %llu frames are too many",
-                             (unsigned long long)(r->rows * t->pairs), (unsigned long long)t->frames);
+    if (!onxi_mul_u64(r->rows, t->pairs, &count) || !onxi_mul_u64(count, t->frames, &count) || count > SIZE_MAX / 8)
+        return onx_work_fail(work, ONX_E_LIMIT, "products of %llu rows, %llu heads and %llu frames are too many",
+                             (unsigned long long)r->rows, (unsigned long long)t->pairs, (unsigned long long)t->frames);
     float *to = t->kept[t->runs++] = onx_arena_alloc(r->arena, (size_t)count * sizeof(float) + 1);
     if (!to)
         return ONX_E_MEMORY;
