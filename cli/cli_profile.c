@@ -47,9 +47,9 @@ static bool append(cli_profile *p, const onx_run_event *e)
 
 /* Steps come in one order in every run. A run that starts over with other kernels reports others: then what was there
  * from that step on is forgotten, and the times so far do not count. */
-static void note(void *user, const onx_run_event *e)
+void cli_profile_note(void *profile, const onx_run_event *e)
 {
-    cli_profile *p = user;
+    cli_profile *p = profile;
     if (p->no_memory)
         return;
     if (p->at && e->start_ns < p->step[p->at - 1].start_ns)
@@ -70,18 +70,14 @@ static void note(void *user, const onx_run_event *e)
     s->output_bytes = e->output_bytes;
 }
 
-/* One run more; `counts`: its times are added up. */
-static onx_status run_once(cli_profile *p, onx_session *session, const onx_value *const *inputs, onx_value **outputs,
-                           const onx_run_options *limits, bool counts)
+void cli_profile_begin(cli_profile *p)
 {
-    onx_run_options options = *limits;
-    options.event = note;
-    options.user = p;
     p->at = 0;
     p->changed = false;
-    const double start = cli_now();
-    ONX_TRY(onx_session_run_with(session, p->call->cx, inputs, outputs, &options));
-    const double seconds = cli_now() - start;
+}
+
+onx_status cli_profile_end(cli_profile *p, double seconds, bool counts)
+{
     forget_from(p, p->at);
     if (p->no_memory)
         return ONX_E_MEMORY;
@@ -96,6 +92,19 @@ static onx_status run_once(cli_profile *p, onx_session *session, const onx_value
     for (size_t i = 0; counts && i < p->count; i++)
         p->step[i].total_ns += p->step[i].end_ns - p->step[i].start_ns;
     return ONX_OK;
+}
+
+/* One run more; `counts`: its times are added up. */
+static onx_status run_once(cli_profile *p, onx_session *session, const onx_value *const *inputs, onx_value **outputs,
+                           const onx_run_options *limits, bool counts)
+{
+    onx_run_options options = *limits;
+    options.event = cli_profile_note;
+    options.user = p;
+    cli_profile_begin(p);
+    const double start = cli_now();
+    ONX_TRY(onx_session_run_with(session, p->call->cx, inputs, outputs, &options));
+    return cli_profile_end(p, cli_now() - start, counts);
 }
 
 /* ---- what the machine does ---- */
@@ -148,6 +157,12 @@ static void measure_copy(cli_profile *p)
     p->copied = best > 0 ? 2.0 * SIZE / best : 0;
     free(from);
     free(to);
+}
+
+onx_status cli_profile_measure(cli_profile *p, const onx_session_options *options)
+{
+    measure_copy(p);
+    return measure_product(p, options);
 }
 
 /* ---- arithmetic and bytes of nodes ---- */
@@ -232,8 +247,7 @@ onx_status cli_profile_run(cli_profile *p, onx_doc *doc, onx_session *session, c
     if (status != ONX_OK)
         return status;
     ONX_TRY(size_steps(p, doc, session, inputs));
-    measure_copy(p);
-    return measure_product(p, options);
+    return cli_profile_measure(p, options);
 }
 
 void cli_profile_free(cli_profile *p)

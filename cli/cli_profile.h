@@ -1,4 +1,4 @@
-/* cli_profile.h - what each operator and node takes, over several warm runs: `run --profile` and `bench --profile`. */
+/* cli_profile.h - what each operator and node takes, over several warm runs: --profile of run, bench and train. */
 #ifndef ONX_CLI_PROFILE_H
 #define ONX_CLI_PROFILE_H
 
@@ -32,6 +32,14 @@ typedef struct cli_profile {
 onx_status cli_profile_run(cli_profile *profile, onx_doc *doc, onx_session *session, const onx_session_options *options,
                            const onx_value *const *inputs, const onx_run_options *limits);
 void cli_profile_free(cli_profile *profile);
+/* The same for runs that something else makes, such as the steps of a trainer: note is the event of their options with
+ * the profile as user; begin comes before each run, and end, with the seconds that it took and whether it counts,
+ * behind it. */
+void cli_profile_begin(cli_profile *profile);
+void cli_profile_note(void *profile, const onx_run_event *event);
+onx_status cli_profile_end(cli_profile *profile, double seconds, bool counts);
+/* What the machine does with the options of the session, for the rates that are printed. */
+onx_status cli_profile_measure(cli_profile *profile, const onx_session_options *options);
 /* A table by operator, then one by node. */
 onx_status cli_profile_print(const cli_profile *profile);
 onx_status cli_profile_json(const cli_profile *profile, cli_json *json);

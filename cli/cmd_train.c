@@ -1,5 +1,6 @@
 /* cmd_train.c - `onx train`: the training information of a model executed over data, epoch by epoch. */
 #include "cli_inputs.h"
+#include "cli_profile.h"
 #include "cli_ranks.h"
 #include "cli_train.h"
 
@@ -33,6 +34,8 @@ typedef struct session {
     char *log;  /* lines of --log */
     size_t log_len;
     FILE *to; /* of lines for people */
+    cli_profile profile;
+    bool profiled; /* full batches are, from the second on */
 } session;
 
 static onx_status no_memory(const session *s)
@@ -131,6 +134,18 @@ static onx_status take_batch(session *s, const uint64_t *which, uint64_t count)
     return onx_trainer_set_weight(s->trainer, (double)mine);
 }
 
+/* One step of `count` samples. */
+static onx_status learn_step(session *s, uint64_t count)
+{
+    const cli_measures *m = &s->steps;
+    const bool profiled = s->profiled && count == s->state.batch, warm = s->profile.count != 0;
+    if (profiled)
+        cli_profile_begin(&s->profile);
+    const double start = cli_now();
+    ONX_TRY(onx_trainer_step(s->trainer, m->entry, m->inputs, m->input_count, s->steps.outputs, m->count));
+    return profiled ? cli_profile_end(&s->profile, cli_now() - start, warm) : ONX_OK;
+}
+
 /* The means over samples, learned from or not. */
 static onx_status run_samples(session *s, const uint64_t *which, uint64_t count, bool learn)
 {
@@ -143,8 +158,8 @@ static onx_status run_samples(session *s, const uint64_t *which, uint64_t count,
         ONX_TRY(take_batch(s, which + at, n));
         if (learn)
             ONX_TRY(set_rate(s, at / s->state.batch));
-        ONX_TRY((learn ? onx_trainer_step : onx_trainer_evaluate)(s->trainer, m->entry, m->inputs, m->input_count,
-                                                                  m->outputs, m->count));
+        ONX_TRY(learn ? learn_step(s, n)
+                      : onx_trainer_evaluate(s->trainer, m->entry, m->inputs, m->input_count, m->outputs, m->count));
         ONX_TRY(cli_measures_add(s->call, m, n, &loss));
         if (!isfinite(loss))
             return not_finite(s, isnan(loss) ? "the loss is NaN" : "the loss is infinite");
@@ -374,6 +389,21 @@ static onx_status run_epochs(session *s)
     return status != ONX_OK ? status : saved;
 }
 
+/* What operators and nodes of a step take. */
+static onx_status tell_profile(session *s, const onx_session_options *options)
+{
+    if (!s->profiled || !cli_ranks_first(s->call))
+        return ONX_OK;
+    if (!s->profile.runs) {
+        cli_warn(s->call, "no profile: the first step does not count, and there was no other of a whole batch");
+        return ONX_OK;
+    }
+    ONX_TRY(cli_profile_measure(&s->profile, options));
+    if (cli_has(s->call, "trace"))
+        ONX_TRY(cli_profile_trace(&s->profile, cli_value(s->call, "trace")));
+    return cli_profile_print(&s->profile);
+}
+
 /* Nothing is learned: the loss over all samples. */
 static onx_status evaluate(session *s)
 {
@@ -501,6 +531,7 @@ static onx_status open_all(session *s, const onx_session_options *options, const
     ONX_TRY(claim(s, "log"));
     ONX_TRY(read_schedule(s));
     ONX_TRY(claim(s, "plot"));
+    ONX_TRY(claim(s, "trace"));
     ONX_TRY(cli_measures_open(call, s->doc, &s->data, (uint32_t)s->entry, cli_value(call, "loss"), &s->steps));
     ONX_TRY(cli_measures_without_learning(call, s->doc, &s->data, &s->steps, &s->checks));
     ONX_TRY(read_sizes(s));
@@ -523,6 +554,7 @@ static void close_all(session *s)
     free(s->order);
     free(s->epoch_order);
     free(s->log);
+    cli_profile_free(&s->profile);
 }
 
 static int run_train(cli_call *call)
@@ -532,6 +564,8 @@ static int run_train(cli_call *call)
     onx_session_options options;
     onx_run_options limits;
     session s = { .call = call,
+                  .profile = { .call = call },
+                  .profiled = cli_has(call, "profile"),
                   .epochs = 10,
                   .state = { .best = (double)INFINITY, .shuffle = cli_has(call, "shuffle") },
                   .to = out && strcmp(out, "-") == 0 && cli_ranks_first(call) ? stderr : stdout };
@@ -555,11 +589,23 @@ static int run_train(cli_call *call)
         return cli_error(call, "--plot %s: curves are drawn into a .svg file", cli_value(call, "plot"));
     if (out && strcmp(out, "-") == 0 && s.state.validation > 0)
         return cli_error(call, "with --validation the result is written whenever it is the best, which needs a file");
+    if (s.profiled && cli_has(call, "evaluate"))
+        return cli_error(call, "--profile is about steps that learn, and --evaluate makes none");
+    if (s.profiled && s.to == stderr)
+        return cli_error(call, "--profile prints to standard output, which -o - makes the result");
+    if (cli_has(call, "trace") && !s.profiled)
+        return cli_error(call, "--trace goes with --profile");
     if (call->ranks && !cli_has(call, "threads"))
         options.threads = 1; /* several ranks may share a machine */
+    if (s.profiled) {
+        limits.event = cli_profile_note;
+        limits.user = &s.profile;
+    }
     onx_status status = open_all(&s, &options, &limits);
     if (status == ONX_OK)
         status = cli_has(call, "evaluate") ? evaluate(&s) : run_epochs(&s);
+    if (status == ONX_OK)
+        status = tell_profile(&s, &options);
     close_all(&s);
     if (s.doc)
         (void)onx_text_locate(s.doc, 0);
@@ -588,6 +634,7 @@ static const cli_option options_[] = {
     { "plot", 0, "FILE", NULL, "the curves of the losses, as .svg, after each epoch" },
     { "loss", 0, "NAME", NULL, "the output that is the loss (the first that may be one)" },
     { "entry", 0, "N", NULL, "which entry of the training information (0)" },
+    CLI_OPTIONS_PROFILE,
     { "ranks", 0, NULL, NULL, "train as one of the ranks that mpirun starts, each of which takes its part of each batch" },
     CLI_OPTION_RANK_TIMEOUT,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor; 1 with --ranks)" },
@@ -616,6 +663,7 @@ const cli_command cmd_train = {
                "onx train best.onnx --data test/ --evaluate\n"
                "onx train model.onnx --data train/ -o out.onnx --set rate=0.1 --schedule rate=cosine\n"
                "onx train model.onnx --data train/ -o out.onnx --checkpoint state.onnx --resume\n"
+               "onx train model.onnx --data train/ -o out.onnx --epochs 2 --profile\n"
                "mpirun -n 4 onx train model.onnx --data train/ -o out.onnx --batch 256 --ranks\n",
     .options = options_,
     .run = run_train,

@@ -330,4 +330,21 @@ says err 'no input takes "more"'
 same a.onnx c.onnx
 head -c 900 all.npz >cut.npz
 refused 1 "cut.npz" m.textproto --data cut.npz --set rate=0.1 -o x.onnx
+
+# ---- what a step takes: by operator and by node, and as a trace; the values are those that training gives without.
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --keep --epochs 3 --batch 50 -o unprofiled.onnx
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --keep --epochs 3 --batch 50 -o profiled.onnx --profile --trace t.json
+says out 'operator             '
+says out 'ReduceMean'
+says out 'mean of 11 warm runs'
+says t.json '"traceEvents"'
+same unprofiled.onnx profiled.onnx
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --keep --epochs 1 --batch 200 -o profiled.onnx --profile
+says err 'the first step does not count'
+expect 2 "$ONX" train m.textproto --data d --set rate=0.1 --keep -o profiled.onnx --trace t.json
+says err 'trace goes with --profile'
+expect 2 "$ONX" train m.textproto --data d --set rate=0.1 --keep --evaluate --profile
+says err 'steps that learn'
+expect 2 "$ONX" train m.textproto --data d --set rate=0.1 --keep --profile -o -
+says err 'standard output'
 done_testing
