@@ -57,7 +57,8 @@
     TABLE(optimizer)                                                                                                   \
     TABLE(image)
 
-#define FAST_TABLES(TABLE) TABLE(dnnl_conv_gradient) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
+#define FAST_TABLES(TABLE)                                                                                             \
+    TABLE(dnnl_conv_gradient) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool) TABLE(dnnl_layout)
 
 /* Compiled once per instruction set (simd/simd.h). */
 #define SIMD_TABLES(TABLE, level)                                                                                      \

@@ -1,5 +1,6 @@
-/* test_gen_layouts.c - every version of every operator that takes what a convolution gives, right behind one: fast
- * kernels leave such a value in a layout of their own, which all others have to see row by row. */
+/* test_gen_layouts.c - every version of every operator that takes what a convolution gives, right behind one, or behind
+ * one whose first two axes are exchanged: fast kernels leave such a value in a layout of their own, which all others
+ * have to see row by row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,17 +14,28 @@
 
 #include <stdio.h>
 
-/* Convolutions that give 2x17x9x9 and 3x2x3x3: with few output channels, layouts of blocks hold more than the elements.
- */
+/* What gives 2x17x9x9 and 3x2x3x3: with few output channels, layouts of blocks hold more than the elements. Then the
+ * same kinds with their first two axes exchanged, of channels that are whole blocks, too, which gives 32x2x5x5. */
 static const struct {
-    const char *node;
+    const char *node, *turned; /* `turned` may be NULL */
     int64_t dims[4], pixels[4], weights[4];
 } convolutions[] = {
-    { "conv = Conv <pads = [1, 1, 1, 1]> (pixels, weights)", { 2, 17, 9, 9 }, { 2, 3, 9, 9 }, { 17, 3, 3, 3 } },
+    { "conv = Conv <pads = [1, 1, 1, 1]> (pixels, weights)", NULL, { 2, 17, 9, 9 }, { 2, 3, 9, 9 }, { 17, 3, 3, 3 } },
     { "conv = Conv <pads = [1, 1, 1, 1], dilations = [2, 2]> (pixels, weights)",
+      NULL,
       { 3, 2, 3, 3 },
       { 3, 9, 9, 9 },
       { 2, 9, 5, 5 } },
+    { "seen = Conv <pads = [1, 1, 1, 1]> (pixels, weights)",
+      "conv = Transpose <perm = [1, 0, 2, 3]> (seen)",
+      { 17, 2, 9, 9 },
+      { 2, 3, 9, 9 },
+      { 17, 3, 3, 3 } },
+    { "seen = Conv (pixels, weights)",
+      "conv = Transpose <perm = [1, 0, 2, 3]> (seen)",
+      { 32, 2, 5, 5 },
+      { 2, 16, 5, 5 },
+      { 32, 16, 1, 1 } },
 };
 
 static gen_operand operand(const char *name, const int64_t dims[4])
@@ -42,13 +54,12 @@ static bool takes(const gen_node *node, uint32_t i, const int64_t dims[4])
            memcmp(o->dims, dims, 4 * sizeof *dims) == 0;
 }
 
-static bool add_convolution(onx_ctx *cx, onx_doc *doc, onx_graph *graph, const char *node, const gen_operand inputs[2])
+static bool add_node(onx_ctx *cx, onx_doc *doc, onx_graph *graph, const char *node)
 {
     onx_doc *parsed;
     void *copy = NULL;
     onx_arena *arena = onx_doc_arena(doc);
-    if (!gen_add_operand(doc, graph, &inputs[0]) || !gen_add_operand(doc, graph, &inputs[1]) ||
-        onx_text_parse(cx, ONX_KIND_NODE, onx_str_of(node), 0, &parsed) != ONX_OK)
+    if (onx_text_parse(cx, ONX_KIND_NODE, onx_str_of(node), 0, &parsed) != ONX_OK)
         return false;
     const onx_status status = onx_message_copy(arena, ONX_KIND_NODE, onx_doc_root(parsed, ONX_KIND_NODE), &copy);
     onx_doc_free(parsed);
@@ -87,7 +98,9 @@ static bool make(onx_ctx *cx, size_t which, const onxi_schema *schema, const gen
     onx_graph *graph = onx_doc_model(*out)->graph;
     ONX_SET(model, onx_doc_model(*out), ir_version, GEN_IR);
     onx_node *made = NULL;
-    if (add_convolution(cx, *out, graph, convolutions[which].node, inputs) &&
+    if (gen_add_operand(*out, graph, &inputs[0]) && gen_add_operand(*out, graph, &inputs[1]) &&
+        add_node(cx, *out, graph, convolutions[which].node) &&
+        (!convolutions[which].turned || add_node(cx, *out, graph, convolutions[which].turned)) &&
         (!*domain || gen_import(*out, domain, schema->since)))
         made = gen_add(*out, graph, node, "y");
     if (made && gen_declare(*out, graph, node, made) == ONX_OK && graph->output_count <= GEN_OUTPUTS) {
@@ -115,8 +128,9 @@ static void try_recipe(onx_ctx *cx, size_t which, const onxi_schema *schema, con
         t->ran += verdict.plain.status == ONX_OK;
         if (verdict.why[0]) {
             t->wrong++;
-            print_error("%s-%d <%s> %s behind %s: %s\n", schema->name, schema->since, recipe->attributes,
-                        recipe->operands, convolutions[which].node, verdict.why);
+            print_error("%s-%d <%s> %s behind %s%s: %s\n", schema->name, schema->since, recipe->attributes,
+                        recipe->operands, convolutions[which].node, convolutions[which].turned ? ", turned" : "",
+                        verdict.why);
         }
         gen_verdict_free(&verdict);
         onx_doc_free(doc);

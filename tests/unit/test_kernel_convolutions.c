@@ -447,6 +447,37 @@ static void test_kernel_convolutions__sums_of_all_lengths_are_the_same(void **st
     assert_in_range(fast, 40, 80);
 }
 
+/* Gradients of weights as a graph has them: a convolution of images over images, with batch and channels exchanged
+ * before and after, of values in whatever layout and row-major ones. */
+static void test_kernel_convolutions__gradients_of_weights_are_the_same(void **state)
+{
+    static const uint32_t channels[] = { 3, 8, 16, 24, 32 };
+    static const char *const between_[] = { "Relu", "Identity", "MaxPool <kernel_shape = [1, 1]>" };
+    static writer w;
+    source s = { 44 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const uint32_t c = channels[below(&s, 5)], m = channels[below(&s, 5)], size = 1 + 2 * below(&s, 2);
+        const uint32_t n = 1 + below(&s, 5), h = 7 + below(&s, 12), wide = 7 + below(&s, 12), pad = size / 2;
+        onx_value *x = floats(&s, 4, (int64_t[]){ n, c, h, wide }), *g = floats(&s, 4, (int64_t[]){ n, m, h, wide });
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 24]> g (float[N, C, H, W] x, float[N, M, H, W] g) =>"
+                " (float[M, C, P, Q] y, float[N, A, E, F] z) <");
+        add_weights(&w, &s, "u", c, c, 1);
+        add(&w, ", ");
+        add_weights(&w, &s, "v", m, m, 1);
+        add(&w, "> {\n a = %s\n b = %s (a)\n d = %s\n", turn % 4 ? "Conv (x, u)" : "Exp (x)", between_[below(&s, 3)],
+            turn % 5 ? "Conv (g, v)" : "Neg (g)");
+        add(&w, " s = Transpose <perm = [1, 0, 2, 3]> (b)\n t = Transpose <perm = [1, 0, 2, 3]> (d)\n");
+        add(&w, " e = Conv <pads = [%u, %u, %u, %u]> (s, t)\n y = Transpose <perm = [1, 0, 2, 3]> (e)\n", pad, pad, pad,
+            pad);
+        add(&w, " f = Transpose <perm = [1, 0, 2, 3]> (s)\n z = Add (f, b)\n}\n");
+        compare_any(&w, "Conv", (const onx_value *const[]){ x, g }, 600);
+        onx_value_free(x);
+        onx_value_free(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_kernel_convolutions__layouts_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_cut),
         cmocka_unit_test(test_kernel_convolutions__sums_of_all_lengths_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__gradients_of_weights_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -141,21 +141,6 @@ static onx_status transpose_prepare(onx_prepare *p)
 
 /* ---- Conv ---- */
 
-/* A value with its first two axes exchanged. */
-typedef struct turned {
-    onx_value v;
-    int64_t dims[ONX_RANK_MAX];
-} turned;
-
-static void turn(const onx_value *v, turned *t)
-{
-    t->v = *v;
-    t->v.dims = t->dims;
-    onxi_copy_dims(t->dims, v->dims, v->rank);
-    t->dims[0] = v->dims[1];
-    t->dims[1] = v->dims[0];
-}
-
 /* Images are added up in few parts, as many for any number of threads, so that the bits do not depend on it. */
 enum { PARTS = 4 };
 
@@ -170,7 +155,8 @@ static bool describe_parts(onxi_dnnl *d, onxi_dnnl_conv part[2], const onx_value
 
 /* Weights that vary, whose windows are larger than the output: x, y and the weights' gradient w are exchanged, and
  * their batch and channels. */
-static bool read_weights(onx_prepare *p, turned *x, turned *y, turned *w, onxi_dnnl_conv *c, bool *padded)
+static bool read_weights(onx_prepare *p, onxi_dnnl_turned *x, onxi_dnnl_turned *y, onxi_dnnl_turned *w,
+                         onxi_dnnl_conv *c, bool *padded)
 {
     const onx_value *a = p->inputs[0], *b = p->inputs[1], *o = p->outputs[0];
     onxi_window win;
@@ -182,16 +168,22 @@ static bool read_weights(onx_prepare *p, turned *x, turned *y, turned *w, onxi_d
     *padded = false;
     for (uint32_t i = 0; i < win.spatial; i++)
         *padded |= win.pad[i] || win.pad_end[i];
-    turn(a, x);
-    turn(b, y);
-    turn(o, w);
-    return !(*padded && p->nonfinite) && fit_window(x->dims + 2, w->dims + 2, y->dims + 2, &win, true, c);
+    return onxi_dnnl_turn(p->arena, a, x) && onxi_dnnl_turn(p->arena, b, y) && onxi_dnnl_turn(p->arena, o, w) &&
+           !(*padded && p->nonfinite) && fit_window(x->dims + 2, w->dims + 2, y->dims + 2, &win, true, c);
+}
+
+/* The layout of a value, by what describes it with its first two axes exchanged. */
+static bool turned_layout(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_turned *t, const onx_value *v, onxi_dnnl_md md,
+                          const onx_layout **out)
+{
+    const onx_layout *inner;
+    return onxi_dnnl_layout(p, d, &t->v, md, &inner) && onxi_dnnl_swapped(p->arena, v, inner, out);
 }
 
 static onx_status weights_prepare(onx_prepare *p)
 {
     onxi_dnnl_conv c = { .b = NULL }, part[2];
-    turned x, y, w;
+    onxi_dnnl_turned x, y, w;
     dnnl_primitive_attr_t attr;
     bool padded;
     if (!read_weights(p, &x, &y, &w, &c, &padded))
@@ -212,9 +204,9 @@ static onx_status weights_prepare(onx_prepare *p)
         c.y = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_diff_dst_md, 0));
         c.w = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_diff_weights_md, 0));
         part[0] = part[1] = c;
-        good = c.x && c.y && c.w && onxi_dnnl_layout(p, d, p->inputs[0], onxi_dnnl_md_swapped(d, c.x), &layouts[0]) &&
-               onxi_dnnl_layout(p, d, p->inputs[1], onxi_dnnl_md_swapped(d, c.y), &layouts[1]) &&
-               onxi_dnnl_layout(p, d, p->outputs[0], onxi_dnnl_md_swapped(d, c.w), &layouts[2]);
+        good = c.x && c.y && c.w && turned_layout(p, d, &x, p->inputs[0], c.x, &layouts[0]) &&
+               turned_layout(p, d, &y, p->inputs[1], c.y, &layouts[1]) &&
+               turned_layout(p, d, &w, p->outputs[0], c.w, &layouts[2]);
     }
     if (good && !describe_parts(d, part, &x.v, &y.v, attr, &x_step, &y_step))
         x_step = y_step = 0;

@@ -161,6 +161,16 @@ onxi_dnnl_md onxi_dnnl_md_plain(onxi_dnnl *d, uint32_t rank, const int64_t *dims
 onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims);
 /* The layout that the description of such a value stands for; NULL in *out for row-major. False when out of memory. */
 bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnnl_md md, const onx_layout **out);
+/* A value with its first two axes exchanged, whose elements lie as they did. */
+typedef struct onxi_dnnl_turned {
+    onx_value v;
+    int64_t dims[ONX_RANK_MAX];
+} onxi_dnnl_turned;
+/* Rank 2 at least; the arena keeps what its layout is told by. False: out of memory. */
+bool onxi_dnnl_turn(onx_arena *arena, const onx_value *v, onxi_dnnl_turned *t);
+/* The layout of the value v that has `inner` with its first two axes exchanged; NULL in *out for row-major. False: out
+ * of memory. */
+bool onxi_dnnl_swapped(onx_arena *arena, const onx_value *v, const onx_layout *inner, const onx_layout **out);
 /* Cuts `extent` things into parts of whole units for the threads of d. */
 onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit);
 /* What the parts of a cut see of a value whose dim `axis` is cut, `factor` indexes for each thing. False unless parts

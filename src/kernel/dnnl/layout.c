@@ -1,4 +1,5 @@
-/* layout.c - descriptions of memory, the layouts that they stand for, changes from one to another, slices of them. */
+/* layout.c - descriptions of memory, the layouts that they stand for, changes from one to another, slices of them, and
+ * Transpose of the first two axes, which moves nothing where a layout can say so. */
 #include "kernel/core/blocked.h"
 #include "kernel/dnnl/dnnl.h"
 
@@ -9,6 +10,12 @@ typedef struct dnnl_layout {
     const onxi_dnnl_functions *lib;
     onxi_dnnl_md md; /* of the primitive that makes such values, which lives as long as the plan */
 } dnnl_layout;
+
+/* Of a value whose first two axes have been exchanged without moving its elements: how they lie the other way round. */
+typedef struct swapped_layout {
+    onx_layout layout;
+    const onx_layout *inner; /* NULL: row-major */
+} swapped_layout;
 
 static bool layouts_equal(const onx_layout *a, const onx_layout *b)
 {
@@ -25,6 +32,52 @@ static const onx_kernel reorder = { .op = "Reorder",
                                     .unbind = onxi_dnnl_unbind,
                                     .release = onxi_dnnl_release };
 static const onx_layout_ops layout_ops = { layouts_equal, &reorder };
+
+static const onx_layout *inner_of(const onx_layout *l)
+{
+    return ((const swapped_layout *)(const void *)l)->inner;
+}
+
+static bool swapped_equal(const onx_layout *a, const onx_layout *b)
+{
+    const onx_layout *ia = inner_of(a), *ib = inner_of(b);
+    return ia == ib || (ia && ib && ia->ops == ib->ops && ia->ops->equal(ia, ib));
+}
+
+static const onx_layout_ops swapped_ops = { swapped_equal, &reorder };
+
+static bool is_swapped(const onx_value *v)
+{
+    return v->layout && v->layout->ops == &swapped_ops;
+}
+
+bool onxi_dnnl_swapped(onx_arena *arena, const onx_value *v, const onx_layout *inner, const onx_layout **out)
+{
+    *out = NULL;
+    if (!inner && (v->dims[0] == 1 || v->dims[1] == 1)) /* the same bytes */
+        return true;
+    swapped_layout *l = ONXI_NEW(arena, swapped_layout);
+    if (!l)
+        return false;
+    l->layout = (onx_layout){ &swapped_ops, inner ? inner->size : v->count * sizeof(float) };
+    l->inner = inner;
+    *out = &l->layout;
+    return true;
+}
+
+bool onxi_dnnl_turn(onx_arena *arena, const onx_value *v, onxi_dnnl_turned *t)
+{
+    t->v = *v;
+    t->v.dims = t->dims;
+    onxi_copy_dims(t->dims, v->dims, v->rank);
+    t->dims[0] = v->dims[1];
+    t->dims[1] = v->dims[0];
+    if (is_swapped(v)) {
+        t->v.layout = inner_of(v->layout);
+        return true;
+    }
+    return onxi_dnnl_swapped(arena, v, v->layout, &t->v.layout);
+}
 
 /* ---- descriptions ---- */
 
@@ -71,7 +124,10 @@ onxi_dnnl_md onxi_dnnl_md_of(onxi_dnnl *d, const onx_value *v)
     const uint32_t block = onxi_blocked_of(v);
     if (block)
         return md_blocked(d, v, block == 8 ? OF_8 : block == 16 ? OF_16 : OF_ALL);
-    return v->layout->ops == &layout_ops ? ((const dnnl_layout *)(const void *)v->layout)->md : NULL;
+    if (v->layout->ops == &layout_ops)
+        return ((const dnnl_layout *)(const void *)v->layout)->md;
+    onxi_dnnl_turned t;
+    return is_swapped(v) && onxi_dnnl_turn(d->arena, v, &t) ? onxi_dnnl_md_swapped(d, onxi_dnnl_md_of(d, &t.v)) : NULL;
 }
 
 bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnnl_md md, const onx_layout **out)
@@ -168,16 +224,44 @@ static bool reorder_desc(const onxi_dnnl *d, onxi_dnnl_md from, onxi_dnnl_md to,
     return good;
 }
 
+/* What the parts of a cut see of a value that is row-major, or is so with its first two axes exchanged: they need not
+ * follow one another, since a change of layout takes any steps. */
+static bool cut_strides(onxi_dnnl *d, const onxi_dnnl_cut *cut, const onx_value *v, uint32_t axis, onxi_dnnl_pair *out,
+                        uint64_t *step)
+{
+    int64_t dims[ONX_RANK_MAX], strides[ONX_RANK_MAX];
+    onxi_dnnl_turned t;
+    const bool swapped = is_swapped(v);
+    if ((v->layout && (!swapped || inner_of(v->layout))) || (swapped && !onxi_dnnl_turn(d->arena, v, &t)))
+        return false;
+    onxi_strides(swapped ? &t.v : v, strides);
+    if (swapped) {
+        const int64_t first = strides[0];
+        strides[0] = strides[1];
+        strides[1] = first;
+    }
+    onxi_copy_dims(dims, v->dims, v->rank);
+    dims[axis] = cut->each;
+    out->each = out->last = onxi_dnnl_md_strides(d, v->rank, dims, strides);
+    dims[axis] = cut->last;
+    if (cut->last != cut->each)
+        out->last = onxi_dnnl_md_strides(d, v->rank, dims, strides);
+    *step = (uint64_t)(cut->each * strides[axis]) * sizeof(float);
+    return out->each && out->last;
+}
+
 /* By images, or by channels of one image. */
-static bool cut_reorder(onxi_dnnl *d, const onx_value *x, onxi_dnnl_md from, onxi_dnnl_md to)
+static bool cut_reorder(onxi_dnnl *d, const onx_value *x, const onx_value *y, onxi_dnnl_md from, onxi_dnnl_md to)
 {
     enum { BLOCK = 16 };
     uint32_t axis = x->rank > 1 && x->dims[0] == 1 ? 1 : 0;
     onxi_dnnl_cut cut = onxi_dnnl_cut_of(d, x->rank ? x->dims[axis] : 1, axis ? BLOCK : 1);
     onxi_dnnl_pair a, b;
     uint64_t a_step, b_step;
-    if (cut.parts < 2 || !onxi_dnnl_cut_md(d, &cut, from, x, axis, 1, &a, &a_step) ||
-        !onxi_dnnl_cut_md(d, &cut, to, x, axis, 1, &b, &b_step) || !reorder_desc(d, a.each, b.each, &d->desc[0]))
+    if (cut.parts < 2 ||
+        (!cut_strides(d, &cut, x, axis, &a, &a_step) && !onxi_dnnl_cut_md(d, &cut, from, x, axis, 1, &a, &a_step)) ||
+        (!cut_strides(d, &cut, y, axis, &b, &b_step) && !onxi_dnnl_cut_md(d, &cut, to, y, axis, 1, &b, &b_step)) ||
+        !reorder_desc(d, a.each, b.each, &d->desc[0]))
         return false;
     if (cut.last != cut.each && !reorder_desc(d, a.last, b.last, &d->desc[1])) {
         d->lib->dnnl_primitive_desc_destroy(d->desc[0]);
@@ -192,10 +276,17 @@ static bool cut_reorder(onxi_dnnl *d, const onx_value *x, onxi_dnnl_md from, onx
 
 static onx_status reorder_prepare(onx_prepare *p)
 {
-    const onx_value *x = p->inputs[0];
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
     onxi_dnnl *d = onxi_dnnl_new(p, 3, x->count);
-    onxi_dnnl_md from = d ? onxi_dnnl_md_of(d, x) : NULL, to = d ? onxi_dnnl_md_of(d, p->outputs[0]) : NULL;
-    if (from && to && cut_reorder(d, x, from, to))
+    onxi_dnnl_turned a, b;
+    if (d && is_swapped(x) && is_swapped(y)) { /* the other way round there is more that can be cut */
+        if (!onxi_dnnl_turn(p->arena, x, &a) || !onxi_dnnl_turn(p->arena, y, &b))
+            return onxi_dnnl_decline(d);
+        x = &a.v;
+        y = &b.v;
+    }
+    onxi_dnnl_md from = d ? onxi_dnnl_md_of(d, x) : NULL, to = d ? onxi_dnnl_md_of(d, y) : NULL;
+    if (from && to && cut_reorder(d, x, y, from, to))
         return onxi_dnnl_finish(p, d);
     if (!d || !reorder_desc(d, from, to, &d->desc[0])) {
         onxi_dnnl_decline(d);
@@ -205,4 +296,37 @@ static onx_status reorder_prepare(onx_prepare *p)
     onxi_dnnl_add(d, DNNL_ARG_TO, ONXI_DNNL_OUTPUT, 0, onxi_dnnl_both(to), 0);
     return onxi_dnnl_finish(p, d);
 }
+
+/* ---- Transpose ---- */
+
+/* The first two axes of an image: another way to see the same bytes. Gradients of convolutions are full of these, and
+ * take such values. Others have them moved by a change of layout, which takes as long as Transpose would. */
+static onx_status swap_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    const bool known = !x->layout || is_swapped(x) || x->layout->ops == &layout_ops || onxi_blocked_of(x);
+    uint32_t count;
+    const int64_t *perm = onx_prepare_ints(p, "perm", &count);
+    onxi_dnnl_turned t;
+    if (!p->want || !known || x->rank < (x->layout ? 3 : 4) || x->rank > 5 || !x->count || x->data || !perm ||
+        count != x->rank || perm[0] != 1 || perm[1] != 0 || !onxi_dnnl_library())
+        return ONX_E_UNSUPPORTED;
+    for (uint32_t i = 2; i < count; i++)
+        if (perm[i] != (int64_t)i)
+            return ONX_E_UNSUPPORTED;
+    if (!onxi_dnnl_turn(p->arena, x, &t))
+        return ONX_E_MEMORY;
+    p->outputs[0]->layout = t.v.layout;
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_dnnl_layout[] = { { .op = "Transpose",
+                                                  .since = 1,
+                                                  .dtypes = ONXI_F32,
+                                                  .preference = 10,
+                                                  .flags = ONX_KERNEL_VIEW | ONX_KERNEL_LAYOUTS,
+                                                  .variant = "dnnl",
+                                                  .prepare = swap_prepare,
+                                                  .run = onxi_dnnl_run },
+                                                { 0 } };
 #endif
