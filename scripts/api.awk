@@ -305,6 +305,8 @@ function form_man(    it, i, last, out, page) {
         if (item_kind[it] == "function") {
             print ".SS " item_name[it] "\n.B " roff(declaration(it)) ";\n.PP\n" roff(item_doc[it]) "\n.PP\nThreads: " threads_text(it) "." >out
             if (errors_of(it) != "") print "Fails with " roff(errors_of(it)) "." >out
+            # A function that is named as its header has that page.
+            if (item_name[it] == "onx_" page) continue
             print ".so man3/onx_" page ".3" >(dir "/" item_name[it] ".3"); close(dir "/" item_name[it] ".3")
         } else if (item_kind[it] == "struct" && !message[it]) {
             print ".SS struct " item_name[it] "\n" roff(item_doc[it]) >out

@@ -36,6 +36,15 @@ same() {
     cmp -s "$1" "$2" || { fail "$1 and $2 differ"; diff -u "$1" "$2" | head -n 20; }
 }
 
+# leads PAGE: every file that the page in Markdown links to is there.
+leads() {
+    [ -f "$1" ] || fail "no page $1"
+    grep -o '](\([^):#]*\))' "$1" | sed 's/](\(.*\))/\1/' | while read -r link; do
+        [ -e "$(dirname "$1")/$link" ] || echo "$link"
+    done >dead
+    [ ! -s dead ] || fail "$1 leads to nothing: $(cat dead)"
+}
+
 # golden_is NAME [FILE]: FILE (out) is what tests/golden/cli/NAME holds. With ONX_UPDATE_GOLDEN=1 the latter is written.
 golden_is() {
     if [ -n "${ONX_UPDATE_GOLDEN-}" ]; then

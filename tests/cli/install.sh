@@ -73,11 +73,13 @@ for file in bash-completion/completions/onx zsh/site-functions/_onx fish/vendor_
 done
 # Every page that the README links to is there.
 doc=$(dirname "$(find "$prefix/share/doc" -name README.md -path '*doc/onx/README.md')")
-grep -o '](\([^):#]*\))' "$doc/README.md" | sed 's/](\(.*\))/\1/' | while read -r link; do
-    [ -e "$doc/$link" ] || echo "$link"
-done >dead
-[ ! -s dead ] || fail "the installed README leads to nothing: $(cat dead)"
+leads "$doc/README.md"
 [ -f "$prefix/share/man/man3/onx_session_run.3" ] || fail "no man page of the library"
+# Each page is one, or leads to one.
+for page in "$prefix"/share/man/man3/*.3; do
+    told=$(sed -n '1s,^\.so ,,p' "$page")
+    head -n 1 "$prefix/share/man/${told:-man3/$(basename "$page")}" | grep -q '^\.TH' || fail "no man page: $page"
+done
 [ -f "$prefix/share/onx/onx.json" ] || fail "no onx.json"
 for header in "$ONX_SOURCE_DIR"/include/onx/*; do
     same "$header" "$prefix/include/onx/$(basename "$header")"
