@@ -23,8 +23,15 @@ for package in onx libonx0 libonx-dev; do
     deb=$(find packages -maxdepth 1 -name "${package}_*.deb")
     [ -f "$deb" ] || { fail "no package $package: $(ls packages)"; continue; }
     dpkg-deb -x "$deb" root
+    # By itself, each has a note on its license, and a README that leads to what is there.
+    mkdir -p "alone/$package"
+    dpkg-deb -x "$deb" "alone/$package"
+    says "alone/$package/usr/share/doc/$package/copyright" "Apache-2.0"
     dpkg-deb -I "$deb" >"$package.info"
 done
+leads alone/onx/usr/share/doc/onx/README.md
+# Debian's zsh looks there, and not into site-functions.
+[ -f alone/onx/usr/share/zsh/vendor-completions/_onx ] || fail "no completion where Debian's zsh looks"
 says libonx-dev.info "libonx0 (= "
 says libonx0.info "libc6 (>= "
 says onx.info "Recommends: libdnnl2"

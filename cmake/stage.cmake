@@ -1,0 +1,21 @@
+# What Debian wants otherwise than `make install` does it, done to the files of each package before it is packed.
+file(GLOB components LIST_DIRECTORIES true ${CPACK_TEMPORARY_DIRECTORY}/*)
+foreach(root IN LISTS components)
+  get_filename_component(component ${root} NAME)
+  string(TOUPPER ${component} upper)
+  set(package ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+  set(share ${root}${CPACK_PACKAGING_INSTALL_PREFIX}/share)
+  if(NOT package OR NOT IS_DIRECTORY ${root}${CPACK_PACKAGING_INSTALL_PREFIX})
+    continue()
+  endif()
+  file(WRITE ${share}/doc/${package}/copyright "onx, ${CPACK_PACKAGE_HOMEPAGE_URL}, by ${CPACK_PACKAGE_CONTACT}\n
+License: Apache-2.0, whose text is in /usr/share/common-licenses/Apache-2.0\n")
+  # Debian's zsh does not look into site-functions of /usr.
+  if(EXISTS ${share}/zsh/site-functions)
+    file(RENAME ${share}/zsh/site-functions ${share}/zsh/vendor-completions)
+  endif()
+  file(GLOB pages ${share}/man/man*/*.[13])
+  if(pages)
+    execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+endforeach()
