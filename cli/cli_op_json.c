@@ -1,23 +1,21 @@
 /* cli_op_json.c - an operator as JSON, for `onx ops --json` and the page of `onx view`. */
 #include "cli_op_words.h"
 
+#include <onx/grad.h>
 #include <onx/kernel.h>
 
 enum { TEXT = 8192 };
 
 uint32_t cli_op_kernels(const onx_op *op, const char *variants[CLI_OP_VARIANTS])
 {
+    const onx_kernel *own = onx_op_kernel(op);
+    if (own) {
+        variants[0] = own->variant ? own->variant : "plain";
+        return 1;
+    }
     const uint32_t count = onx_kernel_variants(onx_str_of(onx_op_domain(op)), onx_str_of(onx_op_name(op)),
                                                onx_op_since(op), variants, CLI_OP_VARIANTS);
     return count < CLI_OP_VARIANTS ? count : CLI_OP_VARIANTS;
-}
-
-/* Marks on inputs and outputs say what the standard calls differentiable; this says what can be derived here. The
- * library has no table of gradient rules, so nothing can. */
-bool cli_op_has_gradient(const onx_op *op)
-{
-    (void)op;
-    return false;
 }
 
 typedef const onx_op_port *(*port_at)(const onx_op *op, uint32_t index);
@@ -121,7 +119,7 @@ void cli_op_json(cli_json *json, const onx_op *op)
         cli_json_cstr(json, NULL, variants[i]);
     cli_json_close(json, ']');
     cli_json_bool(json, "runs_by_other_operators", !count && onx_op_is_composed(op));
-    cli_json_bool(json, "has_gradient", cli_op_has_gradient(op));
+    cli_json_bool(json, "has_gradient", onx_grad_knows(op));
     cli_json_cstr(json, "node_determinism",
                   flags & ONX_OP_NONDETERMINISTIC      ? "nondeterministic"
                   : flags & ONX_OP_DETERMINISM_UNKNOWN ? "unknown"

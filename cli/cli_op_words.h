@@ -12,7 +12,6 @@ bool cli_op_example(const onx_op *op, FILE *to);
 /* The kernels that the operator has here; how many. */
 enum { CLI_OP_VARIANTS = 8 };
 uint32_t cli_op_kernels(const onx_op *op, const char *variants[CLI_OP_VARIANTS]);
-bool cli_op_has_gradient(const onx_op *op);
 /* Everything about one version of an operator, as an item of a list. */
 void cli_op_json(cli_json *json, const onx_op *op);
 

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "cli_op_words.h"
 
+#include <onx/grad.h>
 #include <onx/kernel.h>
 
 #include <ctype.h>
@@ -198,8 +199,8 @@ static void explain(const onx_op *op, const onx_op *newest)
     if (*text)
         put_wrapped("", text);
     explain_kernels(op);
-    if (!cli_op_has_gradient(op))
-        puts("  no gradient rule");
+    if (!onx_grad_knows(op))
+        puts("  no gradient");
     explain_ports("Inputs", op, onx_op_input);
     explain_ports("Outputs", op, onx_op_output);
     explain_attributes(op);

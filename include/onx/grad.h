@@ -4,6 +4,7 @@
 #define ONX_GRAD_H
 
 #include <onx/ir.h>
+#include <onx/op.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +32,10 @@ typedef struct onx_grad_options {
  * operators have no gradient is named as ONX_E_UNSUPPORTED, and a name that the graph does not have is ONX_E_NOT_FOUND;
  * the model may be partly changed then. */
 ONX_API ONX_OWN_THREAD onx_status onx_grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *options);
+
+/* Is it known how to derive nodes of the operator, whatever onx_grad then has to say of one of them? Those whose
+ * derivative is zero count. */
+ONX_API ONX_ANY_THREAD bool onx_grad_knows(const onx_op *op);
 
 /* Puts nodes of the standard operators in place of the nodes Gradient of ai.onnx.preview.training, in all graphs of the
  * model; those of a model without any are left alone. Sessions do so by themselves. As onx_grad for the rest. */

@@ -15,9 +15,13 @@ expect 0 "$ONX" ops Conv
 says out 'Conv ai.onnx version 22'
 says out '(X, W, B?)'
 says out 'kernel: plain'
+expect 0 "$ONX" ops Conv --domain ai.onnx
+! grep -q 'no gradient' out || fail "onx ops does not know the gradient of Conv"
 says out 'T takes tensor(bfloat16)'
 expect 0 "$ONX" ops Shrink
 says out 'no kernel, runs by other operators'
+expect 0 "$ONX" ops TfIdfVectorizer
+says out 'no gradient'
 expect 0 "$ONX" ops conv --opset 11
 says out 'version 11'
 expect 0 "$ONX" ops convol
