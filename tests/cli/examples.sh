@@ -49,6 +49,19 @@ expect 0 "$ONX" infer --list --library "$plugin" "$smooth"
 says out "y  float[N]"
 expect 0 "$ONX" ops --library "$plugin" MovingAverage --domain com.example
 says out "window"
+grep -q "^  kernel: plain" out || fail "onx ops does not know the kernel of a plugin"
+# What comes behind such an operator has a type, too, where values inside are asked for.
+behind() { # number
+    cat <<END
+<ir_version: 10, opset_import: ["" : 21, "com.example" : 1]>
+g (float[N] x) => (float[N] y) <float w = {$1}>
+{ a = com.example.MovingAverage (x)  b = Add (a, w)  c = Neg (b)  y = Exp (c) }
+END
+}
+behind 1 >one.onnxtxt
+behind 2 >two.onnxtxt
+expect 1 "$ONX" compare --library "$plugin" one.onnxtxt two.onnxtxt --dim N=4 --bisect
+says out "starts at graph.node[1] (Add)"
 expect 0 "$ONX" run --library "$plugin" "$smooth" --random --dim N=4
 says out "y  float[4]"
 expect 1 "$ONX" run "$smooth" --random --dim N=4
