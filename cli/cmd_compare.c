@@ -280,6 +280,7 @@ static onx_status first_of(comparison *c, const pairs *p, uint32_t from, uint32_
         ONX_TRY(cli_inner_choose(&c->side[k].inner, p->index[k] + from, count));
         ONX_TRY(new_session(c, &c->side[k]));
         ONX_TRY(run_side(c, &c->side[k]));
+        onx_diag_clear(c->call->cx); /* warnings about the models have been said */
     }
     for (uint32_t i = 0; i < count && *out == count; i++) {
         cli_compare_values(c->side[0].outputs[c->side[0].inner.outputs + i],
@@ -395,6 +396,7 @@ static onx_status compare(comparison *c)
     for (int k = 0; k < sides; k++) {
         ONX_TRY(cli_load(c->call, c->side[k].path, ONX_KIND_MODEL, &c->side[k].doc));
         ONX_TRY(new_session(c, &c->side[k]));
+        cli_report(c->call); /* while it is known of which model */
     }
     c->call->input = c->side[0].path;
     ONX_TRY(cli_inputs_read(c->call, c->side[0].doc, c->side[0].session, CLI_MAKE_UP, &c->inputs));
