@@ -63,6 +63,12 @@ static onx_status drop_unused(onxi_simplify *s)
     return ONX_OK;
 }
 
+/* The graph that a prefix of paths leads to. */
+static onx_where graph_at(onx_str prefix)
+{
+    return ONXI_AT_PATH(onx_str_make(prefix.ptr, prefix.len - (prefix.len && prefix.ptr[prefix.len - 1] == '.')));
+}
+
 /* Says why a graph is not understood. */
 static onx_status warn_broken(onxi_simplify *s, onx_str prefix)
 {
@@ -73,10 +79,10 @@ static onx_status warn_broken(onxi_simplify *s, onx_str prefix)
     ONX_TRY(onxi_nodes_order(s->scratch, graph ? graph->node : function->node,
                              graph ? graph->node_count : function->node_count, &cycle, &order));
     if (cycle.node)
-        onxi_warn(s->cx, ONX_WARNING, NULL, ONXI_AT_PATH(prefix),
-                  "there is a cycle, and the graph is left as it is: %.*s", ONX_ARG(cycle.text));
+        onxi_warn(s->cx, ONX_WARNING, NULL, graph_at(prefix), "there is a cycle, and the graph is left as it is: %.*s",
+                  ONX_ARG(cycle.text));
     else
-        onxi_warn(s->cx, ONX_WARNING, NULL, ONXI_AT_PATH(prefix), "%.*s %s: the graph is left as it is",
+        onxi_warn(s->cx, ONX_WARNING, NULL, graph_at(prefix), "%.*s %s: the graph is left as it is",
                   ONX_ARG(s->broken_name), s->broken);
     return ONX_OK;
 }
@@ -159,7 +165,7 @@ static onx_status round_of(simplifier *x, onx_arena *scratch, onx_infer *known)
             continue;
         }
         if (x->asked[i] && !x->round)
-            onxi_warn(x->cx, ONX_WARNING, NULL, ONXI_AT_PATH(prefix),
+            onxi_warn(x->cx, ONX_WARNING, NULL, graph_at(prefix),
                       "a node Gradient asks for derivatives: the graph is left as it is (onx grad puts plain nodes in "
                       "its place)");
         if (!x->asked[i])
