@@ -296,6 +296,17 @@ static onx_status choose_sizes(image *m)
 
 /* ---- the models ---- */
 
+/* What went wrong in a model of ours is said at once, and of the image: later it would be taken for something about the
+ * user's model, down to the line of its text. */
+static onx_status blame_image(const image *m, onx_status status)
+{
+    const char *before = m->call->input;
+    m->call->input = m->path;
+    cli_report(m->call);
+    m->call->input = before;
+    return status;
+}
+
 /* Runs a model of one input and one output. */
 static onx_status run_model(const image *m, onx_doc *doc, const onx_value *x, onx_value **y)
 {
@@ -420,10 +431,8 @@ static onx_status decode(image *m, const onx_value *bytes, onx_value **pixels)
         listen(&o);
     onx_status status = finish(&b, m, bytes, pixels);
     listened(&o, said, sizeof said);
-    if (status == ONX_E_UNSUPPORTED)
-        m->call->input = m->path;
     if (status != ONX_OK)
-        return status;
+        return blame_image(m, status);
     if ((*pixels)->count == 0) {
         cli_error(m->call, "%s is no image that can be decoded, or it is damaged%s%s", m->path, said[0] ? ": " : "",
                   said);
@@ -533,7 +542,8 @@ static onx_status prepare(const image *m, const onx_value *pixels, onx_value **o
     add_sizing(&b, m);
     add_scaling(&b, m);
     add_layout(&b, m);
-    return finish(&b, m, pixels, out);
+    const onx_status status = finish(&b, m, pixels, out);
+    return status == ONX_OK ? status : blame_image(m, status);
 }
 
 /* ---- the whole ---- */

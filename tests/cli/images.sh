@@ -138,6 +138,10 @@ grep -v '^onx run: ' err && fail "a library's message is not part of ours"
 says err "cut.png is no image that can be decoded, or it is damaged: "
 printf 'P6\n60000 60000\n255\n' >huge.ppm # a header that lies
 expect 1 "$ONX" run nchw.onnxtxt -i x=huge.ppm --max-memory 64M
+says err "huge.ppm: graph.node"
 expect 1 "$ONX" run nchw.onnxtxt -i x=p.ppm --image-size 60000x60000 --max-memory 64M
 says err "memory"
+# It is said of the image, and not of a place in the text of the model.
+says err "p.ppm: graph.node"
+! grep -q "nchw.onnxtxt:" err || fail "an error about an image is placed in the model"
 done_testing
