@@ -128,7 +128,11 @@ static onx_status make_tensor(maker *m, int32_t dtype, const onx_tensor_shape *d
         shape = *m->wish->shape;
     else
         ONX_TRY(shape_by_type(m, declared, &shape));
-    ONX_TRY(onx_value_new_tensor(m->call->cx, (onx_dtype)dtype, shape.rank, shape.dims, out));
+    const onx_status status = onx_value_new_tensor(m->call->cx, (onx_dtype)dtype, shape.rank, shape.dims, out);
+    if (status != ONX_OK) { /* the library says why, and does not know for what */
+        refuse(m, "no value of its shape can be made up");
+        return status;
+    }
     onx_value *v = *out;
     const onx_dtype_class class = onx_dtype_class_of(dtype);
     if (class == ONX_CLASS_TEXT) { /* all share one text */

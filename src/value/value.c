@@ -2,6 +2,7 @@
 #include "value/value.h"
 
 #include <math.h>
+#include <stdio.h>
 
 bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out)
 {
@@ -205,6 +206,16 @@ static onx_status grow_data(onx_value *v, uint64_t bytes)
     return ONX_OK;
 }
 
+onx_status onxi_dims_refuse(onx_ctx *cx, int dtype, uint32_t rank, const int64_t *dims)
+{
+    enum { EACH = 21 }; /* 20 digits or a sign, and a comma */
+    char text[ONX_RANK_MAX * EACH + 1] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < rank; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%lld", i ? "," : "", (long long)dims[i]);
+    return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "no tensor can be %s[%s]", onx_dtype_name(dtype), text);
+}
+
 onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims)
 {
     ONXI_NEED(NULL, value);
@@ -217,8 +228,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     if (rank > ONX_RANK_MAX)
         return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "rank %u exceeds the limit of %u", rank, ONX_RANK_MAX);
     if (!onxi_dims_count(rank, dims, &count) || !onxi_tensor_room((int)dtype, count, &bytes))
-        return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "no %s tensor can have these dimensions",
-                         onx_dtype_name(dtype) ? onx_dtype_name(dtype) : "such");
+        return onxi_dims_refuse(value->cx, (int)dtype, rank, dims);
     int64_t keep[ONX_RANK_MAX]; /* dims may be the value's own */
     onxi_copy_dims(keep, dims, rank);
     clear_items(value);

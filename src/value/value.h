@@ -17,6 +17,8 @@ enum {
 
 /* Number of elements by dims; false when impossible. */
 bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out);
+/* Says that no tensor has these dims, with their numbers: ONX_E_LIMIT. */
+onx_status onxi_dims_refuse(onx_ctx *cx, int dtype, uint32_t rank, const int64_t *dims);
 /* Bytes of an element; 0: several share a byte. */
 static inline uint32_t onxi_element_size(int dtype)
 {

@@ -65,8 +65,7 @@ static onx_status check(onx_ctx *cx, const onx_memory *m, uint64_t *count, uint6
     if (m->rank && !m->dims)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the memory has %u dimensions, but dims is NULL", m->rank);
     if (!onxi_dims_count(m->rank, m->dims, count) || !onxi_tensor_room(m->dtype, *count, bytes))
-        return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "no %s tensor can have these dimensions",
-                         onx_dtype_name(m->dtype));
+        return onxi_dims_refuse(cx, m->dtype, m->rank, m->dims);
     return check_room(cx, m, *count, *bytes);
 }
 

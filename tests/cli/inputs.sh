@@ -94,6 +94,8 @@ for bad in x=4x2 x=4 x= x=4x x=x4 x=-1x3 x=4x3x 'x=[4x3' x=4y3 z=4 4x3 x=9999999
     says err "error: "
 done
 expect 1 run --random --shape x=9223372036854775807x3
+says err 'input "x"'
+says err "float[9223372036854775807,3]"
 expect 2 "$ONX" run same.onnxtxt --random --dim N=4 --shape x=5
 says err "dimension 0, N is 4"
 expect 2 "$ONX" run same.onnxtxt --random --shape x=5 --shape y=4
