@@ -320,7 +320,17 @@ void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where w
 
 onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument)
 {
-    return cx ? onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%s: %s is missing or wrong", function, argument)
+    /* The condition begins with what it is about: "inputs || !input_count", "own.only || !own.only_count". */
+    static const char *const copies[] = { "own.", "(own)." };
+    const char *of = "";
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+        if (strncmp(argument, copies[i], strlen(copies[i])) == 0) {
+            argument += strlen(copies[i]);
+            of = "options.";
+        }
+    const int length = (int)strcspn(argument, " ");
+    return cx ? onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%s: %s%.*s is missing or wrong", function, of, length,
+                          argument)
               : ONX_E_MISUSE;
 }
 

@@ -9,6 +9,7 @@
 
 #include <onx/run.h>
 #include <onx/text.h>
+#include <onx/transform.h>
 
 static onx_value *sequence(onx_ctx *cx)
 {
@@ -140,6 +141,9 @@ static void test_run_misuse__sessions(void **state)
     assert_int_equal(onx_value_new(cx, &empty), ONX_OK);
     REFUSED(cx, onx_session_run(NULL, cx, in, out));
     REFUSED(cx, onx_session_run(s, cx, NULL, out));
+    assert_true(onx_str_is(onx_diag_get(cx, 0)->message, "onx_session_run_with: inputs is missing or wrong"));
+    REFUSED(cx, onx_simplify(cx, doc, &(onx_simplify_options){ .keep_count = 1 }));
+    assert_true(onx_str_is(onx_diag_get(cx, 0)->message, "onx_simplify: options.keep is missing or wrong"));
     REFUSED(cx, onx_session_run(s, cx, in, NULL));
     REFUSED(cx, onx_session_run(s, cx, (const onx_value *const[]){ NULL }, out));
     REFUSED(cx, onx_session_run(s, cx, (const onx_value *const[]){ empty }, out));
