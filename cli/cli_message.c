@@ -139,10 +139,11 @@ bool cli_limit_was_hit(void)
 }
 
 /* What the library advises, as this program takes it: `text` where the command has the option, else `otherwise`; NULL:
- * no such option, nothing to say. Limits are found in the message, which names the one that was reached. */
+ * no such option, nothing to say. Limits are found in the message, which names the one that was reached, and so are
+ * files of other kinds. */
 static const struct {
     const char *in, *option, *text, *otherwise;
-    bool is_limit;
+    bool in_message; /* there is no hint */
 } advice[] = {
     { "limit timeout", "timeout", "--timeout SECONDS is the limit of time", NULL, true },
     { "limit iterations", "max-iterations", "--max-iterations N raises the limit", NULL, true },
@@ -153,6 +154,8 @@ static const struct {
       "give the file the extension that belongs to it", false },
     { "name the folder that external data is in", "external-dir", "--external-dir DIR says where its external data is",
       NULL, false },
+    { "looks like a NumPy array", NULL, NULL, "arrays are told by their name: give the file the extension .npy", true },
+    { "looks like a zip archive", NULL, NULL, "arrays are told by their name: give the file the extension .npz", true },
     { "allow links", "external-links", "--external-links follows links, for models that are trusted", NULL, false },
 };
 
@@ -160,7 +163,8 @@ static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)
 {
     const onx_str said = d->hint.len ? d->hint : d->message;
     for (size_t i = 0; i < sizeof advice / sizeof *advice; i++) {
-        if (advice[i].is_limit == (d->hint.len > 0) || !memmem(said.ptr, said.len, advice[i].in, strlen(advice[i].in)))
+        if (advice[i].in_message == (d->hint.len > 0) ||
+            !memmem(said.ptr, said.len, advice[i].in, strlen(advice[i].in)))
             continue;
         const bool known = advice[i].option && cli_knows_option(call->command, advice[i].option);
         const char *text = known ? advice[i].text : advice[i].otherwise;
@@ -195,7 +199,7 @@ static void put_finding(FILE *to, const cli_call *call, const onx_diag *d)
     fputc('\n', to);
     if (d->excerpt.len && d->where.kind == ONX_AT_TEXT)
         put_excerpt(to, d);
-    if (d->hint.len || d->status == ONX_E_LIMIT)
+    if (d->hint.len || d->status == ONX_E_LIMIT || (d->rule && strcmp(d->rule, "W-01") == 0))
         put_advice(to, call, d);
 }
 

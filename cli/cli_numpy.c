@@ -4,6 +4,7 @@
 #include <onx/npy.h>
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 bool cli_is_numpy(const char *path)
 {
@@ -62,12 +63,13 @@ static onx_status load_numpy(cli_call *call, const char *path, onx_kind *kind, o
     return status;
 }
 
-/* The kind that the content shows; 0: none, or none that can be asked for. */
+/* The kind that the content shows; 0: none, or none that can be asked for, as of a stream, which is read by now. */
 static onx_kind look(const cli_call *call, const char *path)
 {
     onx_buffer bytes;
     onx_kind kind = 0;
-    if (strcmp(path, "-") != 0 && onx_load_bytes(call->cx, path, &bytes) == ONX_OK) {
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && onx_load_bytes(call->cx, path, &bytes) == ONX_OK) {
         kind = onx_kind_guess(onx_str_make(bytes.ptr, bytes.len));
         onx_buffer_free(&bytes);
     }

@@ -25,6 +25,17 @@ expect 1 "$ONX" diff x.npy other.npy
 says out "1 difference"
 expect 0 "$ONX" diff --atol 1000 x.npy other.npy
 
+# Without the name, what it looks like and what helps is said, once, of a file as of a stream.
+cp x.npy x.data
+mkfifo fifo
+for from in x.data - fifo; do
+    [ $from = fifo ] && { cat x.npy >fifo & }
+    expect 1 "$ONX" show "$from" <x.npy
+    says err "a NumPy array"
+    says err "hint: arrays are told by their name: give the file the extension .npy"
+    [ "$(grep -c error: err)" -eq 1 ] || fail "more than one message: $(cat err)"
+done
+
 # ---- archives
 cat >model.onnxtxt <<'E'
 <ir_version: 8, opset_import: ["" : 17]>
