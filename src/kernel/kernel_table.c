@@ -66,6 +66,7 @@
     TABLE(simd_binary##level)                                                                                          \
     TABLE(simd_softmax##level)                                                                                         \
     TABLE(simd_norm##level)                                                                                            \
+    TABLE(simd_channels##level)                                                                                        \
     TABLE(simd_reduce##level)                                                                                          \
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \

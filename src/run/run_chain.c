@@ -23,7 +23,10 @@ static bool is_free(const onxi_run_planner *pl, uint32_t index)
 
 bool onxi_run_plan_ends_chain(const onxi_run_op *op)
 {
-    return (op->kernels[0]->flags & ONXI_KERNEL_LINES) != 0;
+    bool lines = false; /* rows for layouts may be asked before */
+    for (uint32_t i = 0; i < op->kernel_count && !lines; i++)
+        lines = (op->kernels[i]->flags & ONXI_KERNEL_LINES) != 0;
+    return lines;
 }
 
 /* May it follow a chain? */

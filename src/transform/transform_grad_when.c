@@ -279,20 +279,36 @@ WHEN(norm_2)
 {
     return onxi_grad_int_is(n, "p", 2) && onxi_grad_when_axis_list(n);
 }
-WHEN(batch_inference)
+/* The shape of numbers per channel, to be broadcast to images of that rank. */
+static bool set_column(onxi_grad_node *n, int rank)
 {
     int64_t shape[AXES];
-    const int rank = onxi_subject_rank(&n->s, 0);
-    if (!onxi_grad_int_is(n, "training_mode", 0) || rank < 2 || rank > AXES)
+    if (rank < 2 || rank > AXES)
         return false;
     for (int i = 0; i < rank; i++)
         shape[i] = 1;
     shape[0] = -1;
     return onxi_grad_set_ints(n, "column", shape, (uint32_t)rank - 1);
 }
+WHEN(batch_inference)
+{
+    return onxi_grad_int_is(n, "training_mode", 0) && set_column(n, onxi_subject_rank(&n->s, 0));
+}
+WHEN(batch_training_ranked)
+{
+    int64_t others[AXES];
+    const int rank = onxi_subject_rank(&n->s, 0);
+    if (!onxi_grad_int_is(n, "training_mode", 1) || rank < 3 || !set_column(n, rank))
+        return false;
+    others[0] = 0;
+    for (int i = 2; i < rank; i++)
+        others[i - 1] = i;
+    return onxi_grad_set_ints(n, "others", others, (uint32_t)rank - 1);
+}
 WHEN(batch_training)
 {
-    return onxi_grad_int_is(n, "training_mode", 1);
+    const int rank = onxi_subject_rank(&n->s, 0);
+    return onxi_grad_int_is(n, "training_mode", 1) && (rank < 3 || rank > AXES);
 }
 /* The axes from `axis` on, counted from the end. */
 WHEN(layer_axes)

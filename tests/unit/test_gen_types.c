@@ -233,6 +233,8 @@ static const struct {
     { "Col2Im", "plain", ONX_STRING, "the standard allows text, which cannot be added up" },
     { "Concat", NULL, ONX_FLOAT, "takes what a fast Conv leaves in a layout of its own: test_kernel_convolutions" },
     { "BatchNormalization", NULL, ONX_FLOAT, "likewise" },
+    { "Greater", "blocked", ONX_FLOAT, "likewise" },
+    { "Where", "blocked", ONX_BOOL, "likewise" },
     { "Transpose", NULL, ONX_FLOAT, "moves nothing, so that there is no step to tell: test_gen_layouts" },
     { "MatMul", NULL, ONX_FLOAT, "by constant weights, which test_kernel_variants has" },
     { "MaxPool", NULL, ONX_FLOAT, "by whichever of two fast rows suits the processor: test_kernel_pools" },

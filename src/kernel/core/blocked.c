@@ -127,7 +127,7 @@ static const onx_layout_ops ops = { layouts_equal, &reorder };
 
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block)
 {
-    const bool bytes = v->dtype == ONX_INT8 || v->dtype == ONX_UINT8;
+    const bool bytes = v->dtype == ONX_INT8 || v->dtype == ONX_UINT8 || v->dtype == ONX_BOOL;
     if (v->kind != ONX_VALUE_TENSOR || (v->dtype != ONX_FLOAT && !bytes) || v->rank < 3 || v->dims[1] <= 0 ||
         v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
         return NULL;
@@ -141,4 +141,24 @@ const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint
 uint32_t onxi_blocked_of(const onx_value *v)
 {
     return v->layout && v->layout->ops == &ops ? blocked_of(v->layout)->block : 0;
+}
+
+bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out)
+{
+    uint64_t pixels = 1;
+    if (v->rank > rank)
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = i + v->rank < rank ? 1 : v->dims[i + v->rank - rank];
+        pixels *= i < 2 ? 1 : (uint64_t)dims[i];
+    }
+    const bool one_channel = dims[1] == 1 && block > 1;
+    if (!v->layout && !one_channel && (pixels != 1 || dims[1] % block))
+        return false;
+    dims[rank] = one_channel ? 1 : block;
+    dims[1] /= dims[rank];
+    *out = *v;
+    out->rank = rank + 1;
+    out->dims = dims;
+    return true;
 }

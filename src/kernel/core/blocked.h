@@ -6,10 +6,14 @@
 
 #include "kernel/kernel.h"
 
-/* The layout of a value of floats or bytes, which lives as long as the arena; NULL: out of memory, or the value has no
- * such layout, as its channels are no whole blocks. */
+/* The layout of a value of floats, bytes or bools, which lives as long as the arena; NULL: out of memory, or the value
+ * has no such layout, as its channels are no whole blocks. */
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block);
 /* Channels of a block of a value that is laid out so; 0: it is not. */
 uint32_t onxi_blocked_of(const onx_value *v);
+/* A value as the row-major tensor that the bytes of blocked channels are: N, C / block, spatial dims, block, in `dims`,
+ * which has rank + 1 of them. `v` is laid out so, or is broadcast to such a value of that rank, and then has the same
+ * layout if it has one channel or one pixel; false: it has another one. */
+bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* conv_gradient.c - what the gradients of convolutions are made of, on oneDNN: ConvTranspose is the gradient of the
  * input, and a Conv whose windows are larger than what comes out of it is that of the weights. */
+#include "kernel/core/blocked.h"
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -22,15 +23,35 @@ static bool fit_window(const int64_t *x, const int64_t *w, const int64_t *y, con
     return true;
 }
 
+typedef bool describe_fn(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                         dnnl_primitive_desc_t *out);
+
 static bool is_float(const onx_value *v, uint32_t rank)
 {
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT && v->rank == rank && v->count;
 }
 
-/* ---- parts of the batch ---- */
+/* Layouts of x and y for a gradient: channels last where what comes has them so already, as convolutions before have
+ * left it, else what oneDNN likes best. */
+static bool describe_as(onxi_dnnl *d, onxi_dnnl_conv *c, const onx_value *x, const onx_value *y, bool channels_last,
+                        describe_fn *describe, dnnl_primitive_attr_t attr)
+{
+    static const dnnl_format_tag_t last[] = { dnnl_acb, dnnl_acdb, dnnl_acdeb };
+    const dnnl_format_tag_t tag = channels_last ? last[x->rank - 3] : dnnl_format_tag_any;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (x->dims[i] <= 0 || y->dims[i] <= 0)
+            return false;
+    c->x = onxi_dnnl_md_tag(d, x->rank, x->dims, tag);
+    c->y = onxi_dnnl_md_tag(d, y->rank, y->dims, tag);
+    return c->x && c->y && c->w && describe(d, c, attr, &d->desc[0]);
+}
 
-typedef bool describe_fn(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
-                         dnnl_primitive_desc_t *out);
+static bool is_channels_last(const onx_value *v)
+{
+    return v->dims[1] > 1 && onxi_blocked_of(v) == v->dims[1];
+}
+
+/* ---- parts of the batch ---- */
 
 /* x and y of a convolution cut into parts of the batch, which all need the same weights: what is done for each part,
  * and for the last one, in the place of what is done for all. */
@@ -104,12 +125,11 @@ static onx_status transpose_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     const uint32_t rank = grouped(w, group, dims);
     onxi_dnnl_md w_plain = onxi_dnnl_md_plain(d, rank, dims);
-    c.x = onxi_dnnl_md_any(d, x->rank, x->dims);
-    c.y = onxi_dnnl_md_any(d, y->rank, y->dims);
     c.w = onxi_dnnl_md_any(d, rank, dims);
-    if (!c.x || !c.y || !c.w || !w_plain || !onxi_dnnl_attr(d, &attr))
+    if (!w_plain || !onxi_dnnl_attr(d, &attr))
         return onxi_dnnl_decline(d);
-    bool good = onxi_dnnl_describe_conv_x(d, &c, attr, &d->desc[0]);
+    bool good = (is_channels_last(y) && describe_as(d, &c, x, y, true, onxi_dnnl_describe_conv_x, attr)) ||
+                describe_as(d, &c, x, y, false, onxi_dnnl_describe_conv_x, attr);
     uint64_t x_step = 0, y_step = 0;
     onxi_dnnl_conv part[2];
     if (good) {
@@ -192,12 +212,12 @@ static onx_status weights_prepare(onx_prepare *p)
     onxi_dnnl *d = onxi_dnnl_new(p, 4, y.v.count * (w.v.count / (uint64_t)w.dims[0]));
     if (!d)
         return ONX_E_UNSUPPORTED;
-    c.x = onxi_dnnl_md_any(d, x.v.rank, x.dims);
-    c.y = onxi_dnnl_md_any(d, y.v.rank, y.dims);
     c.w = onxi_dnnl_md_any(d, w.v.rank, w.dims);
-    if (!c.x || !c.y || !c.w || !onxi_dnnl_attr(d, &attr))
+    if (!onxi_dnnl_attr(d, &attr))
         return onxi_dnnl_decline(d);
-    bool good = onxi_dnnl_describe_conv_w(d, &c, attr, &d->desc[0]);
+    bool good = (is_channels_last(&x.v) && is_channels_last(&y.v) &&
+                 describe_as(d, &c, &x.v, &y.v, true, onxi_dnnl_describe_conv_w, attr)) ||
+                describe_as(d, &c, &x.v, &y.v, false, onxi_dnnl_describe_conv_w, attr);
     uint64_t x_step = 0, y_step = 0, size = 0;
     if (good) {
         c.x = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_src_md, 0));

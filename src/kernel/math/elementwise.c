@@ -175,37 +175,21 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
     return ONX_OK;
 }
 
-/* A value as the row-major tensor that the bytes of blocked channels are: N, C / block, spatial dims, block. `v` is
- * laid out so, or is broadcast to such a value, and then has the same layout if it has one channel or one pixel. */
-static bool view_in_blocks(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out)
-{
-    uint64_t pixels = 1;
-    if (v->rank > rank)
-        return false;
-    for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = i + v->rank < rank ? 1 : v->dims[i + v->rank - rank];
-        pixels *= i < 2 ? 1 : (uint64_t)dims[i];
-    }
-    const bool one_channel = dims[1] == 1 && block > 1;
-    if (!v->layout && !one_channel && (pixels != 1 || dims[1] % block))
-        return false;
-    dims[rank] = one_channel ? 1 : block;
-    dims[1] /= dims[rank];
-    *out = *v;
-    out->rank = rank + 1;
-    out->dims = dims;
-    return true;
-}
-
+/* One input has the shape of the output and its channels in blocks. The other one, if it is an image of that shape, is
+ * wanted so, too: what comes of it is more likely to be wanted in blocks than row by row. */
 onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
 {
     onx_value *z = p->outputs[0], views[3];
     const onx_value *list[] = { &views[0], &views[1] };
-    const uint32_t laid_out = p->inputs[0]->layout ? 0 : 1, block = onxi_blocked_of(p->inputs[laid_out]);
+    const uint32_t laid_out = onxi_blocked_of(p->inputs[0]) ? 0 : 1, block = onxi_blocked_of(p->inputs[laid_out]);
     int64_t dims[3][ONX_RANK_MAX];
     const onx_value *whole = p->inputs[laid_out];
-    if (!p->want || !block || p->inputs[1 - laid_out]->layout || p->since < 7 || !has_loop(p, p->kernel->body) ||
-        whole->rank != z->rank || z->rank >= ONX_RANK_MAX || !onxi_same_dims(whole->dims, z->dims, z->rank))
+    onx_value other = *p->inputs[1 - laid_out];
+    if (!p->want || !block || p->since < 7 || !has_loop(p, p->kernel->body) || whole->rank != z->rank ||
+        z->rank >= ONX_RANK_MAX || !onxi_same_dims(whole->dims, z->dims, z->rank))
+        return ONX_E_UNSUPPORTED;
+    const bool image = other.rank == z->rank && onxi_same_dims(other.dims, z->dims, z->rank);
+    if (other.layout && !(image && onxi_blocked_of(&other)))
         return ONX_E_UNSUPPORTED;
     const onx_layout *layout = onxi_blocked_layout(p->arena, z, block);
     onxi_binary_params *q = params_of(p, p->kernel->body);
@@ -213,12 +197,15 @@ onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
         return ONX_E_MEMORY;
     onx_value as_whole = *z;
     as_whole.layout = layout;
-    if (!layout || !view_in_blocks(&as_whole, z->rank, block, dims[2], &views[2]) ||
-        !view_in_blocks(p->inputs[0], z->rank, block, dims[0], &views[0]) ||
-        !view_in_blocks(p->inputs[1], z->rank, block, dims[1], &views[1]) ||
+    if (image)
+        other.layout = whole->layout;
+    if (!layout || !onxi_blocked_view(&as_whole, z->rank, block, dims[2], &views[2]) ||
+        !onxi_blocked_view(laid_out ? &other : whole, z->rank, block, dims[0], &views[0]) ||
+        !onxi_blocked_view(laid_out ? whole : &other, z->rank, block, dims[1], &views[1]) ||
         !onxi_broadcast_make(&q->broadcast, list, 2, &views[2], NULL))
         return ONX_E_UNSUPPORTED;
     set_rows(p, q);
+    p->want[1 - laid_out] = other.layout;
     z->layout = layout;
     return ONX_OK;
 }
@@ -392,6 +379,15 @@ const onx_kernel onxi_kernels_elementwise[] = {
     BINARY_ROW("Equal", 1, ONXI_NUMBERS | BOOLS | ONX_DTYPE_BIT(ONX_STRING), 0, equal_body),
     BINARY_ROW("Less", 1, ONXI_NUMBERS, 0, less_body),
     BINARY_ROW("Greater", 1, ONXI_NUMBERS, 0, greater_body),
+    { .op = "Greater",
+      .since = 1,
+      .dtypes = ONXI_F32,
+      .preference = 2,
+      .flags = ONX_KERNEL_LAYOUTS,
+      .variant = "blocked",
+      .body = &greater_body,
+      .prepare = onxi_binary_prepare_in_blocks,
+      .run = onxi_binary_run },
     BINARY_ROW("LessOrEqual", 12, ONXI_NUMBERS, 0, less_equal_body),
     BINARY_ROW("GreaterOrEqual", 12, ONXI_NUMBERS, 0, greater_equal_body),
     BINARY_ROW("And", 1, BOOLS, ONX_KERNEL_IN_PLACE, onxi_body_and),

@@ -1,5 +1,6 @@
 /* select.c - operators that pick elements: Where from two inputs, GatherElements and GatherND by an index,
  * Compress by a condition, OneHot from two values. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/chain.h"
 
 /* Elements are moved as numbers of their size. */
@@ -42,19 +43,19 @@ typedef struct where_params {
     int64_t size, block; /* of an element; elements of a row when there is one outer row, 0: rows are outer rows */
 } where_params;
 
-static onx_status where_prepare(onx_prepare *p)
+/* By the inputs and the output, or by the tensors that their bytes are. */
+static onx_status where_prepare_as(onx_prepare *p, const onx_value *const *inputs, const onx_value *z)
 {
     static const onxi_where_loop loops[] = {
         [1] = where_uint8_t, [2] = where_uint16_t, [4] = where_uint32_t, [8] = where_uint64_t, [16] = where_sixteen
     };
-    const onx_value *x = p->inputs[1], *z = p->outputs[0];
     where_params *q = ONXI_NEW(p->arena, where_params);
     if (!q)
         return ONX_E_MEMORY;
-    q->size = onxi_element_size(x->dtype);
-    if (p->inputs[0]->dtype != ONX_BOOL || x->dtype != p->inputs[2]->dtype || !q->size)
+    q->size = onxi_element_size(z->dtype);
+    if (inputs[0]->dtype != ONX_BOOL || inputs[1]->dtype != inputs[2]->dtype || !q->size)
         return ONX_E_UNSUPPORTED;
-    if (!onxi_broadcast_make(&q->broadcast, p->inputs, 3, z, NULL))
+    if (!onxi_broadcast_make(&q->broadcast, inputs, 3, z, NULL))
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not broadcast to the output");
     q->loop = loops[q->size];
     int64_t inner = q->broadcast.inner;
@@ -62,6 +63,41 @@ static onx_status where_prepare(onx_prepare *p)
     p->params = q;
     p->rows = !z->count ? 0 : q->block ? (uint64_t)((inner + q->block - 1) / q->block) : q->broadcast.outer;
     p->grain = q->block || inner >= ONXI_BLOCK || !inner ? 1 : ONXI_BLOCK / (uint64_t)inner;
+    return ONX_OK;
+}
+
+static onx_status where_prepare(onx_prepare *p)
+{
+    return where_prepare_as(p, p->inputs, p->outputs[0]);
+}
+
+/* Of images, one of which at least has its channels in blocks: those of the same shape are wanted so, too; others are
+ * broadcast to them. */
+static onx_status where_prepare_in_blocks(onx_prepare *p)
+{
+    onx_value *z = p->outputs[0], whole, views[4];
+    const onx_value *list[] = { &views[0], &views[1], &views[2] };
+    int64_t dims[4][ONX_RANK_MAX];
+    uint32_t block = 0;
+    for (uint32_t i = 0; i < 3 && !block; i++)
+        block = onxi_blocked_of(p->inputs[2 - i]); /* the condition is the smallest to be moved */
+    if (!p->want || !block || z->rank >= ONX_RANK_MAX)
+        return ONX_E_UNSUPPORTED;
+    whole = *z;
+    if (!(whole.layout = onxi_blocked_layout(p->arena, z, block)) ||
+        !onxi_blocked_view(&whole, z->rank, block, dims[3], &views[3]))
+        return ONX_E_UNSUPPORTED;
+    for (uint32_t i = 0; i < 3; i++) {
+        onx_value v = *p->inputs[i];
+        const bool image = v.rank == z->rank && onxi_same_dims(v.dims, z->dims, z->rank);
+        if (image && onxi_blocked_of(&v) != block && !(v.layout = onxi_blocked_layout(p->arena, p->inputs[i], block)))
+            return ONX_E_UNSUPPORTED;
+        if (!onxi_blocked_view(&v, z->rank, block, dims[i], &views[i]))
+            return ONX_E_UNSUPPORTED;
+        p->want[i] = v.layout;
+    }
+    ONX_TRY(where_prepare_as(p, list, &views[3]));
+    z->layout = whole.layout;
     return ONX_OK;
 }
 
@@ -331,6 +367,14 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
 
 const onx_kernel onxi_kernels_select[] = {
     { .op = "Where", .since = 9, .prepare = where_prepare, .run = onxi_where_run },
+    { .op = "Where",
+      .since = 9,
+      .dtypes = ONX_DTYPE_BIT(ONX_BOOL),
+      .preference = 2,
+      .flags = ONX_KERNEL_LAYOUTS,
+      .variant = "blocked",
+      .prepare = where_prepare_in_blocks,
+      .run = onxi_where_run },
     { .op = "GatherElements", .since = 11, .prepare = elements_prepare, .run = elements_run },
     { .op = "GatherND", .since = 11, .prepare = nd_prepare, .run = nd_run },
     { .op = "Compress",
