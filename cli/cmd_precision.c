@@ -144,6 +144,7 @@ static int read_options(halving *h)
                                           : ONX_FLOAT;
     o->dry_run = h->frame.dry_run;
     o->keep_io = cli_has(call, "keep-io");
+    o->convert_exact = cli_has(call, "all");
     o->only = h->texts[0] = cli_texts(call, "only", &o->only_count);
     o->except = h->texts[1] = cli_texts(call, "except", &o->except_count);
     o->block_op = h->texts[2] = cli_texts(call, "block-op", &o->block_op_count);
@@ -215,6 +216,7 @@ static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     { "to", 0, "TYPE", "float16|bfloat16|float32|double", "the type that is wanted" },
     { "keep-io", 0, NULL, NULL, "inputs and outputs of the model keep their types" },
+    { "all", 0, NULL, NULL, "also nodes that work out places, ranks or angles" },
     { "only", 0, "NAME", NULL,
       "only nodes with a name like this (* any text, ? one byte), and inputs and outputs as they are; may be repeated" },
     { "except", 0, "NAME", NULL, "no node with a name like this; may be repeated" },
@@ -231,8 +233,10 @@ const cli_command cmd_precision = {
     .operands = "IN",
     .help =
         "Values, weights, inputs and outputs of the model get the type; nodes whose operator does not take it keep theirs,\n"
-        "with as few Casts as can be, and so do sizes that are computed in floating point. Weights beyond the range of\n"
-        "the type become its largest numbers, with a warning. With --data the model is run before and after: nodes\n"
+        "with as few Casts as can be, and so do sizes that are computed in floating point. So do, for float16 and\n"
+        "bfloat16, cheap nodes whose rounding would change what is chosen, not only how exactly it is known: those\n"
+        "before boxes (NonMaxSuppression, RoiAlign), grids (GridSample) and ranks (TopK), and between integers and\n"
+        "Sin or Cos; a note counts them, and --all converts them, too. Weights beyond the range of the type become its largest numbers, with a warning. With --data the model is run before and after: nodes\n"
         "around numbers beyond float16 stay, and the error of the outputs is printed, as a part of their size (the\n"
         "root of the ratio of the sums of squares). With --max-error the nodes that add most to it stay, until it is\n"
         "small enough. Models of operator sets that do not have the type are taken to the first one that does.\n",

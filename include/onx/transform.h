@@ -137,12 +137,16 @@ typedef struct onx_precision_options {
     const onx_str *keep_node; /* names of nodes (no patterns) that stay, with the graphs that they hold; those of no
                                  node are ignored */
     uint32_t keep_node_count;
+    bool convert_exact; /* also what FLOAT16 and BFLOAT16 change most (see onx_precision) */
 } onx_precision_options;
 
 /* Changes the floating-point type of values, weights, and inputs and outputs: to FLOAT16 and BFLOAT16 from FLOAT and
  * the other one of the two, to FLOAT and DOUBLE from all others of the four. Nodes whose operator does not take the
  * type in the version that is in force keep theirs, and so do nodes that options name, sizes that are computed in
  * floating point, and weights that training information refers to; Casts come between, one for each value and type.
+ * For FLOAT16 and BFLOAT16 so do cheap nodes that work out places, ranks or angles: what leads from products, pools and
+ * inputs to the boxes of NonMaxSuppression and RoiAlign, the grid of GridSample, what TopK ranks, and what leads from
+ * integers to Sin and Cos.
  * Calls of the model's functions are replaced by their bodies first. Weights beyond the range of the type become its
  * largest finite numbers, which is a warning, and single constants that would become zero its smallest.
  * ONX_E_UNSUPPORTED where the operator set has no Cast to the type. */

@@ -190,9 +190,11 @@ def _dtype(dtype):
         raise TypeError("ONNX has no element type %s" % name) from None
 
 
-def convert(model, dtype, *, keep_io=False, only=None, exclude=None, block_op=None, changes=None):
-    """The model with floating-point values and weights of another type: "float16", "bfloat16", "float" or "double"."""
-    return _onx._precision(model, _dtype(dtype), keep_io, _names(only), _names(exclude), _names(block_op), changes)
+def convert(model, dtype, *, keep_io=False, exact=False, only=None, exclude=None, block_op=None, changes=None):
+    """The model with floating-point values and weights of another type: "float16", "bfloat16", "float" or "double".
+
+    With `exact`, also nodes that work out places, ranks or angles, which few bits change most, become "float16" or "bfloat16"."""
+    return _onx._precision(model, _dtype(dtype), keep_io, exact, _names(only), _names(exclude), _names(block_op), changes)
 
 
 _MODES = {"weights": 0, "dynamic": 1, "qdq": 2, "qlinear": 3}

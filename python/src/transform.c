@@ -367,15 +367,17 @@ static PyObject *compress(PyObject *self, PyObject *args)
 static PyObject *precision(PyObject *self, PyObject *args)
 {
     PyObject *object, *only, *except, *block, *changes;
-    int to, keep_io;
+    int to, keep_io, exact;
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OipO!O!O!O", &object, &to, &keep_io, &PyList_Type, &only, &PyList_Type, &except,
-                          &PyList_Type, &block, &changes) ||
+    if (!PyArg_ParseTuple(args, "OippO!O!O!O", &object, &to, &keep_io, &exact, &PyList_Type, &only, &PyList_Type,
+                          &except, &PyList_Type, &block, &changes) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
-    onx_precision_options options = { .struct_size = sizeof options, .to = to, .keep_io = keep_io != 0, TELL(j) };
+    onx_precision_options options = {
+        .struct_size = sizeof options, .to = to, .keep_io = keep_io != 0, .convert_exact = exact != 0, TELL(j)
+    };
     if (names_of(&j, only, &options.only, &options.only_count) &&
         names_of(&j, except, &options.except, &options.except_count) &&
         names_of(&j, block, &options.block_op, &options.block_op_count))

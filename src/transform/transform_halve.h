@@ -33,6 +33,7 @@ typedef struct onxi_halve_value {
     bool wanted_new, wanted_old; /* of constants: by users */
     bool pinned;                 /* a constant that has to stay */
     bool size;                   /* computed from sizes alone */
+    bool integers;               /* computed from integers and constants alone */
     bool dropped;                /* a Cast that does nothing any more */
 } onxi_halve_value;
 
@@ -72,7 +73,8 @@ typedef struct onxi_halve_node {
     uint32_t term;     /* that its attribute for the type of the output follows; NONE: none */
     uint8_t attribute; /* row + 1 of the table of such attributes */
     bool chosen;
-    bool kept; /* with all that is inside of it */
+    bool exact; /* stays, as it works out places, ranks or angles */
+    bool kept;  /* with all that is inside of it */
 } onxi_halve_node;
 
 typedef struct onxi_halve_result { /* an output of a graph */
@@ -142,6 +144,13 @@ extern const onxi_halve_attribute onxi_halve_attributes[];
 /* transform_halve_decide.c: which values change, and where Casts are needed. */
 onx_status onxi_halve_decide(onxi_halver *h);
 bool onxi_halve_wants_new(onxi_halver *h, const onxi_halve_use *use);
+/* Its operands keep their types. */
+void onxi_halve_keep(onxi_halver *h, const onxi_halve_node *n);
+/* Does it only pass on elements of its inputs? */
+bool onxi_halve_passes_on(onxi_op_id op);
+
+/* transform_halve_exact.c: what works out places, ranks and angles keeps its type. */
+onx_status onxi_halve_keep_exact(onxi_halver *h);
 
 /* transform_halve_write.c: the result. */
 /* A Constant whose value is in the node itself. */

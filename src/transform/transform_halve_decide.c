@@ -20,6 +20,14 @@ static void outputs_stay(onxi_halver *h, const onxi_halve_node *n)
             stay(h, h->value[h->made[n->made + i]].term);
 }
 
+void onxi_halve_keep(onxi_halver *h, const onxi_halve_node *n)
+{
+    outputs_stay(h, n);
+    for (uint32_t k = 0; k < n->node->input_count; k++)
+        if (h->use[n->use + k].want == ONXI_HALVE_TERM && is_source(h, h->use[n->use + k].value))
+            stay(h, h->use[n->use + k].term);
+}
+
 bool onxi_halve_wants_new(onxi_halver *h, const onxi_halve_use *use)
 {
     switch ((onxi_halve_want)use->want) {
@@ -70,10 +78,7 @@ static void keep_sizes(onxi_halver *h)
         for (uint32_t k = 0; k < n->node->output_count; k++)
             if (is_source(h, h->made[n->made + k]))
                 h->value[h->made[n->made + k]].size = true;
-        outputs_stay(h, n);
-        for (uint32_t k = 0; k < n->node->input_count; k++)
-            if (h->use[n->use + k].want == ONXI_HALVE_TERM && is_source(h, h->use[n->use + k].value))
-                stay(h, h->use[n->use + k].term);
+        onxi_halve_keep(h, n);
     }
 }
 
@@ -111,7 +116,7 @@ static void keep_generators(onxi_halver *h)
 
 /* ---- what only passes data on stays where its inputs stay ---- */
 
-static bool passes_on(onxi_op_id op)
+bool onxi_halve_passes_on(onxi_op_id op)
 {
     switch ((int)op) {
     case ONXI_ID_Identity:
@@ -137,11 +142,20 @@ static bool passes_on(onxi_op_id op)
     }
 }
 
+/* Comparisons make none: in the type that their operands have they need no Cast at all. */
+static bool makes_source(const onxi_halver *h, const onxi_halve_node *n)
+{
+    for (uint32_t i = 0; i < n->node->output_count; i++)
+        if (is_source(h, h->made[n->made + i]))
+            return true;
+    return false;
+}
+
 static void follow_inputs(onxi_halver *h)
 {
     for (uint32_t i = 0; i < h->node_count; i++) {
         const onxi_halve_node *n = &h->node[i];
-        bool any = false, all = passes_on(n->op);
+        bool any = false, all = onxi_halve_passes_on(n->op) || !makes_source(h, n);
         for (uint32_t k = 0; all && k < n->node->input_count; k++) {
             const uint32_t value = h->use[n->use + k].value;
             if (!is_source(h, value))
@@ -151,7 +165,7 @@ static void follow_inputs(onxi_halver *h)
             all = h->value[value].tensor_typed && (constant || onxi_halve_stays(h, h->value[value].term));
         }
         if (all && any)
-            outputs_stay(h, n);
+            onxi_halve_keep(h, n);
     }
 }
 
@@ -228,7 +242,10 @@ static onx_status place_casts(onxi_halver *h)
 
 onx_status onxi_halve_decide(onxi_halver *h)
 {
+    const bool fewer = h->to == ONX_FLOAT16 || h->to == ONX_BFLOAT16;
     keep_sizes(h);
+    if (fewer && !h->options->convert_exact)
+        ONX_TRY(onxi_halve_keep_exact(h));
     keep_generators(h);
     follow_inputs(h);
     decide_values(h);

@@ -396,6 +396,11 @@ static void tell_nodes(onxi_halver *h)
                 *(h->value[h->made[n->made + k]].changes ? &fresh : &old) = true;
         if (!fresh && !old)
             continue;
+        if (n->exact) {
+            (void)tell(h, "exact", onxi_path_node(h->scratch, onx_str_of("graph."), n->index, n->node),
+                       "stays as it is: it works out places, ranks or angles");
+            continue;
+        }
         (void)snprintf(text, sizeof text, "%s%s", fresh ? "computes in " : "stays as it is",
                        fresh ? onx_dtype_name((int64_t)h->to) : "");
         (void)tell(h,
@@ -423,9 +428,23 @@ static void warn_unchanged(const onxi_halver *h)
                   onx_dtype_name((int64_t)h->to));
 }
 
+/* What stays although nobody asked for it. */
+static void tell_exact(const onxi_halver *h)
+{
+    uint32_t count = 0, first = 0;
+    for (uint32_t i = 0; i < h->node_count; i++)
+        if (h->node[i].exact && !count++)
+            first = i;
+    if (count)
+        onxi_warn(h->cx, ONX_NOTE, NULL, ONXI_NOWHERE,
+                  "%u nodes that work out places, ranks or angles stay as they are (the first is \"%.*s\")", count,
+                  ONX_ARG(onxi_node_called(h->node[first].node)));
+}
+
 onx_status onxi_halve_write(onxi_halver *h)
 {
     tell_nodes(h);
+    tell_exact(h);
     warn_unchanged(h);
     if (h->options->dry_run)
         return ONX_OK;

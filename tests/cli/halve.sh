@@ -259,4 +259,66 @@ expect 0 "$ONX" convert out.onnx out.onnxtxt
 awk 'BEGIN { for (i = 0; i < 32; i++) printf "%s%s", (i ? "," : "{\"dims\": [4, 8], \"data_type\": 1, \"float_data\": ["), (i ? i : "\"NaN\""); print "]}" }' >nan.json
 expect 0 "$ONX" precision vanish.onnxtxt -o out.onnx --to bfloat16 --data x=nan.json
 says err '"x" has numbers in the data that are not finite'
+# Boxes of classes that an offset keeps apart, 16 numbers apart in float16 there; ranks of what Softmax leaves; a grid;
+# angles of positions: what is worked out for them stays, unless --all says otherwise.
+cat >boxes.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g (float[4, 4] b, float[4, 8] f, int64[1, 3] position) => (int64[n, 3] y, float[k, 4] taken, float[4, 2] top, float[2, 3] turned)
+<float[8, 8] w = {0.9,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.1,
+ 0.4,0.5,0.6,0.7,0.8,0.9,0.1,0.2,0.5,0.6,0.7,0.8,0.9,0.1,0.2,0.3,0.6,0.7,0.8,0.9,0.1,0.2,0.3,0.4,0.7,0.8,0.9,0.1,0.2,0.3,0.4,0.5},
+ float[4, 1] offset = {20000, 20000, 20000, 20000}, int64[1] most = {10}, float[1] overlap = {0.5}, float[1] least = {0},
+ int64[1] axis = {0}, float[1, 1, 4] scores = {0.9, 0.8, 0.7, 0.6}, int64[1] two = {2}, float[2, 1] frequency = {1, 0.5},
+ int64[1] third = {2}, int64[1] fourth = {3}, int64[1] last = {1}> {
+  m = MatMul(f, w)
+  s = Softmax(m)
+  top, which = TopK(s, two)
+  first, where = TopK(m, two)
+  r = Relu(b)
+  o = Add(r, offset)
+  u = Unsqueeze(o, axis)
+  y = NonMaxSuppression(u, scores, most, overlap, least)
+  row = Slice(y, third, fourth, last)
+  flat = Squeeze(row, last)
+  taken = Gather(o, flat)
+  p = Cast<to = 1>(position)
+  angle = MatMul(frequency, p)
+  turned = Sin(angle)
+}
+END
+given="-i b=[[0,0,10,10],[0,6,10,16],[0,12,10,22],[0,18,10,28]] -i position=[[4095,2049,1023]] --random"
+for type in float16 bfloat16; do
+    expect 0 "$ONX" precision boxes.onnxtxt -o half.onnx --to $type --keep-io --explain
+    says out 'node[1] (Softmax): exact: stays as it is'
+    says out 'node[5] (Add): exact'
+    says out 'node[11] (Cast): exact'
+    says out 'node[12] (MatMul): exact'
+    says out 'node[13] (Sin): exact'
+    grep -q 'node\[0\] (MatMul): exact' out && fail "a product stays"
+    grep -q 'node\[3\] (TopK): exact' out && fail "what ranks a product stays"
+    says err 'note: 8 nodes that work out places, ranks or angles stay as they are (the first is "s")'
+    expect 0 "$ONX" check --full half.onnx
+    # shellcheck disable=SC2086 # words of their own
+    expect 0 "$ONX" compare boxes.onnxtxt half.onnx $given --rtol 0.01 --atol 0.01
+    expect 0 "$ONX" precision boxes.onnxtxt -o half.onnx --to $type --keep-io --all
+    # shellcheck disable=SC2086
+    expect 1 "$ONX" compare boxes.onnxtxt half.onnx $given --rtol 0.01 --atol 0.01
+    [ $type = bfloat16 ] || says out "y  departs"
+    says out "turned  departs"
+done
+cat >regions.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22]>
+g (float[1, 1, 8, 8] x, float[2, 4] rois, float[1, 2, 2, 2] flow) => (float[2, 1, 1, 1] y, float[1, 1, 2, 2] z)
+<int64[2] batch = {0, 0}, float half = {0.5}> {
+  a = Relu(x)
+  y = RoiAlign<output_height = 1, output_width = 1>(a, rois, batch)
+  b = Sigmoid(x)
+  grid = Mul(flow, half)
+  z = GridSample(b, grid)
+}
+END
+halved regions.onnxtxt float16 --keep-io --explain
+says said '(RoiAlign): exact'
+says said '(Mul): exact'
+grep -q 'Sigmoid): exact' said && fail "an image of GridSample stays"
+grep -q 'Relu): exact' said && fail "an image of RoiAlign stays"
 done_testing

@@ -1,0 +1,167 @@
+/* transform_halve_exact.c - nodes that keep their type because few bits would change what is chosen, not only how
+ * exactly it is known: what works out places (boxes, grids), ranks, and angles that integers are the source of. */
+#include "transform/transform_halve.h"
+
+/* An operand that says where something is, or which elements are taken. */
+typedef struct place {
+    onxi_op_id op;
+    uint32_t operand;
+    bool itself; /* it stays even where what makes the operand does not */
+} place;
+
+/* Boxes are told apart by offsets of thousands where classes are, and rounded to 16 there; grids address single pixels.
+ * A rank is lost where two numbers become the same one; but nothing is won by ranking what a product has rounded. */
+static const place places[] = {
+    { ONXI_ID_NonMaxSuppression, 0, false },
+    { ONXI_ID_NonMaxSuppression, 1, false },
+    { ONXI_ID_TopK, 0, false },
+    { ONXI_ID_RoiAlign, 1, true },
+    { ONXI_ID_MaxRoiPool, 1, true },
+    { ONXI_ID_GridSample, 1, true },
+    { ONXI_ID_microsoft_CropAndResize, 1, true },
+};
+
+typedef struct walk {
+    onxi_halver *h;
+    uint32_t *maker; /* per value: the node, NONE: another origin */
+    uint32_t *stack; /* nodes whose inputs are still to be looked at; each is there once */
+    uint32_t count;
+    bool integers; /* go through whatever integers are the source of, and nothing else */
+} walk;
+
+/* Is it cheap, and without weights of its own that products would have rounded anyway? The walk ends at all others. */
+static bool passes(onxi_op_id op)
+{
+    if (onxi_operator_is(op, ONXI_TRAIT_ELEMENTWISE | ONXI_TRAIT_REDUCTION) || onxi_halve_passes_on(op))
+        return true;
+    switch ((int)op) {
+    case ONXI_ID_AffineGrid:
+    case ONXI_ID_ConstantOfShape:
+    case ONXI_ID_CumSum:
+    case ONXI_ID_LogSoftmax:
+    case ONXI_ID_MaxPool:
+    case ONXI_ID_Pad:
+    case ONXI_ID_Range:
+    case ONXI_ID_ScatterElements:
+    case ONXI_ID_ScatterND:
+    case ONXI_ID_Softmax:
+    case ONXI_ID_TopK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The node stays, and so will what makes its inputs. */
+static void keep(walk *w, uint32_t node)
+{
+    onxi_halve_node *n = &w->h->node[node];
+    if (n->exact)
+        return;
+    n->exact = true;
+    onxi_halve_keep(w->h, n);
+    w->stack[w->count++] = node;
+}
+
+static uint32_t maker_of(const walk *w, const onxi_halve_node *n, uint32_t input)
+{
+    const uint32_t value = input < n->node->input_count ? w->h->use[n->use + input].value : ONXI_HALVE_NONE;
+    if (value == ONXI_HALVE_NONE || !w->h->value[value].from || w->maker[value] == ONXI_HALVE_NONE)
+        return ONXI_HALVE_NONE;
+    const onxi_halve_node *made = &w->h->node[w->maker[value]];
+    const bool through = w->integers ? w->h->value[value].integers : passes(made->op);
+    return through ? w->maker[value] : ONXI_HALVE_NONE;
+}
+
+static void go_back(walk *w)
+{
+    while (w->count) {
+        const onxi_halve_node *n = &w->h->node[w->stack[--w->count]];
+        for (uint32_t i = 0; i < n->node->input_count; i++) {
+            const uint32_t maker = maker_of(w, n, i);
+            if (maker != ONXI_HALVE_NONE)
+                keep(w, maker);
+        }
+    }
+}
+
+/* What itself stays in any case is no way to what its other operands come from. */
+static void keep_places(walk *w, uint32_t node)
+{
+    onxi_halve_node *n = &w->h->node[node];
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (n->op != places[i].op)
+            continue;
+        const uint32_t maker = maker_of(w, n, places[i].operand);
+        if (places[i].itself) {
+            n->exact = true;
+            onxi_halve_keep(w->h, n);
+        }
+        if (maker != ONXI_HALVE_NONE)
+            keep(w, n->op == ONXI_ID_TopK ? node : maker);
+    }
+    go_back(w);
+}
+
+/* ---- angles: a position of thousands is a multiple of a turn, of which few bits leave nothing ---- */
+
+/* Of integers that are no pixels or levels, which have few bits themselves. */
+static bool begins_integers(const onxi_halver *h, const onxi_halve_node *n)
+{
+    if (n->op == ONXI_ID_Range)
+        return true;
+    if (n->op != ONXI_ID_Cast || n->node->input_count != 1 || h->use[n->use].value != ONXI_HALVE_NONE)
+        return false;
+    const int dtype = onxi_type_dtype(
+        onxi_values_type((onxi_values *)(uintptr_t)&h->values, &n->scope->scope, onx_view(n->node->input[0])));
+    return dtype == ONX_INT64 || dtype == ONX_INT32;
+}
+
+static bool goes_on_with_integers(const onxi_halver *h, const onxi_halve_node *n)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n->node->input_count; i++) {
+        const uint32_t value = h->use[n->use + i].value;
+        if (value == ONXI_HALVE_NONE || !h->value[value].from)
+            continue;
+        any |= h->value[value].integers;
+        if (!h->value[value].integers && h->value[value].kind != ONXI_HALVE_CONSTANT)
+            return false;
+    }
+    return any;
+}
+
+static void keep_angles(walk *w)
+{
+    onxi_halver *h = w->h;
+    w->integers = true;
+    for (uint32_t i = 0; i < h->node_count; i++) {
+        const onxi_halve_node *n = &h->node[i];
+        const bool on = goes_on_with_integers(h, n);
+        if (on && (n->op == ONXI_ID_Sin || n->op == ONXI_ID_Cos))
+            keep(w, i);
+        go_back(w);
+        for (uint32_t k = 0; (on || begins_integers(h, n)) && k < n->node->output_count; k++)
+            if (h->made[n->made + k] != ONXI_HALVE_NONE)
+                h->value[h->made[n->made + k]].integers = true;
+    }
+}
+
+onx_status onxi_halve_keep_exact(onxi_halver *h)
+{
+    walk w = { .h = h,
+               .maker = ONXI_ARRAY(h->scratch, uint32_t, (size_t)h->value_count + 1),
+               .stack = ONXI_ARRAY(h->scratch, uint32_t, (size_t)h->node_count + 1) };
+    if (!w.maker || !w.stack)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < h->value_count; i++)
+        w.maker[i] = ONXI_HALVE_NONE;
+    for (uint32_t i = 0; i < h->node_count; i++)
+        for (uint32_t k = 0; k < h->node[i].node->output_count; k++)
+            if (h->made[h->node[i].made + k] != ONXI_HALVE_NONE)
+                w.maker[h->made[h->node[i].made + k]] = i;
+    for (uint32_t i = 0; i < h->node_count; i++)
+        keep_places(&w, i);
+    keep_angles(&w);
+    return ONX_OK;
+}
