@@ -28,6 +28,8 @@ typedef struct simplifier {
     bool *asked;    /* per graph and function: it is left as it is */
     uint64_t computed;
     uint64_t saved, pool; /* bytes that went, and those of them that constants may take in the end */
+    uint64_t held;        /* bytes of constants that the last round did not compute, as the model would grow */
+    uint32_t held_count;
     uint32_t round;
     bool changed;
 } simplifier;
@@ -105,6 +107,9 @@ static onx_status simplify_body(simplifier *x, onxi_simplify *s, onx_str prefix)
     const uint64_t after = onxi_simplify_bytes(s);
     x->saved = x->saved + before > after ? x->saved + before - after : 0;
     x->pool = s->pool;
+    x->held_count += s->held_count;
+    if (!onxi_add_u64(x->held, s->held, &x->held))
+        x->held = UINT64_MAX;
     x->changed |= s->changed;
     x->computed = s->computed;
     return ONX_OK;
@@ -189,6 +194,7 @@ static onx_status run_rounds(simplifier *x)
         ONX_TRY(onx_arena_new(x->cx, &scratch));
         onx_infer *known = infer(x);
         x->changed = false;
+        x->held = x->held_count = 0;
         status = round_of(x, scratch, known);
         onx_infer_free(known);
         onx_arena_free(scratch);
@@ -285,6 +291,18 @@ static void tell_not_found(simplifier *x)
     }
 }
 
+static void tell_held(const simplifier *x)
+{
+    const uint64_t limit = x->options->fold_limit ? x->options->fold_limit : FOLD_LIMIT;
+    if (x->held_count)
+        onxi_warn(
+            x->cx, ONX_NOTE, NULL, ONXI_NOWHERE,
+            "%u value%s of %llu bytes depend%s on constants alone, but the model would grow: computed are such of "
+            "up to %llu bytes (fold limit)",
+            x->held_count, x->held_count == 1 ? "" : "s", (unsigned long long)x->held, x->held_count == 1 ? "s" : "",
+            (unsigned long long)limit);
+}
+
 static onx_status simplify(onx_ctx *cx, onx_doc *doc, const onx_simplify_options *options)
 {
     simplifier x = { .cx = cx, .doc = doc, .model = onx_doc_model(doc), .options = options };
@@ -303,8 +321,10 @@ static onx_status simplify(onx_ctx *cx, onx_doc *doc, const onx_simplify_options
         status = run_rounds(&x);
     if (status == ONX_OK && x.passes >> ONXI_SIMPLIFY_UNUSED & 1)
         status = onxi_simplify_unused(cx, doc, options);
-    if (status == ONX_OK)
+    if (status == ONX_OK) {
         tell_not_found(&x);
+        tell_held(&x);
+    }
     onxi_rewrites_close(&x.rules);
     onx_arena_free(x.rules_arena);
     return status;

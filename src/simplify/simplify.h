@@ -93,6 +93,8 @@ typedef struct onxi_simplify {
     onx_str broken_name;
     uint32_t previous; /* the op before the one that is looked at, in its scope; NONE */
     uint64_t pool;     /* bytes that constants may take because others went before */
+    uint64_t held;     /* bytes of constants that are not computed, as the model would grow */
+    uint32_t held_count;
     uint64_t computed; /* bytes of weights that were made beside those that stay, in files or for others */
     bool changed;
 } onxi_simplify;

@@ -43,6 +43,13 @@ static bool known_size(onxi_simplify *s, uint32_t value, uint64_t *bytes)
     return onx_dtype_size((onx_dtype)type.dtype, count, bytes);
 }
 
+static void hold(onxi_simplify *s, uint64_t size)
+{
+    s->held_count++;
+    if (!onxi_add_u64(s->held, size, &s->held))
+        s->held = UINT64_MAX;
+}
+
 /* Bytes that go when the op goes; 0: it cannot be computed. */
 static uint64_t credit_of(folder *f, onxi_sop *op)
 {
@@ -68,11 +75,17 @@ static uint64_t credit_of(folder *f, onxi_sop *op)
         if (alone && !onxi_add_u64(sum, v->tensor ? size : made, &sum))
             return 0;
     }
-    for (uint32_t i = 0; i < op->output_count; i++)
-        if (op->outputs[i] != ONXI_S_NONE &&
-            (s->values[op->outputs[i]].pinned ||
-             (known_size(s, op->outputs[i], &size) && size > s->limit && size > sum && size > s->pool)))
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const uint32_t y = op->outputs[i];
+        if (y == ONXI_S_NONE)
+            continue;
+        if (s->values[y].pinned)
             return 0;
+        if (known_size(s, y, &size) && size > s->limit && size > sum && size > s->pool) {
+            hold(s, size);
+            return 0;
+        }
+    }
     return sum;
 }
 
@@ -206,8 +219,10 @@ static onx_status keep(folder *f, uint32_t y, const onx_value *v)
     if (v->kind != ONX_VALUE_TENSOR || v->dtype == ONX_STRING)
         return ONX_OK;
     if (v->size > s->limit && v->size > f->credit[op]) {
-        if (v->size > s->pool)
+        if (v->size > s->pool) {
+            hold(s, v->size);
             return ONX_OK;
+        }
         s->pool -= v->size;
     }
     if (!(t = onx_tensor_new(s->arena, (onx_dtype)v->dtype, v->dims, v->rank, v->data, NULL)))

@@ -127,7 +127,11 @@ cat >large.onnxtxt <<'END'
 g (float[N,4] x) => (float[N,400] y) <int64[2] s = {4, 400}> { w = ConstantOfShape (s)  i = Identity (x)  y = MatMul (i, w) }
 END
 simplified large.onnxtxt 2
+expect 0 "$ONX" simplify large.onnxtxt -o small.onnxtxt
+says err 'note: 1 value of 6400 bytes depends on constants alone, but the model would grow: computed are such of up to 1024 bytes'
 simplified large.onnxtxt 1 --fold-limit 1M
+expect 0 "$ONX" simplify large.onnxtxt -o small.onnxtxt --fold-limit 1M
+grep -q note err && fail "a note about what is computed: $(cat err)"
 alike large.onnxtxt
 
 # Weights that two convolutions share become two only where the model may grow by them.
