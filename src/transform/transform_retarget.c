@@ -324,6 +324,8 @@ static onx_status run(onxi_retarget *r, onx_model *model)
     r->imports_ml = onxi_imports_version(&binder->imports, onx_str_of(onxi_versioned_domains[ONXI_ML])) > 0;
     ONX_TRY(onxi_values_open(&r->values, r->doc, r->scratch));
     ONX_TRY(walk_model(r, model, binder));
+    if (!r->bodies_only && !r->values.inferred) /* not warned yet */
+        ONX_TRY(onxi_doc_warn_of_cycle(r->doc, ONXI_CYCLE_STAYS));
     ONX_TRY(onxi_retarget_check_ir(r, model));
     ONX_TRY(r->values.status);
     if (r->failed && !r->options->best_effort)

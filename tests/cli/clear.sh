@@ -113,4 +113,17 @@ expect 0 timeout 60 "$ONX" run long.onnxtxt -i v0=1
 says out "v60000  float[] 1"
 expect 0 timeout 60 "$ONX" convert --sort long.onnxtxt long.onnx
 expect 0 timeout 60 "$ONX" check long.onnx
+# one node in the wrong place among many, and one that needs what comes after it, is found
+"$ONX" show long.onnx | awk '/v30000 = / { late = $0; next } { print } /v40000 = / { print late }' >moved.onnxtxt
+expect 1 "$ONX" check moved.onnxtxt
+expect 0 timeout 60 "$ONX" convert --sort moved.onnxtxt mended.onnx
+expect 0 timeout 60 "$ONX" check mended.onnx
+"$ONX" show long.onnx | sed 's/v30000 = Neg *(v29999)/v30000 = Neg (v40000)/' >round.onnxtxt
+expect 1 timeout 60 "$ONX" convert --sort round.onnxtxt none.onnx
+says err "v30000 needs v40000"
+for command in "retarget --opset 22" compress "edit --strip doc" inline outline; do
+    # shellcheck disable=SC2086
+    expect 0 timeout 60 "$ONX" $command round.onnxtxt -o none.onnx
+    [ "$(grep -c "the graph has a cycle" err)" -eq 1 ] || fail "$command: $(cat err)"
+done
 done_testing
