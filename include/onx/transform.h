@@ -306,11 +306,12 @@ typedef struct onx_merge_options {
 
 /* Puts the models `other` after that of `doc`, in their order. Operator sets of different versions are converted to the
  * higher one (onx_retarget). Names inside that clash get new ones; inputs, outputs and functions that clash are an
- * error, as are metadata of the same key and another value. Identical initializers, constants and functions of the same
- * name are there once. `doc` shares the messages of the others, which outlive it and may be changed. External data of
- * another folder is found from that of `doc` where it is below it, and comes into the model otherwise (it stays
- * mapped). Models that share messages, as parts of one document do, are merged by name. ONX_E_NOT_FOUND: a name that is
- * not there. After a failure the models may be partly changed. `options` may be NULL: by name. */
+ * error, as are metadata of the same key and another value, and device configurations of one name. Identical
+ * initializers, constants and functions of the same name are there once. `doc` shares the messages of the others, which
+ * outlive it and may be changed. External data of another folder is found from that of `doc` where it is below it, and
+ * comes into the model otherwise (it stays mapped). Models that share messages, as parts of one document do, are merged
+ * by name. ONX_E_NOT_FOUND: a name that is not there. After a failure the models may be partly changed. `options` may
+ * be NULL: by name. */
 ONX_API ONX_OWN_THREAD onx_status onx_merge(onx_ctx *cx, onx_doc *doc, onx_doc *const *other, uint32_t count,
                                             const onx_merge_options *options);
 

@@ -62,33 +62,65 @@ static onx_status add_imports(onxi_merger *m)
 
 /* ---- metadata ---- */
 
-static onx_status add_metadata(onxi_merger *m)
+/* Entries of two lists with the same key are one; two values are an error. */
+static onx_status add_metadata(onxi_merger *m, onx_str path, onx_string_string_entry ***list, uint32_t *count,
+                               onx_string_string_entry *const *more, uint32_t more_count)
+{
+    onxi_dict own = onxi_dict_in_arena(m->scratch);
+    for (uint32_t i = 0; i < *count; i++)
+        if (!onxi_dict_at(&own, onx_view((*list)[i]->key), i, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < more_count; i++) {
+        const onx_str key = onx_view(more[i]->key), value = onx_view(more[i]->value);
+        const onxi_dict_entry *entry = onxi_dict_find(&own, key);
+        if (!entry) {
+            onx_string_string_entry *e =
+                onx_list_add_message(m->arena, (void ***)(void *)list, count, ONX_KIND_STRING_STRING_ENTRY);
+            if (!e || !onxi_dict_at(&own, key, *count - 1, NULL))
+                return ONX_E_MEMORY;
+            *e = *more[i];
+        } else if (!onx_str_equal(onx_view((*list)[entry->value]->value), value))
+            return onxi_fail(m->cx, ONX_E_INVALID, ONXI_AT_PATH(path),
+                             "metadata %.*s is \"%.*s\" in one model and \"%.*s\" in another", ONX_ARG(key),
+                             ONX_ARG(onx_view((*list)[entry->value]->value)), ONX_ARG(value));
+    }
+    return ONX_OK;
+}
+
+/* The same for device configurations, which nodes name. */
+static onx_status add_configurations(onxi_merger *m)
 {
     onxi_dict own = onxi_dict_in_arena(m->scratch);
     onx_model *a = m->model;
     const onx_model *b = m->other;
-    for (uint32_t i = 0; i < a->metadata_props_count; i++)
-        if (!onxi_dict_at(&own, onx_view(a->metadata_props[i]->key), i, NULL))
+    for (uint32_t i = 0; i < a->configuration_count; i++)
+        if (!onxi_dict_at(&own, onx_view(a->configuration[i]->name), i, NULL))
             return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < b->metadata_props_count; i++) {
-        const onx_str key = onx_view(b->metadata_props[i]->key), value = onx_view(b->metadata_props[i]->value);
-        const onxi_dict_entry *entry = onxi_dict_find(&own, key);
+    for (uint32_t i = 0; i < b->configuration_count; i++) {
+        const onx_str name = onx_view(b->configuration[i]->name);
+        const onxi_dict_entry *entry = onxi_dict_find(&own, name);
         if (!entry) {
-            onx_string_string_entry *e = ONX_ADD(m->arena, a, metadata_props, STRING_STRING_ENTRY);
-            if (!e || !onxi_dict_at(&own, key, a->metadata_props_count - 1, NULL))
+            onx_device_configuration *c = ONX_ADD(m->arena, a, configuration, DEVICE_CONFIGURATION);
+            if (!c || !onxi_dict_at(&own, name, a->configuration_count - 1, NULL))
                 return ONX_E_MEMORY;
-            *e = *b->metadata_props[i];
-        } else if (!onx_str_equal(onx_view(a->metadata_props[entry->value]->value), value))
-            return onxi_fail(m->cx, ONX_E_INVALID, ONXI_AT_PATH(onx_str_of("metadata_props")),
-                             "metadata %.*s is \"%.*s\" in one model and \"%.*s\" in another", ONX_ARG(key),
-                             ONX_ARG(onx_view(a->metadata_props[entry->value]->value)), ONX_ARG(value));
+            *c = *b->configuration[i];
+        } else if (!onx_message_equal(ONX_KIND_DEVICE_CONFIGURATION, a->configuration[entry->value],
+                                      b->configuration[i]))
+            return onxi_fail(m->cx, ONX_E_INVALID, ONXI_AT_PATH(onx_str_of("configuration")),
+                             "device configuration %.*s is not the same in both models", ONX_ARG(name));
     }
     return ONX_OK;
 }
 
 onx_status onxi_merge_agree(onxi_merger *m)
 {
-    ONX_TRY(add_metadata(m));
+    onx_model *a = m->model;
+    const onx_model *b = m->other;
+    ONX_TRY(add_metadata(m, onx_str_of("metadata_props"), &a->metadata_props, &a->metadata_props_count,
+                         b->metadata_props, b->metadata_props_count));
+    ONX_TRY(add_metadata(m, onx_str_of("graph.metadata_props"), &a->graph->metadata_props,
+                         &a->graph->metadata_props_count, b->graph->metadata_props, b->graph->metadata_props_count));
+    ONX_TRY(add_configurations(m));
     ONX_TRY(agree_on_standard(m));
     return add_imports(m);
 }
@@ -257,11 +289,30 @@ static onx_status join_outputs(onxi_merger *m)
     return JOIN(m, a, b, output);
 }
 
-/* A name of both. */
+/* A value that both have, as the weights of parts of one model, is annotated once. */
+static onx_status join_annotations(onxi_merger *m)
+{
+    onx_graph *a = m->model->graph;
+    const onx_graph *b = m->other->graph;
+    onxi_dict there = onxi_dict_in_arena(m->scratch);
+    for (uint32_t i = 0; i < a->quantization_annotation_count; i++)
+        if (!onxi_dict_at(&there, onx_view(a->quantization_annotation[i]->tensor_name), 0, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < b->quantization_annotation_count; i++) {
+        void **skip = onxi_dict_find(&there, onx_view(b->quantization_annotation[i]->tensor_name))
+                          ? onxi_map_at(&m->skip, (uint64_t)(uintptr_t)b->quantization_annotation[i])
+                          : NULL;
+        if (skip)
+            *skip = m;
+    }
+    return JOIN(m, a, b, quantization_annotation);
+}
+
+/* A name or text of both. */
 static onx_status join_texts(onxi_merger *m, onx_bytes *to, onx_bytes from, const char *between)
 {
     const onx_str a = onx_view(*to), b = onx_view(from);
-    if (!b.len)
+    if (!b.len || onx_str_equal(a, b))
         return ONX_OK;
     const onx_str text = a.len ? onxi_arena_printf(m->arena, "%.*s%s%.*s", ONX_ARG(a), between, ONX_ARG(b)) : b;
     return text.len ? onx_arena_keep(m->arena, text, to) : ONX_E_MEMORY;
@@ -278,10 +329,8 @@ onx_status onxi_merge_append(onxi_merger *m)
     ONX_TRY(JOIN(m, a, b, input));
     ONX_TRY(join_outputs(m));
     ONX_TRY(JOIN(m, a, b, value_info));
-    ONX_TRY(JOIN(m, a, b, quantization_annotation));
-    ONX_TRY(JOIN(m, a, b, metadata_props));
+    ONX_TRY(join_annotations(m));
     ONX_TRY(JOIN(m, m->model, m->other, training_info));
-    ONX_TRY(JOIN(m, m->model, m->other, configuration));
     ONX_TRY(join_texts(m, &a->name, b->name, "_"));
     ONX_TRY(join_texts(m, &a->doc_string, b->doc_string, "\n\n"));
     a->has |= (b->has & onx_graph_has_doc_string) | onx_graph_has_name;
