@@ -217,6 +217,12 @@ onx_status onxi_functions_index(onx_arena *arena, onx_function *const *list, uin
 const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str domain, onx_str name, onx_str overload,
                                         uint32_t *index_out);
 
+/* ---- devices (ir_device.c) ---- */
+
+/* What device configurations of the node say of an operand of `before` (the node as it was; may be NULL) they say of the
+ * one in its place, and nothing of what is none. The messages that the node has now stay as they are. */
+onx_status onxi_node_fit_devices(onx_arena *arena, onx_node *node, const onx_node *before);
+
 /* ---- rewriting ---- */
 
 /* The message with every message of kind `wanted` replaced by what `replace` stores in *out, which holds the old one on

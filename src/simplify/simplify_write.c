@@ -40,18 +40,8 @@ static void take_constants(onxi_simplify *s)
 
 /* ---- nodes ---- */
 
-/* Device configurations say by name what they are about. */
-static void rename_shards(onx_node *node, onx_str from, onx_bytes to)
-{
-    const onx_node_extra *more = onx_node_more(node);
-    for (uint32_t i = 0; i < more->device_configurations_count; i++)
-        for (uint32_t k = 0; k < more->device_configurations[i]->sharding_spec_count; k++)
-            if (onx_str_equal(onx_view(more->device_configurations[i]->sharding_spec[k]->tensor_name), from))
-                more->device_configurations[i]->sharding_spec[k]->tensor_name = to;
-}
-
-static onx_status write_names(onxi_simplify *s, onx_node *node, onx_bytes **list, uint32_t *count,
-                              const uint32_t *values, uint32_t value_count)
+static onx_status write_names(onxi_simplify *s, onx_bytes **list, uint32_t *count, const uint32_t *values,
+                              uint32_t value_count)
 {
     bool same = *count == value_count;
     for (uint32_t i = 0; i < value_count && same; i++)
@@ -63,12 +53,9 @@ static onx_status write_names(onxi_simplify *s, onx_node *node, onx_bytes **list
     onx_bytes *names = onxi_arena_array(s->arena, (size_t)onxi_list_room(value_count), sizeof *names);
     if (!names)
         return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < value_count; i++) {
+    for (uint32_t i = 0; i < value_count; i++)
         if (values[i] != ONXI_S_NONE)
             names[i] = s->values[onxi_simplify_value(s, values[i])].name;
-        if (i < *count && node->extra && onx_view((*list)[i]).len)
-            rename_shards(node, onx_view((*list)[i]), names[i]);
-    }
     *list = names;
     *count = value_count;
     return ONX_OK;
@@ -80,8 +67,10 @@ static onx_status write_node(onxi_simplify *s, onxi_sop *op)
     while (outputs > 1 && outputs <= op->node->output_count && op->outputs[outputs - 1] == ONXI_S_NONE &&
            onx_view(op->node->output[outputs - 1]).len)
         outputs--; /* what is known, and no output any more */
-    ONX_TRY(write_names(s, op->node, &op->node->input, &op->node->input_count, op->inputs, op->input_count));
-    return write_names(s, op->node, &op->node->output, &op->node->output_count, op->outputs, outputs);
+    const onx_node before = *op->node;
+    ONX_TRY(write_names(s, &op->node->input, &op->node->input_count, op->inputs, op->input_count));
+    ONX_TRY(write_names(s, &op->node->output, &op->node->output_count, op->outputs, outputs));
+    return onxi_node_fit_devices(s->arena, op->node, &before);
 }
 
 static onx_status constant_node(onxi_simplify *s, const onxi_svalue *v, onx_node **out)

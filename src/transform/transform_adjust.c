@@ -244,6 +244,7 @@ onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *nod
     *good = to != ONX_UNDEFINED && bound && !onxi_node_is(node, ONXI_ID_Cast); /* which would need itself for that */
     if (!*good)
         return ONX_OK;
+    const onx_node before = *node;
     if (!(node->input = onxi_own_names(r, node->input, node->input_count)) ||
         !(node->output = onxi_own_names(r, node->output, node->output_count)))
         return ONX_E_MEMORY;
@@ -271,5 +272,5 @@ onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *nod
             return ONX_E_MEMORY;
         ONX_TRY(onxi_node_list_add(r->scratch, after, cast));
     }
-    return ONX_OK;
+    return onxi_node_fit_devices(r->arena, node, &before);
 }

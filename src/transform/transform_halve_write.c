@@ -274,7 +274,7 @@ static onx_status write_operands(onxi_halver *h, const onxi_halve_node *n, onx_n
     for (uint32_t i = 0; i < to->output_count; i++)
         if (h->made[n->made + i] != ONXI_HALVE_NONE)
             to->output[i] = h->value[h->made[n->made + i]].now;
-    return ONX_OK;
+    return onxi_node_fit_devices(h->arena, to, n->node);
 }
 
 static onx_status write_node(onxi_halver *h, const onxi_halve_node *n, onx_node **out)

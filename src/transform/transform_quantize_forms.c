@@ -173,6 +173,17 @@ static onx_status dequantize(onxi_quantizer *z, onxi_quant_scope *s, const onxi_
     return add_grid(z, node, g);
 }
 
+static onx_status copy_window(onxi_quantizer *z, const onx_node *from, onx_node *to)
+{
+    if (!(to->attribute =
+              onxi_arena_array(z->arena, (size_t)onxi_list_room(from->attribute_count), sizeof *to->attribute)))
+        return ONX_E_MEMORY;
+    if (from->attribute_count)
+        memcpy(to->attribute, from->attribute, from->attribute_count * sizeof *to->attribute);
+    to->attribute_count = from->attribute_count;
+    return ONX_OK;
+}
+
 static onx_node *with_inputs(onxi_quantizer *z, const onx_node *old, onx_bytes x, onx_bytes w, onx_bytes bias)
 {
     onx_node *node = ONXI_NEW(z->arena, onx_node);
@@ -187,7 +198,22 @@ static onx_node *with_inputs(onxi_quantizer *z, const onx_node *old, onx_bytes x
     node->input[1] = w;
     if (old->input_count > 2)
         node->input[2] = bias;
-    return node;
+    return onxi_node_fit_devices(z->arena, node, old) == ONX_OK ? node : NULL;
+}
+
+/* What is said of the layer is said of the product, whose weight is input `weight`, and its window is the product's. */
+static onx_status inherit(onxi_quantizer *z, const onxi_layer *l, onx_node *node, uint32_t weight)
+{
+    const onx_node *old = l->node;
+    onx_bytes places[4] = { old->input[0] };
+    onx_node before = { .input = places, .input_count = weight + 1, .output = old->output, .output_count = 1 };
+    places[weight] = old->input[1];
+    if (onx_view(old->name).len)
+        node->name = old->name;
+    node->has |= old->has & onx_node_has_doc_string;
+    node->extra = old->extra;
+    ONX_TRY(onxi_node_fit_devices(z->arena, node, &before));
+    return l->op == ONXI_ID_Conv ? copy_window(z, old, node) : ONX_OK;
 }
 
 static onx_status write_weights(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
@@ -391,17 +417,6 @@ static void deliver(onxi_quant_scope *s, const onxi_layer *l)
     s->out[s->out_count - 1]->output[0] = l->y;
 }
 
-static onx_status copy_window(onxi_quantizer *z, const onx_node *from, onx_node *to)
-{
-    if (!(to->attribute =
-              onxi_arena_array(z->arena, (size_t)onxi_list_room(from->attribute_count), sizeof *to->attribute)))
-        return ONX_E_MEMORY;
-    if (from->attribute_count)
-        memcpy(to->attribute, from->attribute, from->attribute_count * sizeof *to->attribute);
-    to->attribute_count = from->attribute_count;
-    return ONX_OK;
-}
-
 static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
 {
     const bool conv = l->op == ONXI_ID_Conv;
@@ -433,8 +448,7 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
     in[3] = w->zero;
     ONX_TRY(name_of(z, l->y, "sums", &y));
     ONX_TRY(put(z, s, conv ? "ConvInteger" : "MatMulInteger", in, conv ? 4 : 3, y, &node));
-    if (conv)
-        ONX_TRY(copy_window(z, l->node, node));
+    ONX_TRY(inherit(z, l, node, 1));
     ONX_TRY(name_of(z, l->y, "cast", &cast));
     ONX_TRY(put(z, s, "Cast", &y, 1, cast, &node));
     if (!onx_node_add_int(z->arena, node, "to", ONX_FLOAT))
@@ -512,8 +526,7 @@ static onx_status write_qlinear(onxi_quantizer *z, onxi_quant_scope *s, const on
         ONX_TRY(quantize_bias(z, s, l, x.at_scale, &w->data, g.groups, &in[8], NULL));
     ONX_TRY(name_of(z, l->y, "quantized", &y.q));
     ONX_TRY(put(z, s, conv ? "QLinearConv" : "QLinearMatMul", in, conv ? 9 : 8, y.q, &node));
-    if (conv)
-        ONX_TRY(copy_window(z, l->node, node));
+    ONX_TRY(inherit(z, l, node, 3));
     const onx_bytes back[] = { y.q, y.scale, y.zero };
     ONX_TRY(name_of(z, l->y, "dequantized", &result));
     ONX_TRY(put(z, s, "DequantizeLinear", back, 3, result, NULL));

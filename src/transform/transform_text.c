@@ -224,6 +224,7 @@ static onx_status inherit(onxi_retarget *r, const onx_node *old, const onx_funct
     heir->name = old->name;
     heir->has |= old->has & (onx_node_has_name | onx_node_has_doc_string);
     heir->extra = old->extra;
+    ONX_TRY(onxi_node_fit_devices(r->arena, heir, NULL));
     for (uint32_t i = 0; attributes && i < old->attribute_count; i++) {
         const onx_attribute *a = old->attribute[i];
         bool there = is_consumed(text, onx_view(a->name));
