@@ -65,13 +65,8 @@ static onx_status fix_input(fixer *f, onx_graph *graph, const onx_input_shape *s
 }
 
 /* What is declared of values inside and of outputs, when an input has another size than the model was made for. */
-static onx_status forget(void *user, const onx_visit *at)
+static onx_status forget(fixer *f, onx_graph *graph)
 {
-    onx_graph *graph = at->message;
-    (void)user;
-    if (at->kind != ONX_KIND_GRAPH)
-        return ONX_OK;
-    graph->value_info_count = 0;
     for (uint32_t i = 0; i < graph->output_count; i++) {
         const onx_type *type = graph->output[i]->type;
         if (!type || !ONX_HAS(type, type, tensor_type) || !type->tensor_type->shape)
@@ -79,7 +74,7 @@ static onx_status forget(void *user, const onx_visit *at)
         for (uint32_t k = 0; k < type->tensor_type->shape->dim_count; k++)
             ONX_CLEAR(dimension, type->tensor_type->shape->dim[k], dim_value);
     }
-    return ONX_OK;
+    return onxi_types_forget(f->cx, f->arena, graph);
 }
 
 static onx_status note_declared(void *user, const onx_visit *at)
@@ -114,7 +109,7 @@ static onx_status fix(fixer *f, onx_doc *doc, const onx_simplify_options *option
     for (uint32_t i = 0; i < options->shape_count; i++)
         ONX_TRY(fix_input(f, model->graph, &options->shape[i]));
     if (f->overridden)
-        ONX_TRY(onx_message_walk(f->cx, ONX_KIND_GRAPH, model->graph, forget, f));
+        ONX_TRY(forget(f, model->graph));
     const onx_infer_options how = { .struct_size = sizeof how, .fixed = f->fixed, .fixed_count = f->fixed_count };
     ONX_TRY(onx_infer_model(f->cx, doc, &how));
     return onx_message_walk(f->cx, ONX_KIND_GRAPH, model->graph, drop_others, f);

@@ -108,6 +108,14 @@ typedef struct onxi_values {
     uint32_t constant_count, constant_room;
 } onxi_values;
 
+/* ---- declared types (transform_types.c) ---- */
+
+/* Takes the shapes away that are declared of values inside of the graph, and in its subgraphs. What is written is new,
+ * in the arena. */
+onx_status onxi_types_forget(onx_ctx *cx, onx_arena *arena, onx_graph *graph);
+/* Gives such values the shapes that are inferred, as far as they are known. `graph` is that of the document. */
+onx_status onxi_types_recall(onx_doc *doc, onx_arena *arena, onx_graph *graph);
+
 onx_status onxi_values_open(onxi_values *values, onx_doc *doc, onx_arena *scratch);
 void onxi_values_close(onxi_values *values);
 /* NULL when nothing is known. The model is inferred when the first type is asked for. */

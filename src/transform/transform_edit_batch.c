@@ -267,6 +267,28 @@ static onx_status contradict(batcher *b)
     return ONX_OK;
 }
 
+/* Inputs of all nodes as they are; where another list has taken their place, devices follow. */
+static onx_bytes **list_inputs(const batcher *b)
+{
+    const onx_graph *g = b->e->graph;
+    onx_bytes **list = (onx_bytes **)ONXI_ARRAY(b->e->scratch, void *, (size_t)g->node_count + 1);
+    for (uint32_t i = 0; list && i < g->node_count; i++)
+        list[i] = g->node[i]->input;
+    return list;
+}
+
+static onx_status fit_devices(const batcher *b, onx_bytes *const *inputs)
+{
+    const onx_graph *g = b->e->graph;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        onx_node before = *g->node[i];
+        before.input = inputs[i];
+        if (g->node[i]->input != inputs[i])
+            ONX_TRY(onxi_node_fit_devices(b->e->arena, g->node[i], &before));
+    }
+    return ONX_OK;
+}
+
 onx_status onxi_edit_batch(onxi_editor *e)
 {
     batcher b = { .e = e, .size = -1, .symbol = onx_str_of("onx_batch_size_in_hand") };
@@ -279,11 +301,15 @@ onx_status onxi_edit_batch(onxi_editor *e)
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a batch size is a number or a symbol");
     ONX_TRY(find_old(&b));
     ONX_TRY(open_outputs(&b));
-    g->value_info_count = 0; /* is about the old size; inference finds it anew */
+    ONX_TRY(onxi_types_forget(e->cx, e->arena, g)); /* they are about the old size */
     bool found;
+    onx_bytes **inputs = list_inputs(&b);
+    if (!inputs)
+        return ONX_E_MEMORY;
     ONX_TRY(search_shapes(&b, &found));
     if (b.old_size >= 0 && !found) /* as far as it goes; what does not follow is reported */
         ONX_TRY(adjust_all(&b));
+    ONX_TRY(fit_devices(&b, inputs));
     for (uint32_t i = 0; i < g->input_count; i++)
         if (b.fed[i])
             ONX_TRY(set_dim(&b, g->input[i], -1, b.symbol));
@@ -292,6 +318,7 @@ onx_status onxi_edit_batch(onxi_editor *e)
     for (uint32_t i = 0; i < g->input_count; i++)
         if (b.fed[i])
             ONX_TRY(set_dim(&b, g->input[i], b.size, wanted));
+    ONX_TRY(onxi_types_recall(e->doc, e->arena, g));
     ONXI_TELL_EDIT(e, "batch", "is the batch size now; %u shapes were adjusted", b.adjusted);
     return ONX_OK;
 }
