@@ -195,6 +195,21 @@ static bool is_dead(const sweeper *w, onx_bytes name)
     return text.len && !onxi_dict_find(&w->used, text) && onxi_dict_find(w->before, text);
 }
 
+/* What the graph says of values that are no more. */
+static void drop_notes(const sweeper *w, onx_graph *g)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < g->quantization_annotation_count; i++)
+        if (!is_dead(w, g->quantization_annotation[i]->tensor_name))
+            g->quantization_annotation[kept++] = g->quantization_annotation[i];
+    g->quantization_annotation_count = kept;
+    kept = 0;
+    for (uint32_t i = 0; i < g->value_info_count; i++)
+        if (!is_dead(w, g->value_info[i]->name))
+            g->value_info[kept++] = g->value_info[i];
+    g->value_info_count = kept;
+}
+
 static onx_status drop_unused(void *user, const onx_visit *at)
 {
     const sweeper *w = user;
@@ -214,6 +229,7 @@ static onx_status drop_unused(void *user, const onx_visit *at)
             g->node[kept++] = g->node[i];
     }
     g->node_count = kept;
+    drop_notes(w, g);
     return ONX_OK;
 }
 
