@@ -217,10 +217,13 @@ onx_status onxi_functions_index(onx_arena *arena, onx_function *const *list, uin
 const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str domain, onx_str name, onx_str overload,
                                         uint32_t *index_out);
 
+/* A function that calls itself, directly or through others: its index, ONXI_NO_ENTRY: there is none. */
+onx_status onxi_functions_endless(onx_arena *arena, const onxi_functions *functions, uint32_t *out);
+
 /* ---- devices (ir_device.c) ---- */
 
-/* What device configurations of the node say of an operand of `before` (the node as it was; may be NULL) they say of the
- * one in its place, and nothing of what is none. The messages that the node has now stay as they are. */
+/* What device configurations of the node say of an operand of `before` (the node as it was; may be NULL) they say of
+ * the one in its place, and nothing of what is none. The messages that the node has now stay as they are. */
 onx_status onxi_node_fit_devices(onx_arena *arena, onx_node *node, const onx_node *before);
 
 /* ---- rewriting ---- */
@@ -241,8 +244,8 @@ typedef struct onxi_cycle {
     onx_str text;         /* "a needs b, which needs a": values, the first few of them */
 } onxi_cycle;
 onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out, onxi_cycle *cycle);
-/* A warning that names the first cycle of the document's graphs and functions and says its consequence, where one is;
- * for what continues all the same. */
+/* A warning that names the first cycle of the document's graphs and functions and says its consequence, where one is,
+ * and one that names a function that calls itself; for what continues all the same. */
 #define ONXI_CYCLE_STAYS   "which stays"
 #define ONXI_CYCLE_UNTYPED "beyond which no types are known"
 onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note);

@@ -388,6 +388,21 @@ static onx_status tell_cycle(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
+static onx_status warn_of_calls(const onx_doc *doc, onx_arena *scratch)
+{
+    const onx_model *model = doc->kind == ONX_KIND_MODEL ? doc->root : NULL;
+    onxi_functions functions;
+    uint32_t index;
+    if (!model || !model->functions_count)
+        return ONX_OK;
+    ONX_TRY(onxi_functions_index(scratch, model->functions, model->functions_count, &functions));
+    ONX_TRY(onxi_functions_endless(scratch, &functions, &index));
+    if (index != ONXI_NO_ENTRY)
+        onxi_warn(doc->cx, ONX_WARNING, NULL, ONXI_AT_PATH(onxi_arena_printf(scratch, "functions[%u]", index)),
+                  "function %.*s calls itself: its body has no end", ONX_ARG(onx_view(functions.list[index]->name)));
+    return ONX_OK;
+}
+
 onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note)
 {
     const void *now;
@@ -400,6 +415,8 @@ onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note)
         cycle_search search = { doc->cx, &cycle, note };
         status = onx_message_walk(doc->cx, doc->kind, doc->root, tell_cycle, &search);
     }
+    if (status == ONX_OK)
+        status = warn_of_calls(doc, scratch);
     onx_arena_free(scratch);
     if (status != ONX_E_LIMIT)
         return status;

@@ -35,10 +35,10 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
     uintptr_t graphs = PLAN_GRAPHS;
     if (bound->kind == ONXI_BOUND_OPERATOR && onxi_retarget_takes_body(r, bound->op, bound->schema))
         return PLAN_CONVERT | graphs;
+    if (bound->kind == ONXI_BOUND_NOTHING && domain != ONXI_VERSIONED_COUNT)
+        return PLAN_UNKNOWN | graphs;
     if (bound->kind == ONXI_BOUND_FUNCTION || domain == ONXI_VERSIONED_COUNT || bound->op == ONXI_ID_NONE)
         return PLAN_KEEP | graphs;
-    if (bound->kind == ONXI_BOUND_NOTHING)
-        return PLAN_UNKNOWN;
     const onxi_schema *row = bound->schema, *to;
     graphs = 0;
     for (const onxi_attr *a = row->attrs; a && a->name; a++)
@@ -76,13 +76,11 @@ static onx_status walk_node(onxi_retarget *r, onxi_scope *scope, onxi_binder *bi
     if (bound)
         plan = (uintptr_t)bound->more;
     *kept = (plan & PLAN_MASK) != PLAN_CONVERT;
-    if ((plan & PLAN_MASK) == PLAN_UNKNOWN) {
-        const onxi_versioned domain = onxi_versioned_of(bound->domain);
-        return onxi_retarget_fail(r, node, NULL,
-                                  bound->import == ONXI_UNBOUND ? "domain %s is not imported"
-                                                                : "domain %s has no operator of that name",
-                                  onxi_versioned_names[domain == ONXI_ML]);
-    }
+    if ((plan & PLAN_MASK) == PLAN_UNKNOWN && !r->bodies_only) /* whatever it is, it may be the same there */
+        onxi_warn(r->cx, ONX_WARNING, NULL, ONXI_AT_PATH(onxi_retarget_path(r)),
+                  bound->import == ONXI_UNBOUND ? "domain %s is not imported: the node stays as it is"
+                                                : "domain %s has no operator of that name: the node stays as it is",
+                  onxi_versioned_names[onxi_versioned_of(bound->domain) == ONXI_ML]);
     if (*kept)
         return plan & PLAN_GRAPHS ? onxi_retarget_graphs(r, scope, node, at) : ONX_OK;
     return onxi_retarget_convert(r, scope, node, at, out);

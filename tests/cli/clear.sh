@@ -126,4 +126,25 @@ for command in "retarget --opset 22" compress "edit --strip doc" inline outline;
     expect 0 timeout 60 "$ONX" $command round.onnxtxt -o none.onnx
     [ "$(grep -c "the graph has a cycle" err)" -eq 1 ] || fail "$command: $(cat err)"
 done
+
+# a function that calls itself through another is named by what can go on with it; many that call one another are looked at
+# in linear time
+cat >self.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["": 17, "f": 1]>
+g (float[2] x) => (float[2] y) { y = f.F(x) }
+<domain: "f", opset_import: ["": 17, "f": 1]> F (v) => (o) { t = f.G(v)  o = Neg(t) }
+<domain: "f", opset_import: ["": 17, "f": 1]> G (v) => (o) { c = Constant<value_int = 1>()  d = Cast<to = 9>(c)  o = If(d)<then_branch = p () => (q) { q = f.F(v) }, else_branch = e () => (r) { r = Neg(v) }> }
+END
+for command in "retarget --opset 18" compress "edit --strip doc" outline; do
+    # shellcheck disable=SC2086
+    expect 0 "$ONX" $command self.onnxtxt -o none.onnx
+    [ "$(grep -c "function F calls itself: its body has no end" err)" -eq 1 ] || fail "$command: $(cat err)"
+done
+{
+    echo '<ir_version: 9, opset_import: ["" : 17, "f" : 1]> g (float[4] x) => (float[4] y) { y = f.F0(x) }'
+    awk 'BEGIN { for (i = 0; i < 20000; i++) printf "<domain: \"f\", opset_import: [\"\" : 17, \"f\": 1]> F%d (a) => (b) { t = Exp(a)  b = %s }\n", i, (i < 19999 ? "f.F" i + 1 "(t)" : "Neg(t)") }'
+} >calls.onnxtxt
+expect 0 timeout 60 "$ONX" compress calls.onnxtxt -o none.onnx
+grep -q "calls itself" err && fail "$(cat err)"
+expect 0 timeout 60 "$ONX" retarget --opset 18 calls.onnxtxt -o none.onnx
 done_testing

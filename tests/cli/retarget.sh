@@ -259,4 +259,15 @@ END
     grep -q MeanVarianceNormalization there.onnxtxt && fail "the former MeanVarianceNormalization is left"
     says there.onnxtxt LayerNormalization
 fi
+
+# operators that nobody knows stay, and are named
+cat >unknown.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["": 17, "mine": 1]>
+g (float[2,2] x) => (float[2] y) { a = Nope(x)  b = mine.Own(a)  y = ReduceMean<axes = [0], keepdims = 0>(b) }
+END
+expect 0 "$ONX" retarget unknown.onnxtxt -o new.onnxtxt --opset 18
+says err "(Nope): warning: domain ai.onnx has no operator of that name: the node stays as it is"
+[ "$(grep -c warning err)" -eq 1 ] || fail "$(cat err)"
+says new.onnxtxt "a = Nope(x)"
+grep -q "axes" new.onnxtxt && fail "what is known is not converted: $(cat new.onnxtxt)"
 done_testing
