@@ -18,21 +18,28 @@ static inline onxi_vf vf_expm1_near(onxi_vf r)
     return p * (r * r) + r;
 }
 
+/* e * 2^k for an integer k of -151 to 129, in two steps where there is no instruction for it: neither is out of range. */
+static inline onxi_vf vf_scale(onxi_vf e, onxi_vf k)
+{
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    return (onxi_vf)_mm512_scalef_ps((__m512)e, (__m512)k);
+#else
+    const onxi_vf magic = vf_all(12582912.0f);
+    onxi_vi n = (onxi_vi)((onxi_vu)(k + magic) - (onxi_vu)magic), half = n >> 1;
+    e = e * (onxi_vf)((onxi_vu)(half + 127) << 23);
+    return e * (onxi_vf)((onxi_vu)(n - half + 127) << 23);
+#endif
+}
+
 /* e^x, 2 ulp; gradual underflow and overflow as in libm. */
 static inline onxi_vf vf_exp(onxi_vf x)
 {
-    x = vf_select(x < -104.0f, vf_all(-104), x);
-    x = vf_select(x > 89.0f, vf_all(89), x);
-    const onxi_vf magic = vf_all(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
-    onxi_vf t = x * 1.44269504088896341f + magic;
-    onxi_vi n = (onxi_vi)((onxi_vu)t - (onxi_vu)magic);
-    onxi_vf k = t - magic;
+    x = vf_min(vf_all(89), vf_max(vf_all(-104), x)); /* NaN passes */
+    const onxi_vf magic = vf_all(12582912.0f);       /* 1.5 * 2^23: adding it rounds to an integer */
+    onxi_vf k = (x * 1.44269504088896341f + magic) - magic;
     onxi_vf r = x - k * 0.693359375f; /* ln(2) in two parts: the product of the first is exact */
     r = r + k * 2.12194440e-4f;
-    onxi_vf e = vf_expm1_near(r) + 1.0f;
-    onxi_vi half = n >> 1;
-    e = e * (onxi_vf)((onxi_vu)(half + 127) << 23);
-    return e * (onxi_vf)((onxi_vu)(n - half + 127) << 23);
+    return vf_scale(vf_expm1_near(r) + 1.0f, k);
 }
 
 /* e^x for x <= 0, of numbers that are weighed against one another, the greatest being 1: what is nearly below the
@@ -145,7 +152,7 @@ static inline onxi_vf vf_gelu(onxi_vf x)
 {
     onxi_vf a = vf_abs(x);
     onxi_vi near = a < 6.0f;
-    a = vf_select(near, a, vf_all(6));
+    a = vf_min(a, vf_all(6));
     onxi_vf a2 = a * a, a4 = a2 * a2; /* pairs of terms, so that few wait for others */
     onxi_vf high = (a * -4.1693670027598273e-07f + 5.643918939313153e-06f) + a2 * 1.3171425727875885e-08f;
     onxi_vf middle = (a * -4.12804183724802e-05f + 0.00015227279800456017f) * a2 +

@@ -5,7 +5,7 @@
 
 #include "kernel/core/loops.h"
 
-#ifdef __AVX512F__
+#ifdef __AVX__
 #include <immintrin.h>
 #endif
 
@@ -109,12 +109,45 @@ static inline onxi_vi vi_all(int32_t x)
 }
 
 /* Lanes of a where the mask is all ones, of b where it is zero. */
+#if ONXI_LANES == 16 && defined(__AVX512DQ__)
+static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)_mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)mask), (__m512)b, (__m512)a);
+}
+#elif ONXI_LANES == 8 && defined(__AVX__)
+static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+}
+#else
 static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
 {
     return (onxi_vf)((mask & (onxi_vi)a) | (~mask & (onxi_vi)b));
 }
+#endif
 
-/* b where a comparison with NaN fails. */
+/* b where a comparison with NaN fails, and of zeros with two signs: what the instruction does. */
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+static inline onxi_vf vf_max(onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)_mm512_max_ps((__m512)a, (__m512)b);
+}
+
+static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)_mm512_min_ps((__m512)a, (__m512)b);
+}
+#elif ONXI_LANES == 8 && defined(__AVX__)
+static inline onxi_vf vf_max(onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)_mm256_max_ps((__m256)a, (__m256)b);
+}
+
+static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)_mm256_min_ps((__m256)a, (__m256)b);
+}
+#else
 static inline onxi_vf vf_max(onxi_vf a, onxi_vf b)
 {
     return vf_select(a > b, a, b);
@@ -124,6 +157,7 @@ static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
 {
     return vf_select(a < b, a, b);
 }
+#endif
 
 static inline onxi_vf vf_abs(onxi_vf a)
 {
