@@ -29,10 +29,30 @@ typedef struct reorder_params {
     bool bytes;        /* elements are bytes, else floats */
 } reorder_params;
 
+/* One to three lines become columns, one right after the other: four numbers are written of each, and those that are
+ * too many are where the next one begins. How many columns that has done. */
+static uint64_t turn_rest(const float *from, uint64_t rest, uint64_t length, uint64_t in, float *to, uint64_t out)
+{
+    uint64_t i = 0;
+    for (; i + 8 <= length; i += 4) { /* four more columns come after these */
+        float x[4][4] = { { 0 } };
+        for (uint64_t l = 0; l < rest; l++)
+            memcpy(x[l], from + l * in + i, sizeof x[l]);
+        onxi_move_turned(x, 4, to + i * out, (int64_t)out);
+    }
+    return i;
+}
+
 /* `lines` lines of `length`, `in` apart, become as many columns of lines that are `out` apart. */
 static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to, uint64_t out)
 {
     const uint64_t whole = lines / 4 * 4;
+    if (lines == out && whole == 0) {
+        const uint64_t done = turn_rest(from, lines, length, in, to, out);
+        from += done;
+        to += done * out;
+        length -= done;
+    }
     uint64_t i = 0;
     for (; i + 4 <= length; i += 4) {
         for (uint64_t l = 0; l < whole; l += 4)
