@@ -1,7 +1,7 @@
-/* product.c - MatMul and Gemm by constant weights: panels of packed columns, tiles in registers
- * that bias, residual and activation are applied to before they are stored. The sum over k runs in one fixed order, so
- * the bits depend on neither blocks nor threads. After Goto and van de Geijn, "Anatomy of High-Performance Matrix
- * Multiplication" (2008). */
+/* product.c - MatMul and Gemm by constant weights, and Conv of images of one pixel: panels of packed columns, tiles in
+ * registers that bias, residual and activation are applied to before they are stored. The sum over k runs in one fixed
+ * order, so the bits depend on neither blocks nor threads. After Goto and van de Geijn, "Anatomy of High-Performance
+ * Matrix Multiplication" (2008). */
 #include "kernel/simd/narrow.h"
 #include "kernel/simd/post.h"
 
@@ -367,10 +367,10 @@ static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
     return cut(p, q, 1);
 }
 
-static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned)
+static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned, bool may_narrow)
 {
     uint64_t size;
-    if (p->precision) {
+    if (p->precision && may_narrow) {
         const onx_status status = prepare_narrow(p, q, turned);
         if (status != ONX_E_UNSUPPORTED)
             return status;
@@ -446,7 +446,7 @@ static onx_status matmul_prepare(onx_prepare *p)
     q->m = a->count / q->k;
     if (!q->n || y->count / q->n != q->m || y->count % q->n)
         return ONX_E_UNSUPPORTED;
-    const onx_status status = prepare_packed(p, q, false);
+    const onx_status status = prepare_packed(p, q, false, true);
     return status == ONX_E_UNSUPPORTED ? prepare_batch(p, q)
                                        : status; /* no constant, of a node whose shapes a run tells */
 }
@@ -470,15 +470,49 @@ static onx_status gemm_prepare(onx_prepare *p)
     q->k = (uint64_t)a->dims[1];
     if (c && (onx_prepare_float(p, "beta") != 1 || !post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL)))
         return ONX_E_UNSUPPORTED;
-    return prepare_packed(p, q, turned);
+    return prepare_packed(p, q, turned, true);
+}
+
+/* Windows of one pixel on images of one, as blocks have that weigh their channels: the bytes are those of rows in any
+ * layout. Weights keep all bits, as those of other convolutions do. Not for one channel, whose numbers that follow
+ * would pass for rows. */
+static onx_status conv_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *w = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
+    const onx_value *y = p->outputs[0];
+    product_params *q = ONXI_NEW(p->arena, product_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!y || x->rank < 3 || y->rank != x->rank || w->rank != x->rank || !w->data || w->dtype != ONX_FLOAT ||
+        onx_prepare_int(p, "group") != 1 || x->dims[1] <= 0 || w->dims[1] != x->dims[1] || y->dims[1] < 2 ||
+        w->dims[0] != y->dims[1] || x->dims[0] <= 0 || y->dims[0] != x->dims[0])
+        return ONX_E_UNSUPPORTED;
+    for (uint32_t i = 2; i < x->rank; i++)
+        if (x->dims[i] != 1 || w->dims[i] != 1 || y->dims[i] != 1)
+            return ONX_E_UNSUPPORTED;
+    onxi_window win; /* with padding the pixel may be one of zeros */
+    ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
+    for (uint32_t i = 0; i < win.spatial; i++)
+        if (win.pad[i])
+            return ONX_E_UNSUPPORTED;
+    q->m = (uint64_t)x->dims[0];
+    q->n = (uint64_t)y->dims[1];
+    q->k = (uint64_t)x->dims[1];
+    if (c) {
+        if (!c->data || c->dtype != ONX_FLOAT || c->rank != 1 ||
+            !post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL))
+            return ONX_E_UNSUPPORTED;
+    }
+    return prepare_packed(p, q, true, false);
 }
 
 /* Asked before oneDNN at every level: bits do not depend on the number of threads, nor on whether weights fit the
  * precision that was asked for; nothing is copied on the way, and no scratchpad is needed. */
-#define ROW(name, prepare_)                                                                                            \
+#define ROW(name, preference_, prepare_)                                                                               \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 11, .isa = ONXI_LEVEL, .packs = 1 << 1,              \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .packs = 1 << 1,     \
         .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .prepare = prepare_, .run = run                         \
     }
-const onx_kernel
-    ONXI_LEVELED(onxi_kernels_simd_product)[] = { ROW("MatMul", matmul_prepare), ROW("Gemm", gemm_prepare), { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_product)[] = {
+    ROW("MatMul", 11, matmul_prepare), ROW("Gemm", 11, gemm_prepare), ROW("Conv", 13, conv_prepare), { 0 }
+};
