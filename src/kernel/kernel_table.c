@@ -72,6 +72,7 @@
     TABLE(simd_product##level)                                                                                         \
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_conv##level)                                                                                            \
+    TABLE(simd_three##level)                                                                                           \
     TABLE(simd_lines##level)                                                                                           \
     TABLE(simd_planes##level)                                                                                          \
     TABLE(simd_pool##level)                                                                                            \

@@ -292,6 +292,38 @@ static void test_kernel_convolutions__lines_in_groups_are_the_same(void **state)
     assert_int_equal(fast, 90);
 }
 
+/* Images of one pixel, whose convolutions are products. */
+static void test_kernel_convolutions__single_pixels_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 51 };
+    (void)state;
+    for (unsigned turn = 0; turn < 24; turn++) {
+        const uint32_t c = 1 + below(&s, turn % 2 ? 40 : 500), m = 2 + below(&s, 80), posts = below(&s, 3);
+        const int64_t n = 1 + below(&s, 3);
+        onx_value *x = floats(&s, 4, (int64_t[]){ n, c, 1, 1 }), *residual = floats(&s, 4, (int64_t[]){ n, m, 1, 1 });
+        if (turn % 8 == 7)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+                "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float low = {-0.5}, "
+                "float high = {1.25}, ");
+        add(&w, "float[%u, %u, 1, 1] w = {", m, c);
+        for (uint32_t i = 0; i < m * c; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", m);
+        for (uint32_t i = 0; i < m; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> {\n %s = Conv <strides = [%u, 1]> (x0, w%s)\n", posts ? "t0" : "y", 1 + below(&s, 2),
+            turn % 3 ? ", b" : "");
+        add_posts(&w, &s, posts);
+        add(&w, "}\n");
+        assert_string_equal(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "simd");
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+}
+
 /* Planes, as the graph's input is: channels that are groups of their own, and windows of one pixel in groups;
  * planes of whole vectors and not, sums longer than a stretch, with numbers that are not finite. */
 static void test_kernel_convolutions__planes_are_the_same(void **state)
@@ -305,8 +337,10 @@ static void test_kernel_convolutions__planes_are_the_same(void **state)
         const bool alone = turn % 2;
         const uint32_t in = alone ? 1 : each[below(&s, 5)], out = alone ? 1 : 6 + below(&s, 30), posts = below(&s, 3);
         const uint32_t group = 2 + below(&s, alone ? 20 : 2);
-        const uint32_t kernel = alone ? 1 + below(&s, 5) : 1, stride = alone ? 1 + below(&s, 3) : 1;
-        const uint32_t dilation = 1 + below(&s, 2), reach = (kernel - 1) * dilation + 1;
+        const bool three = turn % 4 == 1; /* which has a row of its own */
+        const uint32_t kernel = three ? 3 : alone ? 1 + below(&s, 5) : 1;
+        const uint32_t stride = alone && !three ? 1 + below(&s, 3) : 1;
+        const uint32_t dilation = three ? 1 : 1 + below(&s, 2), reach = (kernel - 1) * dilation + 1;
         const int64_t h = sizes[below(&s, 7)], wide = sizes[below(&s, 7)], n = 1 + below(&s, 2);
         uint32_t pad[4] = { 0 };
         for (int i = 0; alone && i < 4; i++)
@@ -529,6 +563,7 @@ static void test_kernel_convolutions__training_is_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_convolutions__single_pixels_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__planes_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__lines_in_groups_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__windows_of_all_kinds_are_the_same),

@@ -322,11 +322,7 @@ static onx_status prepare(onx_prepare *p)
     p->thread_workspace = (p->thread_workspace + CHANNELS * q->padded) * sizeof(float);
     for (uint32_t i = 0; row->alone && i < p->operand_count; i++)
         p->want[i] = NULL;
-    for (; p->post_ops_done < p->post_op_count && q->posts.count < POST_MAX; p->post_ops_done++)
-        if (!post_take_function(&p->post_ops[p->post_ops_done], &q->posts.list[q->posts.count++])) {
-            q->posts.count--;
-            break;
-        }
+    post_take_functions(p, &q->posts);
     p->params = q;
     p->rows = made.window.batch * q->group * q->blocks;
     p->grain = 262144 / (CHANNELS * q->padded * q->in_each * q->taps + 1) + 1;

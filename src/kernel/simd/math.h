@@ -18,7 +18,8 @@ static inline onxi_vf vf_expm1_near(onxi_vf r)
     return p * (r * r) + r;
 }
 
-/* e * 2^k for an integer k of -151 to 129, in two steps where there is no instruction for it: neither is out of range. */
+/* e * 2^k for an integer k of -151 to 129, in two steps where there is no instruction for it: neither is out of range.
+ */
 static inline onxi_vf vf_scale(onxi_vf e, onxi_vf k)
 {
 #if ONXI_LANES == 16 && defined(__AVX512F__)

@@ -48,6 +48,14 @@ static inline bool post_take_function(const onx_post_op *from, simd_post *f)
     }
 }
 
+/* What follows, as far as it is functions of one number without operands. */
+static inline void post_take_functions(onx_prepare *p, simd_posts *posts)
+{
+    for (; p->post_ops_done < p->post_op_count && posts->count < POST_MAX; p->post_ops_done++, posts->count++)
+        if (!post_take_function(&p->post_ops[p->post_ops_done], &posts->list[posts->count]))
+            return;
+}
+
 /* A number per column that is added: by a following node, or the third input of Gemm. Padded to whole panels. */
 static inline bool post_add_row(onx_prepare *p, simd_post *f, const onx_value *v, uint64_t n, uint64_t panel)
 {

@@ -103,6 +103,49 @@ static inline void vf_store_part(float *p, onxi_vf v, uint64_t n)
 }
 #endif
 
+/* Lanes from `first` to end - 1, where they are any, as instructions take them; others are not read (0) or written. */
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+#define VF_MASKS
+typedef __mmask16 vf_mask;
+
+static inline vf_mask vf_mask_of(int64_t first, int64_t end)
+{
+    const uint32_t below = first <= 0 ? 0 : first < 16 ? (1u << first) - 1 : 0xffffu;
+    return (vf_mask)((end <= 0 ? 0 : end < 16 ? (1u << end) - 1 : 0xffffu) & ~below);
+}
+
+static inline onxi_vf vf_load_some(const float *p, vf_mask mask)
+{
+    return (onxi_vf)_mm512_maskz_loadu_ps(mask, p);
+}
+
+static inline void vf_store_some(float *p, onxi_vf v, vf_mask mask)
+{
+    _mm512_mask_storeu_ps(p, mask, (__m512)v);
+}
+#elif ONXI_LANES == 8 && defined(__AVX2__)
+#define VF_MASKS
+typedef __m256i vf_mask;
+
+static inline vf_mask vf_mask_of(int64_t first, int64_t end)
+{
+    onxi_vi mask;
+    for (int i = 0; i < ONXI_LANES; i++)
+        mask[i] = i >= first && i < end ? -1 : 0;
+    return (__m256i)mask;
+}
+
+static inline onxi_vf vf_load_some(const float *p, vf_mask mask)
+{
+    return (onxi_vf)_mm256_maskload_ps(p, mask);
+}
+
+static inline void vf_store_some(float *p, onxi_vf v, vf_mask mask)
+{
+    _mm256_maskstore_ps(p, mask, (__m256)v);
+}
+#endif
+
 static inline onxi_vi vi_all(int32_t x)
 {
     return x - (onxi_vi){ 0 };

@@ -413,12 +413,9 @@ static onx_status take_layouts(onx_prepare *p, unfold_params *q, const onx_value
     p->want[1] = NULL;
     if (bias)
         p->want[2] = NULL;
-    for (; transposed && p->post_ops_done < p->post_op_count && q->posts.count < POST_MAX; p->post_ops_done++)
-        if (!post_take_function(&p->post_ops[p->post_ops_done], &q->posts.list[q->posts.count++])) {
-            q->posts.count--;
-            break;
-        }
-    if (!transposed)
+    if (transposed)
+        post_take_functions(p, &q->posts);
+    else
         post_take_image(p, &q->posts, out);
     p->outputs[0]->layout = out;
     return ONX_OK;

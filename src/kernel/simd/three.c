@@ -1,0 +1,138 @@
+/* three.c - Conv of 3x3 with stride 1, each channel a group of its own, on planes: lines of the input are read once,
+ * from three places, and summed up for the three lines of the result that they belong to. Nothing is copied; what is
+ * outside of a line is not read. For levels whose instructions load and store some lanes. The sum runs in one fixed
+ * order. */
+#include "kernel/core/conv.h"
+#include "kernel/simd/post.h"
+
+#ifdef VF_MASKS
+
+enum { TAPS = 3, SIDE_MAX = 1 << 20 };
+
+typedef struct three_params {
+    uint64_t group;
+    int64_t h, w, oh, ow, pad_y, pad_x;
+    bool has_bias;
+    simd_posts posts;
+} three_params;
+
+/* What a line of the input adds to a line of the result. */
+static inline onxi_vf line_sum(onxi_vf sum, const onxi_vf w[TAPS], const onxi_vf x[TAPS])
+{
+    for (int k = 0; k < TAPS; k++)
+        sum += w[k] * x[k];
+    return sum;
+}
+
+/* Columns `first` .. first + ONXI_LANES - 1 of the result, from the first line to the last; `y` is the first of them,
+ * `step` from a line to the next; whole: lanes after the last column may be written, too. */
+static void columns(const three_params *q, const float *x, const float *weights, float bias, int64_t first, float *y,
+                    int64_t step, bool whole)
+{
+    vf_mask reads[TAPS];
+    onxi_vf w[TAPS][TAPS];
+    for (int k = 0; k < TAPS; k++) {
+        const int64_t from = first - q->pad_x + k;
+        reads[k] = vf_mask_of(-from, q->w - from);
+        for (int i = 0; i < TAPS; i++)
+            w[i][k] = vf_all(weights[i * TAPS + k]);
+    }
+    const bool all = whole || q->ow - first >= ONXI_LANES; /* some processors take long to store some lanes */
+    const vf_mask writes = vf_mask_of(0, q->ow - first);
+    const onxi_vf start = vf_all(bias), zero = vf_all(0);
+    onxi_vf upper = start, middle = start; /* sums of the lines of the result that end next, and after that */
+    for (int64_t in = -q->pad_y, out = 1 - TAPS; out < q->oh; in++, out++) {
+        onxi_vf lower = start, done = upper;
+        upper = middle;
+        if (in >= 0 && in < q->h) {
+            const float *line = x + in * q->w + first - q->pad_x;
+            const onxi_vf part[TAPS] = { vf_load_some(line, reads[0]), vf_load_some(line + 1, reads[1]),
+                                         vf_load_some(line + 2, reads[2]) };
+            lower = line_sum(start, w[0], part);
+            upper += line_sum(zero, w[1], part);
+            done += line_sum(zero, w[2], part);
+        }
+        middle = lower;
+        if (out >= 0 && all)
+            vf_store(y + out * step, done);
+        else if (out >= 0)
+            vf_store_some(y + out * step, done, writes);
+    }
+}
+
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const three_params *q = work->params;
+    const float *w = work->inputs[1]->data, *bias = q->has_bias ? work->inputs[2]->data : NULL;
+    float *made = work->thread_workspace;
+    for (uint64_t i = first; i < last; i++) {
+        const uint64_t channel = i % q->group;
+        const float *x = (const float *)work->inputs[0]->data + i * (uint64_t)(q->h * q->w);
+        float *y = (float *)work->outputs[0]->data + i * (uint64_t)(q->oh * q->ow);
+        for (int64_t at = 0; at < q->ow; at += ONXI_LANES) {
+            const bool made_apart = q->posts.count > 0;
+            columns(q, x, w + channel * TAPS * TAPS, bias ? bias[channel] : 0, at, made_apart ? made : y + at,
+                    made_apart ? ONXI_LANES : q->ow, made_apart);
+            if (!made_apart)
+                continue;
+            for (uint32_t f = 0; f < q->posts.count; f++)
+                post_apply(&q->posts.list[f], made, ONXI_LANES, (uint64_t)q->oh, 1, NULL, NULL, 0);
+            const vf_mask writes = vf_mask_of(0, q->ow - at);
+            for (int64_t l = 0; l < q->oh; l++)
+                vf_store_some(y + l * q->ow + at, vf_load(made + l * ONXI_LANES), writes);
+        }
+    }
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    onxi_conv made;
+    if (!p->want || x->layout || x->rank != 4 || w->rank != 4 || w->dtype != ONX_FLOAT ||
+        (b && b->dtype != ONX_FLOAT) || !p->outputs[0]->count ||
+        !onxi_weights_are_finite(p, 1)) /* padding is not multiplied */
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(onxi_conv_make(p, w, b, &made));
+    const onxi_window *win = &made.window;
+    for (uint32_t i = 0; i < 2; i++)
+        if (win->kernel[i] != TAPS || win->stride[i] != 1 || win->dilation[i] != 1 || win->pad[i] < 0 ||
+            win->pad[i] > SIDE_MAX || win->in[i] > SIDE_MAX || win->out[i] > SIDE_MAX)
+            return ONX_E_UNSUPPORTED;
+    three_params *q = ONXI_NEW(p->arena, three_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    *q = (three_params){ .group = made.group,
+                         .h = win->in[0],
+                         .w = win->in[1],
+                         .oh = win->out[0],
+                         .ow = win->out[1],
+                         .pad_y = win->pad[0],
+                         .pad_x = win->pad[1],
+                         .has_bias = b != NULL };
+    if (made.group < 2 || made.in_each != 1 || made.out_each != 1)
+        return ONX_E_UNSUPPORTED;
+    for (uint32_t i = 0; i < p->operand_count; i++)
+        p->want[i] = NULL;
+    post_take_functions(p, &q->posts);
+    p->params = q;
+    p->rows = win->batch * made.group;
+    p->grain = 262144 / ((uint64_t)(q->oh * q->ow) * TAPS * TAPS + 1) + 1;
+    p->thread_workspace = q->posts.count ? (uint64_t)q->oh * ONXI_LANES * sizeof(float) : 0;
+    return ONX_OK;
+}
+
+/* Asked before lines.c, which takes what is not 3x3, or has steps. */
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_three)[] = { { .op = "Conv",
+                                                               .since = 1,
+                                                               .dtypes = ONXI_F32,
+                                                               .preference = 12,
+                                                               .isa = ONXI_LEVEL,
+                                                               .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS,
+                                                               .variant = ONXI_VARIANT,
+                                                               .prepare = prepare,
+                                                               .run = run },
+                                                             { 0 } };
+#else
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_three)[] = { { 0 } };
+#endif
