@@ -70,6 +70,7 @@
     TABLE(simd_reduce##level)                                                                                          \
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \
+    TABLE(simd_einsum##level)                                                                                          \
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_conv##level)                                                                                            \
     TABLE(simd_three##level)                                                                                           \

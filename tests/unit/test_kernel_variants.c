@@ -534,6 +534,52 @@ static void test_kernel_variants__batches_are_the_same(void **state)
     }
 }
 
+/* Sums of products in all orders of labels: products as they lie and not, diagonals, sums before, three operands. */
+static void test_kernel_variants__labelled_sums_are_the_same(void **state)
+{
+    static const char *const equations[] = {
+        "ij,jk->ik",      "bij,bjk->bik",    "bij,bkj->bik", "btw,ewv->ebtv",   "ebtv,evw->ebtw",
+        "ebtw,bte->btw",  "bhid,bhjd->bhij", "ij,ij->ij",    "kij->jki",        "ii,ij->j",
+        "abc,cd,de->eab", "ijk,kj->i",       "ij,k->kij",    "abcd,bd,ca->adb", "ij,ji->",
+    };
+    static const int64_t sizes[] = { 1, 2, 3, 7, 16, 17, 33 };
+    static writer w;
+    source s = { 77 };
+    (void)state;
+    for (unsigned turn = 0; turn < 90; turn++) {
+        const char *equation = equations[turn % 15];
+        int64_t size[26];
+        for (int i = 0; i < 26; i++)
+            size[i] = sizes[below(&s, 7)];
+        if (turn % 15 < 3) /* sums longer than a stretch */
+            size['j' - 'a'] = turn % 2 ? 389 : 64;
+        onx_value *in[3] = { NULL };
+        uint32_t count = 0;
+        w.len = 0;
+        add(&w, "<ir_version: 8, opset_import: [\"\" : 17]>\ng (");
+        for (const char *at = equation; *at != '-'; count++) {
+            int64_t dims[4];
+            uint32_t rank = 0;
+            add(&w, "%sfloat[", count ? ", " : "");
+            for (; *at >= 'a'; at++, rank++) {
+                dims[rank] = size[*at - 'a'];
+                add(&w, "%sD%u%u", rank ? ", " : "", count, rank);
+            }
+            at += *at == ',';
+            add(&w, "] x%u", count);
+            in[count] = floats(&s, rank, dims);
+        }
+        add(&w, ") => (float[");
+        for (const char *at = strchr(equation, '>') + 1; *at; at++)
+            add(&w, "%sR%c", at[-1] == '>' ? "" : ", ", *at);
+        add(&w, "] y) {\n y = Einsum <equation = \"%s\"> (x0%s%s)\n}\n", equation, count > 1 ? ", x1" : "",
+            count > 2 ? ", x2" : "");
+        compare(&w, "Einsum", (const onx_value *const *)in, 300);
+        for (uint32_t i = 0; i < count; i++)
+            onx_value_free(in[i]);
+    }
+}
+
 /* Attention with everything that it may be asked for: fewer heads of keys, masks, a past, windows, lengths. */
 static void test_kernel_variants__attention_is_the_same(void **state)
 {
@@ -622,6 +668,7 @@ int main(void)
         cmocka_unit_test(test_kernel_variants__masked_weights_are_zero),
         cmocka_unit_test(test_kernel_variants__products_are_the_same),
         cmocka_unit_test(test_kernel_variants__batches_are_the_same),
+        cmocka_unit_test(test_kernel_variants__labelled_sums_are_the_same),
         cmocka_unit_test(test_kernel_variants__regressors_are_the_same),
         cmocka_unit_test(test_kernel_variants__classifiers_are_the_same),
         cmocka_unit_test(test_kernel_variants__ensembles_are_the_same),

@@ -1,6 +1,7 @@
 /* einsum.c - Einsum: operands are combined one after the other. Each is first laid out as matrices, with sums
  * over what only it has; then two become one by a matrix product. Floats of up to 32 bits are computed in float,
  * integers in 64 bits, which wrap. */
+#include "kernel/core/einsum.h"
 #include "kernel/core/loops.h"
 
 /* Labels: letters, and one for every axis that an ellipsis can stand for. */
@@ -14,6 +15,7 @@ typedef struct labels {
 
 /* How elements are combined: out axes and summed axes, with steps in what is read. */
 typedef struct layout {
+    bool as_is; /* what is read is that already */
     uint32_t kept, summed;
     int64_t size[LABELS], step[LABELS]; /* kept ones first */
     uint64_t count, sums;               /* elements that are made, and of each sum */
@@ -36,6 +38,7 @@ typedef struct einsum_params {
     labels *of;             /* distinct labels of each operand */
     uint32_t until[LABELS]; /* the last operand that has a label */
     labels out;
+    onxi_einsum_product multiply;
 } einsum_params;
 
 /* ---- the equation ---- */
@@ -217,6 +220,17 @@ static void steps_of_packed(const einsum_params *q, layout *l, const labels *ord
     }
 }
 
+/* Are elements of that type read in their order, without sums, as they are computed in? */
+static void look_for_order(const einsum_params *q, int dtype, layout *l)
+{
+    uint64_t step = 1;
+    l->as_is = dtype == q->computed && l->sums == 1;
+    for (uint32_t a = l->kept; a-- > 0;) {
+        l->as_is &= l->size[a] == 1 || l->step[a] == (int64_t)step;
+        step *= (uint64_t)l->size[a];
+    }
+}
+
 /* What has to be there after operand i: labels of the output and of operands to come. */
 static bool is_needed(const einsum_params *q, uint32_t label, uint32_t i)
 {
@@ -288,6 +302,8 @@ static bool plan_product(const onx_prepare *p, einsum_params *q, uint32_t i, lab
         steps_of_packed(q, &r->left, &order, now);
     fits &= make_layout(q, &q->of[i], &right, &r->right, &order);
     steps_of_operand(&r->right, &order, p->inputs[i], term);
+    look_for_order(q, i == 1 ? p->inputs[0]->dtype : q->computed, &r->left);
+    look_for_order(q, p->inputs[i]->dtype, &r->right);
     r->batch = size_of(q, &s.batch);
     r->m = size_of(q, &s.m);
     r->n = size_of(q, &s.n);
@@ -314,7 +330,7 @@ static onx_status check_output(onx_prepare *p, const einsum_params *q)
     return same ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the labels of the equation");
 }
 
-static onx_status einsum_prepare(onx_prepare *p)
+onx_status onxi_einsum_prepare(onx_prepare *p)
 {
     einsum_params *q = ONXI_NEW(p->arena, einsum_params);
     uint8_t(*terms)[ONX_RANK_MAX] =
@@ -323,6 +339,7 @@ static onx_status einsum_prepare(onx_prepare *p)
         !(q->of = ONXI_ARRAY(p->arena, labels, p->input_count + 1u)))
         return ONX_E_MEMORY;
     q->operands = p->input_count;
+    q->multiply = p->kernel->body ? *(const onxi_einsum_product *)p->kernel->body : onxi_gemm_run;
     for (uint32_t i = 0; i < p->input_count; i++)
         if (!p->inputs[i] || p->inputs[i]->dtype != p->inputs[0]->dtype)
             return onx_prepare_fail(p, ONX_E_INVALID, "operand %u is of another type than the first", i);
@@ -343,6 +360,7 @@ static onx_status einsum_prepare(onx_prepare *p)
         steps_of_operand(&q->last, &order, p->inputs[0], terms[0]);
     else
         steps_of_packed(q, &q->last, &order, &now);
+    look_for_order(q, q->operands == 1 ? p->inputs[0]->dtype : q->computed, &q->last);
     fits = fits && reserve(&total, q->last.count, &q->last_at);
     q->pack_at = total;
     if (!fits || !onxi_add_u64(total, onxi_gemm_workspace(ONX_DOUBLE, 1, 1, 1), &p->workspace))
@@ -360,9 +378,14 @@ typedef void (*gather_loop)(const layout *l, const void *x, void *out);
         const T *x = (const T *)px;                                                                                    \
         A *out = (A *)pout;                                                                                            \
         int64_t pos[LABELS] = { 0 }, at = 0;                                                                           \
-        for (uint64_t i = 0; i < l->count; i++) {                                                                      \
+        /* without sums, lines of the last axis are one loop each */                                                   \
+        const uint32_t lines = l->sums == 1 && l->kept ? l->kept - 1 : l->kept;                                        \
+        const uint64_t length = lines < l->kept ? (uint64_t)l->size[lines] : 1;                                        \
+        for (uint64_t i = 0; i < l->count; i += length) {                                                              \
+            for (uint64_t k = 0; lines < l->kept && k < length; k++)                                                   \
+                out[i + k] = (A)L(x[at + (int64_t)k * l->step[lines]]);                                                \
             A sum = 0;                                                                                                 \
-            for (uint64_t k = 0; k < l->sums; k++) {                                                                   \
+            for (uint64_t k = 0; lines == l->kept && k < l->sums; k++) {                                               \
                 sum += (A)L(x[at]);                                                                                    \
                 for (uint32_t a = l->kept + l->summed; a-- > l->kept;) {                                               \
                     at += l->step[a];                                                                                  \
@@ -372,8 +395,9 @@ typedef void (*gather_loop)(const layout *l, const void *x, void *out);
                     pos[a] = 0;                                                                                        \
                 }                                                                                                      \
             }                                                                                                          \
-            out[i] = sum;                                                                                              \
-            for (uint32_t a = l->kept; a-- > 0;) {                                                                     \
+            if (lines == l->kept)                                                                                      \
+                out[i] = sum;                                                                                          \
+            for (uint32_t a = lines; a-- > 0;) {                                                                       \
                 at += l->step[a];                                                                                      \
                 if (++pos[a] < l->size[a])                                                                             \
                     break;                                                                                             \
@@ -391,7 +415,8 @@ ONXI_EACH_UNSIGNED(GATHER_INTEGER, gather)
 static const gather_loop gather_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, gather) ONXI_EACH_SIGNED(
     ENTRY, gather) ONXI_EACH_UNSIGNED(ENTRY, gather) };
 
-static void multiply(const einsum_params *q, const product *r, char *space)
+static void multiply(const einsum_params *q, const product *r, const char *left, const char *right, char *out,
+                     char *space)
 {
     uint64_t width = q->computed == ONX_FLOAT ? 4 : 8;
     for (uint64_t b = 0; b < r->batch && r->m && r->n; b++) {
@@ -399,19 +424,19 @@ static void multiply(const einsum_params *q, const product *r, char *space)
                               .m = r->m,
                               .n = r->n,
                               .k = r->k,
-                              .a = space + r->left_at + b * r->m * r->k * width,
-                              .b = space + r->right_at + b * r->k * r->n * width,
-                              .c = space + r->out_at + b * r->m * r->n * width,
+                              .a = left + b * r->m * r->k * width,
+                              .b = right + b * r->k * r->n * width,
+                              .c = out + b * r->m * r->n * width,
                               .a_row = (int64_t)r->k,
                               .a_col = 1,
                               .b_row = (int64_t)r->n,
                               .b_col = 1,
                               .c_row = (int64_t)r->n };
-        onxi_gemm_run(&g, space + q->pack_at);
+        q->multiply(&g, space + q->pack_at);
     }
 }
 
-static onx_status einsum_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_einsum_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const einsum_params *q = work->params;
@@ -421,10 +446,21 @@ static onx_status einsum_run(onx_work *work, uint64_t first, uint64_t last)
     int dtype = work->inputs[0]->dtype;
     for (uint32_t i = 1; i < q->operands; i++) {
         const product *r = &q->products[i - 1];
-        gather_loops[dtype](&r->left, now, space + r->left_at);
-        gather_loops[y->dtype](&r->right, work->inputs[i]->data, space + r->right_at);
-        multiply(q, r, space);
-        now = space + r->out_at;
+        const void *left = now, *right = work->inputs[i]->data;
+        const bool ends = i + 1 == q->operands && q->last.as_is && y->dtype == q->computed;
+        char *out = ends ? y->data : space + r->out_at;
+        if (!r->left.as_is) {
+            gather_loops[dtype](&r->left, now, space + r->left_at);
+            left = space + r->left_at;
+        }
+        if (!r->right.as_is) {
+            gather_loops[y->dtype](&r->right, right, space + r->right_at);
+            right = space + r->right_at;
+        }
+        multiply(q, r, left, right, out, space);
+        if (ends)
+            return ONX_OK;
+        now = out;
         dtype = q->computed;
     }
     gather_loops[dtype](&q->last, now, space + q->last_at);
@@ -433,5 +469,6 @@ static onx_status einsum_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 const onx_kernel onxi_kernels_einsum[] = {
-    { .op = "Einsum", .since = 12, .dtypes = ONXI_NUMBERS, .prepare = einsum_prepare, .run = einsum_run }, { 0 }
+    { .op = "Einsum", .since = 12, .dtypes = ONXI_NUMBERS, .prepare = onxi_einsum_prepare, .run = onxi_einsum_run },
+    { 0 }
 };
