@@ -60,6 +60,31 @@ static void test_kernel_norms__normalizations_are_the_same(void **state)
     assert_int_equal(fast, 4 * RANGES * 4);
 }
 
+/* Rows of features, whole vectors of them and not, with and without what follows. */
+static void test_kernel_norms__features_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 52 };
+    (void)state;
+    for (unsigned turn = 0; turn < 40; turn++) {
+        const int64_t n = 1 + below(&s, 40), c = turn % 2 ? 16 * (1 + below(&s, 9)) : 16 + below(&s, 200);
+        onx_value *x = floats(&s, 2, (int64_t[]){ n, c });
+        if (turn % 8 == 7)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w, "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[N, C] x) => (float[N, C] y) <");
+        for (unsigned i = 0; i < 4; i++) {
+            add(&w, "%sfloat[%lld] c%u = {", i ? ", " : "", (long long)c, i);
+            for (int64_t k = 0; k < c; k++)
+                add(&w, "%s%.3f", k ? ", " : "", (double)between(&s, i == 3 ? 0.1f : -2, 2));
+            add(&w, "}");
+        }
+        add(&w, "> {\n t = BatchNormalization (x, c0, c1, c2, c3)\n y = %s (t)\n}\n", turn % 3 ? "Relu" : "Softplus");
+        assert_string_equal(compare_any(&w, "BatchNormalization", (const onx_value *const[]){ x }, 20), "simd");
+        onx_value_free(x);
+    }
+}
+
 /* What ran right before the normalization, which a change of layout is not. */
 static void note_before(void *user, const onx_run_event *event)
 {
@@ -144,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_norms__normalizations_are_the_same),
+        cmocka_unit_test(test_kernel_norms__features_are_the_same),
         cmocka_unit_test(test_kernel_norms__groups_of_blocks),
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),
     };

@@ -131,7 +131,7 @@ static void affine(const void *x, void *y, uint64_t n, double mean, double scale
 
 static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine } };
 
-/* ---- BatchNormalization of images that have their channels in blocks ---- */
+/* ---- BatchNormalization of images that have their channels in blocks, and of rows of features ---- */
 
 enum {
     PIECE = 1 << 14,
@@ -214,17 +214,18 @@ static onx_status scaling_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     onx_value *y = p->outputs[0];
-    const uint32_t block = onxi_blocked_of(x);
+    const bool rows = x->rank == 2 && !x->layout && x->dims[1] > 0 && x->dims[1] < INT32_MAX;
+    const uint32_t block = rows ? (uint32_t)x->dims[1] : onxi_blocked_of(x);
     const bool training = p->since >= 14 ? onx_prepare_is_set(p, "training_mode") : p->node->output_count > 1;
     if (!p->want || p->since < 9 || training || block < ONXI_LANES || !y || p->output_count != 1)
         return ONX_E_UNSUPPORTED;
     scaling *q = ONXI_NEW(p->arena, scaling);
-    const onx_layout *layout = onxi_blocked_layout(p->arena, y, block);
-    if (!q || !layout)
+    const onx_layout *layout = rows ? NULL : onxi_blocked_layout(p->arena, y, block);
+    if (!q || (!layout && !rows))
         return ONX_E_MEMORY;
     q->channels = (uint64_t)x->dims[1];
     q->block = block;
-    q->pixels = onxi_product(x->dims, 2, x->rank);
+    q->pixels = rows ? (uint64_t)x->dims[0] : onxi_product(x->dims, 2, x->rank);
     if (!read_numbers(p, q))
         return ONX_E_UNSUPPORTED;
     q->each = PIECE / q->block + 1;
