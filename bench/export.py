@@ -476,6 +476,198 @@ class Separator(nn.Module):
         return self.back((y[:, None] * m).flatten(0, 1)).view(1, 2, -1)
 
 
+class Experts(nn.Module):
+    """Transformer blocks whose tokens go to two of eight experts each; all experts see all tokens, weighed by the gate."""
+
+    class Block(nn.Module):
+        def __init__(self, w, experts):
+            super().__init__()
+            self.a, self.n, self.m = SelfAttention(w, 4), nn.LayerNorm(w), nn.LayerNorm(w)
+            self.gate = nn.Linear(w, experts, bias=False)
+            self.up, self.down = nn.Parameter(torch.rand(experts, w, 2 * w) - 0.5), nn.Parameter(torch.rand(experts, 2 * w, w) - 0.5)
+
+        def forward(self, x):
+            x = x + self.a(self.n(x))
+            y = self.m(x)
+            best, at = self.gate(y).softmax(-1).topk(2, dim=-1)
+            share = torch.zeros_like(self.gate(y)).scatter(-1, at, best / best.sum(-1, keepdim=True))
+            made = torch.einsum("btw,ewv->ebtv", y, self.up)
+            made = torch.einsum("ebtv,evw->ebtw", F.silu(made), self.down)
+            return x + torch.einsum("ebtw,bte->btw", made, share)
+
+    def __init__(self, w=192):
+        super().__init__()
+        self.words, self.out = nn.Embedding(8000, w), nn.Linear(w, 8000)
+        self.parts = nn.Sequential(*(Experts.Block(w, 8) for _ in range(3)))
+
+    def forward(self, ids):
+        return self.out(self.parts(self.words(ids)))
+
+
+class LargeKernels(nn.Module):
+    """A convolutional network whose blocks look far: windows of 31, 13 and 7 pixels on each channel, and 5 beside them."""
+
+    class Block(nn.Module):
+        def __init__(self, w, size):
+            super().__init__()
+            self.a = nn.Sequential(nn.BatchNorm2d(w), nn.Conv2d(w, w, 1), nn.ReLU())
+            self.far, self.near = nn.Conv2d(w, w, size, 1, size // 2, groups=w), nn.Conv2d(w, w, 5, 1, 2, groups=w)
+            self.b = nn.Sequential(nn.ReLU(), nn.Conv2d(w, w, 1))
+            self.c = nn.Sequential(nn.BatchNorm2d(w), nn.Conv2d(w, 3 * w, 1), nn.GELU(), nn.Conv2d(3 * w, w, 1))
+
+        def forward(self, x):
+            y = self.a(x)
+            x = x + self.b(self.far(y) + self.near(y))
+            return x + self.c(x)
+
+    def __init__(self):
+        super().__init__()
+        parts, c = [nn.Conv2d(3, 48, 4, 4)], 48
+        for size in (31, 13, 7):
+            parts += [LargeKernels.Block(c, size), nn.Conv2d(c, 2 * c, 2, 2)]
+            c *= 2
+        self.parts, self.out = nn.Sequential(*parts), nn.Linear(c, 100)
+
+    def forward(self, x):
+        return self.out(self.parts(x).mean((2, 3)))
+
+
+class Volume(nn.Module):
+    """Segmentation of volumes: down and up again in three dimensions, with InstanceNormalization."""
+
+    def __init__(self, w=16):
+        super().__init__()
+
+        def twice(a, b):
+            return nn.Sequential(nn.Conv3d(a, b, 3, 1, 1), nn.InstanceNorm3d(b, affine=True), nn.LeakyReLU(0.01),
+                                 nn.Conv3d(b, b, 3, 1, 1), nn.InstanceNorm3d(b, affine=True), nn.LeakyReLU(0.01))
+
+        self.a, self.b, self.c = twice(1, w), twice(w, 2 * w), twice(2 * w, 4 * w)
+        self.up_b, self.up_a = nn.ConvTranspose3d(4 * w, 2 * w, 2, 2), nn.ConvTranspose3d(2 * w, w, 2, 2)
+        self.d, self.e, self.out = twice(4 * w, 2 * w), twice(2 * w, w), nn.Conv3d(w, 3, 1)
+
+    def forward(self, x):
+        a = self.a(x)
+        b = self.b(F.max_pool3d(a, 2))
+        c = self.c(F.max_pool3d(b, 2))
+        d = self.d(torch.cat((b, self.up_b(c)), 1))
+        return self.out(self.e(torch.cat((a, self.up_a(d)), 1))).softmax(1)
+
+
+class Towers(nn.Module):
+    """Retrieval: what a user did and what there is, each in a tower, compared by their angle."""
+
+    def __init__(self, w=64, items=200000):
+        super().__init__()
+        self.items, self.users = nn.Embedding(items, w), nn.Embedding(50000, w)
+
+        def tower(width):
+            return nn.Sequential(nn.Linear(width, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(),
+                                 nn.Linear(128, w))
+
+        self.of_user, self.of_item, self.look = tower(2 * w), tower(w), nn.Linear(w, 1)
+
+    def forward(self, user, seen, candidates):
+        past = self.items(seen)
+        share = self.look(past).masked_fill((seen == 0)[..., None], -1e9).softmax(1)
+        u = F.normalize(self.of_user(torch.cat((self.users(user), (past * share).sum(1)), 1)), dim=1)
+        v = F.normalize(self.of_item(self.items(candidates)), dim=1)
+        return (u @ v.T / 0.05).topk(20, dim=1)
+
+
+class Translate(nn.Module):
+    """A GRU in two directions reads, another one writes some words, looking at all that was read."""
+
+    def __init__(self, w=256, words=6000, steps=8):
+        super().__init__()
+        self.steps, self.from_words, self.to_words = steps, nn.Embedding(words, w), nn.Embedding(words, w)
+        self.read, self.write = nn.GRU(w, w, bidirectional=True, batch_first=True), nn.GRUCell(3 * w, w)
+        self.keys, self.query, self.score, self.out = nn.Linear(2 * w, w), nn.Linear(w, w), nn.Linear(w, 1), nn.Linear(3 * w, words)
+
+    def forward(self, ids):
+        read, state = self.read(self.from_words(ids))
+        keys, h, word, made = self.keys(read), state[0], ids[:, 0] * 0, []
+        for _ in range(self.steps):
+            share = self.score(torch.tanh(keys + self.query(h)[:, None])).softmax(1)
+            seen = (share * read).sum(1)
+            h = self.write(torch.cat((self.to_words(word), seen), 1), h)
+            made.append(self.out(torch.cat((h, seen), 1)))
+            word = made[-1].argmax(1)
+        return torch.stack(made, 1)
+
+
+class Tabular(nn.Module):
+    """Tables, read in steps that each choose some columns: by a mask that is sorted for its threshold (sparsemax)."""
+
+    class Gated(nn.Module):
+        def __init__(self, a, b):
+            super().__init__()
+            self.f, self.n = nn.Linear(a, 2 * b, bias=False), nn.BatchNorm1d(2 * b)
+
+        def forward(self, x):
+            return F.glu(self.n(self.f(x)), dim=1)
+
+    def __init__(self, columns=100, w=64, steps=4):
+        super().__init__()
+        self.norm, self.shared = nn.BatchNorm1d(columns), Tabular.Gated(columns, w)
+        self.own = nn.ModuleList(Tabular.Gated(w, w) for _ in range(steps))
+        self.look = nn.ModuleList(nn.Sequential(nn.Linear(w // 2, columns), nn.BatchNorm1d(columns)) for _ in range(steps))
+        self.out, self.w = nn.Linear(w // 2, 10), w
+        self.register_buffer("place", torch.arange(1, columns + 1, dtype=torch.float32))
+
+    def sparse(self, x):
+        sorted_, _ = x.sort(dim=1, descending=True)
+        total = sorted_.cumsum(1) - 1
+        count = (self.place * sorted_ > total).sum(1, keepdim=True)
+        return (x - total.gather(1, count - 1) / count).clamp(min=0)
+
+    def forward(self, x):
+        x = self.norm(x)
+        y, left, sums = self.shared(x), torch.ones_like(x), 0
+        for own, look in zip(self.own, self.look):
+            mask = self.sparse(look(y[:, self.w // 2:]) * left)
+            left = left * (1.3 - mask)
+            y = self.shared(mask * x)
+            y = (y + own(y)) * math.sqrt(0.5)
+            sums = sums + y[:, :self.w // 2].relu()
+        return self.out(sums)
+
+
+class Heads(nn.Module):
+    """Detection in one stage: a pyramid of features, and towers of convolutions that all its levels share."""
+
+    def __init__(self, w=64):
+        super().__init__()
+
+        def part(a, b, stride):
+            return nn.Sequential(nn.Conv2d(a, b, 3, stride, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU())
+
+        self.a, self.b, self.c = nn.Sequential(part(3, 32, 2), part(32, 64, 2), part(64, 64, 2)), part(64, 128, 2), part(128, 256, 2)
+        self.flat = nn.ModuleList(nn.Conv2d(i, w, 1) for i in (64, 128, 256))
+
+        def tower():
+            return nn.Sequential(*(nn.Sequential(nn.Conv2d(w, w, 3, 1, 1), nn.GroupNorm(8, w), nn.ReLU()) for _ in range(3)))
+
+        self.classes, self.boxes = tower(), tower()
+        self.to_class, self.to_box, self.to_middle = nn.Conv2d(w, 20, 3, 1, 1), nn.Conv2d(w, 4, 3, 1, 1), nn.Conv2d(w, 1, 3, 1, 1)
+
+    def forward(self, x):
+        levels = [self.a(x)]
+        levels += [self.b(levels[0])]
+        levels += [self.c(levels[1])]
+        flat = [f(l) for f, l in zip(self.flat, levels)]
+        for i in (1, 0):
+            flat[i] = flat[i] + F.interpolate(flat[i + 1], scale_factor=2, mode="nearest")
+        out = []
+        for level in flat:
+            a, b = self.classes(level), self.boxes(level)
+            score = self.to_class(a).sigmoid() * self.to_middle(b).sigmoid()
+            out.append(torch.cat((score, self.to_box(b).exp()), 1).flatten(2))
+        every = torch.cat(out, 2)
+        best, at = every[:, :20].amax(1).topk(100, dim=1)
+        return best, every.gather(2, at[:, None].expand(-1, 24, -1))
+
+
 NETWORKS = dict(
     squeezenet1_1=classify("squeezenet1_1"), shufflenet_v2_x1_0=classify("shufflenet_v2_x1_0"), mnasnet1_0=classify("mnasnet1_0"),
     googlenet=classify("googlenet", init_weights=False), inception_v3=classify("inception_v3", 299, init_weights=False),
@@ -493,7 +685,12 @@ NETWORKS = dict(
     vocoder=lambda: (Vocoder(), (torch.rand(1, 80, 64),)), style=lambda: (Style(), image(128)),
     rotary=lambda: (Rotary(), (torch.randint(0, 8000, (1, 64)),)), detector=lambda: (Detector(), image(320)),
     forecast=lambda: (Forecast(), (torch.rand(1, 512, 7),)), mixer=lambda: (Mixer(), image()),
-    separator=lambda: (Separator(), (torch.rand(1, 1, 16000),)))
+    separator=lambda: (Separator(), (torch.rand(1, 1, 16000),)),
+    experts=lambda: (Experts(), (torch.randint(0, 8000, (1, 64)),)), large_kernels=lambda: (LargeKernels(), image()),
+    volume=lambda: (Volume(), (torch.rand(1, 1, 24, 48, 48),)),
+    towers=lambda: (Towers(), (torch.randint(0, 50000, (8,)), torch.randint(0, 200000, (8, 50)), torch.randint(0, 200000, (512,)))),
+    translate=lambda: (Translate(), (torch.randint(0, 6000, (1, 24)),)), tabular=lambda: (Tabular(), (torch.rand(256, 100),)),
+    heads=lambda: (Heads(), image(256)))
 
 
 def export(name, folder):
