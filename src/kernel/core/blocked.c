@@ -66,6 +66,20 @@ static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_
             to[i * out + l] = from[l * in + i];
 }
 
+/* Runs of floats, a number of bytes that is known where they are short. */
+static void copy_runs(const float *from, uint64_t in, float *to, uint64_t out, uint64_t run, uint64_t count)
+{
+    if (run == 16)
+        for (uint64_t i = 0; i < count; i++, from += in, to += out)
+            memcpy(to, from, 16 * sizeof *to);
+    else if (run == 8)
+        for (uint64_t i = 0; i < count; i++, from += in, to += out)
+            memcpy(to, from, 8 * sizeof *to);
+    else
+        for (uint64_t i = 0; i < count; i++, from += in, to += out)
+            memcpy(to, from, run * sizeof *to);
+}
+
 /* Some pixels of an image: blocks are made of single channels, or taken apart to such, or copied in the runs that both
  * layouts have. */
 static void change(const reorder_params *q, const float *x, float *y, uint64_t first, uint64_t count)
@@ -81,8 +95,7 @@ static void change(const reorder_params *q, const float *x, float *y, uint64_t f
     for (uint64_t c = 0; to != 1 && c < q->channels; c += run) {
         const float *line = x + (c / from * q->pixels + first) * from + c % from;
         float *out = y + (c / to * q->pixels + first) * to + c % to;
-        for (uint64_t i = 0; i < count; i++)
-            memcpy(out + i * to, line + i * from, run * sizeof *out);
+        copy_runs(line, from, out, to, run, count);
     }
 }
 
