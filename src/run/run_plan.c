@@ -208,11 +208,13 @@ static onx_status type_op(onxi_run_planner *pl, uint32_t index)
         ONX_TRY(type_parts(pl, index));
     if (pl->refused[index]) {
         const onx_value *v = onxi_run_plan_value(pl, op->outputs[0]);
+        if (v && v->data) /* made by its parts; what the op itself would make is something else */
+            return ONX_OK;
         dynamic = !v || v->kind != ONX_VALUE_TENSOR;
     } else {
         ONX_TRY(types_of(pl, op, &dynamic));
     }
-    if (!dynamic && foldable(pl, op))
+    if (!pl->refused[index] && !dynamic && foldable(pl, op))
         return fold(pl, op);
     pl->dynamic[index] = dynamic;
     pl->plan->has_dynamic |= dynamic;

@@ -522,6 +522,25 @@ static void test_run_rewrite__one_node_for_several(void **state)
     assert_int_equal(rewritten.steps, 2);
 }
 
+/* What a rule refuses, of values that are known while planning, is what its nodes make, and other rules are not given
+ * up for it. */
+static void test_run_rewrite__refused_of_constants(void **state)
+{
+    (void)state;
+    static outcome rewritten, plain;
+    static const char text[] =
+        "<ir_version: 9, opset_import: [\"\" : 17]> g (float[N, M] x) => (float[A, B] y) <int64[4] apart = {2, 2, 2, 3},"
+        " int64[2] together = {2, 12}> { s = Shape (x) c = ConstantOfShape (s) a = Reshape (c, apart)"
+        " b = Transpose <perm = [0, 2, 1, 3]> (a) d = Reshape (b, together) e = Reshape (x, together)"
+        " f = Sigmoid (e) h = Mul (e, f) y = Add (h, d) }";
+    static const int64_t dims[][8] = { { 4, 6, -1 } };
+    run(text, dims, false, &rewritten);
+    run(text, dims, true, &plain);
+    assert_int_equal(plain.status, ONX_OK);
+    same(&rewritten, &plain, onxi_rewrite_rows);
+    assert_int_equal(rewritten.rules, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -535,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_run_rewrite__very_many_nodes),
         cmocka_unit_test(test_run_rewrite__needed_inside),
         cmocka_unit_test(test_run_rewrite__one_node_for_several),
+        cmocka_unit_test(test_run_rewrite__refused_of_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
