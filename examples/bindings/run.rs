@@ -1,5 +1,6 @@
 // Runs a model on a picture with vertical stripes: run MODEL. rustc run.rs -L native=DIR -l onx
-use std::ffi::{c_char, c_void, CString};
+use std::ffi::CString;
+use std::os::raw::{c_char, c_void}; // std::ffi has them from Rust 1.64 on, and Debian 12 has 1.63
 use std::ptr::{null, null_mut};
 
 #[repr(C)]
