@@ -278,6 +278,15 @@ test("a process ends while threads of a session wait", { skip: env.simd ? false 
   assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { timeout: 60000, encoding: "utf8" }), "90000\n");
 });
 
+test("random bytes are found where there is no global crypto, as in Node 18", () => {
+  const script = `delete globalThis.crypto;
+    const { program } = await import(${JSON.stringify(pathToFileURL(join(packageDir, "lib/index.js")).href)});
+    const files = { "a.onnxtxt": new TextEncoder().encode(${JSON.stringify(ADD)}) };
+    const made = await program(["view", "a.onnxtxt", "-o", "a.html"], files, ["a.html"]); // by way of a temporary file
+    console.log(made.status, Object.keys(made.files).join());`;
+  assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { timeout: 60000, encoding: "utf8" }), "0 a.html\n");
+});
+
 test("the module comes while the model does", async () => {
   const script = `import { createServer } from "node:http";
     import { readFileSync } from "node:fs";

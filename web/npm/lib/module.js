@@ -86,7 +86,15 @@ function givenBuild(name) {
   return isBytes ? (name.startsWith("onx-run") ? given : undefined) : given[name];
 }
 
+/** Emscripten's code takes random bytes from the global `crypto`, which Node has from version 19 on. */
+async function needRandom() {
+  if (globalThis.crypto || typeof process === "undefined" || !process.versions?.node) return;
+  const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:crypto");
+  globalThis.crypto ??= webcrypto;
+}
+
 async function compile(what) {
+  await needRandom();
   const vectors = env.simd ?? hasSimd();
   const name = MODULE_OF[what] + (vectors ? "" : "-plain");
   const glue = BUILDS[name].glue();

@@ -31,7 +31,9 @@ function take(data, say) {
 
 if (typeof process !== "undefined" && process.versions?.node) {
   const { parentPort } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:worker_threads");
+  const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:crypto");
   globalThis.self ??= globalThis;
+  globalThis.crypto ??= webcrypto; // before Node 19
   parentPort.on("message", (data) => take(data, (message) => parentPort.postMessage(message)));
 } else {
   const say = self.postMessage.bind(self);
