@@ -461,6 +461,14 @@ typedef struct onxi_run_site {
     uint32_t kept_count;
 } onxi_run_site;
 
+/* Where the caller has outputs and inputs (run_aim.c), numbered in that order. */
+typedef struct onxi_run_aim {
+    uintptr_t *from, *to; /* 0: nowhere */
+    uint32_t *order;      /* by address */
+    uint32_t *updated;    /* per output: the input whose memory it may take, UINT32_MAX: none */
+    bool *apart;          /* nothing else is there */
+} onxi_run_aim;
+
 typedef struct onxi_run_state {
     struct onxi_run_state *next;
     onx_ctx *cx;
@@ -476,6 +484,7 @@ typedef struct onxi_run_state {
     onxi_run_site *sites; /* per subgraph of the plan */
     bool *taken;          /* per input and capture of the graph: the caller gave it away, and it is in `values` now */
     char **storage_at;    /* per storage of the plan: in the buffer, or in an output of the caller */
+    onxi_run_aim aim;     /* outermost */
     void *arrays;         /* operand pointers of all steps and sites */
     size_t arrays_size;
     struct onxi_run_state *outermost; /* itself, or the state of the main graph */
@@ -492,6 +501,11 @@ void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);
 /* Runs with these inputs. Where outputs[i] is NULL, `cx` makes a value; if that is NULL, the output is not wanted. */
 onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                               uint32_t output_count);
+/* run_aim.c: room for what the state of the main graph notes; false, recorded, when out of memory. */
+bool onxi_run_aim_new(onxi_run_state *state);
+void onxi_run_aim_free(onxi_run_state *state);
+/* Storages of outputs are in the caller's values where they can, all others in the buffer. In the order of operands. */
+void onxi_run_aim_outputs(onxi_run_state *state, const onx_value *const *inputs, onx_value *const *outputs);
 bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *inputs);
 /* The plan for these inputs, made if need be, counted as busy and moved to the front. Where it is there no caller waits
  * for others that plan. `idle` (NULL: not wanted) gets an unused state of it, or NULL. Without any lock;

@@ -140,6 +140,8 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     onx_status status = held ? onx_arena_new(cx, &st->text) : ONX_E_LIMIT;
     if (status == ONX_OK)
         status = onx_arena_new(cx, &st->scratch);
+    if (status == ONX_OK && !outer && !onxi_run_aim_new(st))
+        status = ONX_E_MEMORY;
     if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->sites || !st->taken || !st->arrays ||
                              !st->base || !st->storage_at))
         status = ONX_E_MEMORY;
@@ -176,6 +178,7 @@ void onxi_run_state_free(onxi_run_session *s, onxi_run_state *st)
     onxi_release(cx, st->taken, count_inputs(plan) * sizeof *st->taken);
     onxi_release(cx, st->arrays, st->arrays_size);
     onxi_release(cx, st->storage_at, (plan->storage_count + 1u) * sizeof *st->storage_at);
+    onxi_run_aim_free(st);
     onxi_release(cx, st->base, st->base_size);
     if (st->base)
         onxi_ctx_let_go(cx, st->base_size);
@@ -409,69 +412,11 @@ onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *
     return status;
 }
 
-/* ---- outputs in memory that is ready for them ---- */
-
-enum { AIM_ALIGN = 16, AIM_PAIRS_MAX = 65536 };
-
-static bool overlap(const onx_value *a, const onx_value *b)
-{
-    const uintptr_t a_at = (uintptr_t)a->data, b_at = (uintptr_t)b->data;
-    return a->size && b->size && a_at < b_at + b->size && b_at < a_at + a->size;
-}
-
-/* May what the run computes for output `i` be written to the caller's value directly? Everything in the storage of the
- * plan goes there then, so nothing may be larger, and nothing else may read or write the memory. */
-static bool can_aim(const onxi_run_state *st, uint32_t i, const onx_value *const *inputs, onx_value *const *outputs)
-{
-    const onxi_run_plan *plan = st->plan;
-    const onxi_run_plan_slot *slot = plan->slots[plan->outputs[i]];
-    const onx_value *out = outputs[i], *want = &slot->value;
-    if (slot->place != ONXI_PLACE_BUFFER || slot->storage == ONXI_NO_SLOT || want->dtype == ONX_STRING ||
-        want->layout || out->kind != ONX_VALUE_TENSOR || out->dtype != want->dtype || out->rank != want->rank ||
-        !onxi_same_dims(out->dims, want->dims, want->rank) || !onxi_value_is_whole(out) || !out->size ||
-        (uintptr_t)out->data % AIM_ALIGN || plan->storages[slot->storage].size > out->size)
-        return false;
-    for (uint32_t k = 0; k < plan->graph->input_count; k++) {
-        const bool updated = inputs[k] && slot->updates == plan->graph->inputs[k] && out->data == inputs[k]->data &&
-                             out->size == inputs[k]->size;
-        if (inputs[k] && !updated && (inputs[k]->kind != ONX_VALUE_TENSOR || overlap(out, inputs[k])))
-            return false;
-    }
-    for (uint32_t k = 0; k < plan->graph->output_count; k++)
-        if (k != i && outputs[k] && overlap(out, outputs[k]))
-            return false;
-    return true;
-}
-
-/* Storages of outputs are in the caller's values where they can, all others in the buffer. */
-static void aim_outputs(onxi_run_state *st, const onx_value *const *inputs, onx_value *const *outputs)
-{
-    const onxi_run_plan *plan = st->plan;
-    const uint32_t ins = plan->graph->input_count, outs = plan->graph->output_count;
-    const bool few = (uint64_t)outs * ((uint64_t)ins + outs) <= AIM_PAIRS_MAX;
-    bool moved = false;
-    for (uint32_t i = 0; i < outs; i++) {
-        const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
-        if (storage == ONXI_NO_SLOT || storage >= plan->storage_count)
-            continue;
-        char *at = st->buffer + plan->storages[storage].offset;
-        /* Of outputs that share a storage the first one with memory of its own has it. */
-        for (uint32_t k = 0; few && k < outs && at == st->buffer + plan->storages[storage].offset; k++)
-            if (outputs[k] && plan->slots[plan->outputs[k]]->storage == storage && can_aim(st, k, inputs, outputs))
-                at = outputs[k]->data;
-        moved |= st->storage_at[storage] != at;
-        st->storage_at[storage] = at;
-    }
-    for (uint32_t i = 0; moved && i < plan->slot_count; i++)
-        if (plan->slots[i]->place == ONXI_PLACE_BUFFER && plan->slots[i]->storage != ONXI_NO_SLOT)
-            st->values[i].data = st->storage_at[plan->slots[i]->storage];
-}
-
 static onx_status run_main(onxi_run_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
 {
     st->entered = 0;
     st->start_ns = onxi_run_clock_ns();
-    aim_outputs(st, inputs, outputs);
+    onxi_run_aim_outputs(st, inputs, outputs);
     onx_status status = onxi_run_state_run(st, cx, inputs, outputs, st->plan->graph->output_count);
     return status;
 }

@@ -272,6 +272,73 @@ static void test_run_memory__outputs_are_written_in_place(void **state)
     onx_doc_free(doc);
 }
 
+/* Which of several places are written to while a run goes on. */
+enum { PLACES = 6 };
+typedef struct places {
+    const void *where[PLACES];
+    bool seen[PLACES];
+} places;
+
+static void look_at_places(void *user, const onx_run_event *event)
+{
+    places *p = user;
+    for (int i = 0; i < PLACES; i++)
+        p->seen[i] |= event->output && event->output->data == p->where[i];
+}
+
+static bool meet(const float *a, const float *b)
+{
+    return a < b + N && b < a + N;
+}
+
+/* Outputs lie anywhere, on top of each other and of the input: just those are written in place that nothing else
+ * touches, whatever the order of addresses was in the run before. */
+static void test_run_memory__outputs_apart_are_in_place(void **state)
+{
+    (void)state;
+    enum { STEP = 4, STEPS = 150, ROUNDS = 400 };
+    static const float nine[PLACES] = { -9, 9, 18, 81, 3, 9 }; /* what becomes of it */
+    onx_doc *doc =
+        parse("<ir_version: 10, opset_import: [\"\": 21]>\n"
+              "g (float[N] x) => (float[N] a, float[N] b, float[N] c, float[N] d, float[N] e, float[N] f) {\n"
+              "a = Neg (x) b = Abs (x) c = Add (x, x) d = Mul (x, x) e = Sqrt (x) f = Relu (x) }");
+    onx_session *session = session_of(doc);
+    float *room = aligned_alloc(64, (STEPS * STEP + N) * sizeof(float));
+    assert_non_null(room);
+    uint32_t random = 1;
+    int written = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        float *at[PLACES + 1]; /* the last one is the input */
+        places p = { .where = { 0 } };
+        onx_value *in, *out[PLACES];
+        for (int i = 0; i <= PLACES; i++) {
+            random = random * 1664525 + 1013904223;
+            at[i] = room + random / 65536 % STEPS * STEP;
+        }
+        for (int k = 0; k < N; k++)
+            at[PLACES][k] = (float)k;
+        in = wrap(at[PLACES], N);
+        for (int i = 0; i < PLACES; i++)
+            out[i] = wrap(at[i], N), p.where[i] = at[i];
+        const onx_run_options options = { .event = look_at_places, .user = &p };
+        assert_int_equal(onx_session_run_with(session, cx, (const onx_value *const[]){ in }, out, &options), ONX_OK);
+        for (int i = 0; i < PLACES; i++) {
+            bool apart = true;
+            for (int k = 0; k <= PLACES; k++)
+                apart &= k == i || !meet(at[i], at[k]);
+            assert_int_equal(p.seen[i], apart);
+            assert_true(!apart || at[i][9] == nine[i]);
+            written += apart;
+            onx_value_free(out[i]);
+        }
+        onx_value_free(in);
+    }
+    assert_true(written > ROUNDS / 2 && written < ROUNDS * PLACES); /* there were both */
+    free(room);
+    onx_session_free(session);
+    onx_doc_free(doc);
+}
+
 /* Whether an output is written at once or copied at the end, nobody can tell but by time: memory that is aligned or
  * not, of the value or of the caller, apart from the inputs or on top of them, the same as last time or another one. */
 static void test_run_memory__bound_outputs(void **state)
@@ -542,6 +609,7 @@ int main(void)
         TEST(dlpack),
         TEST(bound_outputs),
         TEST(outputs_are_written_in_place),
+        TEST(outputs_apart_are_in_place),
         TEST(bound_outputs_that_share),
         TEST(by_name),
         TEST(session_of_a_file),

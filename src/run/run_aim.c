@@ -1,0 +1,143 @@
+/* run_aim.c - outputs of the main graph that are computed where the caller wants them, so that nothing is copied. */
+#include "run/run.h"
+
+enum { AIM_ALIGN = 16, AIM_PAIRS_MAX = 65536 };
+#define NOT_UPDATED UINT32_MAX
+
+static uint32_t operand_count(const onxi_run_plan *plan)
+{
+    return plan->graph->output_count + plan->graph->input_count;
+}
+
+bool onxi_run_aim_new(onxi_run_state *st)
+{
+    const onxi_run_graph *g = st->plan->graph;
+    const uint32_t count = operand_count(st->plan);
+    onxi_run_aim *a = &st->aim;
+    a->from = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->from);
+    a->to = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->to);
+    a->order = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->order);
+    a->updated = onxi_resize(st->cx, NULL, 0, (g->output_count + 1u) * sizeof *a->updated);
+    a->apart = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->apart);
+    if (!a->from || !a->to || !a->order || !a->updated || !a->apart)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        a->order[i] = i;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const uint32_t updates = st->plan->slots[st->plan->outputs[i]]->updates;
+        a->updated[i] = NOT_UPDATED;
+        for (uint32_t k = 0; k < g->input_count && updates != ONXI_NO_SLOT; k++)
+            if (g->inputs[k] == updates)
+                a->updated[i] = k;
+    }
+    return true;
+}
+
+void onxi_run_aim_free(onxi_run_state *st)
+{
+    const uint32_t count = operand_count(st->plan);
+    onxi_run_aim *a = &st->aim;
+    onxi_release(st->cx, a->from, (count + 1u) * sizeof *a->from);
+    onxi_release(st->cx, a->to, (count + 1u) * sizeof *a->to);
+    onxi_release(st->cx, a->order, (count + 1u) * sizeof *a->order);
+    onxi_release(st->cx, a->updated, (st->plan->graph->output_count + 1u) * sizeof *a->updated);
+    onxi_release(st->cx, a->apart, (count + 1u) * sizeof *a->apart);
+}
+
+static void set_range(onxi_run_aim *a, uint32_t which, const onx_value *v)
+{
+    a->from[which] = v && v->size ? (uintptr_t)v->data : 0;
+    a->to[which] = a->from[which] ? a->from[which] + v->size : 0;
+}
+
+/* Where outputs, and after them inputs, are in memory; false when an input has more memory than its own. An input that
+ * an output updates in place has none but that. */
+static bool set_ranges(onxi_run_aim *a, const onxi_run_graph *g, const onx_value *const *inputs,
+                       onx_value *const *outputs)
+{
+    const uint32_t outs = g->output_count;
+    for (uint32_t i = 0; i < outs; i++)
+        set_range(a, i, outputs[i]);
+    for (uint32_t k = 0; k < g->input_count; k++) {
+        if (inputs[k] && inputs[k]->kind != ONX_VALUE_TENSOR)
+            return false;
+        set_range(a, outs + k, inputs[k]);
+    }
+    for (uint32_t i = 0; i < outs; i++) {
+        const uint32_t k = a->updated[i];
+        if (k != NOT_UPDATED && a->from[i] == a->from[outs + k] && a->to[i] == a->to[outs + k])
+            a->from[outs + k] = a->to[outs + k] = 0;
+    }
+    return true;
+}
+
+/* Which outputs have memory that nothing else reads or writes. They are gone through in the order of addresses, which
+ * is kept from run to run since it rarely changes; what begins before an earlier one has ended overlaps it. */
+static void find_apart(onxi_run_aim *a, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const uint32_t which = a->order[i];
+        uint32_t k = i;
+        for (; k && a->from[a->order[k - 1]] > a->from[which]; k--)
+            a->order[k] = a->order[k - 1];
+        a->order[k] = which;
+    }
+    uintptr_t end = 0;
+    uint32_t last = 0; /* the one that ends there */
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t which = a->order[i];
+        a->apart[which] = a->to[which] && a->from[which] >= end;
+        if (a->to[which] && a->from[which] < end)
+            a->apart[last] = false;
+        if (a->to[which] > end) {
+            end = a->to[which];
+            last = which;
+        }
+    }
+}
+
+/* May what the run computes for output `i` be written to the caller's value directly? Everything in the storage of the
+ * plan goes there then, so nothing may be larger. */
+static bool fits(const onxi_run_plan *plan, uint32_t i, const onx_value *out)
+{
+    const onxi_run_plan_slot *slot = plan->slots[plan->outputs[i]];
+    const onx_value *want = &slot->value;
+    return slot->place == ONXI_PLACE_BUFFER && want->dtype != ONX_STRING && !want->layout &&
+           out->kind == ONX_VALUE_TENSOR && out->dtype == want->dtype && out->rank == want->rank &&
+           onxi_same_dims(out->dims, want->dims, want->rank) && onxi_value_is_whole(out) && out->size &&
+           (uintptr_t)out->data % AIM_ALIGN == 0 && plan->storages[slot->storage].size <= out->size;
+}
+
+static bool has_storage(const onxi_run_plan *plan, uint32_t i)
+{
+    const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
+    return storage != ONXI_NO_SLOT && storage < plan->storage_count;
+}
+
+void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, onx_value *const *outputs)
+{
+    const onxi_run_plan *plan = st->plan;
+    const uint32_t count = operand_count(plan), outs = plan->graph->output_count;
+    const bool some = (uint64_t)count * count <= AIM_PAIRS_MAX && set_ranges(&st->aim, plan->graph, inputs, outputs);
+    bool moved = false;
+    if (some)
+        find_apart(&st->aim, count);
+    for (uint32_t i = 0; i < outs; i++)
+        if (has_storage(plan, i)) {
+            const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
+            st->storage_at[storage] = st->buffer + plan->storages[storage].offset;
+        }
+    /* Of outputs that share a storage the first one with memory of its own has it. */
+    for (uint32_t i = 0; some && i < outs; i++)
+        if (has_storage(plan, i) && outputs[i] && st->aim.apart[i]) {
+            const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
+            if (st->storage_at[storage] == st->buffer + plan->storages[storage].offset && fits(plan, i, outputs[i]))
+                st->storage_at[storage] = outputs[i]->data;
+        }
+    for (uint32_t i = 0; i < outs && !moved; i++)
+        moved = has_storage(plan, i) && plan->slots[plan->outputs[i]]->place == ONXI_PLACE_BUFFER &&
+                st->values[plan->outputs[i]].data != st->storage_at[plan->slots[plan->outputs[i]]->storage];
+    for (uint32_t i = 0; moved && i < plan->slot_count; i++)
+        if (plan->slots[i]->place == ONXI_PLACE_BUFFER && plan->slots[i]->storage != ONXI_NO_SLOT)
+            st->values[i].data = st->storage_at[plan->slots[i]->storage];
+}
