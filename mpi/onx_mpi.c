@@ -10,6 +10,7 @@
 
 enum {
     MESSAGE_MAX = 1 << 30, /* bytes that one message has: MPI counts in int */
+    AT_ONCE = 2048,        /* bytes that any MPI takes without waiting for whoever receives them */
     SPINS = 2000,          /* looks before others get the processor */
     LOOKS = 64,            /* between two for failures of others */
     TAGS = 32768           /* that any MPI has */
@@ -18,9 +19,10 @@ enum {
 /* Messages that are on their way, in memory that is used again. */
 typedef struct trade {
     struct trade *next;
-    MPI_Request *request; /* of receives, and then of sends */
+    MPI_Request *request; /* of receives and of sends */
     onx_comm_part *part;  /* the same */
-    uint32_t room, part_room, receive_count, part_count;
+    uint32_t room, part_room, part_count;
+    uint32_t first_receive, receive_count; /* among the parts */
     int count;
     bool busy;
 } trade;
@@ -116,7 +118,7 @@ static void give_up(trade *t)
     uint32_t at = 0;
     for (uint32_t i = 0; i < t->part_count; i++)
         for (uint64_t k = messages(&t->part[i], 1); k > 0 && at < (uint32_t)t->count; k--, at++)
-            if (i < t->receive_count && t->request[at] != MPI_REQUEST_NULL)
+            if (i - t->first_receive < t->receive_count && t->request[at] != MPI_REQUEST_NULL)
                 MPI_Cancel(&t->request[at]);
     t->busy = false;
 }
@@ -159,6 +161,26 @@ static onx_status wait_for(world *w, trade *t, uint64_t timeout_ns, uint32_t *ra
     }
 }
 
+static bool post_all(const world *w, trade *t, bool send, int tag, const onx_comm_part *parts, uint32_t count)
+{
+    if (!send) {
+        t->first_receive = t->part_count;
+        t->receive_count = count;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!post(w, t, send, tag, &parts[i]))
+            return false;
+    return true;
+}
+
+static uint64_t largest(const onx_comm_part *parts, uint32_t count)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < count; i++)
+        most = parts[i].size > most ? parts[i].size : most;
+    return most;
+}
+
 static onx_status begin(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
                         const onx_comm_part *receives, uint32_t receive_count, uint64_t *begun)
 {
@@ -166,17 +188,21 @@ static onx_status begin(void *user, uint32_t tag, const onx_comm_part *sends, ui
     const int own = (int)(tag % TAGS);
     trade *t = free_trade(w, messages(sends, send_count) + messages(receives, receive_count),
                           (uint64_t)send_count + receive_count);
+    /* What is small is on its way while the receives are posted, since others wait for it; what is large finds them
+     * posted, so that it is not put elsewhere first. */
+    const bool sends_first = largest(sends, send_count) <= AT_ONCE;
     bool good = t;
     if (t) {
         t->count = 0;
-        t->part_count = 0;
-        t->receive_count = receive_count;
+        t->part_count = t->first_receive = t->receive_count = 0;
         t->busy = true;
     }
-    for (uint32_t i = 0; i < receive_count && good; i++)
-        good = post(w, t, false, own, &receives[i]);
-    for (uint32_t i = 0; i < send_count && good; i++)
-        good = post(w, t, true, own, &sends[i]);
+    if (good && sends_first)
+        good = post_all(w, t, true, own, sends, send_count);
+    if (good)
+        good = post_all(w, t, false, own, receives, receive_count);
+    if (good && !sends_first)
+        good = post_all(w, t, true, own, sends, send_count);
     if (t && !good)
         give_up(t);
     *begun = (uint64_t)(uintptr_t)t;

@@ -14,6 +14,8 @@ typedef struct piece {
     uint32_t rank;
     const int64_t *box; /* for each axis of the output: start in input, start in output, size */
     bool direct;        /* its elements are contiguous where they come from, or go to */
+    uint64_t at;        /* where that is, in bytes */
+    uint64_t kept_at;   /* what stays here: the same in the output, UINT64_MAX: not contiguous there */
     uint64_t staged;    /* where they are packed, in bytes, if not */
     uint64_t size;      /* in bytes */
 } piece;
@@ -78,8 +80,9 @@ static piece piece_at(collective *c, const int64_t *pieces, uint32_t i)
     };
     const bool receives = q.kind == ONXI_PIECE_RECEIVE;
     q.size = piece_bytes(c, q.box);
-    q.direct =
-        (q.kind == ONXI_PIECE_SEND || !c->adds) && run_of(c, receives ? c->to : c->from, q.box, receives) != UINT64_MAX;
+    q.at = run_of(c, receives ? c->to : c->from, q.box, receives);
+    q.direct = (q.kind == ONXI_PIECE_SEND || !c->adds) && q.at != UINT64_MAX;
+    q.kept_at = q.kind == ONXI_PIECE_COPY && q.direct && q.size ? run_of(c, c->to, q.box, true) : UINT64_MAX;
     c->send_count += q.kind == ONXI_PIECE_SEND;
     c->receive_count += receives;
     c->staged += q.direct ? 0 : whole_lines(q.size);
@@ -197,26 +200,36 @@ static onx_status exchange(const onx_work *work, const collective *c, uint32_t p
     return outcome(work, c, status, rank);
 }
 
+static onx_status begin_traffic(const onx_work *work, const collective *c, const traffic *t, uint64_t *begun)
+{
+    const onx_comm *comm = &c->runtime->comm;
+    return outcome(work, c, comm->begin(comm->user, 2 * c->tag, t->sends, t->sent, t->receives, t->received, begun), 0);
+}
+
+static onx_status finish_traffic(const onx_work *work, const collective *c, uint64_t begun)
+{
+    const onx_comm *comm = &c->runtime->comm;
+    uint32_t rank = 0;
+    const onx_status status = comm->finish(comm->user, begun, c->runtime->timeout_ns, &rank);
+    return outcome(work, c, status, rank);
+}
+
 /* What has begun is noted after the pieces. */
 static onx_status begin_exchange(const onx_work *work, const collective *c, const traffic *t, char *note)
 {
-    const onx_comm *comm = &c->runtime->comm;
     uint64_t begun = 0;
-    if (!comm->begin)
+    if (!c->runtime->comm.begin)
         return onxi_fail(work->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "the communicator can begin nothing");
-    const onx_status status = comm->begin(comm->user, 2 * c->tag, t->sends, t->sent, t->receives, t->received, &begun);
+    const onx_status status = begin_traffic(work, c, t, &begun);
     memcpy(note, &begun, sizeof begun);
-    return outcome(work, c, status, 0);
+    return status;
 }
 
 static onx_status finish_exchange(const onx_work *work, const collective *c, const char *note)
 {
-    const onx_comm *comm = &c->runtime->comm;
     uint64_t begun;
-    uint32_t rank = 0;
     memcpy(&begun, note, sizeof begun);
-    const onx_status status = comm->finish(comm->user, begun, c->runtime->timeout_ns, &rank);
-    return outcome(work, c, status, rank);
+    return finish_traffic(work, c, begun);
 }
 
 static onx_status make_tensor(onx_prepare *p, uint32_t output)
@@ -271,13 +284,13 @@ static void pack(const collective *c, char *input, char *output, char *staged, t
         char *at = staged + q->staged;
         if (q->kind == ONXI_PIECE_SEND) {
             if (q->direct)
-                at = input + run_of(c, c->from, q->box, false);
+                at = input + q->at;
             else
                 copy_box(c, input, c->from, q->box, false, at, true);
             t->sends[t->sent++] = (onx_comm_part){ q->rank, at, q->size };
         } else if (q->kind == ONXI_PIECE_RECEIVE) {
             if (q->direct)
-                at = output + run_of(c, c->to, q->box, true);
+                at = output + q->at;
             t->receives[t->received++] = (onx_comm_part){ q->rank, at, q->size };
         }
     }
@@ -290,7 +303,11 @@ static void copy_own(const collective *c, char *input, char *output, char *stage
         const piece *q = &c->piece[i];
         if (q->kind != ONXI_PIECE_COPY)
             continue;
-        char *at = q->direct ? input + run_of(c, c->from, q->box, false) : staged + q->staged;
+        if (q->kept_at != UINT64_MAX) {
+            memcpy(output + q->kept_at, input + q->at, q->size);
+            continue;
+        }
+        char *at = q->direct ? input + q->at : staged + q->staged;
         if (!q->direct)
             copy_box(c, input, c->from, q->box, false, at, true);
         copy_box(c, output, c->to, q->box, true, at, false);
@@ -327,8 +344,13 @@ static onx_status run_move(onx_work *work, uint64_t first, uint64_t last)
     (void)first;
     (void)last;
     pack(c, input, output, staged, &t);
-    ONX_TRY(exchange(work, c, 0, &t));
+    /* What stays here is copied while the rest is on its way. */
+    const bool halves = c->runtime->comm.begin && (t.sent || t.received);
+    uint64_t begun = 0;
+    ONX_TRY(halves ? begin_traffic(work, c, &t, &begun) : exchange(work, c, 0, &t));
     copy_own(c, input, output, staged);
+    if (halves)
+        ONX_TRY(finish_traffic(work, c, begun));
     unpack(c, output, staged);
     return ONX_OK;
 }

@@ -39,12 +39,12 @@ static void add_floats(const onxi_shard_sum *s, const float *const *part, float 
     float acc[BLOCK];
     for (uint64_t from = 0; from < count; from += BLOCK) {
         const uint64_t n = count - from < BLOCK ? count - from : BLOCK;
-        memcpy(acc, part[0] + from, n * sizeof *acc);
-        for (uint32_t k = 1; k < s->parts; k++)
+        const float *so_far = part[0] + from;
+        for (uint32_t k = 1; k < s->parts; k++, so_far = acc)
             for (uint64_t i = 0; i < n; i++)
-                acc[i] += part[k][from + i];
+                acc[i] = so_far[i] + part[k][from + i];
         for (uint64_t i = 0; i < n; i++)
-            out[from + i] = acc[i] * scale;
+            out[from + i] = so_far[i] * scale;
     }
 }
 
