@@ -423,7 +423,7 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
         return e->status;
     onxi_infer_running run = { .infer = e, .scope = scope, .index = index, .facts = inputs.facts, .plain = true };
     const onxi_schema *schema = bound->kind == ONXI_BOUND_OPERATOR ? bound->schema : NULL;
-    const onx_function *function = schema && !schema->custom ? schema->body : bound->function;
+    const onx_function *function = schema && !onxi_schema_custom(schema) ? onxi_schema_body(schema) : bound->function;
     onxi_attrs attrs = { .count = 0 };
     run.call = (onxi_call){ .schema = schema,
                             .op = bound->op,
@@ -480,7 +480,7 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
         ONX_TRY(bind_output(e, &run, node, i, bound->op == ONXI_ID_Constant, reason, &own));
     if (bound->op == ONXI_ID_Constant)
         keep_constant(&run, node);
-    if (run.plain && inputs.known && schema && !schema->custom && !function)
+    if (run.plain && inputs.known && schema && !onxi_schema_custom(schema) && !function)
         onxi_infer_repeat_note(e, bound, node, inputs.facts, run.made);
     return e->status;
 }

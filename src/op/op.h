@@ -307,6 +307,14 @@ typedef struct onxi_body_part {
     const char *nodes;             /* NULL ends the list */
 } onxi_body_part;
 
+/* What only operators of a registry have. */
+typedef struct onxi_schema_own {
+    const char *summary;
+    const onx_function *body;         /* of a document; NULL: none */
+    const struct onxi_custom *custom; /* what C registered; NULL: nothing */
+} onxi_schema_own;
+
+/* Addresses in rows are what starting the program takes, so texts that are short are in place. */
 typedef struct onxi_schema {
     const char *domain; /* NULL: the default domain, ai.onnx */
     const char *name;   /* NULL ends a table */
@@ -315,17 +323,14 @@ typedef struct onxi_schema {
     const onxi_port *inputs, *outputs;
     const onxi_attr *attrs;
     const onxi_type_constraint *types;
-    const char *function_opsets; /* opset versions that function bodies exist for: "13 18"; NULL: none */
-    const char *context_function_opsets;
     onxi_rule_fn infer;
     const onxi_body_part *body_parts; /* by which the operator runs where it has no kernel; NULL: none */
     int32_t body_opset;               /* version of the default domain that their nodes are of */
     uint16_t min_input, max_input, min_output,
         max_output; /* follow from the ports (a test proves it), kept for speed */
-    /* operators of a registry only */
-    const char *summary;
-    const onx_function *body;
-    const struct onxi_custom *custom; /* what C registered */
+    char function_opsets[6],
+        context_function_opsets[6]; /* versions that function bodies exist for: "13 18"; "": none */
+    const onxi_schema_own *own;     /* NULL: built in */
 } onxi_schema;
 
 /* Where an operator belongs: ONNX's folders of definitions. */
@@ -416,6 +421,16 @@ uint64_t onxi_body_choose(onxi_call *call);
 onx_status onxi_function_of_text(onx_ctx *cx, onx_str text, onx_doc **out);
 onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint64_t parts, onx_doc **out);
 
+/* The body that a document gives the operator, NULL: none. */
+static inline const onx_function *onxi_schema_body(const onxi_schema *schema)
+{
+    return schema->own ? schema->own->body : NULL;
+}
+/* What C registered, NULL: nothing. */
+static inline const struct onxi_custom *onxi_schema_custom(const onxi_schema *schema)
+{
+    return schema->own ? schema->own->custom : NULL;
+}
 static inline const char *onxi_schema_domain(const onxi_schema *schema)
 {
     return schema->domain ? schema->domain : "";

@@ -149,11 +149,10 @@ static void compare_opsets(const char *text, const json_t *list)
     json_array_foreach(list, i, fact)
     {
         char *end;
-        assert_non_null(text);
         assert_int_equal(strtol(text, &end, 10), json_integer_value(fact));
         text = end;
     }
-    assert_true(!text || !*text);
+    assert_true(!*text);
 }
 
 static uint16_t most(const json_t *fact, const char *key)

@@ -157,8 +157,8 @@ static void test_op_find__rows_are_consistent(void **state)
                 assert_non_null(onx_attribute_type_name(a->type));
                 assert_false(a->required && a->default_text);
             }
-            assert_int_equal(row->function_opsets != NULL, (row->flags & ONXI_OP_FUNCTION) != 0);
-            assert_int_equal(row->context_function_opsets != NULL, (row->flags & ONXI_OP_CONTEXT_FUNCTION) != 0);
+            assert_int_equal(row->function_opsets[0] != 0, (row->flags & ONXI_OP_FUNCTION) != 0);
+            assert_int_equal(row->context_function_opsets[0] != 0, (row->flags & ONXI_OP_CONTEXT_FUNCTION) != 0);
         }
     }
 }

@@ -120,7 +120,7 @@ static const char *unknown_type(const onxi_schema *schema, const onxi_port *port
 
 static onx_status run_custom_rule(onxi_call *call)
 {
-    const onxi_custom *custom = call->schema->custom;
+    const onxi_custom *custom = onxi_schema_custom(call->schema);
     return custom->infer(custom->user, call);
 }
 
@@ -187,12 +187,14 @@ onx_status onx_op_register(onx_registry *registry, const onx_op_def *def)
     if (onxi_operator_find(domain, onx_str_of(def->name)))
         return refuse(registry, def, "ONNX defines an operator of that name", NULL);
     onxi_custom *custom = ONXI_NEW(registry->arena, onxi_custom);
-    onxi_schema schema = { .since = def->since, .flags = def->flags, .custom = custom };
+    onxi_schema_own *more = ONXI_NEW(registry->arena, onxi_schema_own);
+    onxi_schema schema = { .since = def->since, .flags = def->flags, .own = more };
     schema.domain = onxi_registry_text(registry, domain);
     schema.name = onxi_registry_text(registry, onx_str_of(def->name));
-    schema.summary = onxi_registry_text(registry, onx_str_of(def->summary ? def->summary : ""));
-    if (!custom || !schema.domain || !schema.name || !schema.summary)
+    const char *summary = onxi_registry_text(registry, onx_str_of(def->summary ? def->summary : ""));
+    if (!custom || !more || !schema.domain || !schema.name || !summary)
         return ONX_E_MEMORY;
+    *more = (onxi_schema_own){ .summary = summary, .custom = custom };
     *custom = (onxi_custom){ .infer = def->infer, .user = def->user, .kernel = def->kernel };
     ONX_TRY(copy_ports(registry, def->inputs, &schema.inputs));
     ONX_TRY(copy_ports(registry, def->outputs, &schema.outputs));
@@ -215,14 +217,14 @@ const struct onx_kernel *onx_op_kernel(const onx_op *op)
 {
     if (!op)
         return NULL;
-    return op->custom ? op->custom->kernel : NULL;
+    return onxi_schema_custom(op) ? onxi_schema_custom(op)->kernel : NULL;
 }
 
 void *onx_op_user(const onx_op *op)
 {
     if (!op)
         return NULL;
-    return op->custom ? op->custom->user : NULL;
+    return onxi_schema_custom(op) ? onxi_schema_custom(op)->user : NULL;
 }
 
 /* ---- what a shape rule written in C sees ---- */

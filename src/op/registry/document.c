@@ -241,7 +241,11 @@ static onx_status function_attributes(onx_registry *registry, const onx_function
 /* Inputs, outputs, attributes and body of a function become those of the operator. */
 static onx_status describe_by_function(onx_registry *registry, const onx_function *function, onxi_schema *schema)
 {
-    schema->body = function;
+    onxi_schema_own *own = ONXI_NEW(registry->arena, onxi_schema_own);
+    if (!own)
+        return ONX_E_MEMORY;
+    *own = (onxi_schema_own){ .summary = schema->own->summary, .body = function };
+    schema->own = own;
     schema->flags = (schema->flags & ~(uint32_t)ONX_OP_OPEN) | ONX_OP_FUNCTION;
     ONX_TRY(function_ports(registry, function->input, function->input_count, &schema->inputs));
     ONX_TRY(function_ports(registry, function->output, function->output_count, &schema->outputs));
@@ -268,9 +272,12 @@ static onx_status load_operator(onx_registry *registry, const onx_operator_set *
     const char *end = summary.len ? memchr(summary.ptr, '\n', summary.len) : NULL; /* the rest goes into detail */
     if (end)
         summary.len = (size_t)(end - summary.ptr);
-    out->summary = onxi_registry_text(registry, summary);
-    if (!out->summary)
+    onxi_schema_own *own = ONXI_NEW(registry->arena, onxi_schema_own);
+    const char *first_line = onxi_registry_text(registry, summary);
+    if (!own || !first_line)
         return ONX_E_MEMORY;
+    *own = (onxi_schema_own){ .summary = first_line };
+    out->own = own;
     onxi_schema_count_ports(out);
     return ONX_OK;
 }

@@ -80,8 +80,8 @@ const char *onx_op_summary(const onx_op *op)
 {
     if (!op)
         return "";
-    if (op->summary)
-        return op->summary;
+    if (op->own)
+        return op->own->summary;
     const onxi_operator *operator_ = built_in(op);
     return operator_ ? operator_->summary : "";
 }
@@ -151,12 +151,12 @@ const onx_function *onx_op_body(const onx_op *op)
 {
     if (!op)
         return NULL;
-    return op->body;
+    return onxi_schema_body(op);
 }
 
 bool onx_op_is_composed(const onx_op *op)
 {
     if (!op)
         return false;
-    return op->body || op->body_parts;
+    return onxi_schema_body(op) || op->body_parts;
 }
