@@ -236,10 +236,13 @@ const cli_command cmd_precision = {
         "with as few Casts as can be, and so do sizes that are computed in floating point. So do, for float16 and\n"
         "bfloat16, cheap nodes whose rounding would change what is chosen, not only how exactly it is known: those\n"
         "before boxes (NonMaxSuppression, RoiAlign), grids (GridSample) and ranks (TopK), and between integers and\n"
-        "Sin or Cos; a note counts them, and --all converts them, too. Weights beyond the range of the type become its largest numbers, with a warning. With --data the model is run before and after: nodes\n"
-        "around numbers beyond float16 stay, and the error of the outputs is printed, as a part of their size (the\n"
-        "root of the ratio of the sums of squares). With --max-error the nodes that add most to it stay, until it is\n"
-        "small enough. Models of operator sets that do not have the type are taken to the first one that does.\n",
+        "Sin or Cos; a note counts them, and --all converts them, too. Weights beyond the range of the type become its\n"
+        "largest numbers, with a warning. Weights are written anew, a piece at a time: they take no memory, and are\n"
+        "outside of the model where they were before. With --data the model is run before and after, which takes the\n"
+        "memory that a run takes: nodes around numbers beyond float16 stay, and the error of the outputs is printed, as\n"
+        "a part of their size (the root of the ratio of the sums of squares). With --max-error the nodes that add most\n"
+        "to it stay, until it is small enough. Models of operator sets that do not have the type are taken to the first\n"
+        "one that does.\n",
     .example = "onx precision model.onnx -o half.onnx --to float16 --keep-io\n"
                "onx precision model.onnx -o half.onnx --to float16 --data images/ --max-error 0.001\n"
                "onx precision model.onnx -o mixed.onnx --to bfloat16 --block-op Softmax --except 'head/*'\n",

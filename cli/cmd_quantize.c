@@ -389,7 +389,8 @@ const cli_command cmd_quantize = {
     .help =
         "Conv, MatMul and Gemm with constant weights are computed with 8-bit numbers (dynamic, static), or keep their\n"
         "weights in 8 or 4 bits and expand them where they are used (weights). Ranges of static ones are those of\n"
-        "--data, or of made-up inputs. Models of older operator sets are taken to the version that is needed. Errors\n"
+        "--data, or of made-up inputs, which are run: that takes the memory that a run takes. Weights are written anew, a\n"
+        "piece at a time, and take none. Models of older operator sets are taken to the version that is needed. Errors\n"
         "are parts of the size of what they are of (the root of the ratio of the sums of squares). With --max-error\n"
         "the layers that add most to the error of the outputs stay in floating point, until it is small enough.\n",
     .example = "onx quantize model.onnx -o int8.onnx --mode dynamic\n"
