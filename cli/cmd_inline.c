@@ -32,7 +32,11 @@ static int run_inline(cli_call *call)
         return CLI_MISUSE;
     if (but && cli_has(call, "function"))
         return cli_error(call, "--function and --except exclude each other");
-    onx_inline_options options = { .struct_size = sizeof options, .exclude = but, .schema = cli_has(call, "schema") };
+    onx_inline_options options = { .struct_size = sizeof options,
+                                   .exclude = but,
+                                   .schema = cli_has(call, "schema"),
+                                   .changed = cli_transform_changed(&t),
+                                   .user = &t };
     if (cli_has(call, "domain"))
         options.domain = onx_str_of(cli_value(call, "domain"));
     onx_function_name *names = read_names(call, but ? "except" : "function", &options.function_count);
@@ -51,6 +55,8 @@ static const cli_option options[] = {
     { "except", 0, "DOMAIN.NAME", NULL, "all functions but this one; may be repeated" },
     { "schema", 0, NULL, NULL, "operators that the standard defines as functions, too" },
     { "domain", 0, "DOMAIN", NULL, "operators of DOMAIN that standard ones make up, too" },
+    CLI_OPTION_EXPLAIN,
+    CLI_OPTION_DRY_RUN,
     CLI_END,
 };
 

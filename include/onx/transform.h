@@ -75,6 +75,8 @@ typedef struct onx_inline_options {
     /* So are those of this domain that other operators make up, such as com.microsoft, and the names that come with it
      * in the default domain; empty: none. */
     onx_str domain;
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
+    void *user;
 } onx_inline_options;
 
 /* Puts the bodies of functions in place of their calls, in graphs, subgraphs, training information and the functions

@@ -157,9 +157,9 @@ def retarget(model, opset=None, *, ir_version=0, best_effort=False, changes=None
     return _onx._retarget(model, opsets, ir_version, best_effort, False, changes)
 
 
-def inline(model, functions=None, *, exclude=False, schema=False, domain=""):
+def inline(model, functions=None, *, exclude=False, schema=False, domain="", changes=None):
     """The model with the bodies of functions in place of their calls: of all, or of these (domain, name)."""
-    return _onx._inline(model, [tuple(f) for f in functions or ()], exclude, schema, domain)
+    return _onx._inline(model, [tuple(f) for f in functions or ()], exclude, schema, domain, changes)
 
 
 def outline(model, *, min_nodes=0, min_calls=0, domain="", changes=None):

@@ -302,17 +302,19 @@ static PyObject *retarget(PyObject *self, PyObject *args)
 
 static PyObject *inline_functions(PyObject *self, PyObject *args)
 {
-    PyObject *object, *functions, *domain;
+    PyObject *object, *functions, *domain, *changes;
     int exclude, schema;
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!ppO", &object, &PyList_Type, &functions, &exclude, &schema, &domain) ||
-        !job_open(&j, object, Py_None, ONX_KIND_MODEL))
+    if (!PyArg_ParseTuple(args, "OO!ppOO", &object, &PyList_Type, &functions, &exclude, &schema, &domain, &changes) ||
+        !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     const Py_ssize_t n = PyList_Size(functions);
     onx_function_name *names = room(&j, n, sizeof *names);
-    onx_inline_options options = { .struct_size = sizeof options, .exclude = exclude != 0, .schema = schema != 0 };
+    onx_inline_options options = {
+        .struct_size = sizeof options, .exclude = exclude != 0, .schema = schema != 0, TELL(j)
+    };
     bool good = names && name_of(&j, domain, &options.domain);
     for (Py_ssize_t i = 0; good && i < n; i++)
         good = name_of(&j, at(functions, i, 0), &names[i].domain) && name_of(&j, at(functions, i, 1), &names[i].name);

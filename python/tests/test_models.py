@@ -433,6 +433,9 @@ class TestWork(unittest.TestCase):
         self.assertEqual([n.op_type for n in m.extract(inputs="pooled", outputs="score").graph.node], ["GlobalAveragePool", "Reshape"])
         half = onx.convert(m, "float16", keep_io=True)
         np.testing.assert_allclose(onx.Session(half, threads=1)(x), want, atol=1e-2)
+        changes = []
+        self.assertEqual(len(onx.inline(onx.parse(models.model("(float[2] x) => (float[2] y)", "y = Gelu(x)")), schema=True, changes=changes).graph.node) > 1, True)
+        self.assertEqual([(c.by, c.text) for c in changes], [("inline", "replaced by its function body")])
         turned = onx.parse(models.model("(int64[1, 2] position) => (float[1, 2] y)", "p = Cast<to = 1>(position) y = Sin(p)"))
         self.assertEqual([n.op_type for n in onx.convert(turned, "float16", keep_io=True).graph.node], ["Cast", "Sin"])
         self.assertEqual([n.op_type for n in onx.convert(turned, "float16", keep_io=True, exact=True).graph.node], ["Cast", "Sin", "Cast"])

@@ -1,6 +1,6 @@
 /* transform_inline.c - functions of the model in place of their calls, in graphs, subgraphs and the functions that
  * stay. */
-#include "transform/transform.h"
+#include "transform/transform_part.h"
 
 typedef struct inliner {
     onx_ctx *cx;
@@ -11,6 +11,7 @@ typedef struct inliner {
     bool *chosen; /* per function of the model */
     bool *open;   /* per function: its body is being put in place, so that a call of it would never end */
     onxi_names names;
+    onx_str path; /* of the node of the model that is looked at, where the caller wants to know */
     uint32_t depth, limit;
     uint64_t left; /* nodes that may still be made */
 } inliner;
@@ -145,6 +146,8 @@ static onx_status inline_call(inliner *n, onx_node *node, uint32_t function, onx
     x.user = &a;
     x.left = &n->left;
     ONX_TRY(onxi_expand(&x));
+    onxi_tell_change(n->options->changed, n->options->user, "inline", "call", n->path,
+                     "function %.*s: %u nodes in its place", ONX_ARG(onx_view(f->name)), f->node_count);
     for (uint32_t i = 0; i < f->node_count; i++) {
         bool changed;
         ONX_TRY(inline_node(n, x.nodes[i], out, &changed));
@@ -157,12 +160,14 @@ static onx_status inline_call(inliner *n, onx_node *node, uint32_t function, onx
 
 /* ---- graphs ---- */
 
-static onx_status inline_list(inliner *n, onx_node ***nodes, uint32_t *count)
+static onx_status inline_list(inliner *n, onx_str prefix, onx_node ***nodes, uint32_t *count)
 {
     onxi_node_list out = { 0 };
     bool any = false;
     for (uint32_t i = 0; i < *count; i++) {
         bool changed;
+        if (n->options->changed)
+            n->path = onxi_path_node(n->scratch, prefix, i, (*nodes)[i]);
         ONX_TRY(inline_node(n, (*nodes)[i], &out, &changed));
         any |= changed;
     }
@@ -171,13 +176,18 @@ static onx_status inline_list(inliner *n, onx_node ***nodes, uint32_t *count)
 
 static onx_status inline_graphs(inliner *n, const onx_node *node)
 {
+    const onx_str path = n->path;
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const onx_attribute *a = node->attribute[i];
+        const bool holds = a->slot == ONX_SLOT_G || a->slot == ONX_SLOT_GRAPHS;
+        const onx_str prefix =
+            holds && n->options->changed ? onxi_path_subgraph(n->scratch, path, node, a) : (onx_str){ 0 };
         if (a->slot == ONX_SLOT_G && a->g)
-            ONX_TRY(inline_list(n, &a->g->node, &a->g->node_count));
+            ONX_TRY(inline_list(n, prefix, &a->g->node, &a->g->node_count));
         for (uint32_t k = 0; a->slot == ONX_SLOT_GRAPHS && k < a->count; k++)
-            ONX_TRY(inline_list(n, &a->graphs[k]->node, &a->graphs[k]->node_count));
+            ONX_TRY(inline_list(n, prefix, &a->graphs[k]->node, &a->graphs[k]->node_count));
     }
+    n->path = path;
     return ONX_OK;
 }
 
@@ -269,17 +279,20 @@ static onx_status run(inliner *n, onx_doc *doc)
     ONX_TRY(agree_on_versions(n, doc));
     ONX_TRY(onxi_functions_index(n->scratch, model->functions, model->functions_count, &n->functions));
     if (model->graph)
-        ONX_TRY(inline_list(n, &model->graph->node, &model->graph->node_count));
+        ONX_TRY(inline_list(n, onx_str_of("graph."), &model->graph->node, &model->graph->node_count));
     for (uint32_t i = 0; i < model->training_info_count; i++) {
         onx_training_info *info = model->training_info[i];
         if (info->initialization)
-            ONX_TRY(inline_list(n, &info->initialization->node, &info->initialization->node_count));
+            ONX_TRY(inline_list(n, onxi_arena_printf(n->scratch, "training_info[%u].initialization.", i),
+                                &info->initialization->node, &info->initialization->node_count));
         if (info->algorithm)
-            ONX_TRY(inline_list(n, &info->algorithm->node, &info->algorithm->node_count));
+            ONX_TRY(inline_list(n, onxi_arena_printf(n->scratch, "training_info[%u].algorithm.", i),
+                                &info->algorithm->node, &info->algorithm->node_count));
     }
     for (uint32_t i = 0; i < model->functions_count; i++)
         if (!n->chosen[i])
-            ONX_TRY(inline_list(n, &model->functions[i]->node, &model->functions[i]->node_count));
+            ONX_TRY(inline_list(n, onxi_arena_printf(n->scratch, "functions[%u].", i), &model->functions[i]->node,
+                                &model->functions[i]->node_count));
     return drop_functions(n);
 }
 
@@ -342,7 +355,7 @@ static onx_status inline_functions(onx_ctx *cx, onx_doc *doc, const onx_inline_o
     onx_arena_free(scratch);
     if (status != ONX_OK || (!options->schema && !options->domain.len))
         return status;
-    ONX_TRY(onxi_retarget_bodies(cx, doc, options->schema, options->domain));
+    ONX_TRY(onxi_retarget_bodies(cx, doc, options));
     return options->domain.len ? drop_import(cx, onx_doc_model(doc), options->domain) : ONX_OK;
 }
 

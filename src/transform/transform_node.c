@@ -42,9 +42,13 @@ void onxi_retarget_tell(onxi_retarget *r, const onx_node *node, int64_t from, in
     r->changes++;
     if (!r->options->changed)
         return;
-    (void)snprintf(rule, sizeof rule, "%.*s %lld to %lld", ONX_ARG(onx_view(node->op_type)), (long long)from,
-                   (long long)to);
-    const onx_change change = { "retarget", onx_str_of(rule), onxi_retarget_path(r), onx_str_of(what) };
+    if (r->bodies_only)
+        (void)snprintf(rule, sizeof rule, "%.*s", ONX_ARG(onx_view(node->op_type)));
+    else
+        (void)snprintf(rule, sizeof rule, "%.*s %lld to %lld", ONX_ARG(onx_view(node->op_type)), (long long)from,
+                       (long long)to);
+    const onx_change change = { r->bodies_only ? "inline" : "retarget", onx_str_of(rule), onxi_retarget_path(r),
+                                onx_str_of(what) };
     r->options->changed(r->options->user, &change);
 }
 

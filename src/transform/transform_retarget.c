@@ -380,10 +380,11 @@ static onx_status import_standard(onx_model *model, onx_arena *arena)
     return ONX_OK;
 }
 
-onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, bool schema, onx_str domain)
+onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, const onx_inline_options *wanted)
 {
-    const onx_retarget_options options = { 0 };
-    const onxi_retarget bodies = { .bodies_schema = schema, .bodies_of = domain };
+    const onx_str domain = wanted->domain;
+    const onx_retarget_options options = { .changed = wanted->changed, .user = wanted->user };
+    const onxi_retarget bodies = { .bodies_schema = wanted->schema, .bodies_of = domain };
     if (domain.len && !onxi_domain_newest(domain))
         return onxi_fail(cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no operators of domain %.*s are known", ONX_ARG(domain));
     if (domain.len && onx_doc_model(doc))

@@ -73,6 +73,27 @@ says err "nodes"
 } >imports.onnxtxt
 expect 0 timeout 20 "$ONX" inline imports.onnxtxt -o many.onnx
 
+# --explain says what took the place of what, in subgraphs and bodies, too; --dry-run only says it
+cat >explained.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21, "f": 1]>
+g (float[2] x, bool c) => (float[2] y) {
+  [first] a = f.Outer(x)
+  y = If(c) <then_branch = t () => (u) { u = f.Inner(a) }, else_branch = e () => (v) { v = Gelu(a) }>
+}
+<domain: "f", opset_import: ["": 21, "f": 1]> Outer (v) => (o) { t = f.Inner(v)  o = Neg(t) }
+<domain: "f", opset_import: ["": 21]> Inner (v) => (o) { t = Exp(v)  o = Abs(t) }
+END
+expect 0 "$ONX" inline explained.onnxtxt --dry-run --schema
+cp out dry.txt
+says out 'graph.node[0] "first" (Outer): call: function Outer: 2 nodes in its place'
+says out 'graph.node[0] "first" (Outer): call: function Inner: 2 nodes in its place'
+says out '.then_branch.node[0] (Inner): call: function Inner: 2 nodes in its place'
+says out '(Gelu): Gelu: replaced by its function body'
+expect 0 "$ONX" inline explained.onnxtxt -o flat.onnx --explain --schema
+same out dry.txt
+expect 0 "$ONX" inline explained.onnxtxt -o flat.onnx
+[ ! -s out ] || fail "$(cat out)"
+
 # subgraphs nested as deep as the limit lets them: every command ends by itself
 nest() { # nest COUNT
     echo '<ir_version: 10, opset_import: ["" : 21]>'
