@@ -16,7 +16,7 @@ typedef struct onxi_taps {
 } onxi_taps;
 
 typedef struct onxi_taps_list {
-    uint32_t count; /* axes that are resized, those that shrink most first */
+    uint32_t count; /* axes that are resized, in the order in which they should be */
     bool nearest;
     double extrapolation;
     onxi_taps axis[ONX_RANK_MAX];

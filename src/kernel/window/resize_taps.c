@@ -294,13 +294,20 @@ static onx_status make_axis(const onxi_move_call *call, onx_arena *arena, const 
     return ONX_OK;
 }
 
-/* Axes that shrink most come first, so that no intermediate result is larger than both ends. */
+/* Axes that shrink most come first, so that no intermediate result is larger than both ends; then those that grow, the
+ * last one first: it is resized number by number, the others by lines, so there should be few lines yet. */
+static bool goes_before(const onxi_taps *a, const onxi_taps *b)
+{
+    const double by_a = (double)a->out / (double)a->in, by_b = (double)b->out / (double)b->in;
+    return by_a >= 1 && by_b >= 1 ? a->axis > b->axis : by_a < by_b;
+}
+
 static void sort_axes(onxi_taps_list *list)
 {
     for (uint32_t i = 1; i < list->count; i++) {
         onxi_taps t = list->axis[i];
         uint32_t k = i;
-        for (; k && (double)list->axis[k - 1].out / (double)list->axis[k - 1].in > (double)t.out / (double)t.in; k--)
+        for (; k && goes_before(&t, &list->axis[k - 1]); k--)
             list->axis[k] = list->axis[k - 1];
         list->axis[k] = t;
     }
