@@ -6,6 +6,7 @@
 
 #include <onx/base.h>
 
+#include "base/base_regex.h"
 #include "base/base_table.h"
 
 #include <stdarg.h>

@@ -54,14 +54,11 @@ onx_status onxi_chars_form(onx_ctx *cx, onxi_form form, onx_str text, onxi_chars
 
 /* ---- patterns (token_regex.c) ---- */
 
-typedef struct onxi_regex onxi_regex;
-typedef struct onxi_matcher onxi_matcher;
+/* A pattern of a file, with the errors of one; to be freed. */
 onx_status onxi_regex_new(onx_ctx *cx, onx_arena *arena, onx_str pattern, onxi_regex **out);
-void onxi_regex_free(onxi_regex *regex);
 /* The first match from byte `from` on that is not empty; *found_out tells whether there is one. */
 onx_status onxi_regex_find(onx_ctx *cx, const onxi_regex *regex, onxi_matcher **matcher, onx_str text, size_t from,
                            size_t *start_out, size_t *end_out, bool *found_out);
-void onxi_matcher_free(onxi_matcher *matcher);
 
 /* ---- prefixes (token_trie.c) ---- */
 

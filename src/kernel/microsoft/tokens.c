@@ -12,9 +12,9 @@ typedef struct params {
     onx_str pad;
     uint32_t count;
     onx_str separators[SEPARATORS];
-    onxi_pattern *patterns[SEPARATORS]; /* NULL: the separator as it is written */
-    onxi_pattern *token;                /* what a token is; NULL: what separators leave */
-    onxi_pattern *any;                  /* one of them; NULL: there is none */
+    onxi_regex *patterns[SEPARATORS]; /* NULL: the separator as it is written */
+    onxi_regex *token;                /* what a token is; NULL: what separators leave */
+    onxi_regex *any;                  /* one of them; NULL: there is none */
 } params;
 
 static bool is_plain(onx_str s)
@@ -59,9 +59,9 @@ static void tokenizer_release(void *made)
 {
     struct params *q = made;
     for (uint32_t i = 0; q && i < q->count; i++)
-        onxi_pattern_free(q->patterns[i]);
+        onxi_regex_free(q->patterns[i]);
     if (q)
-        onxi_pattern_free(q->token);
+        onxi_regex_free(q->token);
 }
 
 static onx_status read_node(onx_prepare *p, params *q)
@@ -72,8 +72,6 @@ static onx_status read_node(onx_prepare *p, params *q)
     q->pad = onx_prepare_text(p, "pad_value");
     if (q->characters && q->least > 1)
         return onx_prepare_fail(p, ONX_E_INVALID, "characters are not %lld characters long", (long long)q->least);
-    if (q->any)
-        p->workspace = ONXI_PATTERN_WORKSPACE * sizeof(int);
     return ONX_OK;
 }
 
@@ -108,7 +106,7 @@ static size_t character(onx_str s)
 typedef struct cutter {
     onx_work *work;
     const params *q;
-    onxi_pattern_place *place;
+    onxi_matcher *matcher;
     uint64_t index, count; /* of the text; tokens so far */
     onx_str *out;          /* NULL: they are counted only */
 } cutter;
@@ -133,11 +131,11 @@ static bool emit(cutter *c, onx_str token)
 }
 
 /* Where a separator, or an expression, is found in a text from a byte on. */
-static onx_status find(const cutter *c, const onxi_pattern *pattern, onx_str by, onx_str s, size_t from, size_t *start,
+static onx_status find(cutter *c, const onxi_regex *pattern, onx_str by, onx_str s, size_t from, size_t *start,
                        size_t *end, bool *found)
 {
     if (pattern)
-        return onxi_pattern_find(c->work, pattern, c->place, s, c->index, from, false, start, end, found);
+        return onxi_pattern_find(c->work, pattern, &c->matcher, s, c->index, from, false, start, end, found);
     const char *hit = s.len > from ? memmem(s.ptr + from, s.len - from, by.ptr, by.len) : NULL;
     *found = hit != NULL;
     *start = hit ? (size_t)(hit - s.ptr) : 0;
@@ -237,10 +235,8 @@ static onx_status tokenizer_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     if (x->rank < 1 || x->rank > 2)
         return onx_work_fail(work, ONX_E_INVALID, "the texts have rank %u, neither 1 nor 2", x->rank);
-    onx_status status = c.q->any ? onxi_pattern_place_new(work, c.q->any, &c.place) : ONX_OK;
-    if (status == ONX_OK)
-        status = fill(&c);
-    onxi_pattern_place_free(work, c.place);
+    const onx_status status = fill(&c);
+    onxi_matcher_free(c.matcher);
     return status;
 }
 

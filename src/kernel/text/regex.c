@@ -2,7 +2,7 @@
 #include "kernel/core/pattern.h"
 
 typedef struct regex {
-    onxi_pattern *pattern;
+    onxi_regex *pattern;
 } regex;
 
 static onx_status regex_prepare(onx_prepare *p)
@@ -16,7 +16,6 @@ static onx_status regex_prepare(onx_prepare *p)
     if (p->inputs[0]->dtype != ONX_STRING || p->outputs[0]->count != p->inputs[0]->count)
         return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings");
     ONX_TRY(onxi_pattern_new(p, "pattern", onx_prepare_text(p, "pattern"), &q->pattern));
-    p->workspace = ONXI_PATTERN_WORKSPACE * sizeof(int);
     p->rows = p->inputs[0]->count ? 1 : 0;
     return ONX_OK;
 }
@@ -25,7 +24,7 @@ static void regex_release(void *params)
 {
     regex *q = params;
     if (q)
-        onxi_pattern_free(q->pattern);
+        onxi_regex_free(q->pattern);
 }
 
 /* The longest match is the whole string, or nothing is. */
@@ -33,16 +32,16 @@ static onx_status regex_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const regex *q = work->params;
-    onxi_pattern_place *place = NULL;
-    onx_status status = onxi_pattern_place_new(work, q->pattern, &place);
+    onxi_matcher *matcher = NULL;
+    onx_status status = ONX_OK;
     for (uint64_t i = 0; i < work->inputs[0]->count && status == ONX_OK; i++) {
         const onx_str s = ((const onx_str *)work->inputs[0]->data)[i];
         size_t start, end = 0;
         bool found = false;
-        status = onxi_pattern_find(work, q->pattern, place, s, i, 0, true, &start, &end, &found);
+        status = onxi_pattern_find(work, q->pattern, &matcher, s, i, 0, true, &start, &end, &found);
         ((uint8_t *)work->outputs[0]->data)[i] = found && end == s.len;
     }
-    onxi_pattern_place_free(work, place);
+    onxi_matcher_free(matcher);
     return status;
 }
 
