@@ -24,6 +24,7 @@ RULE(concat);
 RULE(equal);
 RULE(join);
 RULE(split);
+RULE(split_words);
 RULE(masked_fill);
 RULE(string_to_vector);
 RULE(vector_to_string);

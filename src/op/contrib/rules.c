@@ -88,6 +88,19 @@ onx_status onxi_rule_contrib_split(onxi_call *call)
     return ONX_OK;
 }
 
+/* Words, where each begins and ends, and which of them is the first of each string. */
+onx_status onxi_rule_contrib_split_words(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    onxi_dim *dims;
+    ONX_TRY(onxi_call_want_rank(call, 0, 1));
+    for (uint32_t k = 0; k < 4; k++)
+        ONX_TRY(onxi_call_shape(call, k, 1, &dims));
+    if (x)
+        dims[0] = onxi_dim_add(call->dims, x->dims[0], 1);
+    return ONX_OK;
+}
+
 /* The file says how large its image is. */
 onx_status onxi_rule_contrib_decode_image(onxi_call *call)
 {

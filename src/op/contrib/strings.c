@@ -39,6 +39,21 @@ CONTRIB_ROW(VectorToString, .infer = onxi_rule_contrib_vector_to_string, ARITY(1
             .inputs = PORTS({ "input", "tensor(int64)", 0 }), .outputs = text_out,
             .attrs = ATTRS({ "map", STRING, REQUIRED }, { "unk", STRING, TEXT("") }))
 
+/* ---- expressions ---- */
+
+static const onxi_port replace_inputs[] = { { "text", "tensor(string)", 0 }, { "pattern", "tensor(string)", 0 }, { "rewrite", "tensor(string)", 0 }, { 0 } };
+static const onxi_port split_inputs[] = { { "text", "tensor(string)", 0 }, { "delim_regex_pattern", "tensor(string)", 0 }, { "keep_delim_regex_pattern", "tensor(string)", 0 }, { 0 } };
+static const onxi_port split_outputs[] = { { "words", "tensor(string)", 0 }, { "begins", "tensor(int64)", 0 }, { "ends", "tensor(int64)", 0 }, { "row_indices", "tensor(int64)", 0 }, { 0 } };
+
+CONTRIB_ROW(StringRegexReplace, .infer = onxi_rule_contrib_same_shape, ARITY(3, 3, 1, 1), .inputs = replace_inputs,
+            .outputs = text_out, .attrs = ATTRS({ "global_replace", INT, DEFAULT("1") }))
+CONTRIB_ROW(StringECMARegexReplace, .infer = onxi_rule_contrib_same_shape, ARITY(3, 3, 1, 1), .inputs = replace_inputs,
+            .outputs = text_out, .attrs = ATTRS({ "global_replace", INT, DEFAULT("1") }, { "ignore_case", INT, DEFAULT("0") }))
+CONTRIB_ROW(StringRegexSplitWithOffsets, .infer = onxi_rule_contrib_split_words, ARITY(3, 3, 4, 4), .inputs = split_inputs,
+            .outputs = split_outputs)
+CONTRIB_ROW(StringECMARegexSplitWithOffsets, .infer = onxi_rule_contrib_split_words, ARITY(3, 3, 4, 4), .inputs = split_inputs,
+            .outputs = split_outputs, .attrs = ATTRS({ "ignore_case", INT, DEFAULT("0") }))
+
 /* ---- rows of different lengths: where each begins in the elements of all, and where the last one ends ---- */
 
 CONTRIB_ROW(RaggedTensorToSparse, .infer = onxi_rule_contrib_ragged_to_sparse, ARITY(1, 1, 2, 2),
