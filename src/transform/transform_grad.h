@@ -50,7 +50,7 @@ typedef struct onxi_grad_node {
     onxi_grad_out *out;
     const onx_bytes *dy; /* per output that the node had: the gradient that arrives there; empty: none */
     uint32_t dy_count;
-    const onx_bytes *dx; /* per input: the name for its gradient; empty: not wanted */
+    onx_bytes *dx; /* per input: the name for its gradient; empty: not wanted, or nothing arrives that makes it */
     /* Operators with subgraphs: what those capture, and, to be set, the gradients of that. */
     const onx_bytes *captured;
     onx_bytes *captured_dx;

@@ -433,11 +433,13 @@ static onx_status build(onxi_grad_node *n, const onxi_grad_rule *rule, onxi_grad
     return text.len ? function_of(n->g, text, out) : ONX_E_MEMORY;
 }
 
-/* The names that nodes of the text read, or make. */
-static onx_status list_names(onxi_grad *g, const onx_function *f, bool made, onxi_dict *names)
+/* The names that nodes of the text read, or make: all, or those of `left`, where others are NULL. */
+static onx_status list_names(onxi_grad *g, const onx_function *f, onx_node *const *left, bool made, onxi_dict *names)
 {
     *names = onxi_dict_in_arena(g->scratch);
     for (uint32_t i = 0; i < f->node_count; i++) {
+        if (left && !left[i])
+            continue;
         const onx_bytes *list = made ? f->node[i]->output : f->node[i]->input;
         for (uint32_t k = 0; k < (made ? f->node[i]->output_count : f->node[i]->input_count); k++)
             if (!onxi_dict_at(names, onx_view(list[k]), 1, NULL))
@@ -487,9 +489,9 @@ onx_status onxi_grad_apply(onxi_grad_node *n, const onxi_grad_rule *rule, bool *
     onx_node **nodes;
     ports p;
     ONX_TRY(build(n, rule, ONXI_GRAD_PART, &p, &f));
-    onxi_dict read, makes;
-    ONX_TRY(list_names(n->g, f, false, &read));
-    ONX_TRY(list_names(n->g, f, true, &makes));
+    onxi_dict read, makes, stay;
+    ONX_TRY(list_names(n->g, f, NULL, false, &read));
+    ONX_TRY(list_names(n->g, f, NULL, true, &makes));
     ONX_TRY(check_taken(n, &read, &p));
     ONX_TRY(name_outputs(n, &read, &p));
     onx_bytes *in = ONXI_ARRAY(n->g->scratch, onx_bytes, (size_t)p.inputs + 2 * (size_t)p.outputs + 1);
@@ -501,10 +503,15 @@ onx_status onxi_grad_apply(onxi_grad_node *n, const onxi_grad_rule *rule, bool *
         in[p.inputs + i] = node->output[i];
         in[p.inputs + p.outputs + i] = n->dy[i];
     }
-    for (uint32_t i = 0; i < node->input_count; i++)
-        made[i] = i < p.inputs &&
-                  onxi_dict_find(&makes, onxi_arena_printf(n->g->scratch, "d%.*s", ONX_ARG(p.names[i]))) != NULL;
     ONX_TRY(expand(n, f, in, p.inputs + 2 * p.outputs, n->dx, node->input_count, node->output[0], &nodes));
+    ONX_TRY(list_names(n->g, f, nodes, true, &stay)); /* nodes that read what does not arrive are left out */
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const onx_str name =
+            i < p.inputs ? onxi_arena_printf(n->g->scratch, "d%.*s", ONX_ARG(p.names[i])) : (onx_str){ 0 };
+        made[i] = name.len && onxi_dict_find(&makes, name) != NULL;
+        if (made[i] && !onxi_dict_find(&stay, name))
+            n->dx[i] = (onx_bytes){ 0 }; /* nothing arrives that it could be made of */
+    }
     return emit_all(n, f, nodes);
 }
 
