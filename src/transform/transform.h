@@ -157,8 +157,9 @@ onx_attribute *onxi_attribute_named(onx_arena *arena, const onx_attribute *from,
 /* The domains that onx_retarget knows the versions of. */
 #define ONXI_RETARGET_DOMAINS 2
 extern const char *const onxi_versioned_domains[ONXI_RETARGET_DOMAINS]; /* "" */
-/* Function bodies in place of the operators that have one, as schema and domain of `wanted` say; the versions of the
- * operator sets stay. */
+/* Function bodies in place of the operators that have one, as schema and domain of `wanted` say (ONXI_EVERY_DOMAIN: all
+ * but the standard's); the versions of the operator sets stay. */
+#define ONXI_EVERY_DOMAIN "*"
 onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, const onx_inline_options *wanted);
 /* To that version of the default domain, where the model is of an older one. */
 onx_status onxi_retarget_at_least(onx_ctx *cx, onx_doc *doc, int64_t opset);

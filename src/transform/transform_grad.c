@@ -97,6 +97,40 @@ onx_status onxi_grad_close(onxi_grad *g, onx_status status)
     return status == ONX_OK ? g->values.status : status;
 }
 
+typedef struct bodies {
+    onxi_imports imports;
+    int64_t opset; /* the newest that a body is written in; 0: there is none */
+} bodies;
+
+static onx_status note_body(void *user, const onx_visit *at)
+{
+    bodies *b = user;
+    const onx_node *node = at->kind == ONX_KIND_NODE ? at->message : NULL;
+    if (!node)
+        return ONX_OK;
+    const onx_str domain = onxi_domain_plain(onx_view(node->domain)), name = onx_view(node->op_type);
+    const int64_t version = onxi_imports_version(&b->imports, domain);
+    const onxi_schema *row = onxi_schema_find(domain, name, version);
+    if (row && row->body_parts && !onxi_operator_is_standard(onxi_operator_id(onxi_operator_at(domain, name, version))))
+        b->opset = row->body_opset > b->opset ? row->body_opset : b->opset;
+    return ONX_OK;
+}
+
+/* Operators of other domains have no rules. What they are in those of the standard, where that is known, has. */
+static onx_status put_bodies(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
+{
+    onx_model *model = onx_doc_model(doc);
+    bodies b = { .opset = 0 };
+    ONX_TRY(onxi_imports_open(&b.imports, scratch, model->opset_import, model->opset_import_count,
+                              onxi_model_is_legacy(model)));
+    ONX_TRY(onx_message_walk(cx, ONX_KIND_MODEL, model, note_body, &b));
+    if (!b.opset)
+        return ONX_OK;
+    ONX_TRY(onxi_retarget_at_least(cx, doc, b.opset));
+    const onx_inline_options every = { .domain = onx_str_of(ONXI_EVERY_DOMAIN) };
+    return onxi_retarget_bodies(cx, doc, &every);
+}
+
 onx_status onxi_grad_bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
 {
     onx_model *model = onx_doc_model(doc);
@@ -108,7 +142,9 @@ onx_status onxi_grad_bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
         const onx_retarget_options options = { .struct_size = sizeof options, .opset = &wanted, .opset_count = 1 };
         ONX_TRY(onx_retarget(cx, doc, &options));
     }
-    return model->functions_count ? onx_inline(cx, doc, NULL) : ONX_OK;
+    if (model->functions_count)
+        ONX_TRY(onx_inline(cx, doc, NULL));
+    return put_bodies(cx, doc, scratch);
 }
 
 /* ---- one derivative ---- */

@@ -11,7 +11,8 @@ bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_
         return false;
     if (onxi_operator_is_standard(op))
         return r->bodies_schema;
-    return r->bodies_of.len && (!*domain || onx_str_is(r->bodies_of, domain));
+    return r->bodies_of.len &&
+           (!*domain || onx_str_is(r->bodies_of, domain) || onx_str_is(r->bodies_of, ONXI_EVERY_DOMAIN));
 }
 
 bool onxi_retarget_succeeded(const onxi_retarget *r, onxi_op_id op, onx_str name, onxi_versioned domain)
@@ -385,7 +386,7 @@ onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, const onx_inline_opti
     const onx_str domain = wanted->domain;
     const onx_retarget_options options = { .changed = wanted->changed, .user = wanted->user };
     const onxi_retarget bodies = { .bodies_schema = wanted->schema, .bodies_of = domain };
-    if (domain.len && !onxi_domain_newest(domain))
+    if (domain.len && !onx_str_is(domain, ONXI_EVERY_DOMAIN) && !onxi_domain_newest(domain))
         return onxi_fail(cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no operators of domain %.*s are known", ONX_ARG(domain));
     if (domain.len && onx_doc_model(doc))
         ONX_TRY(import_standard(onx_doc_model(doc), onx_doc_arena(doc)));

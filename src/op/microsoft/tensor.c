@@ -24,7 +24,7 @@ MS_ROW(GatherND, ARITY(2, 2, 1, 1), .inputs = PORTS({ "data", "T", 0 }, { "indic
        .outputs = PORTS({ "output", "T", 0 }), .types = TYPES({ "T", T(ANYTHING | BIT(BFLOAT16)) }, { "Tind", T(INDEX) }),
        BODY(18, { NULL, NODES(wide = Cast <to = 7> (indices) output = GatherND (data, wide)) }))
 
-MS_ROW(GridSample, ARITY(2, 2, 1, 1), .inputs = PORTS({ "X", "T1", 0 }, { "Grid", "T1", 0 }),
+MS_ROW(GridSample, ARITY(2, 2, 1, 1), .inputs = PORTS({ "X", "T1", 0 }, { "Grid", "T1", NONDIFF }),
        .outputs = PORTS({ "Y", "T2", 0 }),
        .attrs = ATTRS({ "align_corners", INT, DEFAULT("0") }, { "mode", STRING, TEXT("bilinear") },
                       { "padding_mode", STRING, TEXT("zeros") }),
