@@ -25,6 +25,11 @@
 #else
 #define LEPTONICA_FILES NULL
 #endif
+#ifdef ONX_WITH_SNDFILE
+#define SNDFILE_FILES "libsndfile.so.1"
+#else
+#define SNDFILE_FILES NULL
+#endif
 #ifndef ONX_WITH_DNNL /* the major version whose headers there were: the interfaces differ */
 #define DNNL_FILES NULL
 #elif ONX_WITH_DNNL >= 3
@@ -73,6 +78,8 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
         LIBRARY("libutf8proc", "libutf8proc2", "upper and lower case, normal forms (StringNormalizer, tokenizers)",
                 false, UTF8PROC_FILES),
     [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", false, LEPTONICA_FILES),
+    [ONXI_LIBRARY_SNDFILE] =
+        LIBRARY("libsndfile", "libsndfile1", "sound that is FLAC or MP3 (AudioDecoder)", false, SNDFILE_FILES),
     [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", false, DNNL_FILES),
     [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", false, ZIP_FILES),
     [ONXI_LIBRARY_MPI] = LIBRARY("MPI", "libonx-mpi and openmpi-bin", "models on many devices", true, MPI_FILES),

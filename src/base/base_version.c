@@ -62,6 +62,11 @@ const char *onx_version_text(void)
 #else
 #define UTF8PROC ""
 #endif
+#ifdef ONX_WITH_SNDFILE
+#define SNDFILE " sndfile"
+#else
+#define SNDFILE ""
+#endif
 #ifdef ONX_WITH_LEPTONICA
 #define LEPTONICA " leptonica"
 #else
@@ -81,6 +86,7 @@ const char *onx_version_text(void)
 const char *onx_build_info(uint32_t index)
 {
     static const char *const facts[] = { "compiler " COMPILER, "processor " PROCESSOR, "kernels " KERNELS,
-                                         "libraries" CRYPTO PCRE2 UTF8PROC LEPTONICA ZIP DNNL, "sanitizer " SANITIZER };
+                                         "libraries" CRYPTO PCRE2 UTF8PROC LEPTONICA SNDFILE ZIP DNNL,
+                                         "sanitizer " SANITIZER };
     return index < sizeof facts / sizeof *facts ? facts[index] : NULL;
 }

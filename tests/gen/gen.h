@@ -7,7 +7,7 @@
 
 #include "op/op.h"
 
-enum { GEN_RANK = 8, GEN_OPERANDS = 20, GEN_TYPES = 16, GEN_LISTED_MAX = 16, GEN_ATTRIBUTES = 2048, GEN_IR = 13 };
+enum { GEN_RANK = 8, GEN_OPERANDS = 20, GEN_TYPES = 16, GEN_LISTED_MAX = 48, GEN_ATTRIBUTES = 2048, GEN_IR = 13 };
 
 /* ---- random numbers ---- */
 

@@ -162,6 +162,11 @@ static void visit(cases_case *c)
 #else
 #define HAS_UTF8PROC false
 #endif
+#ifdef ONX_WITH_SNDFILE
+#define HAS_SNDFILE true
+#else
+#define HAS_SNDFILE false
+#endif
 #ifdef ONX_WITH_LEPTONICA
 #define HAS_LEPTONICA true
 #else
@@ -174,7 +179,9 @@ static bool has_part(const char *path, onx_str name)
     const struct {
         const char *name;
         bool there;
-    } parts[] = { { "pcre2", HAS_PCRE2 }, { "utf8proc", HAS_UTF8PROC }, { "leptonica", HAS_LEPTONICA } };
+    } parts[] = {
+        { "pcre2", HAS_PCRE2 }, { "utf8proc", HAS_UTF8PROC }, { "leptonica", HAS_LEPTONICA }, { "sndfile", HAS_SNDFILE }
+    };
     if (memchr(name.ptr, '.', name.len))
         return onxi_domain_newest(name) > 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

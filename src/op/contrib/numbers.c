@@ -1,4 +1,4 @@
-/* numbers.c - rows of ai.onnx.contrib on numbers: signs, segments, and images that are files. */
+/* numbers.c - rows of ai.onnx.contrib on numbers: signs, segments, sounds, and images that are files. */
 #include "op/contrib/contrib.h"
 
 /* clang-format off */
@@ -40,3 +40,36 @@ CONTRIB_ROW(DecodeImage, .infer = onxi_rule_contrib_decode_image, ARITY(1, 1, 1,
             .outputs = PORTS({ "output", "tensor(uint8)", 0 }), .attrs = ATTRS({ "color_space", STRING, TEXT("bgr") }),
             BODY(20, { is_rgb, NODES(output = ImageDecoder <pixel_format = "RGB"> (input)) },
                  { is_bgr, NODES(output = ImageDecoder <pixel_format = "BGR"> (input)) }))
+
+CONTRIB_BODY(ImageDecoder, .infer = onxi_rule_contrib_decode_image, .flags = INFERS, ARITY(1, 1, 1, 1),
+             .inputs = PORTS({ "input", "tensor(uint8)", 0 }), .outputs = PORTS({ "output", "tensor(uint8)", 0 }),
+             BODY(20, { NULL, NODES(output = ImageDecoder <pixel_format = "BGR"> (input)) }))
+CONTRIB_ROW(EncodeImage, .infer = onxi_rule_contrib_encode_image, ARITY(1, 1, 1, 1), .inputs = PORTS({ "input", "tensor(uint8)", 0 }),
+            .outputs = PORTS({ "output", "tensor(uint8)", 0 }),
+            .attrs = ATTRS({ "color_space", STRING, TEXT("bgr") }, { "format", STRING, TEXT("png") }))
+CONTRIB_ROW(DrawBoundingBoxes, .infer = onxi_rule_contrib_draw_boxes, ARITY(2, 2, 1, 1),
+            .inputs = PORTS({ "image", "tensor(uint8)", 0 }, { "boxes", "tensor(float)", 0 }),
+            .outputs = PORTS({ "output", "tensor(uint8)", 0 }),
+            .attrs = ATTRS({ "colour_by_classes", INT, DEFAULT("1") }, { "mode", STRING, TEXT("XYXY") },
+                           { "num_classes", INT, DEFAULT("10") }, { "thickness", INT, DEFAULT("4") }))
+
+/* ---- sounds ---- */
+
+CONTRIB_ROW(AudioDecoder, .infer = onxi_rule_contrib_audio, ARITY(1, 2, 1, 1),
+            .inputs = PORTS({ "input", "tensor(uint8)", 0 }, { "format", "tensor(string)", OPT }),
+            .outputs = PORTS({ "pcm", "tensor(float)", 0 }),
+            .attrs = ATTRS({ "downsampling_rate", INT, DEFAULT("-1") }, { "stereo_to_mono", INT, DEFAULT("0") }))
+CONTRIB_ROW(StftNorm, .infer = onxi_rule_contrib_stft_norm, ARITY(5, 5, 1, 1),
+            .inputs = PORTS({ "pcm", "tensor(float)", 0 }, { "n_fft", "tensor(int64)", 0 }, { "hop_length", "tensor(int64)", 0 },
+                            { "window", "tensor(float)", 0 }, { "frame_length", "tensor(int64)", 0 }),
+            .outputs = PORTS({ "output", "tensor(float)", 0 }), .attrs = ATTRS({ "onesided", INT, DEFAULT("1") }))
+CONTRIB_ROW(SplitSignalSegments, .infer = onxi_rule_contrib_signal_segments, ARITY(5, 5, 1, 1),
+            .inputs = PORTS({ "audio", "tensor(float)", 0 }, { "sr", "tensor(int64)", 0 }, { "frame_ms", "tensor(int64)", 0 },
+                            { "hop_ms", "tensor(int64)", 0 }, { "energy_threshold_db", "tensor(float)", 0 }),
+            .outputs = PORTS({ "segments", "tensor(int64)", 0 }))
+CONTRIB_ROW(MergeSignalSegments, .infer = onxi_rule_contrib_merge_segments, ARITY(2, 2, 1, 1),
+            .inputs = PORTS({ "segments", "tensor(int64)", 0 }, { "merge_gap_ms", "tensor(int64)", 0 }),
+            .outputs = PORTS({ "output", "tensor(int64)", 0 }))
+
+CONTRIB_ROW(Inverse, .infer = onxi_rule_contrib_inverse, ARITY(1, 1, 1, 1), .inputs = PORTS({ "X", "T", 0 }),
+            .outputs = PORTS({ "Y", "T", 0 }), .types = float_types)

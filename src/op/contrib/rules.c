@@ -101,36 +101,6 @@ onx_status onxi_rule_contrib_split_words(onxi_call *call)
     return ONX_OK;
 }
 
-/* The file says how large its image is. */
-onx_status onxi_rule_contrib_decode_image(onxi_call *call)
-{
-    const onx_str colors = onxi_call_text(call, "color_space");
-    onxi_dim *dims;
-    if (!onx_str_is(colors, "bgr") && !onx_str_is(colors, "rgb"))
-        return onxi_call_fail(call, "attribute color_space is \"%.*s\", neither \"bgr\" nor \"rgb\"", ONX_ARG(colors));
-    ONX_TRY(onxi_call_want_rank(call, 0, 1));
-    ONX_TRY(onxi_call_output(call, 0, ONX_UINT8, 3, &dims));
-    dims[0] = dims[1] = ONXI_DIM_UNKNOWN;
-    dims[2] = 3;
-    return ONX_OK;
-}
-
-/* How many runs there are the elements say. */
-onx_status onxi_rule_contrib_segments(onxi_call *call)
-{
-    const onxi_type *x = onxi_call_ranked(call, 0);
-    onxi_dim *position, *value;
-    if (x && x->rank != 1 && x->rank != 2)
-        return onxi_call_fail(call, "input 0 has rank %u, neither 1 nor 2", x->rank);
-    if (x && x->rank == 2)
-        ONX_TRY(onxi_call_want_dim(call, 0, 0, 1));
-    ONX_TRY(onxi_call_output(call, 0, ONX_INT64, 2, &position));
-    ONX_TRY(onxi_call_output(call, 1, ONX_INT64, 1, &value));
-    position[0] = value[0] = ONXI_DIM_UNKNOWN;
-    position[1] = 2;
-    return ONX_OK;
-}
-
 onx_status onxi_rule_contrib_masked_fill(onxi_call *call)
 {
     onxi_dim *dims;

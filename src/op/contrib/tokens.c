@@ -36,6 +36,11 @@ CONTRIB_ROW(SentencepieceDecoder, .infer = onxi_rule_contrib_one_text, ARITY(1, 
             .inputs = PORTS({ "ids", "tensor(int64)", 0 }, { "fairseq", "tensor(bool)", OPT }),
             .outputs = PORTS({ "text", "tensor(string)", 0 }), .attrs = ATTRS({ "model", STRING, REQUIRED }))
 
+CONTRIB_ROW(TrieTokenizer, .infer = onxi_rule_contrib_trie_ids, ARITY(1, 1, 1, 1), .inputs = PORTS({ "str", "tensor(string)", 0 }),
+            .outputs = PORTS({ "token_ids", "tensor(int64)", 0 }), .attrs = ATTRS({ "vocab", STRING, REQUIRED }))
+CONTRIB_ROW(TrieDetokenizer, .infer = onxi_rule_contrib_bpe_texts, ARITY(1, 1, 1, 1), .inputs = PORTS({ "token_ids", "tensor(int64)", 0 }),
+            .outputs = PORTS({ "str", "tensor(string)", 0 }), .attrs = ATTRS({ "vocab", STRING, REQUIRED }))
+
 /* ---- BERT ---- */
 
 CONTRIB_ROW(BasicTokenizer, .infer = onxi_rule_contrib_token_list, ARITY(1, 1, 1, 1),
@@ -106,6 +111,18 @@ onx_status onxi_rule_contrib_token_ids(onxi_call *call)
         if (k == 2)
             dims[x->rank + 1] = 2;
     }
+    return ONX_OK;
+}
+
+onx_status onxi_rule_contrib_trie_ids(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    onxi_dim *dims;
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_shape(call, 0, x->rank + 1, &dims));
+    for (uint32_t i = 0; i < x->rank; i++)
+        dims[i] = x->dims[i];
     return ONX_OK;
 }
 
