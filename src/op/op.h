@@ -26,13 +26,14 @@ typedef enum onxi_op_id {
 /* What is true of an operator in all its versions, so that code for many operators needs no list of them:
  * flags of the rows of operators.def. A test compares them with what the operators do. */
 enum {
-    ONXI_TRAIT_ELEMENTWISE = 1,  /* an element of the output is made from those in its place, inputs broadcast:
-                                  * since version 7 aligned at the last axis */
-    ONXI_TRAIT_KEEPS_AXES = 2,   /* axis i of output 0 is axis i of input 0, and means the same */
-    ONXI_TRAIT_REDUCTION = 4,    /* with keepdims, axis i of the output is axis i of input 0, or has size 1 */
-    ONXI_TRAIT_WINDOW = 8,       /* an element of the output is made from a part of the spatial axes of input 0 */
-    ONXI_TRAIT_CHANNELS = 16,    /* input 0 has batch, channels, and then spatial axes */
-    ONXI_TRAIT_NAMES_VALUES = 32 /* the texts of its attributes are names of values around the node */
+    ONXI_TRAIT_ELEMENTWISE = 1,   /* an element of the output is made from those in its place, inputs broadcast:
+                                   * since version 7 aligned at the last axis */
+    ONXI_TRAIT_KEEPS_AXES = 2,    /* axis i of output 0 is axis i of input 0, and means the same */
+    ONXI_TRAIT_REDUCTION = 4,     /* with keepdims, axis i of the output is axis i of input 0, or has size 1 */
+    ONXI_TRAIT_WINDOW = 8,        /* an element of the output is made from a part of the spatial axes of input 0 */
+    ONXI_TRAIT_CHANNELS = 16,     /* input 0 has batch, channels, and then spatial axes */
+    ONXI_TRAIT_NAMES_VALUES = 32, /* the texts of its attributes are names of values around the node */
+    ONXI_TRAIT_PLACES = 64        /* input 1 says where in input 0 something is: boxes, a grid */
 };
 
 /* ---- types as rules see them ---- */

@@ -2,24 +2,12 @@
  * exactly it is known: what works out places (boxes, grids), ranks, and angles that integers are the source of. */
 #include "transform/transform_halve.h"
 
-/* An operand that says where something is, or which elements are taken. */
-typedef struct place {
+/* Operands by which elements are chosen. A rank is lost where two numbers become the same one; but nothing is won by
+ * ranking what a product has rounded. */
+static const struct {
     onxi_op_id op;
     uint32_t operand;
-    bool itself; /* it stays even where what makes the operand does not */
-} place;
-
-/* Boxes are told apart by offsets of thousands where classes are, and rounded to 16 there; grids address single pixels.
- * A rank is lost where two numbers become the same one; but nothing is won by ranking what a product has rounded. */
-static const place places[] = {
-    { ONXI_ID_NonMaxSuppression, 0, false },
-    { ONXI_ID_NonMaxSuppression, 1, false },
-    { ONXI_ID_TopK, 0, false },
-    { ONXI_ID_RoiAlign, 1, true },
-    { ONXI_ID_MaxRoiPool, 1, true },
-    { ONXI_ID_GridSample, 1, true },
-    { ONXI_ID_microsoft_CropAndResize, 1, true },
-};
+} ranks[] = { { ONXI_ID_NonMaxSuppression, 0 }, { ONXI_ID_NonMaxSuppression, 1 }, { ONXI_ID_TopK, 0 } };
 
 typedef struct walk {
     onxi_halver *h;
@@ -85,20 +73,22 @@ static void go_back(walk *w)
     }
 }
 
-/* What itself stays in any case is no way to what its other operands come from. */
+/* Boxes are told apart by offsets of thousands where classes are, and rounded to 16 there; grids address single pixels.
+ * What takes them stays in any case, and is no way to what its other operands come from. */
 static void keep_places(walk *w, uint32_t node)
 {
     onxi_halve_node *n = &w->h->node[node];
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (n->op != places[i].op)
-            continue;
-        const uint32_t maker = maker_of(w, n, places[i].operand);
-        if (places[i].itself) {
-            n->exact = true;
-            onxi_halve_keep(w->h, n);
-        }
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        const uint32_t maker = n->op == ranks[i].op ? maker_of(w, n, ranks[i].operand) : ONXI_HALVE_NONE;
         if (maker != ONXI_HALVE_NONE)
             keep(w, n->op == ONXI_ID_TopK ? node : maker);
+    }
+    if (onxi_operator_is(n->op, ONXI_TRAIT_PLACES)) {
+        const uint32_t maker = maker_of(w, n, 1);
+        n->exact = true;
+        onxi_halve_keep(w->h, n);
+        if (maker != ONXI_HALVE_NONE)
+            keep(w, maker);
     }
     go_back(w);
 }
