@@ -39,7 +39,7 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION "library for ONNX models: headers, archive, 
 What programs that use the library are built with: headers, archive, files for
 pkg-config and CMake, the manual, and the interface as data.")
 # What makes some operators fast or possible, each loaded when something first needs it.
-set(loaded "libdnnl2, libssl3, libpcre2-8-0, libutf8proc2, liblept5, libzip4")
+set(loaded "libdnnl2, libssl3, libpcre2-8-0, libutf8proc2, liblept5, libsndfile1, libmpg123-0, libzip4")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "${loaded}")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "${loaded}")
 find_program(ONX_SHLIBDEPS dpkg-shlibdeps)

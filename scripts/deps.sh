@@ -5,7 +5,7 @@ set -eu
 
 build='gcc g++ make cmake ninja-build pkg-config ccache git'
 # Every library is optional: without one, the build leaves out what needs it (see the options in CMakeLists.txt).
-libs='libdnnl-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev libsndfile1-dev libzip-dev'
+libs='libdnnl-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev libsndfile1-dev libmpg123-dev libzip-dev'
 tests='libcmocka-dev libjansson-dev clang clang-format libclang-rt-14-dev llvm protobuf-compiler libonnx-testdata'
 # The package for Python, and the test runner for ONNX backends that it is tested with.
 python='python3-dev python3-numpy python3-onnx python3-setuptools python3-pip'

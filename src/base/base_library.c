@@ -30,6 +30,11 @@
 #else
 #define SNDFILE_FILES NULL
 #endif
+#ifdef ONX_WITH_MPG123
+#define MPG123_FILES "libmpg123.so.0"
+#else
+#define MPG123_FILES NULL
+#endif
 #ifndef ONX_WITH_DNNL /* the major version whose headers there were: the interfaces differ */
 #define DNNL_FILES NULL
 #elif ONX_WITH_DNNL >= 3
@@ -79,7 +84,9 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
                 false, UTF8PROC_FILES),
     [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", false, LEPTONICA_FILES),
     [ONXI_LIBRARY_SNDFILE] =
-        LIBRARY("libsndfile", "libsndfile1", "sound that is FLAC or MP3 (AudioDecoder)", false, SNDFILE_FILES),
+        LIBRARY("libsndfile", "libsndfile1", "sound that is FLAC (AudioDecoder)", false, SNDFILE_FILES),
+    [ONXI_LIBRARY_MPG123] =
+        LIBRARY("libmpg123", "libmpg123-0", "sound that is MP3 (AudioDecoder)", false, MPG123_FILES),
     [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", false, DNNL_FILES),
     [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", false, ZIP_FILES),
     [ONXI_LIBRARY_MPI] = LIBRARY("MPI", "libonx-mpi and openmpi-bin", "models on many devices", true, MPI_FILES),

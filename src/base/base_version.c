@@ -67,6 +67,11 @@ const char *onx_version_text(void)
 #else
 #define SNDFILE ""
 #endif
+#ifdef ONX_WITH_MPG123
+#define MPG123 " libmpg123"
+#else
+#define MPG123 ""
+#endif
 #ifdef ONX_WITH_LEPTONICA
 #define LEPTONICA " leptonica"
 #else
@@ -86,7 +91,7 @@ const char *onx_version_text(void)
 const char *onx_build_info(uint32_t index)
 {
     static const char *const facts[] = { "compiler " COMPILER, "processor " PROCESSOR, "kernels " KERNELS,
-                                         "libraries" CRYPTO PCRE2 UTF8PROC LEPTONICA SNDFILE ZIP DNNL,
+                                         "libraries" CRYPTO PCRE2 UTF8PROC LEPTONICA SNDFILE MPG123 ZIP DNNL,
                                          "sanitizer " SANITIZER };
     return index < sizeof facts / sizeof *facts ? facts[index] : NULL;
 }

@@ -167,6 +167,11 @@ static void visit(cases_case *c)
 #else
 #define HAS_SNDFILE false
 #endif
+#ifdef ONX_WITH_MPG123
+#define HAS_MPG123 true
+#else
+#define HAS_MPG123 false
+#endif
 #ifdef ONX_WITH_LEPTONICA
 #define HAS_LEPTONICA true
 #else
@@ -179,9 +184,11 @@ static bool has_part(const char *path, onx_str name)
     const struct {
         const char *name;
         bool there;
-    } parts[] = {
-        { "pcre2", HAS_PCRE2 }, { "utf8proc", HAS_UTF8PROC }, { "leptonica", HAS_LEPTONICA }, { "sndfile", HAS_SNDFILE }
-    };
+    } parts[] = { { "pcre2", HAS_PCRE2 },
+                  { "utf8proc", HAS_UTF8PROC },
+                  { "leptonica", HAS_LEPTONICA },
+                  { "sndfile", HAS_SNDFILE },
+                  { "mpg123", HAS_MPG123 } };
     if (memchr(name.ptr, '.', name.len))
         return onxi_domain_newest(name) > 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -114,6 +114,22 @@ static void mix(onxi_sound *s)
     s->channels = 1;
 }
 
+onx_status onxi_sound_begins(onx_work *work, const char *form, int channels, long rate, onxi_sound *out)
+{
+    if (channels < 1 || channels > ONXI_SOUND_CHANNELS_MAX || rate < 1 || (unsigned long)rate > UINT32_MAX)
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "the %s file has %d channels, expected 1 to %d, and %ld samples per second", form,
+                             channels, ONXI_SOUND_CHANNELS_MAX, rate);
+    out->channels = (uint32_t)channels;
+    out->rate = (uint32_t)rate;
+    return ONX_OK;
+}
+
+onx_status onxi_sound_is_none(onx_work *work, onx_str file, const char *form)
+{
+    return onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are no %s file", file.len, form);
+}
+
 typedef enum form { WAV, FLAC, MP3, UNKNOWN } form;
 
 static onx_status find_form(onx_work *work, onx_str file, form *out)
@@ -150,7 +166,9 @@ static onx_status audio_run(onx_work *work, uint64_t first, uint64_t last)
     if (x->rank != 1 && (x->rank != 2 || x->dims[0] != 1))
         return onx_work_fail(work, ONX_E_INVALID, "the file has rank %u, and is no [n] or [1,n]", x->rank);
     ONX_TRY(find_form(work, file, &kind));
-    ONX_TRY(kind == WAV ? onxi_sound_wav(work, file, &s) : onxi_sound_packed(work, file, kind == FLAC, &s));
+    ONX_TRY(kind == WAV    ? onxi_sound_wav(work, file, &s)
+            : kind == FLAC ? onxi_sound_flac(work, file, &s)
+                           : onxi_sound_mp3(work, file, &s));
     if (q->rate > s.rate)
         return onx_work_fail(work, ONX_E_INVALID, "the sound has %u samples per second, which cannot become %lld",
                              s.rate, (long long)q->rate);

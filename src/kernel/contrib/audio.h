@@ -14,7 +14,11 @@ typedef struct onxi_sound {
 enum { ONXI_SOUND_CHANNELS_MAX = 16 };
 
 onx_status onxi_sound_wav(onx_work *work, onx_str file, onxi_sound *out);
-/* FLAC or MP3, by libsndfile. */
-onx_status onxi_sound_packed(onx_work *work, onx_str file, bool flac, onxi_sound *out);
+onx_status onxi_sound_flac(onx_work *work, onx_str file, onxi_sound *out);
+onx_status onxi_sound_mp3(onx_work *work, onx_str file, onxi_sound *out);
+/* Takes what a file says of its sound, as far as it can be. */
+onx_status onxi_sound_begins(onx_work *work, const char *form, int channels, long rate, onxi_sound *out);
+/* Says that the file is none of that form. */
+onx_status onxi_sound_is_none(onx_work *work, onx_str file, const char *form);
 
 #endif

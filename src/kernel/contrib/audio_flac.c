@@ -1,6 +1,6 @@
-/* audio_packed.c - sounds in FLAC and MP3 files, by libsndfile, an optional library that is loaded when first needed.
- */
+/* audio_flac.c - sounds in FLAC files, by libsndfile, an optional library that is loaded when first needed. */
 #include "kernel/contrib/audio.h"
+#include "token/token.h"
 
 #ifdef ONX_WITH_SNDFILE
 #include <sndfile.h>
@@ -68,29 +68,21 @@ static onx_status read_frames(onx_work *work, const sndfile *lib, SNDFILE *file,
     return ONX_OK;
 }
 
-onx_status onxi_sound_packed(onx_work *work, onx_str bytes, bool flac, onxi_sound *out)
+onx_status onxi_sound_flac(onx_work *work, onx_str bytes, onxi_sound *out)
 {
-    const char *name = flac ? "FLAC" : "MP3";
     const sndfile *lib = ONXI_FUNCTIONS(ONXI_LIBRARY_SNDFILE, function_names);
     SF_VIRTUAL_IO io = { memory_size, memory_seek, memory_read, NULL, memory_tell };
     memory m = { .bytes = bytes };
     SF_INFO info = { 0 };
     if (!lib)
-        return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is %s %s", name,
+        return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is FLAC %s",
                              onxi_library_missing(ONXI_LIBRARY_SNDFILE));
+    if (!onxi_starts_with(bytes, onx_str_of("fLaC"))) /* nor any other kind of file that the library reads */
+        return onxi_sound_is_none(work, bytes, "FLAC");
     SNDFILE *file = lib->sf_open_virtual(&io, SFM_READ, &info, &m);
     if (!file)
-        return onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are no %s file", bytes.len, name);
-    out->channels = (uint32_t)info.channels;
-    out->rate = (uint32_t)info.samplerate;
-    onx_status status = ONX_OK;
-    if ((info.format & SF_FORMAT_TYPEMASK) != (flac ? SF_FORMAT_FLAC : SF_FORMAT_MPEG))
-        status = onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are no %s file", bytes.len, name);
-    else if (info.channels < 1 || info.channels > ONXI_SOUND_CHANNELS_MAX || info.samplerate < 1)
-        status = onx_work_fail(work, ONX_E_INVALID,
-                               "the %s file has %d channels, expected 1 to %d, and %d samples per "
-                               "second",
-                               name, info.channels, ONXI_SOUND_CHANNELS_MAX, info.samplerate);
+        return onxi_sound_is_none(work, bytes, "FLAC");
+    onx_status status = onxi_sound_begins(work, "FLAC", info.channels, info.samplerate, out);
     if (status == ONX_OK)
         status = read_frames(work, lib, file, out);
     (void)lib->sf_close(file);
@@ -99,10 +91,10 @@ onx_status onxi_sound_packed(onx_work *work, onx_str bytes, bool flac, onxi_soun
 
 #else /* !ONX_WITH_SNDFILE */
 
-onx_status onxi_sound_packed(onx_work *work, onx_str bytes, bool flac, onxi_sound *out)
+onx_status onxi_sound_flac(onx_work *work, onx_str bytes, onxi_sound *out)
 {
     (void)bytes, (void)out;
-    return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is %s %s", flac ? "FLAC" : "MP3",
+    return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is FLAC %s",
                          onxi_library_missing(ONXI_LIBRARY_SNDFILE));
 }
 
