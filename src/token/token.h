@@ -41,6 +41,12 @@ static inline onx_str onxi_str_from(onx_str text, size_t at)
     return at ? onx_str_make(text.ptr + at, text.len - at) : text;
 }
 
+/* What is from one place to another, which may be all of a text without an address. */
+static inline onx_str onxi_str_part(onx_str text, size_t start, size_t end)
+{
+    return onx_str_make(start ? text.ptr + start : text.ptr, end - start);
+}
+
 /* Of Unicode's tables, by utf8proc; only where onxi_unicode_there. */
 bool onxi_unicode_there(void);
 bool onxi_rune_is_punctuation(uint32_t c);

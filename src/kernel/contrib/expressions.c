@@ -144,7 +144,7 @@ static onx_status split_prepare(onx_prepare *p)
 static onx_str group(const search *s, uint32_t number)
 {
     size_t start, end;
-    return onxi_matcher_group(s->matcher, number, &start, &end) ? onx_str_make(s->text.ptr + start, end - start)
+    return onxi_matcher_group(s->matcher, number, &start, &end) ? onxi_str_part(s->text, start, end)
                                                                 : onx_str_make(NULL, 0);
 }
 
@@ -173,7 +173,7 @@ static bool add_rewrite(const search *s, onx_str by, onxi_chars *to)
         if (by.ptr[i] != '\\')
             continue;
         const char c = by.ptr[i + 1];
-        if (!onxi_chars_add(to, onx_str_make(by.ptr + at, i - at)) ||
+        if (!onxi_chars_add(to, onxi_str_part(by, at, i)) ||
             !onxi_chars_add(to, c == '\\' ? onx_str_of("\\") : group(s, (uint32_t)(c - '0'))))
             return false;
         at = ++i + 1;
@@ -192,7 +192,7 @@ static size_t read_sign(const search *s, size_t copied, onx_str rest, onx_str *o
     } else if (c == '&') {
         *out = group(s, 0);
     } else if (c == '`') {
-        *out = onx_str_make(s->text.ptr + copied, s->start - copied);
+        *out = onxi_str_part(s->text, copied, s->start);
     } else if (c == '\'') {
         *out = onxi_str_from(s->text, s->end);
     } else if (c >= '0' && c <= '9') {
@@ -212,7 +212,7 @@ static bool add_signs(const search *s, size_t copied, onx_str by, onxi_chars *to
     for (size_t i = 0; i < by.len;) {
         onx_str sign = { 0 };
         const size_t size = by.ptr[i] == '$' ? read_sign(s, copied, onxi_str_from(by, i), &sign) : 0;
-        if (size && (!onxi_chars_add(to, onx_str_make(by.ptr + at, i - at)) || !onxi_chars_add(to, sign)))
+        if (size && (!onxi_chars_add(to, onxi_str_part(by, at, i)) || !onxi_chars_add(to, sign)))
             return false;
         i += size ? size : 1;
         at = size ? i : at;
@@ -232,7 +232,7 @@ static onx_status replace_one(search *s, onx_str by, onx_str *out)
     if (!found)
         return ONX_OK;
     do {
-        if (!onxi_chars_add(&made, onx_str_make(s->text.ptr + copied, s->start - copied)) ||
+        if (!onxi_chars_add(&made, onxi_str_part(s->text, copied, s->start)) ||
             !(s->kind->script ? add_signs(s, copied, by, &made) : add_rewrite(s, by, &made)))
             return ONX_E_MEMORY;
         copied = s->end;
@@ -296,9 +296,8 @@ static onx_status keep(search *s, size_t start, size_t end, words *w)
     bool whole = false;
     if (!s->keep)
         return ONX_OK;
-    const onx_status status =
-        onxi_regex_match(s->work->cx, s->keep, &s->keeps, onx_str_make(s->text.ptr + start, end - start), 0,
-                         ONXI_MATCH_HERE | ONXI_MATCH_TO_END, &whole, &why);
+    const onx_status status = onxi_regex_match(s->work->cx, s->keep, &s->keeps, onxi_str_part(s->text, start, end), 0,
+                                               ONXI_MATCH_HERE | ONXI_MATCH_TO_END, &whole, &why);
     if (why.status)
         return onx_work_fail(s->work, status, "the delimiter at byte %zu of string %llu cannot be matched: %s", start,
                              (unsigned long long)s->index, why.text);
@@ -365,7 +364,7 @@ static onx_status give_words(onx_work *work, const words *w, const int64_t *rows
             ((int64_t *)work->outputs[1]->data)[i] = (int64_t)w->at[i][0];
             ((int64_t *)work->outputs[2]->data)[i] = (int64_t)w->at[i][1];
             ((onx_str *)work->outputs[0]->data)[i] =
-                onx_str_make(((const onx_str *)x->data)[row].ptr + w->at[i][0], w->at[i][1] - w->at[i][0]);
+                onxi_str_part(((const onx_str *)x->data)[row], w->at[i][0], w->at[i][1]);
         }
     return ONX_OK;
 }
