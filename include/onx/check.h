@@ -86,7 +86,7 @@ typedef struct onx_check_options {
     size_t only_count;
     const char *const *ignore;
     size_t ignore_count;
-    const onx_registry *registry; /* operators of one's own and of operator-set documents; NULL: none */
+    const onx_registry *registry; /* operators of one's own and of operator-set documents; NULL: those of the context */
 } onx_check_options;
 
 typedef struct onx_check_summary {

@@ -24,7 +24,7 @@ typedef struct onx_infer_options {
     bool plain_names;     /* write only dimensions that are numbers or single names, no expressions */
     const onx_infer_fixed *fixed;
     uint32_t fixed_count;
-    const onx_registry *registry; /* operators of one's own with their callbacks; NULL: built-in ones only */
+    const onx_registry *registry; /* operators of one's own with their callbacks; NULL: those of the context */
 } onx_infer_options;
 
 /* ---- a model ---- */

@@ -109,6 +109,10 @@ typedef struct onx_registry onx_registry;
 ONX_API ONX_OWN_THREAD onx_status onx_registry_new(onx_ctx *cx, onx_registry **out);
 /* NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_registry_free(onx_registry *registry);
+/* Its operators are known from now on to all that is called with the context and names no registry in its options:
+ * checks, inference, sessions, and all that makes models into other models. It outlives what is made meanwhile; the
+ * context that it was made with forgets it when it is freed. `registry` may be NULL: built-in ones only. */
+ONX_API ONX_OWN_THREAD void onx_ctx_set_registry(onx_ctx *cx, const onx_registry *registry);
 /* As onx_op_find; built-in operators first. `registry` may be NULL. */
 ONX_API ONX_ANY_THREAD const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name,
                                                        int64_t opset);

@@ -45,7 +45,7 @@ typedef struct onx_session_options {
     const struct onx_kernel *kernels; /* rows (onx/kernel.h) that are asked before the built-in ones, to take their
                                        * place; operators of your own have theirs in `registry` */
     const onx_registry *registry; /* operators of your own with shape rules and kernels (onx/op.h), and documents; it
-                                   * must outlive the session */
+                                   * must outlive the session; NULL: those of the context, which must, too */
     uint64_t timeout_ns; /* nanoseconds that making the session may take, constants computed included; 0: no limit */
     unsigned isa;     /* ONX_ISA_* (onx/kernel.h) of kernels; 0, or more than the processor has: the best that it has */
     bool no_optimize; /* nodes run as the model has them; what constants alone decide is computed all the same */

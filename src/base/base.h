@@ -78,7 +78,12 @@ onx_status onxi_no_memory(onx_ctx *cx);
     } while (0)
 onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument);
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
-/* A context for a worker on another thread: the allocator and the limits of this one, whose arenas count there, too. */
+/* The operators that onx_ctx_set_registry gave it (onx/op.h), or NULL; what they are is no business of base/. */
+struct onx_registry;
+const struct onx_registry *onxi_ctx_registry(const onx_ctx *cx);
+void onxi_ctx_set_registry(onx_ctx *cx, const struct onx_registry *registry);
+/* A context for a worker on another thread: the allocator, the limits and the operators of this one, whose arenas count
+ * there, too. */
 onx_ctx *onxi_ctx_worker(const onx_ctx *cx);
 /* A point in the diagnostics, and going back to it: the caller takes over what came since in a form of its own. */
 typedef struct onxi_diag_mark {

@@ -80,12 +80,23 @@ onxi_secret onxi_ctx_secret(const onx_ctx *cx)
     return cx->secret;
 }
 
+const struct onx_registry *onxi_ctx_registry(const onx_ctx *cx)
+{
+    return cx->registry;
+}
+
+void onxi_ctx_set_registry(onx_ctx *cx, const struct onx_registry *registry)
+{
+    cx->registry = registry;
+}
+
 onx_ctx *onxi_ctx_worker(const onx_ctx *cx)
 {
     onx_ctx *worker = onx_ctx_new(&cx->allocator);
     if (!worker)
         return NULL;
     worker->limits = cx->limits;
+    worker->registry = cx->registry;
     worker->secret = cx->secret;
     worker->arena_bytes = cx->arena_bytes;
     worker->cancel = cx->cancel;

@@ -11,7 +11,8 @@ enum { ONXI_SPARE_BUFFERS = 2, ONXI_SPARE_SIZES = 10 /* 4 KiB to 2 MiB */ };
 struct onx_ctx {
     onx_allocator allocator;
     onx_limits limits;
-    onxi_secret secret; /* of its hash tables */
+    const struct onx_registry *registry; /* operators that calls know which name no other ones; NULL: built-in ones */
+    onxi_secret secret;                  /* of its hash tables */
     /* Blocks of freed arenas by size, for the next arena: fresh pages cost more than decoding. */
     struct onxi_block *spare[ONXI_SPARE_SIZES];
     size_t spare_bytes;

@@ -86,7 +86,7 @@ enum { ONXI_BIND_RECENT = 32 };
 /* Binds the nodes of one model's graphs or of one function body; every name is resolved once. */
 typedef struct onxi_binder {
     onx_arena *arena;
-    const onx_registry *registry;    /* NULL: built-in operators */
+    const onx_registry *registry;    /* NULL: that of the context, until it is opened */
     const onxi_functions *functions; /* of the model; NULL: none */
     onxi_imports imports;
     onxi_parameters parameters; /* of the function whose body it is for */

@@ -3,6 +3,8 @@
 
 onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *list, uint32_t count, bool legacy)
 {
+    if (!binder->registry)
+        binder->registry = onxi_ctx_registry(binder->arena->cx);
     binder->bound = NULL;
     binder->count = binder->room = 0;
     memset(binder->recent, 0, sizeof binder->recent);

@@ -186,7 +186,7 @@ static onx_status check(onx_ctx *cx, onx_doc *doc, const onx_check_options *o, o
         k->max_errors = 1;
     k->depth_limit = limits.depth;
     k->ir_version = o->ir_version ? o->ir_version : NEWEST_IR;
-    k->registry = o->registry;
+    k->registry = o->registry ? o->registry : onxi_ctx_registry(k->cx);
     select_rules(k, o);
     onx_status status = onxi_check_names_open(k);
     if (status == ONX_OK && !k->model)

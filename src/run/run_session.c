@@ -7,8 +7,10 @@
 onx_ctx *onxi_run_ctx_child(const onx_ctx *cx)
 {
     onx_ctx *child = onx_ctx_new(onxi_ctx_allocator(cx));
-    if (child)
-        onx_ctx_set_limits(child, onx_ctx_limits(cx));
+    if (!child)
+        return NULL;
+    onx_ctx_set_limits(child, onx_ctx_limits(cx));
+    onxi_ctx_set_registry(child, onxi_ctx_registry(cx));
     return child;
 }
 
@@ -150,6 +152,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         return onxi_no_memory(cx);
     }
     memset(session, 0, sizeof *session);
+    if (check.registry) /* for all that is made of the document here, gradients among them */
+        onxi_ctx_set_registry(own, check.registry);
     session->inputs = onxi_dict_on_heap(own);
     session->outputs = onxi_dict_on_heap(own);
     session->defaults = onxi_dict_on_heap(own);

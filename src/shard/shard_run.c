@@ -303,6 +303,8 @@ static onx_status sharded_new(onx_ctx *cx, onx_doc *doc, const onx_shard_options
         return onxi_no_memory(cx);
     }
     memset(s, 0, sizeof *s);
+    if (options->session && options->session->registry) /* the plan asks for types, too */
+        onxi_ctx_set_registry(own, options->session->registry);
     s->cx = own;
     s->doc = doc;
     const onx_status status = fill(s, options);

@@ -573,7 +573,7 @@ static onx_status trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
 {
     onx_arena *arena;
     const onx_model *model = onx_doc_model(doc);
-    const onx_check_options full = { .flags = ONX_CHECK_STRUCTURE };
+    const onx_check_options full = { .flags = ONX_CHECK_STRUCTURE, .registry = options->registry };
     ONX_TRY(onxi_doc_need_graph(cx, doc));
     if (!model->training_info_count)
         return onxi_fail(cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no training information");

@@ -8,11 +8,13 @@
 
 #include <cmocka.h>
 
+#include <onx/check.h>
 #include <onx/infer.h>
 #include <onx/kernel.h>
 #include <onx/op.h>
 #include <onx/run.h>
 #include <onx/text.h>
+#include <onx/transform.h>
 
 static onx_ctx *cx;
 static onx_registry *registry;
@@ -112,10 +114,8 @@ static void runs(onx_doc *doc, const float *expected, uint64_t count)
     onx_session_free(session);
 }
 
-static void test_run_custom__registered_from_c(void **state)
+static void register_repeat(int *asked)
 {
-    (void)state;
-    static int asked;
     const onx_op_def repeat = { .domain = "com.example",
                                 .name = "Repeat",
                                 .since = 1,
@@ -124,9 +124,16 @@ static void test_run_custom__registered_from_c(void **state)
                                 .attributes = repeat_attributes,
                                 .types = repeat_types,
                                 .infer = infer_repeat,
-                                .user = &asked,
+                                .user = asked,
                                 .kernel = repeat_kernels };
     assert_int_equal(onx_op_register(registry, &repeat), ONX_OK);
+}
+
+static void test_run_custom__registered_from_c(void **state)
+{
+    (void)state;
+    static int asked;
+    register_repeat(&asked);
     onx_doc *doc = parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example\": 1]>\n"
                          "g (float[3] x) => (float[n] z) { y = com.example.Repeat <times = 3> (x) z = Neg (y) }");
     const float expected[] = { -1, -1, -1, -2, -2, -2, -3, -3, -3 };
@@ -141,6 +148,51 @@ static void test_run_custom__registered_from_c(void **state)
     assert_int_equal(y->tensor_type->elem_type, ONX_FLOAT);
     assert_int_equal(y->tensor_type->shape->dim[0]->dim_value, 9);
     onx_infer_free(infer);
+    onx_doc_free(doc);
+}
+
+/* What a context is given is known to all that is called with it and names nothing, passes of transforms among them,
+ * and to no one else. */
+static void test_run_custom__operators_of_a_context(void **state)
+{
+    (void)state;
+    static int asked;
+    register_repeat(&asked);
+    onx_doc *doc = parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example\": 1]>\n"
+                         "g (float[3] x) => (float[n] z) {\n"
+                         "  y = com.example.Repeat <times = 3> (x) s = Shape (y) t = Reshape (y, s) z = Neg (t) }");
+    const float expected[] = { -1, -1, -1, -2, -2, -2, -3, -3, -3 };
+    onx_registry *named = registry;
+    onx_ctx_set_registry(cx, registry);
+    registry = NULL; /* `runs` names none then */
+    runs(doc, expected, 9);
+    assert_int_equal(onx_simplify(cx, doc, NULL), ONX_OK);
+    assert_int_equal(onx_doc_model(doc)->graph->node_count, 2);
+    runs(doc, expected, 9);
+    const onx_check_options closed = { .flags = ONX_CHECK_STRUCTURE | ONX_CHECK_CUSTOM_DOMAINS };
+    assert_int_equal(onx_check(cx, doc, &closed, NULL), ONX_OK);
+    onx_ctx_set_registry(cx, NULL);
+    assert_int_equal(onx_check(cx, doc, &closed, NULL), ONX_E_INVALID);
+    onx_ctx_set_registry(cx, named);
+    onx_registry_free(named); /* which the context forgets */
+    assert_int_equal(onx_check(cx, doc, &closed, NULL), ONX_E_INVALID);
+    onx_doc_free(doc);
+}
+
+/* Gradients are made of a document before its nodes are planned: they ask for types behind the operator, which come
+ * from the registry that the options name. */
+static void test_run_custom__gradients_behind_one(void **state)
+{
+    (void)state;
+    static int asked;
+    register_repeat(&asked);
+    onx_doc *doc =
+        parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example\": 1, \"ai.onnx.preview.training\": 1]>\n"
+              "g (float[3] x) => (float[n] z) {\n"
+              "  y = com.example.Repeat <times = 2> (x) c = Mul (y, y)\n"
+              "  z = ai.onnx.preview.training.Gradient <xs = [\"y\"], y = \"c\"> (y) }");
+    const float expected[] = { 2, 2, 4, 4, 6, 6 };
+    runs(doc, expected, 6);
     onx_doc_free(doc);
 }
 
@@ -218,6 +270,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_run_custom__registered_from_c, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_run_custom__operators_of_a_context, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_run_custom__gradients_behind_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_run_custom__a_function_of_a_document, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_run_custom__a_function_that_calls_itself_has_a_place, set_up, tear_down),
     };

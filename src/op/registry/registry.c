@@ -26,6 +26,8 @@ void onx_registry_free(onx_registry *registry)
     if (!registry)
         return;
     onx_ctx *cx = registry->cx;
+    if (onxi_ctx_registry(cx) == registry)
+        onxi_ctx_set_registry(cx, NULL);
     onxi_registry_close_plugins(registry);
     onxi_release(cx, registry->entries, registry->entry_room * sizeof *registry->entries);
     onxi_table_free(&registry->table);
@@ -33,6 +35,13 @@ void onx_registry_free(onx_registry *registry)
     onxi_dict_free(&registry->by_name);
     onx_arena_free(registry->arena);
     onxi_release(cx, registry, sizeof *registry);
+}
+
+void onx_ctx_set_registry(onx_ctx *cx, const onx_registry *registry)
+{
+    if (!cx)
+        return;
+    onxi_ctx_set_registry(cx, registry);
 }
 
 const char *onxi_registry_text(onx_registry *registry, onx_str text)
