@@ -33,14 +33,6 @@ typedef struct cli_option {
 #define CLI_KINDS "model|graph|function|node|tensor|attribute|value-info|sparse-tensor|type|sequence|map|optional|operator-set"
 #define CLI_FORMATS "onnx|onnxtxt|textproto|json"
 #define CLI_OPTION_AS { "as", 0, "KIND", CLI_KINDS, "what the file holds, when that is not a model" }
-#define CLI_OPTION_OPSET_DOC                                                                                           \
-    {                                                                                                                  \
-        "opset-doc", 0, "FILE", NULL, "operator-set document of a custom domain; may be repeated"                      \
-    }
-#define CLI_OPTION_LIBRARY                                                                                             \
-    {                                                                                                                  \
-        "library", 0, "FILE", NULL, "shared library with operators of your own; may be repeated"                       \
-    }
 #define CLI_OPTION_JSON { "json", 0, NULL, NULL, "print a machine-readable answer on standard output" }
 #define CLI_OPTION_OUTPUT { "output", 'o', "FILE", NULL, "where the result goes; - is standard output" }
 #define CLI_OPTION_TO { "to", 0, "FORMAT", CLI_FORMATS, "format of the output, where its extension does not tell" }
@@ -65,7 +57,7 @@ struct cli_call {
     onx_ctx *cx;          /* with the limits of the command line */
     const char **operand; /* operand_count of them */
     int operand_count;
-    onx_registry *registry; /* of --opset-doc and --library; NULL: neither is given */
+    onx_registry *registry; /* of --opset-doc and --library, which `cx` knows; NULL: neither is given */
     const char *input;      /* what diagnostics are about: name of the file in hand, or NULL */
     /* as parsed; ask with cli_has and cli_value */
     const cli_option **given;

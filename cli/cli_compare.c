@@ -213,7 +213,7 @@ onx_status cli_inner_open(cli_inner *in, cli_call *call, onx_doc *doc)
         return ONX_OK;
     cli_table outputs = { .cx = call->cx };
     in->outputs = g->output_count;
-    onx_status status = onx_infer_new(call->cx, doc, &(onx_infer_options){ .registry = call->registry }, &infer);
+    onx_status status = onx_infer_new(call->cx, doc, NULL, &infer);
     for (uint32_t i = 0; status == ONX_OK && i < g->output_count; i++)
         if (!cli_table_add(&outputs, cli_table_hash(&outputs, onx_view(g->output[i]->name), onx_str_of("")), i))
             status = ONX_E_MEMORY;

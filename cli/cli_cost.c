@@ -554,7 +554,7 @@ static onx_status add_up(cli_cost *c)
 
 onx_status cli_cost_collect(cli_cost *c, onx_doc *doc, const onx_infer_fixed *fixed, uint32_t fixed_count)
 {
-    const onx_infer_options options = { .fixed = fixed, .fixed_count = fixed_count, .registry = c->call->registry };
+    const onx_infer_options options = { .fixed = fixed, .fixed_count = fixed_count };
     const onx_model *m = onx_doc_model(doc);
     onx_infer *infer = NULL;
     c->ops.table.cx = c->symbol_table.cx = c->call->cx;

@@ -15,6 +15,10 @@ const cli_option cli_common_options[] = {
     { "external-dir", 0, "DIR", NULL, "where the external data of models is, when not beside them" },
     { "external-links", 0, NULL, NULL,
       "follow links to external data, as caches of models have them; not for models that nobody trusts" },
+    /* clang-format off */
+    { "library", 0, "FILE", NULL, "shared library with operators of your own; may be repeated" },
+    { "opset-doc", 0, "FILE", NULL, "operator-set document of a custom domain; may be repeated" },
+    /* clang-format on */
     { "max-memory", 0, "SIZE", NULL, "memory that models may take, mapped files not counted (8G)" },
     { "max-depth", 0, "N", NULL, "how deep messages, types and subgraphs may nest (100)" },
     CLI_END

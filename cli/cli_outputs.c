@@ -44,9 +44,8 @@ static bool is_output(const onx_graph *g, onx_str name)
 static onx_status add_output(cli_outputs *o, onx_doc *doc, onx_infer **infer, const char *name)
 {
     onx_graph *g = onx_doc_model(doc)->graph;
-    const onx_infer_options options = { .registry = o->call->registry };
     if (!*infer)
-        ONX_TRY(onx_infer_new(o->call->cx, doc, &options, infer));
+        ONX_TRY(onx_infer_new(o->call->cx, doc, NULL, infer));
     const onx_type *type = onx_infer_type(*infer, g, onx_str_of(name));
     return onx_graph_add_output(onx_doc_arena(doc), g, name, (onx_type *)(uintptr_t)type) ? ONX_OK : no_memory(o);
 }

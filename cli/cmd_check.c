@@ -323,7 +323,6 @@ static bool is_model(const char *name)
 
 static int check_all(cli_call *call, onx_check_options *o)
 {
-    o->registry = call->registry;
     run all = { .call = call, .options = o };
     if (!check_report_begin(&all.report, call))
         return CLI_MISUSE;
@@ -397,8 +396,6 @@ static const cli_option options[] = {
     CLI_OPTION_AS,
     { "ir-version", 0, "N", NULL, "with --as: the IR version of the model around the part" },
     { "opset", 0, "DOMAIN=N", NULL, "with --as: an operator set that the model imports; may be repeated" },
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     { "custom-domains", 0, NULL, NULL, "operators of other domains have to be known" },
     { "skip-opset-compatibility", 0, NULL, NULL, "functions may import other versions than the model" },
     { "newer-opsets", 0, NULL, NULL, "only warn about operator sets newer than the newest known" },

@@ -512,8 +512,6 @@ static const cli_option options[] = {
     { "bisect", 0, NULL, NULL, "find the first node whose result departs" },
     { "rtol", 0, "R", NULL, "elements b depart from a when |b - a| > A + R * |a| (0.001)" },
     { "atol", 0, "A", NULL, "the absolute part of that (1e-5)" },
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_JSON,

@@ -320,8 +320,6 @@ static const cli_option options_[] = {
     { "config", 0, "FILE", NULL, "names of inputs and outputs, ends of texts (genai_config.json or generation_config.json beside the model)" },
     CLI_OPTION_JSON,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_PRECISION,
     CLI_OPTION_CACHE,

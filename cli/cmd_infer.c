@@ -111,8 +111,7 @@ static int run_infer(cli_call *call)
     onx_infer_options options = { .strict = cli_has(call, "strict"),
                                   .check_type = cli_has(call, "check-type"),
                                   .no_data_prop = cli_has(call, "no-data-prop"),
-                                  .plain_names = cli_has(call, "plain-names"),
-                                  .registry = call->registry };
+                                  .plain_names = cli_has(call, "plain-names") };
     cli_dims dims;
     if (!cli_dims_read(call, &dims)) {
         cli_dims_free(&dims);
@@ -140,8 +139,6 @@ static const cli_option options[] = {
     { "dim", 0, "NAME=N", NULL, "take the symbolic dimension NAME as N; may be repeated" },
     { "plain-names", 0, NULL, NULL, "write sizes that are numbers or single names only, no expressions" },
     { "list", 0, NULL, NULL, "print the type of every input and of what every node of the main graph makes" },
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     CLI_OPTION_JSON,
     CLI_END,
 };

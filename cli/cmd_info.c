@@ -588,8 +588,6 @@ static const cli_option options[] = {
     { "cost", 0, NULL, NULL, "multiply-adds, bytes of weights and of activations per operator" },
     { "dim", 0, "NAME=N", NULL, "with --cost: take the symbolic dimension NAME as N; may be repeated" },
     CLI_OPTION_AS,
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     CLI_OPTION_JSON,
     CLI_END,
 };

@@ -503,8 +503,6 @@ static const cli_option options[] = {
     { "domain", 0, "DOMAIN", NULL, "operators of this domain only; ai.onnx is the default one" },
     { "opset", 0, "N", NULL, "as they are in version N of the domain" },
     { "export", 0, "FILE", NULL, "write an operator-set document of the domain at that version" },
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     { "example", 0, NULL, NULL, "print only the example of the operator, a model in ONNX text" },
     { "markdown", 0, NULL, NULL, "print the page of all operators" },
     CLI_OPTION_JSON,

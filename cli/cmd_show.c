@@ -165,8 +165,7 @@ static onx_status print_text(cli_call *call, onx_doc *doc, onx_kind kind, const 
                                  .width = cli_is_terminal(stdout) ? cli_width() : 0 };
     onx_infer *infer = NULL;
     if (cli_has(call, "types")) {
-        const onx_infer_options with = { .registry = call->registry };
-        ONX_TRY(onx_infer_new(call->cx, doc, &with, &infer));
+        ONX_TRY(onx_infer_new(call->cx, doc, NULL, &infer));
         options.type_of = onx_infer_type_of;
         options.user = infer;
     }
@@ -227,8 +226,6 @@ static const cli_option options[] = {
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_PRECISION,
     CLI_OPTION_AS,
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     CLI_END,
 };
 

@@ -640,8 +640,6 @@ static const cli_option options_[] = {
     { "threads", 0, "N", NULL, "threads to use (0: one per processor; 1 with --ranks)" },
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     CLI_END,
 };
 /* clang-format on */

@@ -23,13 +23,11 @@ static const char *base_name(const char *path)
 static onx_status analyse(cli_call *call, cli_view *view)
 {
     if (!cli_has(call, "no-check")) {
-        const onx_check_options options = { .registry = call->registry };
-        const onx_status status = onx_check(call->cx, view->doc, &options, NULL);
+        const onx_status status = onx_check(call->cx, view->doc, NULL, NULL);
         if (status != ONX_OK && status != ONX_E_INVALID)
             return status;
     }
-    const onx_infer_options options = { .registry = call->registry };
-    const onx_status status = onx_infer_new(call->cx, view->doc, &options, &view->infer);
+    const onx_status status = onx_infer_new(call->cx, view->doc, NULL, &view->infer);
     return status == ONX_E_MEMORY || status == ONX_E_LIMIT ? status : ONX_OK;
 }
 
@@ -308,8 +306,6 @@ static const cli_option options[] = {
     CLI_OPTIONS_INPUTS,
     { "threads", 0, "N", NULL, "threads for those runs (0: one per processor)" },
     CLI_OPTION_NO_OPTIMIZE,
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
     CLI_END,
 };
 

@@ -66,6 +66,7 @@ static int run_with_operators(cli_call *call)
     cli_opsets opsets = { .count = 0 };
     onx_status opened = cli_opsets_open(call, &opsets);
     call->registry = opsets.registry;
+    onx_ctx_set_registry(call->cx, opsets.registry);
     if (opened == ONX_OK)
         opened = cli_ranks_open(call);
     const int status = opened == ONX_OK ? call->command->run(call) : cli_exit(call, opened);
