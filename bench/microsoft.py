@@ -691,6 +691,35 @@ for i, e in enumerate(["[a-z]+", "a|ab", "a*", "b*|1", "\u00e9", "ab|bab", "[^ ]
 for i, e in enumerate([["[ ,]+", "b"], ["1|2"], ["a*"], ["(a|aa)", " "]]):
     case("cut_separator_%d" % i, "Tokenizer", [TEXTS_TO_CUT], [T.STRING], mark=i % 2, mincharnum=1 + i % 2, pad_value="#", separators=e)
 
+# ---- what more random models found
+def slides(name, window, room, lens, total, length=1, bits=0):
+    cache = (lambda: i8(len(lens), 1, room, 16)) if bits else (lambda: f(len(lens), 1, room, 16))
+    x = [f(len(lens), length, 32), f(len(lens), length, 16), f(len(lens), length, 16), cache(), cache(), i32(*lens) - 1, s(total, np.int32)] + [None] * 3
+    x += [f(1, 2, length, total, lo=-3, hi=3)] + ([None, s([0.01]), s([0.01])] if bits else [])
+    case("drawn_slides_" + name, "GroupQueryAttention", x, [T.FLOAT] + [T.INT8 if bits else T.FLOAT] * 2, num_heads=2, kv_num_heads=1, local_window_size=window, sliding_window_cache=1,
+         **(dict(k_quant_type="PER_TENSOR", v_quant_type="PER_TENSOR", kv_cache_bit_width=bits) if bits else {}))
+
+
+slides("bias", 2, 2, (3, 4), 4)
+slides("bias_room", 3, 5, (9,), 9)
+slides("bias_more", 3, 4, (9,), 9, length=2)
+slides("bias_byte", 3, 3, (8, 5), 9, bits=8)
+for n in (0, 8):  # queries behind the end of a text
+    keys = i8(2, 1, 4, 16) if n else f(2, 1, 4, 16)
+    case("drawn_behind_%d" % n, "GroupQueryAttention", [f(2, 4, 32), f(2, 4, 16), f(2, 4, 16), keys, keys, i32(0, 3), s(4, np.int32)] + [None] * 5 + ([s([0.01]), s([0.01])] if n else []),
+         [T.FLOAT] + [T.INT8 if n else T.FLOAT] * 2, num_heads=2, kv_num_heads=1, local_window_size=2, **(dict(k_quant_type="PER_TENSOR", v_quant_type="PER_TENSOR", kv_cache_bit_width=8) if n else {}))
+for i, e in enumerate([[" ", ""], ["", ""], ["", "b"]]):
+    case("drawn_separators_%d" % i, "Tokenizer", [TEXTS_TO_CUT], [T.STRING], mark=1 - i % 2, mincharnum=1, pad_value="#", separators=e)
+for n, k in ((4, dict()), (4, dict(block_size=32)), (8, dict(block_size=16, normalize_routing_weights=1)), (4, dict(normalize_routing_weights=1, block_size=16))):
+    size = k.get("block_size", 0)
+    sides = [(32, 32), (32, 32)]
+    steps = [f(2, r, c // size, lo=0.001, hi=0.01) if size else f(2, r, lo=0.001, hi=0.01) for r, c in sides]
+    holes = [u8(2, r, -(-(c // size) * n // 8)) if size and c > size else u8(2, r * n // 8) for r, c in sides]
+    case("drawn_experts_%d_%d" % (n, size), "QMoE", [In(3, 32), f(3, 2), u8(2, 32, 32 * n // 8), steps[0], None, u8(2, 32, 32 * n // 8), steps[1], None, None, None, None] + holes
+         + [None, f(3, 2, lo=0)], activation_type="silu", k=2, expert_weight_bits=n, **k)
+for n, op, more, tail in (("greedy", "GreedySearch", [], {}), ("beams", "BeamSearch", [i32(2), i32(1), s([1.0]), s([1.0])], {}), ("sample", "Sampling", [s([1.0])], TOP)):
+    case("drawn_least_" + n, op, [PROMPT, i32(6), i32(9)] + more, [T.INT32], decoder=decoder(), pad_token_id=0, eos_token_id=1, **tail)
+
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, model in MODELS:

@@ -409,7 +409,9 @@ static void attend(const onx_work *work, const params *q, const sequence *s, onx
 {
     const onx_value *sink = in(work, q->sink);
     const uint64_t here = s->before + one->row + 1, seen = q->causal && here < s->length ? here : s->length,
-                   window = q->window > 0 ? (uint64_t)q->window : seen, from = seen > window ? seen - window : 0;
+                   last = q->causal ? here : seen, /* a query behind the end of its text may see none of its keys */
+        window = q->window > 0 && (uint64_t)q->window < last ? (uint64_t)q->window : last,
+                   from = last - window < seen ? last - window : seen;
     onxi_ms_begin(one, q->size);
     if (q->sparse)
         sparse_keys(work, q, one, k, v, seen);
@@ -499,6 +501,7 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
     onxi_ms_query one = { .scores = &q->scores,
                           .bias = in(work, q->bias),
                           .batch = s->batch,
+                          .bias_from = s->first - s->before, /* columns count from where the text begins */
                           .query = query,
                           .sum = (float *)(void *)(memory + q->sum_at),
                           .space = (float *)(void *)(memory + q->space_at),

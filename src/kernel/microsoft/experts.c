@@ -4,6 +4,7 @@
 #include <math.h>
 
 enum { RELU, GELU, SILU, IDENTITY, SWIGLU };
+enum { ROUTER_WEIGHTS = 14 }; /* input of QMoE */
 
 /* One of the matrices of all experts. */
 typedef struct layer {
@@ -14,6 +15,7 @@ typedef struct layer {
 
 typedef struct params {
     bool quantized, normalize, interleaved;
+    bool weighted; /* what experts give is weighted by an input of its own */
     int activation;
     float alpha, beta, limit;
     uint64_t tokens, hidden, inner, experts, k;
@@ -45,7 +47,8 @@ static onx_status check_layer(const onx_prepare *p, const params *q, layer *l, u
     k->block = block ? (uint64_t)block : columns ? columns : 1;
     k->blocks = (columns + k->block - 1) / k->block;
     k->row_bytes = (columns * k->bits + 7) / 8;
-    k->zero_bytes = (k->blocks * k->bits + 7) / 8;
+    k->together = k->blocks == 1 ? rows : 0;
+    k->zero_bytes = ((k->together ? k->together : k->blocks) * k->bits + 7) / 8;
     return onxi_ms_packed_check(p, k, w, onxi_operand(p->input_count, p->inputs, l->scales),
                                 onxi_operand(p->input_count, p->inputs, l->zeros));
 }
@@ -65,7 +68,8 @@ static onx_status read_attributes(const onx_prepare *p, params *q)
     q->alpha = onx_prepare_float(p, "activation_alpha");
     q->beta = onx_prepare_float(p, "activation_beta");
     q->limit = onx_prepare_given(p, "swiglu_limit") ? onx_prepare_float(p, "swiglu_limit") : INFINITY;
-    q->normalize = q->quantized || onx_prepare_is_set(p, "normalize_routing_weights"); /* always, of quantized ones */
+    /* Shares of those chosen are always shared out again by QMoE; weights that are given are not. */
+    q->normalize = (q->quantized && !q->weighted) || onx_prepare_is_set(p, "normalize_routing_weights");
     if (k < 1 || (uint64_t)k > q->experts)
         return onx_prepare_fail(p, ONX_E_INVALID, "%lld of %llu experts cannot be chosen", (long long)k,
                                 (unsigned long long)q->experts);
@@ -87,6 +91,10 @@ static onx_status read_sizes(const onx_prepare *p, params *q)
                                                             : 8)
                                        : 1;
     q->inner = (uint64_t)second->dims[2] * pack;
+    const onx_value *weights = q->quantized ? onxi_operand(p->input_count, p->inputs, ROUTER_WEIGHTS) : NULL;
+    q->weighted = weights != NULL;
+    if (weights && (weights->rank != 2 || memcmp(weights->dims, router->dims, 2 * sizeof *router->dims) != 0))
+        return onx_prepare_fail(p, ONX_E_INVALID, "router_weights have another shape than router_probs");
     return (uint64_t)router->dims[0] == q->tokens
                ? ONX_OK
                : onx_prepare_fail(p, ONX_E_INVALID, "the router has %lld rows for %llu tokens",
@@ -102,11 +110,8 @@ static onx_status experts_prepare(onx_prepare *p)
     q->first = q->quantized ? (layer){ 2, 4, 3, 11, { 0 }, 0, 0 } : (layer){ 2, 3, 99, 99, { 0 }, 0, 0 };
     q->second = q->quantized ? (layer){ 5, 7, 6, 12, { 0 }, 0, 0 } : (layer){ 4, 5, 99, 99, { 0 }, 0, 0 };
     if (onxi_operand(p->input_count, p->inputs, q->quantized ? 8 : 6) ||
-        (q->quantized &&
-         (onxi_operand(p->input_count, p->inputs, 14) || !onx_str_is(onx_prepare_text(p, "quant_type"), "int"))))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
-                                "a third layer, weights of the router, and weights of 4-bit floats "
-                                "are not done");
+        (q->quantized && !onx_str_is(onx_prepare_text(p, "quant_type"), "int")))
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a third layer, and weights of 4-bit floats are not done");
     ONX_TRY(read_sizes(p, q));
     ONX_TRY(read_attributes(p, q));
     const uint64_t wide = q->activation == SWIGLU ? 2 * q->inner : q->inner;
@@ -211,6 +216,8 @@ static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
         memset(result, 0, q->hidden * sizeof *result);
         for (uint64_t i = 0; i < q->k; i++) {
             const uint64_t expert = next_expert(q, share, &weight);
+            if (q->weighted)
+                weight = onxi_ms_float(work->inputs[ROUTER_WEIGHTS], t * q->experts + expert);
             sum += weight;
             onxi_ms_floats(work->inputs[0], t * q->hidden, q->hidden, token);
             apply(work, q, &q->first, expert, token, row, between);
@@ -223,7 +230,7 @@ static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
                 result[k] += weight * token[k];
         }
         for (uint64_t k = 0; q->normalize && k < q->hidden; k++)
-            result[k] /= sum;
+            result[k] = sum != 0 ? result[k] / sum : 0; /* weights that are given may have no sum */
         onxi_ms_store(work->outputs[0], t * q->hidden, q->hidden, result);
     }
     return ONX_OK;

@@ -23,9 +23,11 @@ bool onxi_ms_reserve(uint64_t *total, uint64_t count, uint64_t *at);
 /* ---- weights of few bits ---- */
 
 /* Rows of `length` numbers of 2, 4, or 8 bits, the lowest bits of a byte first; each `block` of a row has a scale, and
- * a zero point that is a number, or packed like the numbers, or half of what the bits hold. */
+ * a zero point that is a number, or packed like the numbers, or half of what the bits hold. Rows of one block may have
+ * their zero points packed together, so many as `together` says; 0: each row has bytes of its own. */
 typedef struct onxi_ms_packed {
-    uint64_t rows, length, block, blocks, row_bytes, zero_bytes; /* of a row */
+    uint64_t rows, length, block, blocks, row_bytes, zero_bytes; /* of a row; zero_bytes: or of those together */
+    uint64_t together;
     unsigned bits;
 } onxi_ms_packed;
 /* Checks bytes, scales and zero points (NULL: none) against the sizes, which are set. */
@@ -82,7 +84,7 @@ const float *onxi_ms_row(const onxi_ms_rows *r, uint64_t index, float *space);
 typedef struct onxi_ms_query {
     const onxi_ms_scores *scores;
     const onx_value *mask, *bias;
-    uint64_t batch, head, row;
+    uint64_t batch, head, row, bias_from; /* bias_from: the column of the bias that is for the first key */
     const float *query;
     float *sum, *space; /* of a value's size, and room for a key or value */
     float *shown;       /* per key, its score, where they are used; else NULL */

@@ -291,7 +291,7 @@ static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_
     int64_t length = 0, longest, least, beams = 1, wanted = 1, seed = 0, times;
     ONX_TRY(read_sequences(work, q, &length));
     ONX_TRY(whole(work, MOST_LENGTH, "max_length", LONGEST, length + 1, LONGEST, &longest));
-    ONX_TRY(whole(work, LEAST_LENGTH, "min_length", 0, INT32_MIN, longest - 1, &least));
+    ONX_TRY(whole(work, LEAST_LENGTH, "min_length", 0, INT32_MIN, INT32_MAX, &least));
     ONX_TRY(whole(work, q->in.seed, "seed", 0, INT32_MIN, INT32_MAX, &seed));
     if (q->beams) {
         ONX_TRY(whole(work, 3, "num_beams", 1, 1, MOST_BEAMS, &beams));

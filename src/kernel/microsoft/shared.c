@@ -176,7 +176,7 @@ static void scale_sum(float *sum, uint64_t n, float by)
 void onxi_ms_keys(onxi_ms_query *q, const onxi_ms_rows *keys, const onxi_ms_rows *values, uint64_t from, uint64_t to)
 {
     const onxi_ms_scores *s = q->scores;
-    const uint64_t bias_at = q->batch * s->bias_batch + q->head * s->bias_head + q->row * s->bias_row;
+    const uint64_t bias_at = q->batch * s->bias_batch + q->head * s->bias_head + q->row * s->bias_row + q->bias_from;
     for (uint64_t key = from; key < to; key++) {
         float score = onxi_ms_dot(q->query, onxi_ms_row(keys, key, q->space), keys->size) * s->scale;
         if (s->softcap > 0)

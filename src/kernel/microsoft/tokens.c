@@ -46,8 +46,6 @@ static onx_status read_separators(onx_prepare *p, params *q)
     q->count = count;
     for (uint32_t i = 0; i < count && !q->characters; i++) {
         q->separators[i] = onx_view(list[i]);
-        if (!q->separators[i].len)
-            return onx_prepare_fail(p, ONX_E_INVALID, "separator %u is empty", i);
         if (!is_plain(q->separators[i]))
             ONX_TRY(onxi_pattern_new(p, "separators", q->separators[i], &q->patterns[i]));
         q->any = q->patterns[i] ? q->patterns[i] : q->any;
@@ -136,7 +134,7 @@ static onx_status find(cutter *c, const onxi_regex *pattern, onx_str by, onx_str
 {
     if (pattern)
         return onxi_pattern_find(c->work, pattern, &c->matcher, s, c->index, from, false, start, end, found);
-    const char *hit = s.len > from ? memmem(s.ptr + from, s.len - from, by.ptr, by.len) : NULL;
+    const char *hit = s.len > from ? by.len ? memmem(s.ptr + from, s.len - from, by.ptr, by.len) : s.ptr + from : NULL;
     *found = hit != NULL;
     *start = hit ? (size_t)(hit - s.ptr) : 0;
     *end = *start + by.len;

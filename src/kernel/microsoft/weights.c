@@ -21,7 +21,8 @@ onx_status onxi_ms_packed_check(const onx_prepare *p, const onxi_ms_packed *w, c
         return onx_prepare_fail(p, ONX_E_INVALID, "there are %llu scales for %llu rows of %llu blocks",
                                 (unsigned long long)(scales ? scales->count : 0), (unsigned long long)w->rows,
                                 (unsigned long long)w->blocks);
-    if (zeros && zeros->count != w->rows * (zeros->dtype == ONX_UINT8 ? w->zero_bytes : w->blocks))
+    const uint64_t runs = w->together ? w->rows / w->together : w->rows;
+    if (zeros && zeros->count != (zeros->dtype == ONX_UINT8 ? runs * w->zero_bytes : w->rows * w->blocks))
         return onx_prepare_fail(p, ONX_E_INVALID, "%llu zero points do not fit %llu rows of %llu blocks",
                                 (unsigned long long)zeros->count, (unsigned long long)w->rows,
                                 (unsigned long long)w->blocks);
@@ -40,6 +41,9 @@ static float zero_of(const onxi_ms_packed *w, const onx_value *zeros, uint64_t r
         return (float)(1u << (w->bits - 1));
     if (zeros->dtype != ONX_UINT8)
         return onxi_ms_float(zeros, row * w->blocks + block);
+    if (w->together)
+        return (float)number_at((const uint8_t *)zeros->data + row / w->together * w->zero_bytes, row % w->together,
+                                w->bits);
     return (float)number_at((const uint8_t *)zeros->data + row * w->zero_bytes, block, w->bits);
 }
 
