@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares onx with the answers of onnxruntime-node that microsoft_agree.js has written:  microsoft_agree.py ONX DIR [NAME...]
 
-Numbers agree when they differ by at most 1e-3 of the greatest one; --strict: 2e-5; float16: 5e-3."""
+Numbers agree when they differ by at most 1e-3 of the greatest one; --strict: 2e-5; float16: 5e-3. What onnxruntime leaves
+unwritten is not compared: rows of a cache that hold no key, scores after the end, and what comes after the end of all texts of a search."""
 import glob
 import json
 import os
@@ -13,6 +14,18 @@ import numpy as np
 
 strict = "--strict" in sys.argv
 args = [a for a in sys.argv[1:] if a != "--strict"]
+
+
+def written(name, place, got):
+    """Where an output has been written by onnxruntime, as far as that can be told from what onx gives."""
+    if (name.startswith("groupqueryattention") and place in (1, 2)) or (name.startswith(("beamsearch", "whisper")) and place == 2):
+        return np.broadcast_to(got.any(-1, keepdims=True), got.shape)
+    if name.startswith(("greedysearch", "sampling")) and got.size:
+        same = (got == got[0, -1]).all(0)  # columns of the token that fills up
+        return np.broadcast_to(np.arange(got.shape[1]) < got.shape[1] - np.argmin(np.append(same[::-1], False)), got.shape)
+    return np.ones(got.shape, bool)
+
+
 TYPES = {"float32": np.float32, "float64": np.float64, "bool": np.bool_}
 good = refused = 0
 for path in sorted(glob.glob(args[1] + "/*.json")):
@@ -52,7 +65,9 @@ for path in sorted(glob.glob(args[1] + "/*.json")):
                 finite = np.isfinite(w)
                 top = max([1.0] + list(np.abs(w[finite & (np.abs(w) < 1e30)]).ravel()[:100000])) if w.size else 1.0
                 near = 5e-3 if y["type"] == "float16" else 2e-5 if strict else 1e-3
-                far = ~((np.abs(g - w) <= near * top) | (g == w) | (np.isnan(g) & np.isnan(w)))
+                with np.errstate(invalid="ignore"):
+                    far = ~((np.abs(g - w) <= near * top) | (g == w) | (np.isnan(g) & np.isnan(w)))
+                far &= written(name, int(y["name"][1:]) if y["name"][1:].isdigit() else i, g)
                 if far.any():
                     at = np.argwhere(far)[0]
                     why = "%s differs in %d of %d, first at %s: %r, not %r" % (y["name"], far.sum(), w.size, at, g[tuple(at)], w[tuple(at)])

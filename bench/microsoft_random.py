@@ -1,90 +1,21 @@
 #!/usr/bin/env python3
 """Random models over the operators of com.microsoft, one node each:  microsoft_random.py DIR GROUP COUNT [SEED]
+  microsoft_random.py --missing ONX [COUNT]   names attributes, inputs and outputs that no group draws
 
 Attributes, optional inputs, element types, ranks and sizes (0 and 1 too) are drawn; microsoft_agree.js answers them and
 microsoft_agree.py compares. Groups: fused norm quantized attention grouped weights tensor text."""
+import json
 import os
+import subprocess
 import sys
 
 import numpy as np
 import onnx
 from onnx import TensorProto as T
 
-import microsoft as m
-from microsoft import In, case, s
-
-R = np.random.default_rng(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-SIZES = [1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
-
-
-def draw(*of):
-    return of[R.integers(len(of))]
-
-
-def chance(p=0.5):
-    return bool(R.random() < p)
-
-
-def size():
-    return 0 if chance(0.02) else int(draw(*SIZES))
-
-
-def some(*of):  # of attributes, about half
-    return {k: v for k, v in of if chance()}
-
-
-def f(*shape, lo=-1.0, hi=1.0, t=np.float32):
-    return R.uniform(lo, hi, shape).astype(t)
-
-
-def ints(t, lo, hi, *shape):
-    return R.integers(lo, hi, shape, endpoint=True).astype(t)
-
-
-def code(a):
-    return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(a)) if hasattr(onnx.helper, "np_dtype_to_tensor_dtype") else onnx.mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(a)]
-
-
-def byte():
-    t = draw(np.uint8, np.int8)
-    return t, code(t), np.iinfo(t)
-
-
-def bytes_of(t, *shape):
-    i = np.iinfo(t)
-    return ints(t, i.min, i.max, *shape)
-
-
-def scale(lo=0.002, hi=0.1):
-    return s(R.uniform(lo, hi)) if chance(0.8) else s([R.uniform(lo, hi)])
-
-
-def zero(t, like=None):
-    i = np.iinfo(t)
-    return s(int(R.integers(i.min, i.max, endpoint=True)), t)
-
-
-def shape(least=1, most=4):
-    return [size() for _ in range(R.integers(least, most, endpoint=True))]
-
-
-def broadcast(d):  # a shape that broadcasts to d
-    d = [1 if chance(0.2) else x for x in d]
-    return d[R.integers(len(d), endpoint=True):] if chance(0.3) else d
-
-
-N = [0]
-
-
-def put(op, inputs, outputs=1, **attrs):
-    while inputs and inputs[-1] is None:
-        inputs = inputs[:-1]
-    N[0] += 1
-    case("%s_%d" % (op.lower(), N[0]), op, inputs, outputs, **attrs)
-
-
-def maybe(x, p=0.5):
-    return x if chance(p) else None
+from microsoft_draw import *
+import microsoft_random_decoders as decoders
+import microsoft_random_states as states
 
 
 # ---- fused ----
@@ -122,7 +53,8 @@ def fused_matmul():
     put(op, [f(*A, t=t), f(*Bm, t=t)], [code(t)], **attrs)
 
 
-ACTIVATIONS = [("Relu", {}), ("Sigmoid", {}), ("Tanh", {}), ("LeakyRelu", dict(activation_alpha=0.2)), ("", {})]
+ACTIVATIONS = [("Relu", {}), ("Sigmoid", {}), ("Tanh", {}), ("LeakyRelu", dict(activation_alpha=0.2)), ("HardSigmoid", dict(activation_alpha=0.3, activation_beta=0.4)),
+               ("Clip", dict(activation_alpha=-0.3, activation_beta=0.4)), ("", {})]
 
 
 def fused_gemm():
@@ -133,7 +65,7 @@ def fused_gemm():
         more = {}
     c = maybe(f(*draw([N_], [1, N_], [M, 1], [M, N_], [])))
     put("FusedGemm", [f(*([K, M] if ta else [M, K])), f(*([N_, K] if tb else [K, N_])), c], transA=int(ta), transB=int(tb),
-        **(dict(activation=a) if a else {}), **more, **some(("alpha", float(R.uniform(-2, 2))), ("beta", float(R.uniform(-2, 2)))))
+        **(dict(activation=a) if a else {}), **more, **(dict(activation_gamma=1.5) if chance(0.05) else {}), **some(("alpha", float(R.uniform(-2, 2))), ("beta", float(R.uniform(-2, 2)))))
 
 
 def window(rank, attrs, kernel):
@@ -141,7 +73,9 @@ def window(rank, attrs, kernel):
     if chance():
         attrs.update(pads=[int(R.integers(0, k)) for k in kernel + kernel])
     elif chance(0.3):
-        attrs.update(auto_pad=draw("SAME_UPPER", "SAME_LOWER", "VALID"))
+        attrs.update(auto_pad=draw("SAME_UPPER", "SAME_LOWER", "VALID"), dilations=[1] * rank)  # padded for windows without holes there
+        if "strides" in attrs:
+            attrs["strides"] = [min(x, k) for x, k in zip(attrs["strides"], kernel)]  # and by less than nothing
     return attrs
 
 
@@ -152,15 +86,25 @@ def fused_conv():
     k = [int(draw(1, 2, 3)) for _ in range(rank)]
     d = [int(draw(5, 6, 8)) for _ in range(rank)]
     a, p = draw(("Relu", []), ("Sigmoid", []), ("Tanh", []), ("LeakyRelu", [0.1]), ("Clip", [-0.3, 0.4]), ("HardSigmoid", [0.2, 0.5]))
-    attrs = window(rank, dict(activation=a, group=g, **(dict(activation_params=p) if p else {})), k)
-    put("FusedConv", [In(int(draw(1, 2)), ci, *d), f(co, ci // g, *k), maybe(f(co))], **attrs)
+    attrs = window(rank, dict(activation=a, group=g, **(dict(activation_params=p) if p else {}), **some(("kernel_shape", k))), k)
+    n, w, b = int(draw(1, 2)), f(co, ci // g, *k), maybe(f(co))
+    if chance(0.15):  # channels last
+        if chance():
+            put("NhwcFusedConv", [f(n, *d, ci), w, b], **attrs)
+        elif chance() and all(x % 2 for x in k):
+            put("NhwcFusedConv", [f(n, *d, ci), w, f(co) if b is None else b, f(n, *d, co)], activation="Relu", group=g, pads=[x // 2 for x in k + k])
+        else:
+            put("NhwcConv", [f(n, *d, ci), w, b], **{k_: v for k_, v in attrs.items() if not k_.startswith("activation")})
+    elif chance(0.3) and all(x % 2 for x in k):  # one more tensor is added, of the shape of what comes out
+        attrs = dict(activation=a, group=g, pads=[x // 2 for x in k + k], **(dict(activation_params=p) if p else {}))
+        put("FusedConv", [In(n, ci, *d), w, f(co) if b is None else b, f(n, co, *d)], **attrs)
+    else:
+        put("FusedConv", [In(n, ci, *d), w, b], **attrs)
 
 
-def group(*makers):
-    def run(count):
-        while len(m.MODELS) < count:
-            draw(*makers)()
-    return run
+def gemm_gelu():
+    K, N_ = size(), size()
+    put("GemmFastGelu", [f(*shape(1, 2), K), f(K, N_), maybe(f(N_))])
 
 
 # ---- norms ----
@@ -172,7 +116,7 @@ def skip_norm():
     x = [b, sq, h] if chance(0.7) else [sq, h]
     skip = draw(x, x, [1, sq, h] if len(x) == 3 else x, [sq, h])
     ins = [f(*x, t=t), f(*skip, t=t), f(h, t=t)] + ([] if simple else [maybe(f(h, t=t))]) + [maybe(f(h, t=t))]
-    put(op, ins, draw([code(t)], [code(t), 0, 0, code(t)]), **some(("epsilon", float(draw(1e-3, 1e-5, 0.1)))))
+    put(op, ins, draw([code(t)], [code(t), 0, 0, code(t)], *([[code(t), T.FLOAT, T.FLOAT]] if chance(0.1) and not simple else [])), **some(("epsilon", float(draw(1e-3, 1e-5, 0.1)))))
 
 
 def embed():
@@ -197,6 +141,44 @@ def bias_softmax():
     put("BiasSoftmax", [f(*d), f(*d)], axis=axis, is_inner_broadcast=int(chance()))
 
 
+def half():
+    """Operators that are for halves of floats."""
+    t, n, c = np.float16, int(draw(1, 2)), int(draw(2, 4, 8))
+    pick = draw("biasadd", "split", "mul", "gemma")
+    if pick == "biasadd":
+        put("BiasAdd", [f(n, 3, c, t=t), f(c, t=t), f(n, 3, c, t=t)], [T.FLOAT16])
+    elif pick == "split":
+        put("BiasSplitGelu", [f(n, 3, c, t=t), f(c, t=t)], [T.FLOAT16])
+    elif pick == "mul":
+        put(draw("ComplexMul", "ComplexMulConj"), [f(n, 3, c, 2, t=t), f(*draw([n, 3, c, 2], [1, 3, c, 2]), t=t)], [T.FLOAT16])
+    else:
+        put("GemmaRotaryEmbedding", [f(n, 3, c)] + [f(n, 2, 3, c, t=t) for _ in range(4)], [T.FLOAT16, T.FLOAT16])
+
+
+def gates():
+    """What the optimizer fuses for other devices."""
+    d, t = shape(2, 3), draw(np.float32, np.float16)
+    pick = draw("add", "norm", "gate", "group", "skip", "dropout")
+    n, c, hw, g = int(draw(1, 2)), int(draw(2, 4)), int(draw(1, 3)), int(draw(1, 2))
+    if pick == "add":
+        put("GatedAdd", [f(*d, t=t), f(*d, t=t), f(*(d[:-1] + [1]), t=t)], [code(t)])
+    elif pick == "norm":
+        put("GatedRMSNorm", [f(*d, t=t), f(d[-1], t=t), f(*d, t=t)], [code(t)], **some(("epsilon", 0.01)))
+    elif pick == "gate":
+        b = chance()
+        put("LinearAttentionGate", [f(*d, t=t), f(d[-1]), f(d[-1]), f(*d, t=t) if b else None], [code(t)] * (1 + b))
+    elif pick == "dropout":
+        put("BiasDropout", [f(*d), f(d[-1]), maybe(f(*d)), maybe(s(0.5)), maybe(s(False, bool))], draw([T.FLOAT], [T.FLOAT, T.BOOL]), **some(("seed", 3)))
+    else:
+        last = chance()
+        x = [n, hw, hw, c] if last else [n, c, hw, hw]
+        attrs = dict(groups=g, activation=int(chance()), **some(("epsilon", 0.01)), **(dict(channels_last=1) if last else dict(channels_last=0)))
+        if pick == "group":
+            put("GroupNorm", [f(*x), f(c), f(c)], **attrs)
+        else:
+            put("SkipGroupNorm", [f(*x), f(c), f(c), f(*x), maybe(f(c))], draw(1, 2), **attrs)
+
+
 # ---- quantized ----
 def q_pair():
     t, c, i = byte()
@@ -209,12 +191,12 @@ def q_pair():
 def q_unary():
     t, c, i = byte()
     op = draw("QLinearSigmoid", "QLinearLeakyRelu")
-    put(op, [bytes_of(t, *shape()), scale(), maybe(zero(t), 0.8), scale(), maybe(zero(t), 0.8)], [c], **(some(("alpha", 0.3)) if "Leaky" in op else {}))
+    put(op, [bytes_of(t, *shape()), scale(), zero(t), scale(), zero(t)], [c], **(some(("alpha", 0.3)) if "Leaky" in op else {}))
 
 
 def q_softmax():
     t, c, i = byte()
-    d = shape(1, 4)
+    d = [x + (x == 1) for x in shape(1, 4)]  # of one element it is 0 there
     put("QLinearSoftmax", [bytes_of(t, *d), scale(), zero(t), s(1 / 256), s(i.min, t)], [c], opset=13, axis=int(R.integers(-len(d), len(d))))
 
 
@@ -268,7 +250,19 @@ def q_conv():
     ws = f(co, lo=0.002, hi=0.02) if per else scale(0.002, 0.02)
     wz = (np.zeros(co, w) if w == np.int8 else ints(w, 100, 150, co)[:1].repeat(co)) if per else zero(w) if w == np.uint8 else s(0, w)
     put("QLinearConv", [bytes_of(t, *([n] + d + [ci] if last else [n, ci] + d)), s(0.02), zero(t), bytes_of(w, co, ci // g, *k), ws, wz, s(R.uniform(0.1, 0.6)), zero(t),
-                        maybe(ints(np.int32, -99, 99, co))], [c], channels_last=int(last), **window(len(k), dict(group=g), k))
+                        maybe(ints(np.int32, -99, 99, co))], [c], channels_last=int(last), **window(len(k), dict(group=g, **some(("kernel_shape", k))), k))
+
+
+def q_mean():
+    t, c, i = byte()
+    d = shape(1, 4)
+    put("QLinearReduceMean", [bytes_of(t, *d), scale(), maybe(zero(t)), scale(), maybe(zero(t))], [c], axes=[int(R.integers(-len(d), len(d)))], keepdims=int(chance()))
+
+
+def q_integer():
+    t, c, i = byte()
+    d = shape()
+    put("MulInteger", [bytes_of(t, *d), maybe(zero(t)), bytes_of(t, *broadcast(d)), maybe(zero(t))], [T.INT32])
 
 
 def q_gemm():
@@ -331,7 +325,8 @@ def q_lstm():
     per = chance()
     ins = [f(sq, b, x), bytes_of(w, n, x, 4 * h), bytes_of(w, n, h, 4 * h), maybe(f(n, 8 * h)), maybe(ints(np.int32, 1, sq, b)), maybe(f(n, b, h)), maybe(f(n, b, h)), maybe(f(n, 3 * h))]
     ins += [f(*([n, 4 * h] if per else [n]), lo=0.002, hi=0.006), z(*([n, 4 * h] if per else [n])), f(*([n, 4 * h] if per else [n]), lo=0.002, hi=0.004), z(*([n, 4 * h] if per else [n]))]
-    put("DynamicQuantizeLSTM", ins, draw(1, 3), hidden_size=h, direction="bidirectional" if bi else draw("forward", "reverse"), **some(("input_forget", 1), ("clip", 0.7)))
+    put("DynamicQuantizeLSTM", ins, draw(1, 3), hidden_size=h, direction="bidirectional" if bi else draw("forward", "reverse"), **some(("input_forget", 1), ("clip", 0.7)),
+        **(states.activations(n) if chance(0.3) else {}))
 
 
 def q_attention():
@@ -343,7 +338,7 @@ def q_attention():
     per = chance(0.3)
     mask = draw(None, ints(np.int32, 0, 1, b, sq + past), ints(np.int32, 1, sq + past, b))
     put("QAttention", [bytes_of(t, b, sq, D), bytes_of(w, D, 3 * h), f(3 * h), s(0.01), f(3 * h, lo=0.002, hi=0.006) if per else s(0.004), mask, maybe(zero(t)),
-                       maybe(bytes_of(w, 3 * h) if per else zero(w)), f(2, b, nh, past, hs) if past else None], 2 if past else draw(1, 2), num_heads=nh, **some(("unidirectional", 1), ("scale", 0.3)))
+                       maybe(bytes_of(w, 3 * h) if per else zero(w)), f(2, b, nh, past, hs) if past else None], 2 if past else draw(1, 2), num_heads=nh, **some(("unidirectional", 1), ("scale", 0.3), ("mask_filter_value", -50.0)), **(dict(past_present_share_buffer=1) if chance(0.1) else {}))
 
 
 def q_embed():
@@ -355,148 +350,12 @@ def q_embed():
         [T.FLOAT, T.INT32], **some(("epsilon", 1e-3)))
 
 
-# ---- attention ----
-def attention():
-    b, sq, nh, hs, D = int(draw(1, 2, 3)), int(draw(1, 2, 5)), int(draw(1, 2, 4)), int(draw(1, 4, 8)), int(draw(4, 8))
-    h = nh * hs
-    past = int(draw(0, 0, 1, 3))
-    vs = nh * int(draw(1, 3, hs)) if not past and chance(0.3) else h
-    total = sq + past
-    mask = draw(None, None, ints(np.int32, 0, 1, b, total), ints(np.int32, 0, 1, b, sq, total), ints(np.int32, 1, total, b),
-                np.concatenate([ints(np.int32, 1, total, b), np.zeros(b, np.int32)]))
-    bias = maybe(f(draw(1, b), draw(1, nh), sq, total), 0.3)
-    put("Attention", [In(b, sq, D), f(D, 2 * h + vs), maybe(f(2 * h + vs), 0.8), mask, f(2, b, nh, past, hs) if past else None, bias],
-        2 if past else draw(1, 2) if vs == h else 1, num_heads=nh, **some(("unidirectional", 1), ("scale", 0.3), ("mask_filter_value", -50.0)), **(dict(qkv_hidden_sizes=[h, h, vs]) if vs != h else {}))
-
-
-def mha():
-    b, sq, nh, hs = int(draw(1, 2, 3)), int(draw(1, 2, 5)), int(draw(1, 2, 4)), int(draw(1, 4, 8))
-    h = nh * hs
-    past = int(draw(0, 0, 0, 1, 3))
-    form = draw("apart", "apart", "kv", "heads", "one")
-    kv = sq if past or chance() else int(draw(1, 3, 6))
-    total = kv + past
-    vs = nh * int(draw(1, 3)) if form == "apart" and not past and chance(0.2) else h
-    q = In(b, sq, h)
-    if form == "apart":
-        k, v = f(b, kv, h), f(b, kv, vs)
-    elif form == "kv":
-        k, v, past, total = f(b, kv, nh, 2, hs), None, 0, kv
-    elif form == "heads":
-        k, v, past, total = f(b, nh, kv, hs), f(b, nh, kv, hs), 0, kv
-    else:
-        q, k, v, past, total, kv = In(b, sq, nh, 3, hs), None, None, 0, sq, sq
-    mask = draw(None, None, ints(np.int32, 0, 1, b, total), ints(np.int32, 1, total, b), ints(np.int32, 0, 1, b, sq, total))
-    pk = [f(b, nh, past, hs), f(b, nh, past, hs)] if past else [None, None]
-    put("MultiHeadAttention", [q, k, v, maybe(f(2 * h + vs), 0.4), mask, maybe(f(draw(1, b), draw(1, nh), sq, total), 0.4)] + pk,
-        3 if past else draw(1, 1, 3), num_heads=nh, **some(("scale", 0.4), ("unidirectional", int(chance())), ("mask_filter_value", -30.0)))
-
-
-def decoder():
-    b, nh, hs = int(draw(1, 2)), int(draw(1, 2, 4)), int(draw(1, 4, 8))
-    h, past = nh * hs, int(draw(1, 3, 5))
-    if chance(0.25):
-        kv = int(draw(1, 4))
-        put("DecoderMaskedMultiHeadAttention", [In(b, 1, h), f(b, nh, kv, hs), f(b, nh, kv, hs), maybe(ints(np.int32, 0, 1, b, kv)), maybe(f(draw(1, b), nh, 1, kv), 0.3)], num_heads=nh, **some(("scale", 0.4)))
-        return
-    share = chance()
-    room = past + int(draw(1, 3)) if share else past
-    put("DecoderMaskedMultiHeadAttention", [In(b, 1, h), f(b, 1, h), f(b, 1, h), maybe(ints(np.int32, 0, 1, b, past + 1)), maybe(f(1, nh, 1, past + 1), 0.3), f(b, nh, room, hs), f(b, nh, room, hs),
-        s([past], np.int32) if share else None, None, None, maybe(f(3 * h), 0.4)], 3, num_heads=nh, past_present_share_buffer=int(share), **some(("scale", 0.4), ("mask_filter_value", -50.0)))
-
-
-def grouped():
-    t = draw(np.float32, np.float32, np.float16)
-    b, kvh = int(draw(1, 1, 2, 3)), int(draw(1, 2, 3))
-    nh, hs = kvh * int(draw(1, 2, 4)), int(draw(8, 16, 32))
-    first = chance()
-    sq = int(draw(1, 2, 5, 9)) if first or chance(0.3) else 1
-    past = 0 if first else int(draw(1, 4, 9))
-    packed = chance(0.3)
-    rotary = chance()
-    room = past + int(draw(0, 0, 3)) if past else 0
-    if b > 1 and sq > 1 and not first:
-        b = 1
-    total = past + sq
-    lens = ints(np.int32, 1, total, b) if first else (np.full(b, total, np.int32) if sq > 1 else ints(np.int32, sq, total, b))
-    lens[int(R.integers(b))] = total
-    q = f(b, sq, (nh + 2 * kvh) * hs if packed else nh * hs, t=t)
-    kv = [None, None] if packed else [f(b, sq, kvh * hs, t=t), f(b, sq, kvh * hs, t=t)]
-    pk = [f(b, kvh, room, hs, t=t), f(b, kvh, room, hs, t=t)] if past else draw([None, None], [f(b, kvh, 0, hs, t=t), f(b, kvh, 0, hs, t=t)])
-    rot = hs if hs % 16 else int(draw(hs, hs // 2 if hs >= 32 else hs))
-    cache = [f(32, rot // 2, t=t), f(32, rot // 2, t=t)] if rotary else [None, None]
-    pos = maybe(np.tile(np.arange(past, past + sq), (b, 1)).astype(np.int64), 0.2) if rotary else None
-    bias = maybe(f(draw(1, b), draw(1, nh), sq, total, t=t), 0.2)
-    sink = maybe(f(nh, t=t), 0.15)
-    put("GroupQueryAttention", [q] + kv + pk + [lens - 1, s(total, np.int32)] + cache + [pos, bias, sink],
-        [code(t)] * 3, num_heads=nh, kv_num_heads=kvh, do_rotary=int(rotary), **some(("scale", 0.3), ("rotary_interleaved", int(chance()))),
-        **draw({}, {}, {}, dict(softcap=0.7), dict(smooth_softmax=1), *([dict(local_window_size=int(draw(1, 2, 3, 7)))] if (lens == total).all() else [])))
-
-
-def rotary():
-    t = draw(np.float32, np.float32, np.float16)
-    b, sq, nh, hs = int(draw(1, 2)), int(draw(1, 3, 7)), int(draw(1, 2, 4)), int(draw(4, 8, 16))
-    rot = int(draw(hs, hs // 2))
-    d = [b, sq, nh * hs] if chance() else [b, nh, sq, hs]
-    attrs = dict(num_heads=nh, rotary_embedding_dim=rot) if rot != hs else draw({}, dict(num_heads=nh))
-    put("RotaryEmbedding", [f(*d, t=t), draw(s([int(draw(0, 2))], np.int64), ints(np.int64, 0, 11, b, sq)), f(12, (rot if attrs.get("rotary_embedding_dim") else hs) // 2, t=t),
-        f(12, (rot if attrs.get("rotary_embedding_dim") else hs) // 2, t=t)], [code(t)], **attrs, **some(("interleaved", 1)))
-
-
-# ---- weights ----
-def nbits():
-    t = draw(np.float32, np.float32, np.float16)
-    bits, block = int(draw(2, 4, 4, 8)), int(draw(16, 32, 64, 128))
-    K, N_ = int(draw(1, 8, 16, 31, 32, 40, 64, 96, 130, 256)), int(draw(1, 3, 9, 16, 17, 40))
-    kb = -(-K // block)
-    z = draw(None, bytes_of(np.uint8, N_ * -(-kb * bits // 8)), f(N_ * kb, lo=0, hi=2 ** bits, t=t))
-    lead = draw([], [1], [2], [5], [2, 3], [1, 1])
-    put("MatMulNBits", [f(*lead, K, t=t) if lead else f(1, K, t=t), bytes_of(np.uint8, N_, kb, block * bits // 8), f(*draw([N_ * kb], [N_, kb]), lo=0.01, hi=0.1, t=t), z, None, maybe(f(N_, t=t), 0.3)], [code(t)],
-        K=K, N=N_, bits=bits, block_size=block, **some(("accuracy_level", int(draw(0, 1, 2, 3, 4)))))
-
-
-def bnb4():
-    K, N_, block = int(draw(16, 31, 48, 64)), int(draw(1, 7, 9, 16)), int(draw(16, 32, 64))
-    put("MatMulBnb4", [f(*draw([2], [1], [2, 3]), K), bytes_of(np.uint8, (K * N_ + 1) // 2), f(-(-K * N_ // block))], K=K, N=N_, block_size=block, quant_type=int(draw(0, 1)))
-
-
-def gatherq():
-    bits, block = int(draw(4, 8)), int(draw(16, 32))
-    cols, rows = int(draw(16, 32, 40, 64)), int(draw(2, 6))
-    kb = -(-cols // block)
-    t = draw(np.float32, np.float32, np.float16)
-    it = draw(np.int32, np.int64)
-    put("GatherBlockQuantized", [bytes_of(np.uint8, rows, cols * bits // 8), ints(it, -rows, rows - 1, *draw([], [1], [3], [2, 2])), f(rows, kb, t=t),
-        maybe(bytes_of(np.uint8, rows, -(-kb * bits // 8)))], [code(t)], block_size=block, quantize_axis=draw(1, -1), bits=bits)
-
-
-def moe():
-    t, D, I, E = int(draw(1, 2, 5)), int(draw(4, 8)), int(draw(4, 12)), int(draw(2, 4))
-    a = draw("relu", "gelu", "silu", "identity", "swiglu")
-    k = int(draw(1, 2))
-    two = 2 if a == "swiglu" else 1
-    x = In(t, D) if chance() else In(1, t, D)
-    more = dict(swiglu_fusion=1, **some(("activation_alpha", 1.702), ("activation_beta", 1.0), ("swiglu_limit", 2.0))) if two == 2 else {}
-    put("MoE", [x, f(t, E), f(E, two * I, D), maybe(f(E, two * I)), f(E, D, I), maybe(f(E, D))], activation_type=a, k=k, **some(("normalize_routing_weights", 1)), **more)
-
-
-def qmoe():
-    t, D, I, E, bits = int(draw(1, 2, 5)), int(draw(32, 64)), int(draw(32, 64)), int(draw(2, 4)), int(draw(4, 8))
-    a = draw("silu", "gelu", "relu", "swiglu", "identity")
-    two = 2 if a == "swiglu" else 1
-    block = int(draw(0, 0, 16, 32))
-    sc = lambda n, m_: f(E, n, m_ // block, lo=0.001, hi=0.01) if block else f(E, n, lo=0.001, hi=0.01)
-    more = dict(swiglu_fusion=1, **some(("activation_alpha", 1.702), ("activation_beta", 1.0))) if two == 2 else {}
-    put("QMoE", [In(t, D), f(t, E), bytes_of(np.uint8, E, two * I, D * bits // 8), sc(two * I, D), maybe(f(E, two * I)), bytes_of(np.uint8, E, D, I * bits // 8), sc(D, I), maybe(f(E, D))],
-        activation_type=a, k=int(draw(1, 2)), expert_weight_bits=bits, normalize_routing_weights=1, **(dict(block_size=block) if block else {}), **more)
-
-
 # ---- tensors, texts ----
 def tensors():
     d = shape(1, 4)
     t = draw(np.float32, np.float64, np.int32, np.int64)
     x = f(*d, t=t) if t in (np.float32, np.float64) else ints(t, -9, 9, *d)
-    pick = draw("expand", "gathernd", "pad", "range", "trilu", "unique", "cdist", "inverse", "unfold", "crop", "grid", "murmur", "convt", "dtw", "maxmask")
+    pick = draw("expand", "gathernd", "pad", "range", "trilu", "unique", "cdist", "inverse", "unfold", "crop", "grid", "murmur", "convt", "dtw", "maxmask", "embedding", "same", "sparse")
     if pick == "expand":
         put("ExpandDims", [x, s(int(R.integers(-len(d) - 1, len(d) + 1)), np.int32)], [code(t)])
     elif pick == "gathernd":
@@ -539,12 +398,25 @@ def tensors():
         pos = chance()
         put("MurmurHash3", [x], [T.UINT32 if pos else T.INT32], positive=int(pos), **some(("seed", int(draw(0, 3, 77)))))
     elif pick == "convt":
-        ci, co, k = int(draw(1, 2)), int(draw(1, 3)), int(draw(1, 2, 3))
-        put("ConvTransposeWithDynamicPads", [In(1, ci, 4, 4), f(ci, co, k, k), ints(np.int64, 0, k - 1, 4), maybe(f(co))], **some(("strides", [2, 2])))
+        g = int(draw(1, 1, 2))
+        ci, co, k = g * int(draw(1, 2)), int(draw(1, 3)), int(draw(1, 2, 3))
+        more = dict(strides=[2, 2], **some(("output_padding", [int(draw(0, 1)), 1]))) if chance() else {}
+        more.update(some(("group", g)) if g == 1 else dict(group=g), **some(("kernel_shape", [k, k]), ("dilations", [int(draw(1, 2)), 1])), **(dict(auto_pad=draw("NOTSET", "VALID")) if chance(0.2) else {}))
+        put("ConvTransposeWithDynamicPads", [In(1, ci, 4, 4), f(ci, co, k, k), ints(np.int64, 0, k - 1, 4), maybe(f(co * g))], **more)
+    elif pick == "embedding":
+        put("TorchEmbedding", [f(5, 3), ints(np.int64, 0, 4, *d), maybe(s(1, np.int64), 0.3), maybe(s(False, bool), 0.3)])
+    elif pick == "same":
+        put("SampleOp", [f(*d)])
+    elif pick == "sparse":
+        M, K, N_, ta, tb = size(), size(), size(), int(chance()), int(chance())
+        a = f(*([K, M] if ta else [M, K]))
+        a[R.random(a.shape) < 0.6] = 0
+        put("SparseToDenseMatMul", [a, f(*([N_, K] if tb else [K, N_]))], **some(("alpha", float(draw(0.5, 2)))), transA=ta, transB=tb)
     elif pick == "dtw":
         put("DynamicTimeWarping", [f(*draw([], [1]), int(draw(1, 3, 5)), int(draw(1, 4, 6)), lo=0)], [T.INT32])
     else:
-        put("MaxpoolWithMask", [In(1, 1, 6, 6), ints(np.int32, 0, 3, 1, 1, 6, 6)], kernel_shape=[int(draw(1, 2, 3))] * 2, **some(("strides", [2, 2])))
+        put("MaxpoolWithMask", [In(1, 1, 6, 6), ints(np.int32, 0, 3, 1, 1, 6, 6)], kernel_shape=[3, int(draw(2, 3))], **some(("strides", [2, 2])),
+            **draw({}, dict(pads=[int(draw(0, 1)) for _ in range(4)]), dict(auto_pad=draw("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"))), **some(("storage_order", 0)))
 
 
 WORDS = ["Hello", "World", "a", "", "naïve", "日本", "x1", "I'm"]
@@ -554,14 +426,19 @@ def texts():
     n = int(draw(1, 2, 3))
     x = np.array([" ".join(draw(*WORDS) for _ in range(R.integers(0, 5))) for _ in range(n)], object)
     pick = draw("tokenizer", "tokenizer", "ngram", "wordconv", "bifurcation", "murmur")
-    if pick == "tokenizer":
+    if pick == "tokenizer" and chance():
+        words = np.array([" ".join(draw("ab1", "x22", "aab,", "zz", "z\u00e9", "abab", "\u65e51", "") for _ in range(R.integers(0, 5))) for _ in range(n)], object)
+        cut = dict(tokenexp=draw("[a-z]+", "a|ab", "a*", "b*|1", "\u00e9", "ab|bab", "[^ ]+", "(a|b)+", "[0-9]{2}", "\\\\w+", ".", "a.?b", "[[:alpha:]]+")) if chance() else \
+            dict(separators=draw(["[ ,]+", "b"], ["1|2"], ["a*"], ["(a|aa)", " "], ["b+", "a"], [" ", "", "1"], ["[^a-z]"], [".b"]))
+        put("Tokenizer", [words if chance() else words.reshape(1, n)], [T.STRING], mark=int(draw(0, 1)), mincharnum=int(draw(1, 1, 2, 3)), pad_value="#", **cut)
+    elif pick == "tokenizer":
         put("Tokenizer", [x if chance() else x.reshape(1, n)], [T.STRING], mark=int(draw(0, 1)), mincharnum=int(draw(1, 2)), pad_value="#",
             separators=draw([" "], [" ", "o"], [""], ["o", " "], ["l", "r"]))
     elif pick == "ngram":
         put("NGramRepeatBlock", [ints(np.int64, 0, 2, 2, int(draw(1, 4, 9))), In(2, 4)], ngram_size=int(draw(1, 2, 3)))
     elif pick == "wordconv":
         k, ce, e = int(draw(1, 2, 3)), int(draw(1, 2, 3)), int(draw(1, 5))
-        put("WordConvEmbedding", [ints(np.int32, 1, 5, 2, 4), f(e, 1, k, ce), f(e), f(6, ce)])
+        put("WordConvEmbedding", [ints(np.int32, 1, 5, 2, 4), f(e, 1, k, ce), f(e), f(6, ce)], **some(("embedding_size", e), ("conv_window_size", k), ("char_embedding_size", ce)))
     elif pick == "bifurcation":
         put("BifurcationDetector", [ints(np.int64, 0, 5, int(draw(3, 6, 9))), ints(np.int64, 0, 5, int(draw(1, 3))), s([0], np.int64), maybe(ints(np.int64, 0, 5, 4))], [T.INT64, T.INT64],
             **some(("min_ngram_size", 1), ("max_ngram_size", int(draw(2, 3)))))
@@ -569,19 +446,72 @@ def texts():
         put("MurmurHash3", [x], [T.UINT32], **some(("seed", 5)))
 
 
+# What onnxruntime refuses on processors, or does not get from a node, and what is not the same there (docs/notes/microsoft.md).
+LEFT_OUT = {
+    ("GreedySearch", "encoder"): "it takes decoders that stand alone",
+    ("Sampling", "encoder"): "it takes decoders that stand alone",
+    ("WhisperBeamSearch", "init_decoder"): "it has an encoder, which gives the first scores",
+    ("Sampling", "filtered_logits"): "it ends the process",
+    ("Attention", "past_present_share_buffer"): "it ends the process",
+    ("Attention", "past_sequence_length"): "it ends the process",
+    ("QAttention", "do_rotary"): "it is as if it were not there",
+    ("MoE", "use_sparse_mixer"): "it is as if it were not there",
+    ("QMoE", "use_sparse_mixer"): "it is as if it were not there",
+    ("SkipSimplifiedLayerNormalization", "mean"): "nobody writes it",
+    ("SkipSimplifiedLayerNormalization", "inv_std_var"): "nobody writes it",
+    ("MultiHeadAttention", "past_sequence_length"): "what a buffer does not hold yet counts there",
+    ("MultiHeadAttention", "cache_indirection"): "what a buffer does not hold yet counts there",
+    ("QMoE", "accuracy_level"): "newer than the onnxruntime that is asked",
+}
+
+
 GROUPS = {
-    "fused": group(gelus, fused_matmul, fused_gemm, fused_conv),
+    "fused": group(gelus, fused_matmul, fused_gemm, fused_conv, gemm_gelu),
     "norm": group(skip_norm, embed, simplified, bias_softmax),
-    "lstm": group(q_lstm),
-    "quantized": group(q_pair, q_unary, q_softmax, q_where, q_pool, q_concat, q_conv, q_gemm, q_matmul, q_linear, q_integer16, q_lstm, q_attention, q_embed),
-    "attention": group(attention, mha, decoder, rotary),
-    "grouped": group(grouped),
-    "weights": group(nbits, nbits, bnb4, gatherq, moe, qmoe),
+    "other": group(half, gates),
+    "lstm": group(q_lstm, states.attending),
+    "quantized": group(q_pair, q_unary, q_softmax, q_where, q_pool, q_concat, q_conv, q_mean, q_integer, q_gemm, q_matmul, q_linear, q_integer16, q_lstm, q_attention, q_embed),
+    "attention": group(decoders.attention, decoders.mha, decoders.decoder, decoders.rotary),
+    "grouped": group(decoders.grouped),
+    "kept": group(states.kept, states.kept, states.sparse),
+    "weights": group(decoders.nbits, decoders.nbits, decoders.bnb4, decoders.gatherq, decoders.moe, decoders.qmoe, decoders.fpq4),
+    "state": group(states.linear, states.causal, states.mrope, states.engram, states.hashes),
+    "search": group(states.searched, states.encoded),
     "tensor": group(tensors),
     "text": group(texts),
 }
 
+
+def parts(rows):
+    """Attributes, inputs and outputs of operators: (operator, kind, name or place) and how it is called."""
+    for row in rows:
+        for kind, names in (("attribute", row["attributes"]), ("input", row["inputs"]), ("output", row["outputs"])):
+            for i, x in enumerate(names):
+                yield (row["name"], kind, x["name"] if kind == "attribute" else i), x["name"]
+
+
+def missing(onx, count):
+    """What no group draws, by the table of operators that `onx` has."""
+    rows = json.loads(subprocess.run([onx, "ops", "--domain", "com.microsoft", "--json"], stdout=subprocess.PIPE, check=True).stdout)
+    drawn = set()
+    for make in GROUPS.values():
+        del m.MODELS[:]
+        make(count)
+        for node in (n for _, model in m.MODELS for n in model.graph.node):
+            drawn.update((node.op_type, "attribute", a.name) for a in node.attribute)
+            drawn.update((node.op_type, kind, i) for kind, names in (("input", node.input), ("output", node.output)) for i, x in enumerate(names) if x)
+    lacks = ["%s: %s %s" % (key[0], key[1], name) for key, name in parts(rows) if key not in drawn and (key[0], name) not in LEFT_OUT]
+    known = {(key[0], name) for key, name in parts(rows)}
+    lacks += ["%s: %s is left out, and not there" % key for key in LEFT_OUT if key not in known]
+    print("\n".join(lacks) or "all of %d operators is drawn" % len(rows))
+    return 1 if lacks else 0
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--missing":
+        sys.exit(missing(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 600))
+    if len(sys.argv) > 4:
+        seed(int(sys.argv[4]))
     del m.MODELS[:]
     GROUPS[sys.argv[2]](int(sys.argv[3]))
     os.makedirs(sys.argv[1], exist_ok=True)
