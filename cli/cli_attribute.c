@@ -40,6 +40,16 @@ bool cli_op_has_attribute(const onx_op *op, const char *name)
     return attribute_of(op, name) != NULL;
 }
 
+bool cli_attribute_number(const onx_attribute *attribute, double *out)
+{
+    uint32_t count;
+    const int64_t *whole = attribute ? onx_attribute_value(attribute, ONX_SLOT_I, &count) : NULL;
+    const float *real = attribute ? onx_attribute_value(attribute, ONX_SLOT_F, &count) : NULL;
+    if (whole || real)
+        *out = whole ? (double)*whole : (double)*real;
+    return whole || real;
+}
+
 int64_t cli_attribute_int(const onx_op *op, const onx_node *node, const char *name)
 {
     uint32_t count;

@@ -623,6 +623,30 @@ static onx_status read_options(reader *r)
 
 /* ---- the rest is made up ---- */
 
+static void tell_pattern(const cli_wish *wish)
+{
+    switch (wish->pattern) {
+    case CLI_PATTERN_STEPS:
+        fputs(", 0, 1, ...", stderr);
+        break;
+    case CLI_PATTERN_FLAT:
+        fputs(", -1, 1, ...", stderr);
+        break;
+    case CLI_PATTERN_LIST:
+        for (uint32_t i = 0; i < wish->count; i++)
+            fprintf(stderr, ", %lld", (long long)wish->list[i]);
+        break;
+    case CLI_PATTERN_PARTS:
+        fprintf(stderr, ", adding up to %lld", (long long)wish->list[0]);
+        break;
+    case CLI_PATTERN_CHOICE:
+        fprintf(stderr, ", of %u categories", wish->choices->count);
+        break;
+    default:
+        break;
+    }
+}
+
 static void tell(reader *r, onx_str name, const onx_value *v, const cli_wish *wish, const char *op)
 {
     enum { MOST = 12 };
@@ -638,8 +662,8 @@ static void tell(reader *r, onx_str name, const onx_value *v, const cli_wish *wi
     }
     if (wish->has_range)
         fprintf(stderr, wish->low < wish->high ? ", %.9g to %.9g" : ", %.9g", wish->low, wish->high);
-    else if (wish->pattern != CLI_PATTERN_RANGE)
-        fputs(wish->pattern == CLI_PATTERN_STEPS ? ", 0, 1, ..." : ", -1, 1, ...", stderr);
+    else
+        tell_pattern(wish);
     if (wish->hint || wish->pattern != CLI_PATTERN_RANGE)
         fprintf(stderr, " (for %s)", op);
     fputc('\n', stderr);
@@ -675,8 +699,24 @@ static const request *asked_for(const reader *r, uint32_t input)
     return NULL;
 }
 
-static onx_status make_one(reader *r, uint32_t input, const cli_use *use, const cli_shape *shape)
+/* What is asked for becomes a wish, now that the shapes of all inputs are chosen. */
+static void wish_for(const cli_numbers *n, const cli_shape *shapes, cli_wish *wish)
 {
+    wish->has_range = wish->hint = n->pattern == CLI_PATTERN_RANGE;
+    wish->pattern = n->pattern;
+    wish->low = n->low;
+    wish->high = n->high;
+    wish->choices = n->choices;
+    wish->count = n->count;
+    for (uint32_t i = 0; i < n->count; i++) {
+        const cli_shape *of = n->list[i].input ? &shapes[n->list[i].input - 1] : NULL;
+        wish->list[i] = !of ? n->list[i].number : n->list[i].axis < of->rank ? of->dims[n->list[i].axis] : 1;
+    }
+}
+
+static onx_status make_one(reader *r, uint32_t input, const cli_numbers *asked, const cli_shape *shapes)
+{
+    const cli_shape *shape = &shapes[input];
     const onx_session_port port = onx_session_input(r->s, input);
     const request *q = asked_for(r, input);
     const bool tensor = element_type(port.type) && !inner_type(port.type);
@@ -686,15 +726,12 @@ static onx_status make_one(reader *r, uint32_t input, const cli_use *use, const 
         wish.has_range = true;
         wish.low = q->low;
         wish.high = q->high;
-    } else if (use->op) {
-        wish.has_range = wish.hint = use->pattern == CLI_PATTERN_RANGE;
-        wish.pattern = use->pattern;
-        wish.low = use->low;
-        wish.high = use->high;
+    } else if (asked->op && (!asked->of_text || element_type(port.type) == ONX_STRING)) {
+        wish_for(asked, shapes, &wish);
     }
     ONX_TRY(cli_make_up(r->call, port.type, port.name, &wish, &r->in->values[input]));
     if (!(r->flags & CLI_SILENT))
-        tell(r, port.name, r->in->values[input], &wish, use->op);
+        tell(r, port.name, r->in->values[input], &wish, asked->op);
     return ONX_OK;
 }
 
@@ -720,16 +757,16 @@ static onx_status choose_made_up(reader *r, bool *wanted, bool *any)
     return ONX_OK;
 }
 
-static onx_status make_chosen(reader *r, const bool *wanted, cli_use *uses, cli_shape *shapes)
+static onx_status make_chosen(reader *r, const bool *wanted, cli_uses *uses, cli_shape *shapes)
 {
     const uint32_t count = r->in->count;
-    ONX_TRY(cli_uses_find(r->call, r->doc, r->s, uses));
+    ONX_TRY(cli_uses_open(r->call, r->doc, r->s, uses));
     for (uint32_t i = 0; i < count; i++)
         ask_shape(r, i, &shapes[i]);
-    ONX_TRY(cli_fit_shapes(r->call, r->doc, r->s, uses, shapes, count, r->symbol_count));
+    ONX_TRY(cli_fit_shapes(r->call, r->doc, r->s, uses->list, shapes, count, r->symbol_count));
     for (uint32_t i = 0; i < count; i++)
         if (wanted[i])
-            ONX_TRY(make_one(r, i, &uses[i], &shapes[i]));
+            ONX_TRY(make_one(r, i, &uses->list[i].numbers, shapes));
     return ONX_OK;
 }
 
@@ -737,13 +774,13 @@ static onx_status make_rest(reader *r)
 {
     const size_t count = r->in->count;
     bool *wanted = calloc(count + 1, sizeof *wanted), any = false;
-    cli_use *uses = calloc(count + 1, sizeof *uses);
+    cli_uses uses = { 0 };
     cli_shape *shapes = calloc(count + 1, sizeof *shapes);
-    onx_status status = wanted && uses && shapes ? choose_made_up(r, wanted, &any) : no_memory(r);
+    onx_status status = wanted && shapes ? choose_made_up(r, wanted, &any) : no_memory(r);
     if (status == ONX_OK && any)
-        status = make_chosen(r, wanted, uses, shapes);
+        status = make_chosen(r, wanted, &uses, shapes);
     free(wanted);
-    free(uses);
+    cli_uses_close(&uses);
     free(shapes);
     return status;
 }

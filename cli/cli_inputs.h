@@ -70,7 +70,10 @@ onx_status cli_literal(cli_call *call, const char *what, onx_str text, onx_dtype
 typedef enum cli_pattern {
     CLI_PATTERN_RANGE, /* numbers from low to high */
     CLI_PATTERN_STEPS, /* 0, 1, 2, ... */
-    CLI_PATTERN_FLAT   /* -1, 1, 1, ...: a shape that any tensor can have */
+    CLI_PATTERN_FLAT,  /* -1, 1, 1, ...: a shape that any tensor can have */
+    CLI_PATTERN_LIST,  /* these, the last one again and again */
+    CLI_PATTERN_PARTS, /* sizes that add up to a number */
+    CLI_PATTERN_CHOICE /* some of a list */
 } cli_pattern;
 
 typedef struct cli_wish {
@@ -79,6 +82,9 @@ typedef struct cli_wish {
     bool has_range;
     bool hint;        /* the range is where it is because that suits: what the element type does not hold is left out */
     double low, high; /* integers: both ends included */
+    int64_t list[8];  /* of CLI_PATTERN_LIST; for CLI_PATTERN_PARTS the first is what they add up to */
+    uint32_t count;
+    const onx_attribute *choices; /* of CLI_PATTERN_CHOICE: integers or texts */
     uint64_t seed;
     bool wave;
     int64_t (*size_of)(const void *user, onx_str dim); /* of symbolic dimensions */

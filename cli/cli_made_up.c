@@ -50,6 +50,25 @@ typedef struct numbers {
     double low, high;
 } numbers;
 
+/* The number at a place of a pattern that is no range. */
+static int64_t number_at(const cli_wish *wish, uint64_t index, uint64_t count, uint64_t random)
+{
+    uint64_t place = index;
+    switch (wish->pattern) {
+    case CLI_PATTERN_STEPS:
+        return (int64_t)index;
+    case CLI_PATTERN_LIST:
+        place = index < wish->count ? index : wish->count - 1;
+        return wish->list[place];
+    case CLI_PATTERN_PARTS:
+        return wish->list[0] / (int64_t)count + ((int64_t)index < wish->list[0] % (int64_t)count);
+    case CLI_PATTERN_CHOICE:
+        return wish->choices->slot == ONX_SLOT_INTS ? wish->choices->ints[random % wish->choices->count] : 0;
+    default:
+        return index ? 1 : -1;
+    }
+}
+
 /* Up to 256 numbers at a time, converted together: the small types are packed. */
 static onx_status put_numbers(maker *m, const numbers *n, onx_dtype dtype, char *to, uint64_t count)
 {
@@ -61,11 +80,10 @@ static onx_status put_numbers(maker *m, const numbers *n, onx_dtype dtype, char 
         const uint64_t some = count - done < MOST ? count - done : MOST;
         for (uint64_t i = 0; i < some; i++) {
             const uint64_t r = cli_random(&m->state);
-            const double step = m->wish->pattern == CLI_PATTERN_STEPS ? (double)(done + i) : done + i ? 1 : -1;
             if (m->wish->pattern != CLI_PATTERN_RANGE && floating)
-                real[i] = step;
+                real[i] = (double)number_at(m->wish, done + i, count, r);
             else if (m->wish->pattern != CLI_PATTERN_RANGE)
-                whole[i] = (int64_t)step;
+                whole[i] = number_at(m->wish, done + i, count, r);
             else if (floating && m->wish->wave && !n->has_range)
                 real[i] = sin((double)(done + i) * 0.37);
             else if (floating)
@@ -118,6 +136,32 @@ static onx_status shape_by_type(const maker *m, const onx_tensor_shape *shape, c
     return ONX_OK;
 }
 
+/* Numerals where a node makes numbers of the texts, categories where one knows no others, else always the same. */
+static onx_status put_texts(maker *m, onx_value *v)
+{
+    const cli_wish *wish = m->wish;
+    const bool choice = wish->pattern == CLI_PATTERN_CHOICE && wish->choices->slot == ONX_SLOT_STRINGS;
+    numbers n;
+    if (wish->has_range && !wish->hint)
+        return refuse(m, "it holds texts, for which there is no --range");
+    if (!choice && wish->pattern == CLI_PATTERN_RANGE && !wish->hint) { /* all share one text */
+        for (uint64_t i = 0; i < v->count; i++)
+            ((onx_str *)v->data)[i] = onx_str_of("text");
+        return v->count ? onx_value_set_text(v, 0, onx_str_of("text")) : ONX_OK;
+    }
+    ONX_TRY(number_range(m, ONX_CLASS_SIGNED, 64, &n));
+    for (uint64_t i = 0; i < v->count; i++) {
+        const uint64_t r = cli_random(&m->state);
+        char numeral[32];
+        snprintf(numeral, sizeof numeral, "%lld",
+                 (long long)(wish->pattern == CLI_PATTERN_RANGE ? whole_between(r, n.low, n.high, false)
+                                                                : number_at(wish, i, v->count, r)));
+        ONX_TRY(onx_value_set_text(
+            v, i, choice ? onx_view(wish->choices->strings[r % wish->choices->count]) : onx_str_of(numeral)));
+    }
+    return ONX_OK;
+}
+
 static onx_status make_tensor(maker *m, int32_t dtype, const onx_tensor_shape *declared, onx_value **out)
 {
     cli_shape shape;
@@ -135,13 +179,8 @@ static onx_status make_tensor(maker *m, int32_t dtype, const onx_tensor_shape *d
     }
     onx_value *v = *out;
     const onx_dtype_class class = onx_dtype_class_of(dtype);
-    if (class == ONX_CLASS_TEXT) { /* all share one text */
-        if (m->wish->has_range && !m->wish->hint)
-            return refuse(m, "it holds texts, for which there is no --range");
-        for (uint64_t i = 0; i < v->count; i++)
-            ((onx_str *)v->data)[i] = onx_str_of("text");
-        return v->count ? onx_value_set_text(v, 0, onx_str_of("text")) : ONX_OK;
-    }
+    if (class == ONX_CLASS_TEXT)
+        return put_texts(m, v);
     if (class != ONX_CLASS_COMPLEX) {
         ONX_TRY(number_range(m, class, onx_dtype_bits(dtype), &n));
         return put_numbers(m, &n, (onx_dtype)dtype, v->data, v->count);
@@ -180,9 +219,12 @@ static void fit_range(const onx_type *type, cli_wish *wish)
     double least, most;
     const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
     const onx_dtype_class class = onx_dtype_class_of(t ? t->elem_type : 0);
-    if (class != ONX_CLASS_SIGNED && class != ONX_CLASS_UNSIGNED && class != ONX_CLASS_BOOLEAN)
+    if (class == ONX_CLASS_TEXT)
+        type_range(ONX_CLASS_SIGNED, 54, &least, &most); /* numerals */
+    else if (class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED || class == ONX_CLASS_BOOLEAN)
+        type_range(class, onx_dtype_bits(t->elem_type), &least, &most);
+    else
         return;
-    type_range(class, onx_dtype_bits(t->elem_type), &least, &most);
     wish->low = fmin(fmax(ceil(wish->low), least), most);
     wish->high = fmax(fmin(wish->high, most), wish->low);
 }

@@ -1,17 +1,23 @@
 /* cli_uses.c - what a model does with its inputs: which numbers nodes take there, and which dims. */
-#include "cli_uses.h"
+#include "cli_flow.h"
 
 #include "cli_attribute.h"
-#include "cli_table.h"
 
-#include <onx/infer.h>
-
-#include <stdlib.h>
-
-typedef enum use_kind { USE_INDEX, USE_LENGTH, USE_RANGE, USE_STEPS, USE_FLAT } use_kind;
+typedef enum use_kind {
+    USE_INDEX,
+    USE_LENGTH,
+    USE_RANGE,
+    USE_AFTER,
+    USE_STEPS,
+    USE_FLAT,
+    USE_PARTS,
+    USE_DIMS,
+    USE_TEXT,
+    USE_CHOICE
+} use_kind;
 
 typedef struct use_row {
-    const char *op;
+    const char *domain, *op;
     uint32_t input;
     use_kind kind;
     uint32_t of;
@@ -21,185 +27,139 @@ typedef struct use_row {
 
 enum { AXIS_ALL = 99 }; /* every dimension, so the smallest counts */
 static const use_row rows[] = {
-#define USE(op, input, kind, of, axis, low, high) { #op, input, USE_##kind, of, axis, low, high },
+#define USE(op, input, kind, of, axis, low, high)            USE_IN("", op, input, kind, of, axis, low, high)
+#define USE_IN(domain, op, input, kind, of, axis, low, high) { domain, #op, input, USE_##kind, of, axis, low, high },
 #include "cli_uses.def"
 };
 
-/* A value that an input of the model becomes by nodes that only move it. */
-typedef struct moved {
-    onx_str name;
-    uint32_t input;
-    bool shape; /* it has the shape of the input, too */
-} moved;
-
 typedef struct finder {
-    cli_call *call;
-    onx_ctx *cx; /* of its own, so that what inference finds is not reported */
-    onx_doc *doc;
-    onx_infer *infer;
-    bool asked; /* for `infer`; NULL: it failed */
-    cli_table names, rows, initializers;
-    moved *list;
-    uint32_t count, room;
+    cli_flow *flow;
+    cli_table rows;
     cli_use *uses;
 } finder;
-
-static onx_status no_memory(const finder *f)
-{
-    cli_error(f->call, "out of memory");
-    return ONX_E_MEMORY;
-}
-
-/* ---- the shape of a value of the main graph ---- */
-
-static const onx_tensor_shape *inferred_shape(finder *f, onx_str name)
-{
-    if (!f->asked) {
-        const onx_infer_options options = { .registry = f->call->registry };
-        f->asked = true;
-        if (onx_infer_new(f->cx, f->doc, &options, &f->infer) != ONX_OK)
-            f->infer = NULL;
-    }
-    const onx_type *type = f->infer ? onx_infer_type(f->infer, onx_doc_model(f->doc)->graph, name) : NULL;
-    return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
-}
-
-static const onx_tensor *initializer(const finder *f, onx_str name)
-{
-    const onx_graph *g = onx_doc_model(f->doc)->graph;
-    CLI_TABLE_EACH (&f->initializers, cli_table_hash(&f->initializers, name, onx_str_of("")), i)
-        if (onx_str_equal(onx_view(g->initializer[i]->name), name))
-            return g->initializer[i];
-    return NULL;
-}
-
-static onx_status list_initializers(finder *f)
-{
-    const onx_graph *g = onx_doc_model(f->doc)->graph;
-    for (uint32_t i = 0; i < g->initializer_count; i++)
-        if (!cli_table_add(&f->initializers,
-                           cli_table_hash(&f->initializers, onx_view(g->initializer[i]->name), onx_str_of("")), i))
-            return no_memory(f);
-    return ONX_OK;
-}
-
-/* The dims, -1 for those that are not known; false: not even the rank is. */
-static bool dims_of(finder *f, onx_str name, cli_shape *out)
-{
-    const onx_tensor *t = name.len ? initializer(f, name) : NULL;
-    if (t && t->dims_count <= ONX_RANK_MAX) {
-        out->rank = t->dims_count;
-        for (uint32_t i = 0; i < out->rank; i++)
-            out->dims[i] = t->dims[i];
-        return true;
-    }
-    const onx_tensor_shape *shape = name.len ? inferred_shape(f, name) : NULL;
-    if (!shape || shape->dim_count > ONX_RANK_MAX)
-        return false;
-    out->rank = shape->dim_count;
-    for (uint32_t i = 0; i < out->rank; i++)
-        out->dims[i] = ONX_HAS(dimension, shape->dim[i], dim_value) ? shape->dim[i]->dim_value : -1;
-    return true;
-}
-
-/* ---- values that inputs become ---- */
-
-static moved *find(finder *f, onx_str name)
-{
-    CLI_TABLE_EACH (&f->names, cli_table_hash(&f->names, name, onx_str_of("")), i)
-        if (onx_str_equal(f->list[i].name, name))
-            return &f->list[i];
-    return NULL;
-}
-
-static onx_status note(finder *f, onx_str name, uint32_t input, bool shape)
-{
-    if (!name.len || find(f, name))
-        return ONX_OK;
-    if (!CLI_GROW(f->list, f->count, f->room) ||
-        !cli_table_add(&f->names, cli_table_hash(&f->names, name, onx_str_of("")), f->count))
-        return no_memory(f);
-    f->list[f->count++] = (moved){ name, input, shape };
-    return ONX_OK;
-}
-
-static bool is_one_of(onx_str op, const char *const *names)
-{
-    for (; *names; names++)
-        if (onx_str_is(op, *names))
-            return true;
-    return false;
-}
-
-/* Nodes that give the numbers of their first input, or of several, in another order or shape. */
-static bool moves_values(onx_str op, uint32_t input)
-{
-    static const char *const first[] = { "Identity", "Cast",    "Reshape",        "Unsqueeze", "Squeeze",   "Transpose",
-                                         "Expand",   "Flatten", "Slice",          "Split",     "Tile",      "Gather",
-                                         "GatherND", "Clip",    "GatherElements", "ReduceMax", "ReduceMin", NULL },
-                             *const any[] = { "Concat", "Max", "Min", "Where", NULL };
-    return (input == 0 && is_one_of(op, first)) || is_one_of(op, any);
-}
-
-/* Nodes that give what has the shape of an input, where the others are no larger. */
-static bool keeps_shape(onx_str op, uint32_t input)
-{
-    static const char *const first[] = { "Identity",  "Cast",      "Clip",    "Relu",   "Sigmoid", "Tanh", "Abs",
-                                         "Neg",       "Sqrt",      "Exp",     "Log",    "Not",     "Erf",  "Elu",
-                                         "LeakyRelu", "HardSwish", "Dropout", "Scaler", NULL },
-                             *const pair[] = { "Add", "Sub", "Mul", "Div", "Pow", NULL };
-    return (input == 0 && is_one_of(op, first)) || (input < 2 && is_one_of(op, pair));
-}
 
 /* ---- numbers ---- */
 
 static int64_t attribute_int(const finder *f, const onx_node *node, const char *name)
 {
-    return cli_attribute_int(cli_op_of(onx_doc_model(f->doc), node), node, name);
+    return cli_attribute_int(cli_op_of(onx_doc_model(f->flow->doc), node), node, name);
+}
+
+/* The axis that a row is about, of a value of that rank; false: there is no such axis. */
+static bool axis_of(const finder *f, const onx_node *node, const use_row *row, uint32_t rank, uint32_t *out)
+{
+    const char *name = row->kind == USE_LENGTH ? "time_axis" : "axis";
+    const onx_op *op = cli_op_of(onx_doc_model(f->flow->doc), node);
+    int64_t axis = cli_op_has_attribute(op, name) ? cli_attribute_int(op, node, name) : row->axis;
+    axis += axis < 0 ? (int64_t)rank : 0;
+    *out = (uint32_t)axis;
+    return axis >= 0 && axis < (int64_t)rank;
 }
 
 /* The size that bounds an index; -1: not known. */
-static int64_t bound(finder *f, const onx_node *node, const use_row *row)
+static int64_t bound(finder *f, const cli_flow_step *step, const use_row *row)
 {
     cli_shape shape;
-    if (row->of >= node->input_count || !dims_of(f, onx_view(node->input[row->of]), &shape) || !shape.rank)
-        return -1;
+    uint32_t axis;
     int64_t least = -1;
-    if (row->axis == AXIS_ALL) {
-        for (uint32_t i = 0; i < shape.rank; i++)
-            if (shape.dims[i] >= 0 && (least < 0 || shape.dims[i] < least))
-                least = shape.dims[i];
+    if (!cli_flow_dims(f->flow, cli_flow_input(f->flow, step, row->of), &shape) || !shape.rank)
+        return -1;
+    for (uint32_t i = 0; row->axis == AXIS_ALL && i < shape.rank; i++)
+        if (shape.dims[i] >= 0 && (least < 0 || shape.dims[i] < least))
+            least = shape.dims[i];
+    if (row->axis == AXIS_ALL)
         return least;
-    }
-    const char *name = row->kind == USE_LENGTH ? "time_axis" : "axis";
-    const onx_op *op = cli_op_of(onx_doc_model(f->doc), node);
-    int64_t axis = cli_op_has_attribute(op, name) ? cli_attribute_int(op, node, name) : row->axis;
-    axis += axis < 0 ? (int64_t)shape.rank : 0;
-    return axis >= 0 && axis < (int64_t)shape.rank ? shape.dims[axis] : -1;
+    return axis_of(f, step->node, row, shape.rank, &axis) ? shape.dims[axis] : -1;
 }
 
-static void use_numbers(finder *f, const onx_node *node, const use_row *row, cli_use *use)
+/* The size of a dimension of a value: a number, or that of an input that has its shape; false: nobody knows. */
+static bool size_at(const finder *f, uint32_t value, const cli_shape *shape, uint32_t axis, cli_size *out)
 {
-    double low = row->low, high = row->high;
-    if (row->kind == USE_STEPS || row->kind == USE_FLAT) {
-        if (!use->op)
-            *use = (cli_use){ .op = row->op, .pattern = row->kind == USE_STEPS ? CLI_PATTERN_STEPS : CLI_PATTERN_FLAT };
+    const uint32_t like = f->flow->values[value].like;
+    *out = (cli_size){ .number = shape->dims[axis], .input = shape->dims[axis] < 0 ? like : 0, .axis = axis };
+    return shape->dims[axis] >= 0 || like;
+}
+
+/* Sizes of parts add up to that of the axis, one each where that is not known. */
+static void ask_parts(finder *f, const cli_flow_step *step, const use_row *row, cli_numbers *n)
+{
+    const uint32_t x = cli_flow_input(f->flow, step, row->of);
+    cli_shape shape;
+    uint32_t axis;
+    if (cli_flow_dims(f->flow, x, &shape) && axis_of(f, step->node, row, shape.rank, &axis) &&
+        size_at(f, x, &shape, axis, &n->list[0])) {
+        n->pattern = CLI_PATTERN_PARTS;
+        n->count = 1;
+    }
+}
+
+/* The sizes that another operand has, as far as a list goes. */
+static void ask_dims(const finder *f, const cli_flow_step *step, const use_row *row, cli_numbers *n)
+{
+    const uint32_t x = cli_flow_input(f->flow, step, row->of);
+    const uint32_t most = row->low > 0 ? (uint32_t)row->low : CLI_MOST_SIZES;
+    cli_shape shape;
+    if (!cli_flow_dims(f->flow, x, &shape) || !shape.rank || (shape.rank > CLI_MOST_SIZES && row->low <= 0))
         return;
+    n->pattern = CLI_PATTERN_LIST;
+    for (uint32_t i = 0; i < shape.rank && n->count < most; i++)
+        if (!size_at(f, x, &shape, i, &n->list[n->count++]))
+            n->list[n->count - 1] = (cli_size){ .number = 1 };
+    if (row->low > 0) /* what comes behind */
+        n->list[n->count++] = (cli_size){ .number = 1 };
+}
+
+/* One of the categories that the node knows. */
+static void ask_choice(const onx_node *node, cli_numbers *n)
+{
+    const onx_attribute *texts = onx_node_attribute(node, "cats_strings"),
+                        *ints = onx_node_attribute(node, "cats_int64s");
+    n->choices = texts && texts->slot == ONX_SLOT_STRINGS && texts->count ? texts : ints;
+    if (n->choices && n->choices->count && (n->choices == texts || ints->slot == ONX_SLOT_INTS))
+        n->pattern = CLI_PATTERN_CHOICE;
+    else
+        n->op = NULL;
+}
+
+static void numbers_of(finder *f, const cli_flow_step *step, const use_row *row, cli_numbers *n)
+{
+    const uint32_t other = cli_flow_input(f->flow, step, row->of);
+    *n = (cli_numbers){ .op = row->op, .pattern = CLI_PATTERN_RANGE, .low = row->low, .high = row->high };
+    if (row->kind == USE_STEPS || row->kind == USE_FLAT) {
+        n->pattern = row->kind == USE_STEPS ? CLI_PATTERN_STEPS : CLI_PATTERN_FLAT;
+    } else if (row->kind == USE_INDEX || row->kind == USE_LENGTH) {
+        const int64_t size = bound(f, step, row);
+        n->low = row->kind == USE_LENGTH;
+        n->high = size > 0 ? (double)size - 1 + n->low : n->low;
+    } else if (row->kind == USE_AFTER && other != CLI_FLOW_NONE &&
+               f->flow->values[other].low == f->flow->values[other].high) {
+        n->low += f->flow->values[other].low;
+        n->high += f->flow->values[other].low;
+    } else if (row->kind == USE_PARTS || row->kind == USE_DIMS) {
+        n->low = n->high = 1;
+        if (row->kind == USE_PARTS)
+            ask_parts(f, step, row, n);
+        else
+            ask_dims(f, step, row, n);
+    } else if (row->kind == USE_CHOICE) {
+        ask_choice(step->node, n);
     }
-    if (row->kind != USE_RANGE) {
-        const int64_t size = bound(f, node, row);
-        low = row->kind == USE_LENGTH;
-        high = size > 0 ? (double)size - 1 + low : low;
+    n->of_text = row->kind == USE_TEXT;
+}
+
+static onx_status ask_numbers(void *user, cli_flow *flow, const cli_flow_step *step)
+{
+    finder *f = user;
+    const uint32_t hash = cli_table_hash(&f->rows, onx_view(step->node->op_type), cli_flow_domain(step->node));
+    CLI_TABLE_EACH (&f->rows, hash, i) {
+        cli_numbers n;
+        const uint32_t x = cli_flow_input(flow, step, rows[i].input);
+        if (x == CLI_FLOW_NONE || !flow->values[x].derived || !cli_flow_is(step->node, rows[i].domain, rows[i].op))
+            continue;
+        numbers_of(f, step, &rows[i], &n);
+        ONX_TRY(cli_flow_ask(flow, x, &n));
     }
-    if (!use->op) {
-        use->op = row->op;
-        use->pattern = CLI_PATTERN_RANGE;
-        use->low = low;
-        use->high = high;
-    } else if (use->pattern == CLI_PATTERN_RANGE && low <= use->high && high >= use->low) {
-        use->low = low > use->low ? low : use->low;
-        use->high = high < use->high ? high : use->high;
-    }
+    return ONX_OK;
 }
 
 /* ---- dims ---- */
@@ -214,11 +174,12 @@ static void use_dim(cli_use *use, uint32_t rank, uint32_t axis, int64_t size)
 }
 
 /* What the weights of a node demand of its first input. */
-static void use_dims(finder *f, const onx_node *node, cli_use *use)
+static void use_dims(finder *f, const cli_flow_step *step, cli_use *use)
 {
+    const onx_node *node = step->node;
     const onx_str op = onx_view(node->op_type);
     cli_shape w;
-    if (node->input_count < 2 || !dims_of(f, onx_view(node->input[1]), &w))
+    if (!cli_flow_dims(f->flow, cli_flow_input(f->flow, step, 1), &w))
         return;
     if ((onx_str_is(op, "Conv") || onx_str_is(op, "ConvTranspose")) && w.rank > 2) {
         const bool turned = onx_str_is(op, "ConvTranspose");
@@ -256,85 +217,56 @@ static int64_t features_of(const finder *f, const onx_node *node)
     return most < 1000000 ? most + 1 : 0;
 }
 
-/* ---- nodes ---- */
+/* ---- the model ---- */
 
-/* Bodies of Loop and Scan see what the node is given. */
-static onx_status enter_body(finder *f, const onx_node *node, uint32_t input, const moved *from)
+static void see_dims(finder *f, const cli_flow_step *step)
 {
-    const onx_attribute *a = onx_node_attribute(node, "body");
-    const onx_str op = onx_view(node->op_type);
-    if ((!onx_str_is(op, "Loop") && !onx_str_is(op, "Scan")) || !a || a->slot != ONX_SLOT_G || !a->g ||
-        input >= a->g->input_count || (onx_str_is(op, "Loop") && input < 2))
-        return ONX_OK;
-    return note(f, onx_view(a->g->input[input]->name), from->input, false);
+    const onx_str domain = cli_flow_domain(step->node);
+    const uint32_t x = cli_flow_input(f->flow, step, 0);
+    const uint32_t input = x == CLI_FLOW_NONE ? 0 : f->flow->values[x].like;
+    if (input && onx_str_is(domain, "ai.onnx.ml"))
+        use_dim(&f->uses[input - 1], 2, 1, features_of(f, step->node));
+    else if (input && !domain.len)
+        use_dims(f, step, &f->uses[input - 1]);
 }
 
-static onx_status see_input(finder *f, const onx_node *node, uint32_t input, bool ml)
+static onx_status find_all(finder *f)
 {
-    const onx_str op = onx_view(node->op_type);
-    const moved *found = onx_view(node->input[input]).len ? find(f, onx_view(node->input[input])) : NULL;
-    if (!found)
-        return ONX_OK;
-    const moved from = *found;
-    if (ml && input == 0 && from.shape)
-        use_dim(&f->uses[from.input], 2, 1, features_of(f, node));
-    if (ml && !(onx_str_is(op, "Scaler") || onx_str_is(op, "ArrayFeatureExtractor")))
-        return ONX_OK;
-    CLI_TABLE_EACH (&f->rows, cli_table_hash(&f->rows, op, onx_str_of("")), i)
-        if (rows[i].input == input && onx_str_is(op, rows[i].op))
-            use_numbers(f, node, &rows[i], &f->uses[from.input]);
-    if (input == 0 && from.shape)
-        use_dims(f, node, &f->uses[from.input]);
-    ONX_TRY(enter_body(f, node, input, &from));
-    const bool values = moves_values(op, input), shape = from.shape && keeps_shape(op, input);
-    for (uint32_t i = 0; (values || shape) && i < node->output_count; i++)
-        ONX_TRY(note(f, onx_view(node->output[i]), from.input, shape));
-    return ONX_OK;
-}
-
-static onx_status see(void *user, const onx_visit *at)
-{
-    finder *f = user;
-    const onx_node *node = at->message;
-    if (at->kind != ONX_KIND_NODE)
-        return ONX_OK;
-    const onx_str domain = onx_view(node->domain);
-    const bool ml = onx_str_is(domain, "ai.onnx.ml");
-    if (domain.len && !ml && !onx_str_is(domain, "ai.onnx"))
-        return ONX_OK;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        ONX_TRY(see_input(f, node, i, ml));
-    return ONX_OK;
-}
-
-static onx_status find_all(finder *f, const onx_session *s)
-{
+    cli_flow *flow = f->flow;
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!cli_table_add(&f->rows, cli_table_hash(&f->rows, onx_str_of(rows[i].op), onx_str_of("")), i))
-            return no_memory(f);
-    ONX_TRY(list_initializers(f));
-    for (uint32_t i = 0; i < onx_session_input_count(s); i++)
-        ONX_TRY(note(f, onx_session_input(s, i).name, i, true));
-    onx_status status = onx_message_walk(f->cx, ONX_KIND_GRAPH, onx_doc_model(f->doc)->graph, see, f);
-    return status == ONX_E_MEMORY ? no_memory(f) : ONX_OK; /* nothing else prevents a run */
+        if (!cli_table_add(&f->rows, cli_table_hash(&f->rows, onx_str_of(rows[i].op), onx_str_of(rows[i].domain)), i))
+            return cli_flow_no_memory(flow);
+    for (uint32_t i = 0; i < flow->step_count; i++)
+        see_dims(f, &flow->steps[i]);
+    ONX_TRY(cli_flow_pull(flow, ask_numbers, f));
+    for (uint32_t i = 0; i < flow->input_count; i++)
+        if (flow->values[i].asked)
+            f->uses[i].numbers = flow->asked[flow->values[i].asked - 1];
+    return ONX_OK;
 }
 
-onx_status cli_uses_find(cli_call *call, onx_doc *doc, const onx_session *s, cli_use *uses)
+onx_status cli_uses_open(cli_call *call, const onx_doc *doc, const onx_session *s, cli_uses *out)
 {
-    finder f = { .call = call, .uses = uses, .cx = onx_ctx_new(NULL) };
-    onx_status status = ONX_E_MEMORY;
-    if (f.cx) {
-        onx_ctx_set_limits(f.cx, onx_ctx_limits(call->cx));
-        f.names.cx = f.rows.cx = f.initializers.cx = f.cx;
-        status = onx_doc_reader(f.cx, doc, &f.doc);
+    *out = (cli_uses){ .list = calloc(onx_session_input_count(s) + UINT32_C(1), sizeof *out->list),
+                       .flow = calloc(1, sizeof *out->flow) };
+    if (!out->list || !out->flow) {
+        cli_error(call, "out of memory");
+        return ONX_E_MEMORY;
     }
-    status = status == ONX_OK ? find_all(&f, s) : no_memory(&f);
-    onx_infer_free(f.infer);
-    onx_doc_free(f.doc);
-    free(f.names.slots);
+    finder f = { .flow = out->flow, .uses = out->list };
+    onx_status status = cli_flow_open(out->flow, call, doc, s);
+    f.rows.cx = out->flow->cx;
+    if (status == ONX_OK)
+        status = find_all(&f);
     free(f.rows.slots);
-    free(f.initializers.slots);
-    free(f.list);
-    onx_ctx_free(f.cx);
     return status;
+}
+
+void cli_uses_close(cli_uses *uses)
+{
+    if (uses->flow)
+        cli_flow_close(uses->flow);
+    free(uses->flow);
+    free(uses->list);
+    *uses = (cli_uses){ 0 };
 }

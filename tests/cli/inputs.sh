@@ -118,52 +118,6 @@ expect 0 "$ONX" run below.onnxtxt --random --profile --threads 1
 expect 0 "$ONX" run below.onnxtxt -i 'x=[[[1],[2],[3]],[[1],[2],[3]]]' --profile
 expect 0 "$ONX" bench below.onnxtxt --seconds 0
 
-# ---- what suits the model
-suits() { # TEXT OF ERR... <MODEL
-    { echo '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>'; cat; } >suits.onnxtxt
-    expect 0 "$ONX" run suits.onnxtxt --random
-    for text in "$@"; do says err "made up: $text"; done
-}
-suits "ids int64[1,1], 0 to 99 (for Gather)" "ax int64[1], 0, 1, ... (for Unsqueeze)" <<'E'
-g (int64[N,S] ids, int64[1] ax, float[100,8] t) => (float[?,?,8] y) { a = Cast <to = 6> (ids)  b = Unsqueeze (a, ax)  c = Squeeze (b, ax)  y = Gather (t, c) }
-E
-expect 0 "$ONX" run suits.onnxtxt --random --range ids=3:4 # what is asked for stands above it
-says err "ids int64[1,1], 3 to 4"
-suits "i uint8[1,4], 0 to 255 (for GatherElements)" <<'E'
-g (uint8[1,4] i, float[300,4] t) => (float[?,4] y) { a = Cast <to = 7> (i)  y = GatherElements (t, a) }
-E
-suits "i int64[2], 0 to 2 (for Gather)" "x float[1,4,1]" <<'E'
-g (int64[2] i, float[N,?,?] x) => (float[2,2] y, float[?,?,?] z) <float[3,2] t = {1, 2, 3, 4, 5, 6}, float[1,4,1] w = {1, 2, 3, 4}> { y = Gather (t, i)  z = Conv (x, w) }
-E
-suits "x float[1,3,8,8]" <<'E'
-g (float[N,?,?,?] x, float[4,3,7,7] w) => (float[?,?] y) { a = Relu (x)  c = Conv (a, w)  p = MaxPool <kernel_shape = [2, 2]> (c)  y = Flatten (p) }
-E
-suits "x float[1,6,1]" <<'E'
-g (float[] x, float[4,3,1] w) => (float[?,?,?] y) { y = Conv <group = 2> (x, w) }
-E
-suits "x float[1,5]" "n int64, 1 to 3 (for Loop)" "k int64[1], -1, 1, ... (for Reshape)" <<'E'
-g (float[?,?] x, int64 n, int64[K] k, bool go, float[5,2] w) => (float[?,2] y, float[?] z) {
-  y = Gemm (x, w)  r = Reshape (x, k)
-  z = Loop (n, go, r) <body = b (int64 i, bool c, float[?] s) => (bool d, float[?] t) { d = Identity (c)  t = Relu (s) }>
-}
-E
-suits "a float[7,7]" "b float[7,7]" <<'E'
-g (float[N,?] a, float[?,M] b, float[3,7] c, float[7,3] d) => (float[?,?] y, float[?,?] z) { y = MatMul (c, a)  z = MatMul (b, d) }
-E
-suits "t int64[1], 0 to 5 (for Gather)" <<'E'
-g (int64[1] t, float[6] v) => (float[?] y) {
-  go = Constant <value = bool {1}> ()
-  y = If (go) <then_branch = p () => (float[?] q) { q = Gather (v, t) }, else_branch = r () => (float[?] s) { s = Identity (v) }>
-}
-E
-suits "x float[1,13]" <<'E'
-g (float[N,?] x) => (float[?,1] y) {
-  y = ai.onnx.ml.TreeEnsembleRegressor <nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [12, 0, 0], nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"],
-    nodes_values = [0.5, 0.0, 0.0], nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0], target_treeids = [0, 0], target_nodeids = [1, 2], target_ids = [0, 0],
-    target_weights = [1.0, 2.0], n_targets = 1> (x)
-}
-E
-
 # ---- all inputs from one place
 mkdir set
 expect 0 run --random -o made
