@@ -50,7 +50,7 @@ typedef struct view_scope {
     /* Per arrow. */
     view_list edge_from, edge_to, edge_value;
     view_list captured; /* strings: values of scopes around it that are used in here */
-    onx_layout *layout;
+    onx_placement *layout;
 } view_scope;
 
 typedef struct view_tensor {

@@ -65,24 +65,24 @@ typedef struct onx_layout_route {
     uint32_t flags; /* ONX_LAYOUT_BACK ... */
 } onx_layout_route;
 
-typedef struct onx_layout onx_layout;
+typedef struct onx_placement onx_placement;
 
 /* Boxes of one area never overlap, and what is connected goes downwards but for cycles. Time and memory are linear in
  * nodes and edges but for sorting, whatever the graph; equal input gives equal output on every machine. Boxes inside
  * boxes as deep as the context's limit allows, else ONX_E_LIMIT. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_layout_new(onx_ctx *cx, const onx_layout_node *nodes, uint32_t node_count,
                                                  const onx_layout_edge *edges, uint32_t edge_count,
-                                                 const onx_layout_options *options, onx_layout **out);
+                                                 const onx_layout_options *options, onx_placement **out);
 /* NULL is allowed. */
-ONX_API ONX_OWN_THREAD void onx_layout_free(onx_layout *layout);
+ONX_API ONX_OWN_THREAD void onx_layout_free(onx_placement *layout);
 /* NULL past the last one. */
-ONX_API ONX_ANY_THREAD const onx_layout_box *onx_layout_box_at(const onx_layout *layout, uint32_t node);
+ONX_API ONX_ANY_THREAD const onx_layout_box *onx_layout_box_at(const onx_placement *layout, uint32_t node);
 /* NULL past the last one. */
-ONX_API ONX_ANY_THREAD const onx_layout_route *onx_layout_route_at(const onx_layout *layout, uint32_t edge);
+ONX_API ONX_ANY_THREAD const onx_layout_route *onx_layout_route_at(const onx_placement *layout, uint32_t edge);
 /* Width and height of all of it. */
-ONX_API ONX_ANY_THREAD onx_layout_point onx_layout_size(const onx_layout *layout);
+ONX_API ONX_ANY_THREAD onx_layout_point onx_layout_size(const onx_placement *layout);
 /* How much work it was: visits of a box, an edge, or a layer that an edge passes. For tests of what time it takes. */
-ONX_API ONX_ANY_THREAD uint64_t onx_layout_steps(const onx_layout *layout);
+ONX_API ONX_ANY_THREAD uint64_t onx_layout_steps(const onx_placement *layout);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* drawing.c - where the boxes of a graph go (onx/layout.h). */
 #include "py.h"
 
-static PyObject *placed(const onx_layout *layout, uint32_t boxes, uint32_t edges)
+static PyObject *placed(const onx_placement *layout, uint32_t boxes, uint32_t edges)
 {
     const onx_layout_point size = onx_layout_size(layout);
     PyObject *places = PyList_New((Py_ssize_t)boxes), *ways = PyList_New((Py_ssize_t)edges);
@@ -50,7 +50,7 @@ static PyObject *layout(PyObject *self, PyObject *args)
         good = PyArg_Parse(PyList_GetItem(edges, i), "(II)", &lines[i].from, &lines[i].to) != 0;
     py_ctx *ctx = good ? py_ctx_take() : NULL;
     if (ctx) {
-        onx_layout *placement = NULL;
+        onx_placement *placement = NULL;
         const onx_status status =
             onx_layout_new(ctx->cx, nodes, (uint32_t)box_count, lines, (uint32_t)edge_count, NULL, &placement);
         made =

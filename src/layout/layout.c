@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-struct onx_layout {
+struct onx_placement {
     onx_arena *arena; /* holds this struct */
     uint32_t node_count, edge_count;
     onx_layout_box *box;
@@ -17,7 +17,7 @@ struct onx_layout {
  * boxes is node_count. */
 typedef struct maker {
     onx_ctx *cx;
-    onx_layout *out;
+    onx_placement *out;
     onx_arena *arena;   /* for the call */
     onx_arena *scratch; /* for one part */
     const onx_layout_node *nodes;
@@ -351,7 +351,7 @@ static void size_box(const maker *m, uint32_t i, onx_layout_point inner)
 
 static onx_status lay_out(maker *m, const onx_layout_edge *edges)
 {
-    onx_layout *out = m->out;
+    onx_placement *out = m->out;
     out->box = ONXI_ARRAY(out->arena, onx_layout_box, (size_t)out->node_count + 1);
     out->route = ONXI_ARRAY(out->arena, onx_layout_route, (size_t)out->edge_count + 1);
     if (!out->box || !out->route)
@@ -376,7 +376,7 @@ static uint32_t or_else(uint32_t value, uint32_t fallback)
 
 static onx_status layout_new(onx_ctx *cx, const onx_layout_node *nodes, uint32_t node_count,
                              const onx_layout_edge *edges, uint32_t edge_count, const onx_layout_options *given,
-                             onx_layout **out)
+                             onx_placement **out)
 {
     ONXI_OPTIONS(cx, onx_layout_options, options, given);
     if (options.gap_x > ONX_LAYOUT_SIDE_MAX || options.gap_y > ONX_LAYOUT_SIDE_MAX ||
@@ -393,12 +393,12 @@ static onx_status layout_new(onx_ctx *cx, const onx_layout_node *nodes, uint32_t
     options.sweeps = or_else(options.sweeps, 12);
     onx_arena *arena;
     ONX_TRY(onx_arena_new(cx, &arena));
-    onx_layout *layout = ONXI_NEW(arena, onx_layout);
+    onx_placement *layout = ONXI_NEW(arena, onx_placement);
     if (!layout) {
         onx_arena_free(arena);
         return ONX_E_MEMORY;
     }
-    *layout = (onx_layout){ .arena = arena, .node_count = node_count, .edge_count = edge_count };
+    *layout = (onx_placement){ .arena = arena, .node_count = node_count, .edge_count = edge_count };
     *out = layout;
     maker m = { .cx = cx, .out = layout, .nodes = nodes, .options = options };
     const onx_status status = lay_out(&m, edges);
@@ -408,7 +408,7 @@ static onx_status layout_new(onx_ctx *cx, const onx_layout_node *nodes, uint32_t
 }
 
 onx_status onx_layout_new(onx_ctx *cx, const onx_layout_node *nodes, uint32_t node_count, const onx_layout_edge *edges,
-                          uint32_t edge_count, const onx_layout_options *options, onx_layout **out)
+                          uint32_t edge_count, const onx_layout_options *options, onx_placement **out)
 {
     ONXI_NEED(NULL, cx);
     ONXI_NEED(cx, nodes || !node_count);
@@ -417,31 +417,31 @@ onx_status onx_layout_new(onx_ctx *cx, const onx_layout_node *nodes, uint32_t no
     ONXI_CALL_TO_MAKE(cx, out, onx_layout_free, layout_new(cx, nodes, node_count, edges, edge_count, options, out));
 }
 
-void onx_layout_free(onx_layout *layout)
+void onx_layout_free(onx_placement *layout)
 {
     if (layout)
         onx_arena_free(layout->arena);
 }
 
-const onx_layout_box *onx_layout_box_at(const onx_layout *layout, uint32_t node)
+const onx_layout_box *onx_layout_box_at(const onx_placement *layout, uint32_t node)
 {
     ONXI_NEED_OR(NULL, layout, NULL);
     return node < layout->node_count ? &layout->box[node] : NULL;
 }
 
-const onx_layout_route *onx_layout_route_at(const onx_layout *layout, uint32_t edge)
+const onx_layout_route *onx_layout_route_at(const onx_placement *layout, uint32_t edge)
 {
     ONXI_NEED_OR(NULL, layout, NULL);
     return edge < layout->edge_count ? &layout->route[edge] : NULL;
 }
 
-onx_layout_point onx_layout_size(const onx_layout *layout)
+onx_layout_point onx_layout_size(const onx_placement *layout)
 {
     ONXI_NEED_OR(NULL, layout, ((onx_layout_point){ 0, 0 }));
     return layout->size;
 }
 
-uint64_t onx_layout_steps(const onx_layout *layout)
+uint64_t onx_layout_steps(const onx_placement *layout)
 {
     ONXI_NEED_OR(NULL, layout, 0);
     return layout->steps;

@@ -52,7 +52,7 @@ typedef struct fixture {
     onx_index *index;
     onx_observer *observer;
     onx_text_places *places;
-    onx_layout *layout;
+    onx_placement *layout;
     onx_value *value, *flag, *list, *other, *texts;
     const onx_op *op;
     onx_op_def other_def;

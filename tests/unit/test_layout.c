@@ -67,7 +67,7 @@ static bool overlap(const onx_layout_box *a, const onx_layout_box *b)
 
 /* Boxes of a parent from top to bottom: each is compared with those below that begin above its end; of wide layers
  * only so many, which are the next ones to the right. */
-static void no_overlaps(const graph *g, const onx_layout *l)
+static void no_overlaps(const graph *g, const onx_placement *l)
 {
     enum { NEAR = 4000 };
     placed *all = calloc(g->nodes + 1, sizeof *all);
@@ -85,7 +85,7 @@ static void no_overlaps(const graph *g, const onx_layout *l)
     free(all);
 }
 
-static void inside_parents(const graph *g, const onx_layout *l)
+static void inside_parents(const graph *g, const onx_placement *l)
 {
     for (uint32_t i = 0; i < g->nodes; i++) {
         const onx_layout_box *box = onx_layout_box_at(l, i);
@@ -102,7 +102,7 @@ static void inside_parents(const graph *g, const onx_layout *l)
     }
 }
 
-static void ways_go_down(const graph *g, const onx_layout *l)
+static void ways_go_down(const graph *g, const onx_placement *l)
 {
     for (uint32_t e = 0; e < g->edges; e++) {
         const onx_layout_route *r = onx_layout_route_at(l, e);
@@ -129,7 +129,7 @@ static void ways_go_down(const graph *g, const onx_layout *l)
 
 /* An edge between neighbours of one area begins at its box and ends at the other one, and no way leads through a third
  * box unless it is a far one. */
-static void ends_meet_boxes(const graph *g, const onx_layout *l)
+static void ends_meet_boxes(const graph *g, const onx_placement *l)
 {
     for (uint32_t e = 0; e < g->edges; e++) {
         const onx_layout_route *r = onx_layout_route_at(l, e);
@@ -144,9 +144,9 @@ static void ends_meet_boxes(const graph *g, const onx_layout *l)
     }
 }
 
-static onx_layout *draw(onx_ctx *with, const graph *g)
+static onx_placement *draw(onx_ctx *with, const graph *g)
 {
-    onx_layout *l = NULL;
+    onx_placement *l = NULL;
     assert_int_equal(onx_layout_new(with, g->node, g->nodes, g->edge, g->edges, NULL, &l), ONX_OK);
     no_overlaps(g, l);
     inside_parents(g, l);
@@ -157,7 +157,7 @@ static onx_layout *draw(onx_ctx *with, const graph *g)
 
 static uint64_t steps_of(graph g)
 {
-    onx_layout *l = draw(cx, &g);
+    onx_placement *l = draw(cx, &g);
     const uint64_t steps = onx_layout_steps(l);
     onx_layout_free(l);
     drop(&g);
@@ -259,7 +259,7 @@ static void test_layout__a_diamond(void **state)
     connect(&g, 0, 2);
     connect(&g, 1, 3);
     connect(&g, 2, 3);
-    onx_layout *l = draw(cx, &g);
+    onx_placement *l = draw(cx, &g);
     assert_int_equal(onx_layout_box_at(l, 0)->layer, 0);
     assert_int_equal(onx_layout_box_at(l, 1)->layer, 1);
     assert_int_equal(onx_layout_box_at(l, 2)->layer, 1);
@@ -279,14 +279,14 @@ static void test_layout__what_hangs_loose_comes_down(void **state)
         connect(&g, i - 1, i);
     connect(&g, 20, 21);
     connect(&g, 21, 15);
-    onx_layout *l = draw(cx, &g);
+    onx_placement *l = draw(cx, &g);
     assert_int_equal(onx_layout_box_at(l, 21)->layer, 14);
     assert_int_equal(onx_layout_box_at(l, 20)->layer, 13);
     onx_layout_free(l);
     drop(&g);
 }
 
-static int64_t middle(const onx_layout *l, uint32_t node)
+static int64_t middle(const onx_placement *l, uint32_t node)
 {
     const onx_layout_box *box = onx_layout_box_at(l, node);
     return box->x + box->width / 2;
@@ -308,7 +308,7 @@ static void test_layout__the_main_way_is_straight(void **state)
         if (i % 4 == 0)
             connect(&g, i - 4, i);
     }
-    onx_layout *l = draw(cx, &g);
+    onx_placement *l = draw(cx, &g);
     /* In the top layer nothing tells a constant from an input. */
     for (uint32_t i = 2; i < STEPS; i++) {
         assert_int_equal(middle(l, i), middle(l, 1));
@@ -335,7 +335,7 @@ static void test_layout__crossings_go_away(void **state)
     connect(&g, 2, 3);
     connect(&g, 3, 5);
     connect(&g, 4, 6);
-    onx_layout *l = draw(cx, &g);
+    onx_placement *l = draw(cx, &g);
     const bool left = onx_layout_box_at(l, 1)->x < onx_layout_box_at(l, 2)->x;
     assert_int_equal(onx_layout_box_at(l, 4)->x < onx_layout_box_at(l, 3)->x, left);
     assert_int_equal(onx_layout_box_at(l, 6)->x < onx_layout_box_at(l, 5)->x, left);
@@ -352,7 +352,7 @@ static void test_layout__long_edges(void **state)
         connect(&g, i - 1, i);
     connect(&g, 0, 11);
     connect(&g, 0, 8);
-    onx_layout *l = draw(cx, &g);
+    onx_placement *l = draw(cx, &g);
     const onx_layout_route *whole = onx_layout_route_at(l, 11), *branch = onx_layout_route_at(l, 12);
     assert_int_equal(whole->trunk, NONE);
     assert_int_equal(whole->point_count, 4);
@@ -378,7 +378,7 @@ static void test_layout__boxes_in_boxes(void **state)
     connect(&g, 0, 4); /* as 0 -> 1 */
     connect(&g, 2, 4); /* as 2 -> 3 */
     connect(&g, 1, 4); /* not drawn */
-    onx_layout *l = draw(cx, &g);
+    onx_placement *l = draw(cx, &g);
     assert_int_equal(onx_layout_route_at(l, 0)->parent, NONE);
     assert_int_equal(onx_layout_route_at(l, 1)->parent, 1);
     assert_int_equal(onx_layout_route_at(l, 2)->flags, ONX_LAYOUT_LOOP);
@@ -434,7 +434,7 @@ static void test_layout__equal_input_equal_output(void **state)
     (void)state;
     graph g = random_one(2000, 7);
     onx_ctx *other = onx_ctx_new(NULL);
-    onx_layout *a = draw(cx, &g), *b = draw(other, &g);
+    onx_placement *a = draw(cx, &g), *b = draw(other, &g);
     for (uint32_t i = 0; i < g.nodes; i++)
         assert_memory_equal(onx_layout_box_at(a, i), onx_layout_box_at(b, i), sizeof(onx_layout_box));
     for (uint32_t e = 0; e < g.edges; e++) {
@@ -450,7 +450,7 @@ static void test_layout__equal_input_equal_output(void **state)
 
 static void refused(const graph *g, const onx_layout_options *options, onx_status status)
 {
-    onx_layout *l = (onx_layout *)(uintptr_t)8;
+    onx_placement *l = (onx_placement *)(uintptr_t)8;
     assert_int_equal(onx_layout_new(cx, g->node, g->nodes, g->edge, g->edges, options, &l), status);
     assert_null(l);
     assert_int_equal(onx_diag_count(cx), 1);
@@ -481,7 +481,7 @@ static void test_layout__what_is_refused(void **state)
     onx_limits limits = onx_ctx_limits(cx);
     limits.memory = 1 << 18;
     onx_ctx_set_limits(cx, limits);
-    onx_layout *l = NULL;
+    onx_placement *l = NULL;
     assert_int_not_equal(onx_layout_new(cx, large.node, large.nodes, large.edge, large.edges, NULL, &l), ONX_OK);
     assert_null(l);
     drop(&large);
