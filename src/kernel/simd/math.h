@@ -18,6 +18,17 @@ static inline onxi_vf vf_expm1_near(onxi_vf r)
     return p * (r * r) + r;
 }
 
+/* e^r for |r| <= ln(2)/2. The 1 comes last, so that its rounding is nearly all of the error. */
+static inline onxi_vf vf_exp_near(onxi_vf r)
+{
+    onxi_vf p = r * 0.001384646981023252f + 0.008374118246138096f;
+    p = p * r + 0.04166795313358307f;
+    p = p * r + 0.16666433215141296f;
+    p = p * r + 0.4999999403953552f;
+    p = p * r + 1.0f;
+    return p * r + 1.0f;
+}
+
 /* e * 2^k for an integer k of -151 to 129, in two steps where there is no instruction for it: neither is out of range.
  */
 static inline onxi_vf vf_scale(onxi_vf e, onxi_vf k)
@@ -40,7 +51,7 @@ static inline onxi_vf vf_exp(onxi_vf x)
     onxi_vf k = (x * 1.44269504088896341f + magic) - magic;
     onxi_vf r = x - k * 0.693359375f; /* ln(2) in two parts: the product of the first is exact */
     r = r + k * 2.12194440e-4f;
-    return vf_scale(vf_expm1_near(r) + 1.0f, k);
+    return vf_scale(vf_exp_near(r), k);
 }
 
 /* e^x for x <= 0, of numbers that are weighed against one another, the greatest being 1: what is nearly below the
@@ -108,6 +119,12 @@ static inline onxi_vf vf_tanh(onxi_vf x)
 static inline onxi_vf vf_sigmoid(onxi_vf x)
 {
     return 1.0f / (1.0f + vf_exp(-x));
+}
+
+/* x / (1 + e^-ax), 3 ulp; likewise. */
+static inline onxi_vf vf_swish(onxi_vf x, onxi_vf a)
+{
+    return x / (1.0f + vf_exp(-(a * x)));
 }
 
 /* 3 ulp */

@@ -173,7 +173,7 @@ static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint6
         }
         break;
     case ONX_POST_SWISH:
-        EACH(x * vf_sigmoid(a * x))
+        EACH(vf_swish(x, a))
         break;
     default:
         break;

@@ -54,7 +54,7 @@ FUNCTION(sin, NULL, NULL, vf_sine(x, 0))
 FUNCTION(cos, NULL, NULL, vf_sine(x, 1))
 FUNCTION(gelu, NULL, NULL, vf_gelu(x))
 FUNCTION(gelu_tanh, NULL, NULL, vf_gelu_tanh(x))
-FUNCTION(swish, "alpha", NULL, x *vf_sigmoid(a *x))
+FUNCTION(swish, "alpha", NULL, vf_swish(x, a))
 
 static const onxi_unary_body *const gelu_bodies[] = { &gelu_body, &gelu_tanh_body };
 
