@@ -78,6 +78,7 @@
     TABLE(simd_planes##level)                                                                                          \
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_unfold##level)                                                                                          \
+    TABLE(simd_resize##level)                                                                                          \
     TABLE(simd_lrn##level)                                                                                             \
     TABLE(simd_quantize##level)                                                                                        \
     TABLE(simd_attention##level)                                                                                       \

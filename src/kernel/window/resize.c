@@ -1,12 +1,13 @@
 /* resize.c - Resize and Upsample by the tables of kernel/window/resize_taps.c: the nearest element as it is, or one
  * axis after the other, in float for floats of up to 32 bits, else in double. */
-#include "kernel/window/resize.h"
+#include "kernel/core/resize.h"
 
 typedef struct resize_params {
     bool known;
     onxi_taps_list taps;
     uint64_t rows, grain, space; /* bytes that a thread needs */
     const onx_prepare *kept;     /* for making them by every run */
+    const onxi_resize_loops *loops;
 } resize_params;
 
 /* ---- nearest ---- */
@@ -110,17 +111,11 @@ typedef struct pass {
     double extrapolation;
 } pass;
 
-/* A line of the output: the sum of `count` lines of the input, in the order of the taps; two are what "linear" has. */
+/* A line of the output: the sum of `count` lines of the input, in the order of the taps. */
 #define PASS(T)                                                                                                        \
     static void line_##T(const pass *p, const T *from, const double *w, int64_t count, T *y)                           \
     {                                                                                                                  \
         const uint64_t inner = p->inner;                                                                               \
-        if (count == 2) {                                                                                              \
-            const T a = (T)w[0], b = (T)w[1], *next = from + inner;                                                    \
-            for (uint64_t i = 0; i < inner; i++)                                                                       \
-                y[i] = a * from[i] + b * next[i];                                                                      \
-            return;                                                                                                    \
-        }                                                                                                              \
         for (uint64_t i = 0; i < inner; i++)                                                                           \
             y[i] = count ? (T)w[0] * from[i] : (T)p->extrapolation;                                                    \
         for (int64_t n = 1; n < count; n++) {                                                                          \
@@ -155,6 +150,37 @@ typedef struct pass {
     }
 PASS(float)
 PASS(double)
+
+static void line_of_two(const float *a, float wa, const float *b, float wb, float *y, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        y[i] = wa * a[i] + wb * b[i];
+}
+
+static void points_of_two(const onxi_taps_pair *pair, const float *x, float *y, uint64_t count)
+{
+    const float *wa = pair->weight[0], *wb = pair->weight[1];
+    for (uint64_t i = 0; i < count; i++)
+        y[i] = wa[i] * x[pair->at[0][i]] + wb[i] * x[pair->at[1][i]];
+}
+
+static const onxi_resize_loops plain_loops = { line_of_two, points_of_two };
+
+/* The same where outputs have two neighbours. */
+static void pass_of_two(const pass *p, const onxi_resize_loops *loops, const float *x, float *y)
+{
+    const onxi_taps *t = p->taps;
+    const onxi_taps_pair *pair = &t->pair;
+    for (uint64_t o = 0; o < p->outer; o++, x += (uint64_t)t->in * p->inner) {
+        for (int64_t k = 0; p->inner > 1 && k < t->out; k++, y += p->inner)
+            loops->line(x + (uint64_t)pair->at[0][k] * p->inner, pair->weight[0][k],
+                        x + (uint64_t)pair->at[1][k] * p->inner, pair->weight[1][k], y, p->inner);
+        if (p->inner > 1)
+            continue;
+        loops->points(pair, x, y, (uint64_t)t->out);
+        y += t->out;
+    }
+}
 
 static bool in_float(int dtype)
 {
@@ -192,9 +218,10 @@ static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, uint64
     return start;
 }
 
-static void weigh_rows(const onxi_taps_list *list, const onx_value *x, onx_value *y, void *space, uint64_t first,
+static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y, void *space, uint64_t first,
                        uint64_t last)
 {
+    const onxi_taps_list *list = &q->taps;
     uint32_t lead = first_axis(list, x->rank);
     uint64_t parts = onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX ? 2 : 1, largest;
     uint64_t in = row_parts(list, x, &largest), out = onxi_product(y->dims, lead, y->rank) * parts;
@@ -216,7 +243,9 @@ static void weigh_rows(const onxi_taps_list *list, const onx_value *x, onx_value
             const pass p = { t, onxi_product(dims, lead, t->axis), onxi_product(dims, t->axis + 1, x->rank) * parts,
                              list->extrapolation };
             char *to = i + 1 == list->count && stored == computed ? end : buffers[i % 2];
-            if (single)
+            if (single && t->pair.at[0])
+                pass_of_two(&p, q->loops, (const float *)(const void *)now, (float *)(void *)to);
+            else if (single)
                 pass_float(&p, (const float *)(const void *)now, (float *)(void *)to);
             else
                 pass_double(&p, (const double *)(const void *)now, (double *)(void *)to);
@@ -250,13 +279,14 @@ static void size_work(const onxi_taps_list *list, const onx_value *x, const onx_
     q->grain = ONXI_MOVE_GRAIN / (largest + 1) + 1;
 }
 
-static onx_status resize_prepare(onx_prepare *p)
+onx_status onxi_resize_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     resize_params *q = ONXI_NEW(p->arena, resize_params);
     if (!q)
         return ONX_E_MEMORY;
     p->params = q;
+    q->loops = p->kernel->body ? p->kernel->body : &plain_loops;
     if (!onxi_element_size(x->dtype) || y->rank != x->rank || y->dtype != x->dtype)
         return ONX_E_UNSUPPORTED;
     if (x->dtype == ONX_STRING && !onx_str_is(onx_prepare_text(p, "mode"), "nearest"))
@@ -277,13 +307,13 @@ static onx_status resize_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status resize_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const resize_params *q = work->params;
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
     void *space = work->thread_workspace;
-    resize_params own;
+    resize_params own = { .loops = q->loops };
     if (!q->known) { /* one row, which does all */
         const onx_prepare again = onxi_prepare_again(q->kept, work);
         const onxi_move_call call = { .p = &again, .inputs = work->inputs, .output = y };
@@ -301,12 +331,12 @@ static onx_status resize_run(onx_work *work, uint64_t first, uint64_t last)
     else if (q->taps.nearest)
         take_nearest(&q->taps, x, y, first, last);
     else
-        weigh_rows(&q->taps, x, y, space, first, last);
+        weigh_rows(q, x, y, space, first, last);
     return ONX_OK;
 }
 
 const onx_kernel onxi_kernels_resize[] = {
-    { .op = "Resize", .since = 10, .prepare = resize_prepare, .run = resize_run },
-    { .op = "Upsample", .since = 1, .prepare = resize_prepare, .run = resize_run },
+    { .op = "Resize", .since = 10, .prepare = onxi_resize_prepare, .run = onxi_resize_run },
+    { .op = "Upsample", .since = 1, .prepare = onxi_resize_prepare, .run = onxi_resize_run },
     { 0 }
 };

@@ -1,6 +1,6 @@
 /* resize_taps.c - tables for Resize and Upsample: coordinates of the output in the input, and what neighbours
  * weigh there. */
-#include "kernel/window/resize.h"
+#include "kernel/core/resize.h"
 
 #include <math.h>
 
@@ -263,6 +263,32 @@ static void weigh_all(const options *o, onxi_taps *t, int64_t index, double x)
 
 /* ---- tables ---- */
 
+static onx_status make_pair(onx_arena *arena, onxi_taps *t)
+{
+    onxi_taps_pair pair;
+    if (!t->weight || t->most > 2 || t->in > INT32_MAX)
+        return ONX_OK;
+    for (int64_t i = 0; i < t->out; i++)
+        if (!t->count[i])
+            return ONX_OK;
+    for (int n = 0; n < 2; n++) {
+        pair.at[n] = ONXI_ARRAY(arena, int32_t, (uint64_t)t->out);
+        pair.weight[n] = ONXI_ARRAY(arena, float, (uint64_t)t->out);
+        if (!pair.at[n] || !pair.weight[n])
+            return ONX_E_MEMORY;
+    }
+    for (int64_t i = 0; i < t->out; i++) {
+        const double *weight = t->weight + i * t->most;
+        const bool two = t->count[i] == 2;
+        for (int n = 0; n < 2; n++) {
+            pair.at[n][i] = (int32_t)(t->start[i] + (two ? n : 0));
+            pair.weight[n][i] = (float)(two ? weight[n] : weight[0] / 2);
+        }
+    }
+    t->pair = pair;
+    return ONX_OK;
+}
+
 static onx_status make_axis(const onxi_move_call *call, onx_arena *arena, const options *o, onxi_taps *t)
 {
     uint64_t out = (uint64_t)t->out, entries;
@@ -291,7 +317,7 @@ static onx_status make_axis(const onxi_move_call *call, onx_arena *arena, const 
         else
             weigh_all(o, t, i, x < -2e9 ? -2e9 : x < 2e9 + (double)t->in ? x : 2e9 + (double)t->in);
     }
-    return ONX_OK;
+    return make_pair(arena, t);
 }
 
 /* Axes that shrink most come first, so that no intermediate result is larger than both ends; then those that grow, the

@@ -5,6 +5,13 @@
 
 #include "kernel/core/move.h"
 
+/* Of an axis where each output is made from two neighbours at most: which, and what they weigh. Where there is one, it
+ * is both, with half its weight. */
+typedef struct onxi_taps_pair {
+    int32_t *at[2]; /* NULL: there are more, or none */
+    float *weight[2];
+} onxi_taps_pair;
+
 /* Index o of the output along an axis is made from count[o] neighbours of the input, from start[o] on, each with its
  * weight; from nothing when it is extrapolated. */
 typedef struct onxi_taps {
@@ -13,6 +20,7 @@ typedef struct onxi_taps {
     int64_t *start, *count;
     double *weight; /* `most` for each o; NULL: nearest, which takes one neighbour as it is */
     int64_t most;
+    onxi_taps_pair pair;
 } onxi_taps;
 
 typedef struct onxi_taps_list {
@@ -21,6 +29,17 @@ typedef struct onxi_taps_list {
     double extrapolation;
     onxi_taps axis[ONX_RANK_MAX];
 } onxi_taps_list;
+
+/* What rows compute floats with where outputs have two neighbours. */
+typedef struct onxi_resize_loops {
+    /* y[i] = wa * a[i] + wb * b[i] */
+    void (*line)(const float *a, float wa, const float *b, float wb, float *y, uint64_t count);
+    /* y[i] = the pair i of x */
+    void (*points)(const onxi_taps_pair *pair, const float *x, float *y, uint64_t count);
+} onxi_resize_loops;
+/* Of rows of Resize; the body is an onxi_resize_loops, NULL: that of all processors. */
+onx_status onxi_resize_prepare(onx_prepare *p);
+onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last);
 
 /* Does everything that the tables depend on have data? */
 bool onxi_taps_known(const onx_prepare *p);
