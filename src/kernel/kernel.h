@@ -182,6 +182,10 @@ typedef struct onxi_chain_op {
     int32_t inputs[ONXI_ELEMENT_INPUTS];
 } onxi_chain_op;
 
+/* Rows whose outputs are their input 0, cut along an axis in their order, and rows whose output 0 is their inputs,
+ * joined so. They copy what is not where it should be already. */
+enum { ONXI_KERNEL_CUTS = 1 << 13, ONXI_KERNEL_JOINS = 1 << 14 };
+
 /* Rows that work line by line: normalizations, Softmax, reductions. Their flags have ONXI_KERNEL_LINES, and their
  * params begin with this. Where `count` is not 0, row i reads elements i * count .. (i + 1) * count - 1 of input 0 and
  * no others, writes the i-th of as many equal parts of output 0, and does with every other input what all rows do. */

@@ -409,8 +409,11 @@ typedef struct onxi_run_step {
     bool eager;           /* typed, prepared and run anew every time */
 } onxi_run_step;
 
+/* One that is a piece of another has its life, its uses and its memory from there (run_piece.c). */
 typedef struct onxi_run_storage {
     uint64_t size, offset;
+    uint32_t whole;       /* that this is a piece of, ONXI_NO_SLOT: none */
+    uint64_t at;          /* bytes into it */
     uint32_t first, last; /* steps */
     uint64_t uses_left;   /* uses still to be planned, of all slots that share it */
     uint64_t here;        /* those of the step that is being planned; else 0 */

@@ -108,10 +108,11 @@ static bool fits(const onxi_run_plan *plan, uint32_t i, const onx_value *out)
            (uintptr_t)out->data % AIM_ALIGN == 0 && plan->storages[slot->storage].size <= out->size;
 }
 
+/* One of its own: pieces of others go where those go. */
 static bool has_storage(const onxi_run_plan *plan, uint32_t i)
 {
     const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
-    return storage != ONXI_NO_SLOT && storage < plan->storage_count;
+    return storage != ONXI_NO_SLOT && storage < plan->storage_count && plan->storages[storage].whole == ONXI_NO_SLOT;
 }
 
 void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, onx_value *const *outputs)
@@ -138,6 +139,9 @@ void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, on
         moved = has_storage(plan, i) && plan->slots[plan->outputs[i]]->place == ONXI_PLACE_BUFFER &&
                 st->values[plan->outputs[i]].data != st->storage_at[plan->slots[plan->outputs[i]]->storage];
     for (uint32_t i = 0; moved && i < plan->slot_count; i++)
-        if (plan->slots[i]->place == ONXI_PLACE_BUFFER && plan->slots[i]->storage != ONXI_NO_SLOT)
-            st->values[i].data = st->storage_at[plan->slots[i]->storage];
+        if (plan->slots[i]->place == ONXI_PLACE_BUFFER && plan->slots[i]->storage != ONXI_NO_SLOT) {
+            const onxi_run_storage *s = &plan->storages[plan->slots[i]->storage];
+            st->values[i].data =
+                s->whole == ONXI_NO_SLOT ? st->storage_at[plan->slots[i]->storage] : st->storage_at[s->whole] + s->at;
+        }
 }

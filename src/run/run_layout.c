@@ -37,9 +37,11 @@ onx_status onxi_run_plan_add_storage(onxi_run_planner *pl, uint32_t slot)
     if (!ONXI_GROW_IN(plan->arena, plan->storages, plan->storage_room, (uint64_t)plan->storage_count + 1))
         return ONX_E_MEMORY;
     onxi_run_plan_slot *s = plan->slots[slot];
-    plan->storages[plan->storage_count] = (onxi_run_storage){
-        .size = s->value.size, .first = plan->step_count, .last = plan->step_count, .uses_left = s->uses_left
-    };
+    plan->storages[plan->storage_count] = (onxi_run_storage){ .size = s->value.size,
+                                                              .whole = ONXI_NO_SLOT,
+                                                              .first = plan->step_count,
+                                                              .last = plan->step_count,
+                                                              .uses_left = s->uses_left };
     s->storage = plan->storage_count++;
     return ONX_OK;
 }
@@ -48,20 +50,21 @@ void onxi_run_plan_join_storage(onxi_run_planner *pl, uint32_t slot, uint32_t st
 {
     onxi_run_plan_slot *s = pl->plan->slots[slot];
     s->storage = storage;
-    pl->plan->storages[storage].uses_left += s->uses_left;
+    onxi_run_plan_storage(pl, slot)->uses_left += s->uses_left;
 }
 
 onxi_run_storage *onxi_run_plan_storage(const onxi_run_planner *pl, uint32_t slot)
 {
     uint32_t storage = slot == ONXI_NO_SLOT ? ONXI_NO_SLOT : pl->plan->slots[slot]->storage;
-    return storage == ONXI_NO_SLOT ? NULL : &pl->plan->storages[storage];
+    uint64_t at;
+    return storage == ONXI_NO_SLOT ? NULL : &pl->plan->storages[onxi_run_plan_whole(pl->plan, storage, &at)];
 }
 
 void onxi_run_plan_extend_life(onxi_run_planner *pl, uint32_t slot, uint32_t step)
 {
-    onxi_run_plan_slot *s = pl->plan->slots[slot];
-    if (s->place == ONXI_PLACE_BUFFER && s->storage != ONXI_NO_SLOT && pl->plan->storages[s->storage].last < step)
-        pl->plan->storages[s->storage].last = step;
+    onxi_run_storage *storage = onxi_run_plan_storage(pl, slot);
+    if (storage && pl->plan->slots[slot]->place == ONXI_PLACE_BUFFER && storage->last < step)
+        storage->last = step;
 }
 
 void onxi_run_plan_use_planned(onxi_run_planner *pl, uint32_t slot)
@@ -70,8 +73,9 @@ void onxi_run_plan_use_planned(onxi_run_planner *pl, uint32_t slot)
         onxi_run_plan_slot *s = pl->plan->slots[at];
         if (s->uses_left)
             s->uses_left--;
-        if (s->storage != ONXI_NO_SLOT && pl->plan->storages[s->storage].uses_left)
-            pl->plan->storages[s->storage].uses_left--;
+        onxi_run_storage *storage = onxi_run_plan_storage(pl, at);
+        if (storage && storage->uses_left)
+            storage->uses_left--;
     }
 }
 

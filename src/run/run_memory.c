@@ -1,5 +1,5 @@
 /* run_memory.c - where each storage of a plan is: storages whose lives do not overlap share bytes of one buffer. */
-#include "run/run.h"
+#include "run/run_plan.h"
 
 /* Holes are searched so far before the buffer grows instead; keeps planning linear. */
 #define SEARCH_MAX 512
@@ -70,28 +70,49 @@ static bool space_take(space *s, uint64_t size, uint64_t *at)
     return onxi_add_u64(s->end, size, &s->end);
 }
 
-onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out)
+/* Storages by their first step (*by_first) and by their last one, as counting sorts; pieces are in neither. */
+static bool sort_storages(const onxi_run_plan *plan, onx_arena *arena, uint32_t *by_first, uint32_t *by_last)
 {
-    uint32_t n = plan->storage_count, steps = plan->step_count;
-    onx_arena *arena;
-    ONX_TRY(onx_arena_new(cx, &arena));
-    uint32_t *start = ONXI_ARRAY(arena, uint32_t, (size_t)steps + 3),
-             *order = ONXI_ARRAY(arena, uint32_t, (size_t)n + 1);
-    space s = { .arena = arena };
-    onx_status status = start && order ? ONX_OK : ONX_E_MEMORY;
-    if (status == ONX_OK) { /* by last step: a counting sort */
-        for (uint32_t i = 0; i < n; i++)
-            start[plan->storages[i].last + 1]++;
+    const uint32_t steps = plan->step_count;
+    for (int last = 0; last < 2; last++) {
+        uint32_t *start = ONXI_ARRAY(arena, uint32_t, (size_t)steps + 3), *order = last ? by_last : by_first;
+        if (!start)
+            return false;
+        for (uint32_t i = 0; i < plan->storage_count; i++)
+            if (plan->storages[i].whole == ONXI_NO_SLOT)
+                start[(last ? plan->storages[i].last : plan->storages[i].first) + 1]++;
         for (uint32_t i = 1; i <= steps + 1; i++)
             start[i] += start[i - 1];
-        for (uint32_t i = 0; i < n; i++)
-            order[start[plan->storages[i].last]++] = i;
+        for (uint32_t i = 0; i < plan->storage_count; i++)
+            if (plan->storages[i].whole == ONXI_NO_SLOT)
+                order[start[last ? plan->storages[i].last : plan->storages[i].first]++] = i;
     }
-    uint32_t ended = 0; /* storages come in order of their first step */
+    return true;
+}
+
+/* Pieces, too: where they are in their wholes. */
+static uint32_t find_wholes(onxi_run_plan *plan)
+{
+    uint32_t count = 0;
+    uint64_t at;
+    for (uint32_t i = 0; i < plan->storage_count; i++)
+        count += onxi_run_plan_whole(plan, i, &at) == i;
+    return count;
+}
+
+onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out)
+{
+    const uint32_t n = find_wholes(plan);
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(cx, &arena));
+    uint32_t *order = ONXI_ARRAY(arena, uint32_t, (size_t)n + 1), *ends = ONXI_ARRAY(arena, uint32_t, (size_t)n + 1);
+    space s = { .arena = arena };
+    onx_status status = order && ends && sort_storages(plan, arena, order, ends) ? ONX_OK : ONX_E_MEMORY;
+    uint32_t ended = 0;
     for (uint32_t i = 0; status == ONX_OK && i < n; i++) {
-        onxi_run_storage *now = &plan->storages[i];
-        while (status == ONX_OK && ended < n && plan->storages[order[ended]].last < now->first) {
-            const onxi_run_storage *old = &plan->storages[order[ended++]];
+        onxi_run_storage *now = &plan->storages[order[i]];
+        while (status == ONX_OK && ended < n && plan->storages[ends[ended]].last < now->first) {
+            const onxi_run_storage *old = &plan->storages[ends[ended++]];
             if (old->size)
                 status = space_give(&s, old->offset, (old->size + 63u) & ~(uint64_t)63u);
         }
@@ -99,6 +120,9 @@ onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size
         if (status == ONX_OK && size && !space_take(&s, size, &now->offset))
             status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "the values of a run take more than 2^64 bytes");
     }
+    for (uint32_t i = 0; i < plan->storage_count; i++)
+        if (plan->storages[i].whole != ONXI_NO_SLOT)
+            plan->storages[i].offset = plan->storages[plan->storages[i].whole].offset + plan->storages[i].at;
     onx_arena_free(arena);
     *size_out = s.end;
     return status;

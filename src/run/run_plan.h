@@ -27,7 +27,7 @@ onx_status onxi_run_plan_add_step(onxi_run_planner *pl, onxi_run_step **out);
 /* Memory of its own for a slot, or that of another one. */
 onx_status onxi_run_plan_add_storage(onxi_run_planner *pl, uint32_t slot);
 void onxi_run_plan_join_storage(onxi_run_planner *pl, uint32_t slot, uint32_t storage);
-/* NULL when it has none. */
+/* The one that lives; NULL when it has none. */
 onxi_run_storage *onxi_run_plan_storage(const onxi_run_planner *pl, uint32_t slot);
 /* Step `step` reads or writes the slot. */
 void onxi_run_plan_extend_life(onxi_run_planner *pl, uint32_t slot, uint32_t step);
@@ -38,6 +38,15 @@ onx_status onxi_run_plan_elements(onxi_run_planner *pl, uint32_t slot);
 bool onxi_run_layouts_equal(const onx_layout *a, const onx_layout *b);
 /* The slot, or a copy of it, in the layout. */
 onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out);
+
+/* ---- pieces (run_piece.c) ---- */
+
+/* The storage that a storage is a piece of in the end, or itself; *at: bytes into it. What is between is shortened. */
+uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at);
+/* The step cuts its input 0 into outputs: output `i` lies in there, if it is a stretch of it. */
+onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, bool *done);
+/* The step joins its inputs to output 0: those that are a stretch of it are made there from the start. */
+void onxi_run_plan_join(onxi_run_planner *pl, const onxi_run_step *step);
 
 /* ---- steps (run_step.c) ---- */
 

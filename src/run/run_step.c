@@ -367,9 +367,15 @@ static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, u
                            .input_count = d->count,
                            .outputs = outs,
                            .output_count = op->output_count };
-    for (uint32_t i = 0; i < op->output_count; i++)
-        if (outs[i] != ONXI_NO_SLOT)
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        bool done = outs[i] == ONXI_NO_SLOT;
+        if (!done && kernel->flags & ONXI_KERNEL_CUTS)
+            ONX_TRY(onxi_run_plan_cut(pl, &made, i, &done));
+        if (!done)
             ONX_TRY(i == 0 ? place_first(pl, d, &made, outs[i]) : onxi_run_plan_add_storage(pl, outs[i]));
+    }
+    if (kernel->flags & ONXI_KERNEL_JOINS)
+        onxi_run_plan_join(pl, &made);
     const onx_value **bound = (const onx_value **)ONXI_ARRAY(plan->arena, void *, d->count + 1u);
     if (!bound)
         return ONX_E_MEMORY;

@@ -122,6 +122,8 @@ void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value 
     uint64_t width = bits / 8;
     const char *source = (const char *)x->data + from * width;
     char *target = (char *)y->data + to * width;
+    if (source == target)
+        return;
     if (count == 1 && width == 4)
         memcpy(target, source, 4);
     else if (count == 1 && width == 8)

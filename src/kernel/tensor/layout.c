@@ -237,8 +237,9 @@ static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t row = first; row < last; row++) {
         char *to = (char *)work->outputs[0]->data + row * q->total;
         for (uint32_t i = 0; i < work->prepared->input_count; i++) {
-            if (q->bytes[i])
-                memcpy(to, (const char *)work->inputs[i]->data + row * q->bytes[i], q->bytes[i]);
+            const char *from = (const char *)work->inputs[i]->data + row * q->bytes[i];
+            if (q->bytes[i] && from != to)
+                memcpy(to, from, q->bytes[i]);
             to += q->bytes[i];
         }
     }
@@ -676,7 +677,7 @@ const onx_kernel onxi_kernels_layout[] = {
       .prepare = dropout_view,
       .run = view_run },
     { .op = "Dropout", .since = 1, .flags = ONX_KERNEL_RANDOM, .prepare = dropout_prepare, .run = dropout_run },
-    { .op = "Concat", .since = 1, .prepare = concat_prepare, .run = concat_run },
+    { .op = "Concat", .since = 1, .flags = ONXI_KERNEL_JOINS, .prepare = concat_prepare, .run = concat_run },
     { .op = "Concat",
       .since = 1,
       .dtypes = ONXI_F32,

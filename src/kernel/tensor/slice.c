@@ -241,7 +241,7 @@ const onx_kernel onxi_kernels_slice[] = {
       .body = &tile_1,
       .prepare = onxi_move_prepare,
       .run = onxi_move_run },
-    { .op = "Split", .since = 2, .prepare = split_prepare, .run = split_run },
+    { .op = "Split", .since = 2, .flags = ONXI_KERNEL_CUTS, .prepare = split_prepare, .run = split_run },
     { .op = "Split", .since = 1, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = split_prepare, .run = split_run },
     { 0 }
 };

@@ -1,0 +1,98 @@
+/* run_piece.c - values that lie in others: what a Split gives in what it is given, what a Concat is given in what it
+ * makes, so that nothing is copied. Their kernels find operands where they should be, and copy the others. */
+#include "run/run_plan.h"
+
+/* An operand of a Concat that was made so many steps before is copied: the whole would take memory from there on. */
+enum { PIECE_ALIGN = 64, PIECE_STEPS = 64 };
+
+uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at)
+{
+    onxi_run_storage *const all = plan->storages;
+    uint32_t whole = storage;
+    uint64_t sum = 0;
+    for (; all[whole].whole != ONXI_NO_SLOT; whole = all[whole].whole)
+        sum += all[whole].at;
+    *at = sum;
+    while (all[storage].whole != ONXI_NO_SLOT) { /* each one on the way gets there in one step */
+        const uint32_t next = all[storage].whole;
+        const uint64_t here = all[storage].at;
+        all[storage].whole = whole;
+        all[storage].at = sum;
+        sum -= here;
+        storage = next;
+    }
+    return whole;
+}
+
+/* Is it one stretch of the whole, wherever that begins? All dims before the one that was cut are 1. */
+static bool is_stretch(const onx_value *whole, const onx_value *piece)
+{
+    uint32_t lead = 0;
+    if (whole->kind != ONX_VALUE_TENSOR || piece->kind != ONX_VALUE_TENSOR || whole->dtype == ONX_STRING ||
+        piece->dtype != whole->dtype || piece->rank != whole->rank || piece->layout || whole->layout ||
+        !onxi_element_size(whole->dtype))
+        return false;
+    while (lead < whole->rank && whole->dims[lead] == 1)
+        lead++;
+    return lead < whole->rank && onxi_same_dims(whole->dims + lead + 1, piece->dims + lead + 1, whole->rank - lead - 1);
+}
+
+onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, bool *done)
+{
+    onxi_run_plan *plan = pl->plan;
+    const uint32_t in = step->inputs[0];
+    uint64_t at = 0;
+    *done = false;
+    if (in == ONXI_NO_SLOT || plan->slots[in]->place != ONXI_PLACE_BUFFER || plan->slots[in]->storage == ONXI_NO_SLOT)
+        return ONX_OK;
+    const onx_value *whole = &plan->slots[in]->value;
+    for (uint32_t k = 0; k <= i; k++) { /* one that is left out has no size */
+        if (step->outputs[k] == ONXI_NO_SLOT || !is_stretch(whole, &plan->slots[step->outputs[k]]->value))
+            return ONX_OK;
+        at += k < i ? plan->slots[step->outputs[k]]->value.size : 0;
+    }
+    onxi_run_plan_slot *out = plan->slots[step->outputs[i]];
+    if (at % PIECE_ALIGN || !out->value.size || at > whole->size || out->value.size > whole->size - at)
+        return ONX_OK;
+    ONX_TRY(onxi_run_plan_add_storage(pl, step->outputs[i]));
+    onxi_run_storage *storage = &plan->storages[out->storage];
+    const uint32_t from = plan->slots[in]->storage;
+    storage->whole = from;
+    storage->at = at;
+    onxi_run_plan_storage(pl, in)->uses_left += out->uses_left;
+    *done = true;
+    return ONX_OK;
+}
+
+/* Puts what is in a storage of its own, `size` bytes, `at` bytes into another one. */
+static void put(onxi_run_plan *plan, uint32_t piece, uint64_t size, uint32_t whole, uint64_t at, uint32_t step)
+{
+    onxi_run_storage *p = &plan->storages[piece], *w = &plan->storages[whole];
+    if (piece == whole || p->whole != ONXI_NO_SLOT || p->size != size || p->first + PIECE_STEPS < step)
+        return;
+    p->whole = whole;
+    p->at = at;
+    w->uses_left += p->uses_left;
+    if (p->first < w->first)
+        w->first = p->first;
+    if (p->last > w->last)
+        w->last = p->last;
+}
+
+void onxi_run_plan_join(onxi_run_planner *pl, const onxi_run_step *step)
+{
+    onxi_run_plan *plan = pl->plan;
+    const onxi_run_plan_slot *out = step->outputs[0] == ONXI_NO_SLOT ? NULL : plan->slots[step->outputs[0]];
+    uint64_t at = 0;
+    if (!out || out->place != ONXI_PLACE_BUFFER || out->storage == ONXI_NO_SLOT)
+        return;
+    for (uint32_t i = 0; i < step->input_count; i++) {
+        const onxi_run_plan_slot *in = step->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->inputs[i]];
+        if (!in || !is_stretch(&out->value, &in->value))
+            return;
+        if (in->place == ONXI_PLACE_BUFFER && in->storage != ONXI_NO_SLOT && in->value.size && at % PIECE_ALIGN == 0 &&
+            in->value.size <= out->value.size - at)
+            put(plan, in->storage, in->value.size, out->storage, at, plan->step_count);
+        at += in->value.size;
+    }
+}
