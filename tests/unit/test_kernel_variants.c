@@ -551,8 +551,10 @@ static void test_kernel_variants__labelled_sums_are_the_same(void **state)
         int64_t size[26];
         for (int i = 0; i < 26; i++)
             size[i] = sizes[below(&s, 7)];
-        if (turn % 15 < 3) /* sums longer than a stretch */
+        if (turn % 15 < 3) { /* sums longer than a stretch, and rows for several threads */
             size['j' - 'a'] = turn % 2 ? 389 : 64;
+            size['i' - 'a'] = 101;
+        }
         onx_value *in[3] = { NULL };
         uint32_t count = 0;
         w.len = 0;

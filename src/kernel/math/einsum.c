@@ -33,12 +33,13 @@ typedef struct einsum_params {
     int computed; /* element type */
     product *products;
     layout first, last; /* of a single operand; of the output */
-    uint64_t first_at, last_at, pack_at;
+    uint64_t first_at, last_at;
     int64_t size[LABELS];   /* of each label; -1: not there */
     labels *of;             /* distinct labels of each operand */
     uint32_t until[LABELS]; /* the last operand that has a label */
     labels out;
     onxi_einsum_product multiply;
+    uint64_t piece; /* matrices, or rows of the only one, that threads take at a time; 0: one does all */
 } einsum_params;
 
 /* ---- the equation ---- */
@@ -330,6 +331,33 @@ static onx_status check_output(onx_prepare *p, const einsum_params *q)
     return same ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the labels of the equation");
 }
 
+enum { PIECE_ROWS = 48, PIECE_COST = 1 << 17 }; /* rows of whole tiles; multiplications that are worth a thread */
+
+/* Can `count` elements be laid out from any multiple of `count` on? */
+static bool lays_out_from(const layout *l, uint64_t count)
+{
+    return l->as_is || (l->kept && l->size[l->kept - 1] > 0 && count % (uint64_t)l->size[l->kept - 1] == 0);
+}
+
+/* Cuts a product of two operands that needs nothing before or after it for threads: by its matrices, or, where there is
+ * one and the right operand lies as it should, by rows. */
+static void cut(onx_prepare *p, einsum_params *q)
+{
+    const product *r = &q->products[0];
+    if (q->operands != 2 || !q->last.as_is || p->outputs[0]->dtype != q->computed)
+        return;
+    const uint64_t cost = r->m * r->n * (r->k ? r->k : 1);
+    if (r->batch > 1 && lays_out_from(&r->left, r->m * r->k) && lays_out_from(&r->right, r->k * r->n)) {
+        q->piece = 1;
+        p->rows = r->batch;
+        p->grain = PIECE_COST / (cost + 1) + 1;
+    } else if (r->batch == 1 && r->m > PIECE_ROWS && r->right.as_is && lays_out_from(&r->left, PIECE_ROWS * r->k)) {
+        q->piece = PIECE_ROWS;
+        p->rows = (r->m + PIECE_ROWS - 1) / PIECE_ROWS;
+        p->grain = PIECE_COST / (cost / p->rows + 1) + 1;
+    }
+}
+
 onx_status onxi_einsum_prepare(onx_prepare *p)
 {
     einsum_params *q = ONXI_NEW(p->arena, einsum_params);
@@ -362,26 +390,41 @@ onx_status onxi_einsum_prepare(onx_prepare *p)
         steps_of_packed(q, &q->last, &order, &now);
     look_for_order(q, q->operands == 1 ? p->inputs[0]->dtype : q->computed, &q->last);
     fits = fits && reserve(&total, q->last.count, &q->last_at);
-    q->pack_at = total;
-    if (!fits || !onxi_add_u64(total, onxi_gemm_workspace(ONX_DOUBLE, 1, 1, 1), &p->workspace))
+    p->workspace = total;
+    p->thread_workspace = onxi_gemm_workspace(ONX_DOUBLE, 1, 1, 1);
+    if (fits)
+        cut(p, q);
+    else
         return onx_prepare_fail(p, ONX_E_LIMIT, "what lies between operands and output is too large");
     return ONX_OK;
 }
 
 /* ---- running ---- */
 
-/* Elements of x in the layout, one after the other. */
-typedef void (*gather_loop)(const layout *l, const void *x, void *out);
+/* Elements first .. last - 1 of x in the layout, one after the other; both are multiples of the last axis. */
+typedef void (*gather_loop)(const layout *l, const void *x, void *out, uint64_t first, uint64_t last);
+
+/* Where element `index` of the layout is, and its place along each axis. */
+static int64_t find(const layout *l, uint64_t index, int64_t *pos)
+{
+    int64_t at = 0;
+    for (uint32_t a = l->kept; a-- > 0 && index;) {
+        pos[a] = (int64_t)(index % (uint64_t)l->size[a]);
+        index /= (uint64_t)l->size[a];
+        at += pos[a] * l->step[a];
+    }
+    return at;
+}
 #define GATHER(op, d, T, A, L)                                                                                         \
-    static void op##_##d(const layout *l, const void *px, void *pout)                                                  \
+    static void op##_##d(const layout *l, const void *px, void *pout, uint64_t first, uint64_t last)                   \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         A *out = (A *)pout;                                                                                            \
-        int64_t pos[LABELS] = { 0 }, at = 0;                                                                           \
+        int64_t pos[LABELS] = { 0 }, at = find(l, first, pos);                                                         \
         /* without sums, lines of the last axis are one loop each */                                                   \
         const uint32_t lines = l->sums == 1 && l->kept ? l->kept - 1 : l->kept;                                        \
         const uint64_t length = lines < l->kept ? (uint64_t)l->size[lines] : 1;                                        \
-        for (uint64_t i = 0; i < l->count; i += length) {                                                              \
+        for (uint64_t i = first; i < last; i += length) {                                                              \
             for (uint64_t k = 0; lines < l->kept && k < length; k++)                                                   \
                 out[i + k] = (A)L(x[at + (int64_t)k * l->step[lines]]);                                                \
             A sum = 0;                                                                                                 \
@@ -415,55 +458,82 @@ ONXI_EACH_UNSIGNED(GATHER_INTEGER, gather)
 static const gather_loop gather_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, gather) ONXI_EACH_SIGNED(
     ENTRY, gather) ONXI_EACH_UNSIGNED(ENTRY, gather) };
 
-static void multiply(const einsum_params *q, const product *r, const char *left, const char *right, char *out,
-                     char *space)
+/* An operand as matrices, of which those `from` .. `to` - 1 of `each` elements are needed. */
+static const char *lay_out(const layout *l, int dtype, const void *x, char *space, uint64_t from, uint64_t to,
+                           uint64_t each)
 {
-    uint64_t width = q->computed == ONX_FLOAT ? 4 : 8;
-    for (uint64_t b = 0; b < r->batch && r->m && r->n; b++) {
-        const onxi_gemm g = { .dtype = q->computed,
-                              .m = r->m,
-                              .n = r->n,
-                              .k = r->k,
-                              .a = left + b * r->m * r->k * width,
-                              .b = right + b * r->k * r->n * width,
-                              .c = out + b * r->m * r->n * width,
-                              .a_row = (int64_t)r->k,
-                              .a_col = 1,
-                              .b_row = (int64_t)r->n,
-                              .b_col = 1,
-                              .c_row = (int64_t)r->n };
-        q->multiply(&g, space + q->pack_at);
+    if (l->as_is)
+        return x;
+    gather_loops[dtype](l, x, space, from * each, to * each);
+    return space;
+}
+
+/* Rows `row` .. `end` - 1 of matrix b. */
+static void multiply(const einsum_params *q, const product *r, const char *left, const char *right, char *out,
+                     void *pack, uint64_t b, uint64_t row, uint64_t end)
+{
+    const uint64_t width = q->computed == ONX_FLOAT ? 4 : 8;
+    const onxi_gemm g = { .dtype = q->computed,
+                          .m = end - row,
+                          .n = r->n,
+                          .k = r->k,
+                          .a = left + (b * r->m + row) * r->k * width,
+                          .b = right + b * r->k * r->n * width,
+                          .c = out + (b * r->m + row) * r->n * width,
+                          .a_row = (int64_t)r->k,
+                          .a_col = 1,
+                          .b_row = (int64_t)r->n,
+                          .b_col = 1,
+                          .c_row = (int64_t)r->n };
+    if (g.m && g.n)
+        q->multiply(&g, pack);
+}
+
+/* Pieces of the only product. */
+static void run_pieces(onx_work *work, uint64_t first, uint64_t last)
+{
+    const einsum_params *q = work->params;
+    const product *r = &q->products[0];
+    const onx_value *a = work->inputs[0], *b = work->inputs[1];
+    char *space = work->workspace, *out = work->outputs[0]->data;
+    if (r->batch > 1) {
+        const char *left = lay_out(&r->left, a->dtype, a->data, space + r->left_at, first, last, r->m * r->k);
+        const char *right = lay_out(&r->right, b->dtype, b->data, space + r->right_at, first, last, r->k * r->n);
+        for (uint64_t i = first; i < last; i++)
+            multiply(q, r, left, right, out, work->thread_workspace, i, 0, r->m);
+        return;
     }
+    const uint64_t row = first * q->piece, end = last * q->piece < r->m ? last * q->piece : r->m;
+    const char *left = lay_out(&r->left, a->dtype, a->data, space + r->left_at, row, end, r->k);
+    multiply(q, r, left, b->data, out, work->thread_workspace, 0, row, end);
 }
 
 onx_status onxi_einsum_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    (void)first, (void)last;
     const einsum_params *q = work->params;
     onx_value *y = work->outputs[0];
     char *space = work->workspace;
     const void *now = work->inputs[0]->data;
     int dtype = work->inputs[0]->dtype;
+    if (q->piece) {
+        run_pieces(work, first, last);
+        return ONX_OK;
+    }
     for (uint32_t i = 1; i < q->operands; i++) {
         const product *r = &q->products[i - 1];
-        const void *left = now, *right = work->inputs[i]->data;
         const bool ends = i + 1 == q->operands && q->last.as_is && y->dtype == q->computed;
         char *out = ends ? y->data : space + r->out_at;
-        if (!r->left.as_is) {
-            gather_loops[dtype](&r->left, now, space + r->left_at);
-            left = space + r->left_at;
-        }
-        if (!r->right.as_is) {
-            gather_loops[y->dtype](&r->right, right, space + r->right_at);
-            right = space + r->right_at;
-        }
-        multiply(q, r, left, right, out, space);
+        const char *left = lay_out(&r->left, dtype, now, space + r->left_at, 0, 1, r->left.count);
+        const char *right =
+            lay_out(&r->right, y->dtype, work->inputs[i]->data, space + r->right_at, 0, 1, r->right.count);
+        for (uint64_t b = 0; b < r->batch; b++)
+            multiply(q, r, left, right, out, work->thread_workspace, b, 0, r->m);
         if (ends)
             return ONX_OK;
         now = out;
         dtype = q->computed;
     }
-    gather_loops[dtype](&q->last, now, space + q->last_at);
+    gather_loops[dtype](&q->last, now, space + q->last_at, 0, q->last.count);
     onx_convert((onx_dtype)y->dtype, y->data, (onx_dtype)q->computed, space + q->last_at, y->count, true);
     return ONX_OK;
 }
