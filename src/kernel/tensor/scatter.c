@@ -1,5 +1,6 @@
-/* scatter.c - operators that copy their first input and then change some of it: ScatterElements, ScatterND and
- * TensorScatter. Updates are taken in the order of memory, by one thread, so repeated indexes have one outcome.
+/* scatter.c - operators that copy their first input, where others need it, and then change some of it: ScatterElements,
+ * ScatterND and TensorScatter. Updates are taken in the order of memory, by one thread, so repeated indexes have one
+ * outcome.
  */
 #include "kernel/core/loops.h"
 #include "kernel/core/move.h"
@@ -80,6 +81,8 @@ static onx_status scatter_start(onx_prepare *p, scatter_params **out)
     p->params = *out = q;
     ONX_TRY(read_reduction(p, &q->reduce));
     q->adds_floats = x->dtype == ONX_FLOAT && q->reduce == onxi_body_add.loops[ONX_FLOAT];
+    if (p->last_use[0]) /* what is changed need not be copied first */
+        p->overwrite = 0;
     return ONX_OK;
 }
 
@@ -100,7 +103,7 @@ static void put(const scatter_params *q, char *to, const char *update, uint64_t 
 static void copy_data(const onx_work *work)
 {
     const onx_value *x = work->inputs[0];
-    if (x->size)
+    if (x->size && work->outputs[0]->data != x->data)
         memcpy(work->outputs[0]->data, x->data, x->size);
 }
 
@@ -270,8 +273,7 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
     const cache_params *q = work->params;
     const onx_value *update = work->inputs[1];
     const onx_value *where = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
-    if (work->outputs[0]->data != work->inputs[0]->data)
-        copy_data(work);
+    copy_data(work);
     if (!update->count)
         return ONX_OK;
     for (uint64_t row = 0; row < q->outer; row++) {
