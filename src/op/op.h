@@ -33,7 +33,8 @@ enum {
     ONXI_TRAIT_WINDOW = 8,        /* an element of the output is made from a part of the spatial axes of input 0 */
     ONXI_TRAIT_CHANNELS = 16,     /* input 0 has batch, channels, and then spatial axes */
     ONXI_TRAIT_NAMES_VALUES = 32, /* the texts of its attributes are names of values around the node */
-    ONXI_TRAIT_PLACES = 64        /* input 1 says where in input 0 something is: boxes, a grid */
+    ONXI_TRAIT_PLACES = 64,       /* input 1 says where in input 0 something is: boxes, a grid */
+    ONXI_TRAIT_SHAPE = 128        /* the output tells how large the input is, whatever it holds */
 };
 
 /* ---- types as rules see them ---- */

@@ -34,7 +34,8 @@ onx_status onxi_grad_refresh(onxi_grad *g, const onx_bytes *values, uint32_t cou
     ONX_TRY(status);
     ONX_TRY(onxi_grad_spend(g, g->model->graph->node_count));
     g->fresh = onxi_dict_in_arena(g->scratch);
-    return onxi_values_open(&g->values, g->doc, g->scratch);
+    g->values.inferred = false; /* constants stay: scopes refer to them */
+    return ONX_OK;
 }
 
 onx_status onxi_grad_note(onxi_grad *g, const onx_node *node)
@@ -198,6 +199,23 @@ static onx_status put_result(derivative *d, onxi_grad_node *n, uint32_t i, onx_b
     return onxi_grad_add(d->g, &d->out, "Identity", onxi_grad_resolve(&d->out, gradient), d->names[i]);
 }
 
+/* The nodes of a list become those of the graph. */
+static onx_status put_nodes(derivative *d, const onxi_node_list *list)
+{
+    ONX_TRY(onxi_node_list_keep(d->g->arena, list, &d->graph->node, &d->graph->node_count));
+    d->scope->nodes = d->graph->node;
+    d->scope->node_count = d->graph->node_count;
+    return ONX_OK;
+}
+
+static onx_status ask_shapes_early(derivative *d)
+{
+    onxi_node_list forward = { 0 };
+    ONX_TRY(onxi_node_list_add_all(d->g->scratch, &forward, d->graph->node, d->graph->node_count));
+    ONX_TRY(onxi_grad_shapes_early(d->g, &forward, &d->out.nodes));
+    return forward.count > d->graph->node_count ? put_nodes(d, &forward) : ONX_OK;
+}
+
 /* Adds nodes for the gradients to d->out. */
 static onx_status derive(derivative *d)
 {
@@ -241,6 +259,7 @@ static onx_status derive(derivative *d)
         at += real;
     }
     ONX_TRY(onxi_grad_prune(g, d->out.nodes.items, &d->out.nodes.count, d->names, d->count));
+    ONX_TRY(ask_shapes_early(d));
     return onxi_grad_checkpoint(g, d->scope, &d->nodes, &d->out.nodes);
 }
 
@@ -374,6 +393,7 @@ static onx_status expand_node(onxi_grad *g, onxi_scope *scope, onx_graph *graph,
     ONX_TRY(insert(&d, graph, behind));
     scope->nodes = graph->node;
     scope->node_count = graph->node_count;
+    scope->constants = NULL;
     for (uint32_t i = 0; i < d.out.nodes.count; i++)
         ONX_TRY(onxi_grad_note(g, d.out.nodes.items[i]));
     return ONX_OK;

@@ -183,11 +183,19 @@ onx_status onxi_grad_again_set(onxi_grad_again *a, onx_str name, onx_bytes to);
 onx_status onxi_grad_again_rename(void *again, onx_bytes *name);
 /* A copy that reads the other names, and whose results get some. */
 onx_status onxi_grad_again_node(onxi_grad_again *a, const onx_node *from, onx_node **out);
+/* Does a node give something else each time? (transform_grad_control.c) */
+bool onxi_grad_draws(onxi_grad *g, const onx_node *node);
+
+/* ---- what is kept for the backward pass ---- */
+
+/* Does the node give nothing but the shape of its input, or of each tensor of it? */
+bool onxi_grad_is_about_shape(const onx_node *node);
+/* Where `back` asks what shape something has, it is asked as soon as that is made: such nodes are moved to where they
+ * belong in either list, out of subgraphs too (transform_grad_shapes.c). */
+onx_status onxi_grad_shapes_early(onxi_grad *g, onxi_node_list *forward, onxi_node_list *back);
 /* What `back` reads of `forward` is computed again, segment by segment, but for what crosses from one to another. */
 onx_status onxi_grad_checkpoint(onxi_grad *g, const onxi_scope *scope, const onxi_node_list *forward,
                                 onxi_node_list *back);
-/* Does a node give something else each time? (transform_grad_control.c) */
-bool onxi_grad_draws(onxi_grad *g, const onx_node *node);
 
 /* Fills in everything but the document; infers when types are asked for. `checkpoint` is that of onx_grad_options. */
 onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch, int32_t checkpoint);

@@ -94,12 +94,12 @@ static double size_of(const plan *p, onx_str name)
     return fmin(size, 1e15); /* sums are finite */
 }
 
-/* What the nodes make. A constant costs nothing to keep, and random numbers come but once. */
+/* What the nodes make. Constants and shapes cost nothing to keep, and random numbers come but once. */
 static onx_status list_values(plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         const onx_node *node = p->nodes[i];
-        const bool kept = !node->input_count || onxi_grad_draws(p->g, node);
+        const bool kept = !node->input_count || onxi_grad_is_about_shape(node) || onxi_grad_draws(p->g, node);
         for (uint32_t k = 0; k < node->output_count; k++) {
             const onx_str name = onx_view(node->output[k]);
             if (!name.len)

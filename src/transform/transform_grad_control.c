@@ -139,7 +139,9 @@ static onx_status add_output(body *b, onx_bytes value, int dtype)
 static onx_status close_body(body *b)
 {
     onxi_node_list *list = &b->out.nodes;
+    onxi_node_list before = { 0 };
     ONX_TRY(onxi_grad_prune(b->g, list->items, &list->count, b->outputs, b->output_count));
+    ONX_TRY(onxi_grad_shapes_early(b->g, &before, list));
     ONX_TRY(onxi_node_list_keep(b->g->arena, list, &b->graph->node, &b->graph->node_count));
     b->g->depth--;
     return ONX_OK;

@@ -640,6 +640,10 @@ WHEN(scale_blocks)
 
 /* ---- sequences ---- */
 
+WHEN(sequence_typed)
+{
+    return onxi_type_dtype(onxi_subject_type(&n->s, 0)) != ONX_UNDEFINED;
+}
 WHEN(joins_along)
 {
     return onxi_grad_int_is(n, "new_axis", 0);

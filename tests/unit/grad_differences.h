@@ -337,6 +337,73 @@ static onx_doc *derive(trial *t, const char *loss, uint32_t *first, char *why, s
     return NULL;
 }
 
+/* ---- what is kept for the backward pass ---- */
+
+typedef struct reads { /* of one value */
+    unsigned numbers, shapes;
+} reads;
+
+static void count_reads(const onx_graph *graph, uint32_t from, onx_str name, reads *r);
+
+/* Does the node look at its input k for its shape, or its type, alone? */
+static bool reads_shape(const onx_node *node, uint32_t k)
+{
+    static const char *const first[] = {
+        "Shape", "Size", "SequenceLength", "EyeLike", "RandomNormalLike", "RandomUniformLike"
+    };
+    const onx_str op = onx_view(node->op_type);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (onx_str_is(op, first[i]))
+            return k == 0;
+    if (onx_str_is(op, "CastLike"))
+        return k == 1;
+    const onx_attribute *body = onx_str_is(op, "SequenceMap") ? onx_node_attribute(node, "body") : NULL;
+    reads inner = { 0, 0 };
+    if (!body || !body->g || k >= body->g->input_count)
+        return false;
+    count_reads(body->g, 0, onx_view(body->g->input[k]->name), &inner);
+    return !inner.numbers;
+}
+
+/* By the nodes of a graph from some place on, and in their subgraphs. */
+static void count_reads(const onx_graph *graph, uint32_t from, onx_str name, reads *r)
+{
+    for (uint32_t i = from; i < graph->node_count; i++) {
+        const onx_node *node = graph->node[i];
+        for (uint32_t k = 0; k < node->input_count; k++)
+            if (onx_str_equal(onx_view(node->input[k]), name))
+                (*(reads_shape(node, k) ? &r->shapes : &r->numbers))++;
+        for (uint32_t k = 0; k < node->attribute_count; k++)
+            if (node->attribute[k]->slot == ONX_SLOT_G && node->attribute[k]->g)
+                count_reads(node->attribute[k]->g, 0, name, r);
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        r->numbers += from == 0 && onx_str_equal(onx_view(graph->output[i]->name), name);
+}
+
+/* A value that nodes up to `loss` make is not to be kept for what stands behind it where that asks for its shape alone:
+ * the shape can be kept. */
+static bool keeps_no_value_for_its_shape(const onx_graph *graph, const char *loss, char *why, size_t size)
+{
+    uint32_t behind = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (onx_str_is(onx_view(graph->node[i]->output[0]), loss))
+            behind = i + 1;
+    for (uint32_t i = 0; i < behind; i++)
+        for (uint32_t k = 0; k < graph->node[i]->output_count; k++) {
+            const onx_str name = onx_view(graph->node[i]->output[k]);
+            reads r = { 0, 0 };
+            if (name.len)
+                count_reads(graph, behind, name, &r);
+            if (r.shapes && !r.numbers) {
+                snprintf(why, size, "%.*s, of %.*s, is kept for its shape alone", ONX_ARG(name),
+                         ONX_ARG(onx_view(graph->node[i]->op_type)));
+                return false;
+            }
+        }
+    return true;
+}
+
 static bool check_order(trial *t, const char *loss, tally *sum, char *why, size_t size)
 {
     uint32_t first, last = onx_doc_model(t->doc)->graph->output_count - 1;
@@ -344,7 +411,8 @@ static bool check_order(trial *t, const char *loss, tally *sum, char *why, size_
     if (!derived)
         return false;
     onx_session *plain = session_of(t->cx, t->doc), *s = session_of(t->cx, derived);
-    bool ok = plain && s && compare(t->cx, plain, last, s, first, &t->at, sum, why, size);
+    bool ok = plain && s && compare(t->cx, plain, last, s, first, &t->at, sum, why, size) &&
+              (t->checkpoint || keeps_no_value_for_its_shape(onx_doc_model(derived)->graph, loss, why, size));
     if (!plain || !s)
         first_error(t->cx, why, size);
     onx_session_free(plain);

@@ -74,6 +74,31 @@ static bool cast_can_be_written(trial *t, const onxi_schema *schema)
     return schema->domain || schema->since >= 6 || !t->at.coarse || onx_retarget(t->cx, t->doc, &up) == ONX_OK;
 }
 
+/* The node gets its inputs of real numbers from nodes, as in the middle of a network. */
+static bool put_nodes_before(trial *t)
+{
+    onx_arena *arena = onx_doc_arena(t->doc);
+    onx_graph *graph = onx_doc_model(t->doc)->graph;
+    for (uint32_t i = 0; i < graph->input_count && i < ROOM; i++) {
+        char name[80], made[96];
+        if (!t->at.wanted[i])
+            continue;
+        snprintf(name, sizeof name, "%.*s", ONX_ARG(onx_view(graph->input[i]->name)));
+        snprintf(made, sizeof made, "%s_made", name);
+        for (uint32_t n = 0; n < graph->node_count; n++)
+            for (uint32_t k = 0; k < graph->node[n]->input_count; k++)
+                if (onx_str_is(onx_view(graph->node[n]->input[k]), name) &&
+                    onx_arena_keep(arena, onx_str_of(made), &graph->node[n]->input[k]) != ONX_OK)
+                    return false;
+        onx_node *node = onx_graph_add_node(arena, graph, "Identity", name, made);
+        if (!node)
+            return false;
+        memmove(graph->node + 1, graph->node, (graph->node_count - 1) * sizeof *graph->node);
+        graph->node[0] = node;
+    }
+    return true;
+}
+
 typedef enum outcome { PASSED, FAILED, NOT_REAL } outcome;
 
 static outcome try_recipe(onx_ctx *cx, const onxi_schema *schema, const gen_recipe *recipe, uint64_t seed, bool twice,
@@ -101,8 +126,8 @@ static outcome try_recipe(onx_ctx *cx, const onxi_schema *schema, const gen_reci
         if (real && !empty) {
             result = FAILED;
             snprintf(why, size, "no memory");
-            if (cast_can_be_written(t, schema) && add_loss(t->doc, t->names, t->values, t->count, "loss") &&
-                check_order(t, "loss", sum, why, size))
+            if (cast_can_be_written(t, schema) && put_nodes_before(t) &&
+                add_loss(t->doc, t->names, t->values, t->count, "loss") && check_order(t, "loss", sum, why, size))
                 result = PASSED;
         }
         forget_outputs(t);

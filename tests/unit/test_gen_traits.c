@@ -34,6 +34,22 @@ static shape broadcast(const gen_node *node)
     return s;
 }
 
+/* A size of the tensor, or several, or all of them multiplied. */
+static bool tells_sizes(const gen_operand *x, const onx_value *y)
+{
+    int64_t all = 1;
+    for (uint32_t k = 0; k < x->rank; k++)
+        all *= x->dims[k];
+    bool tells = y->dtype == ONX_INT64;
+    for (uint64_t i = 0; i < y->count && tells; i++) {
+        const int64_t size = ((const int64_t *)y->data)[i];
+        tells = y->rank == 0 && size == all;
+        for (uint32_t k = 0; y->rank == 1 && k < x->rank && !tells; k++)
+            tells = size == x->dims[k];
+    }
+    return tells;
+}
+
 /* The first trait that the result contradicts, or NULL. */
 static const char *contradiction(const gen_node *node, unsigned traits, const onx_value *y)
 {
@@ -62,6 +78,8 @@ static const char *contradiction(const gen_node *node, unsigned traits, const on
         return "CHANNELS";
     if (traits & ONXI_TRAIT_WINDOW && y->rank != x->rank)
         return "WINDOW";
+    if (traits & ONXI_TRAIT_SHAPE && !tells_sizes(x, y))
+        return "SHAPE";
     return NULL;
 }
 
@@ -103,6 +121,7 @@ static void test_gen_traits__every_version_has_the_traits_of_its_row(void **stat
     assert_true(seen > 800);
     for (unsigned t = 0; t < 5; t++)
         assert_true(compared[t] > 20);
+    assert_true(compared[7] > 20); /* SHAPE */
 }
 
 /* An elementwise operator of one tensor keeps axes, too; so do operators of two, where one alone sizes the output. */
