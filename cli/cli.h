@@ -36,7 +36,7 @@ typedef struct cli_option {
 #define CLI_OPTION_JSON { "json", 0, NULL, NULL, "print a machine-readable answer on standard output" }
 #define CLI_OPTION_OUTPUT { "output", 'o', "FILE", NULL, "where the result goes; - is standard output" }
 #define CLI_OPTION_TO { "to", 0, "FORMAT", CLI_FORMATS, "format of the output, where its extension does not tell" }
-#define CLI_OPTION_CHECKPOINT { "checkpoint", 0, "sqrt|N", NULL, "compute again for the gradients what is between N places (the root of the number of nodes), in place of keeping it: less memory, more time" }
+#define CLI_OPTION_CHECKPOINT { "checkpoint", 0, "sqrt|N", NULL, "compute again for the gradients, in at most N segments or (sqrt) where it takes the least memory, what the network has computed, in place of keeping it: less memory, more time" }
 /* clang-format on */
 
 typedef struct cli_call cli_call;

@@ -19,6 +19,17 @@ static onx_status has_gradient(onx_ctx *cx, onx_kind kind, void *message, bool *
     return message ? onx_message_walk(cx, kind, message, visit_node, found) : ONX_OK;
 }
 
+static onx_status retype(onxi_grad *g)
+{
+    const onx_status status = g->values.status;
+    onxi_values_close(&g->values);
+    ONX_TRY(status);
+    ONX_TRY(onxi_grad_spend(g, g->model->graph->node_count));
+    g->fresh = onxi_dict_in_arena(g->scratch);
+    g->values.inferred = false; /* constants stay: scopes refer to them */
+    return ONX_OK;
+}
+
 onx_status onxi_grad_refresh(onxi_grad *g, const onx_bytes *values, uint32_t count, const onxi_node_list *nodes)
 {
     bool any = false;
@@ -27,15 +38,7 @@ onx_status onxi_grad_refresh(onxi_grad *g, const onx_bytes *values, uint32_t cou
     for (uint32_t i = 0; i < nodes->count && !any; i++)
         for (uint32_t k = 0; k < nodes->items[i]->output_count && !any; k++)
             any = onxi_dict_find(&g->fresh, onx_view(nodes->items[i]->output[k])) != NULL;
-    if (!any)
-        return ONX_OK;
-    const onx_status status = g->values.status;
-    onxi_values_close(&g->values);
-    ONX_TRY(status);
-    ONX_TRY(onxi_grad_spend(g, g->model->graph->node_count));
-    g->fresh = onxi_dict_in_arena(g->scratch);
-    g->values.inferred = false; /* constants stay: scopes refer to them */
-    return ONX_OK;
+    return any ? retype(g) : ONX_OK;
 }
 
 onx_status onxi_grad_note(onxi_grad *g, const onx_node *node)
@@ -216,6 +219,26 @@ static onx_status ask_shapes_early(derivative *d)
     return forward.count > d->graph->node_count ? put_nodes(d, &forward) : ONX_OK;
 }
 
+/* Decides by sizes, so types are inferred for once with the new nodes in the graph. */
+static onx_status checkpoint(derivative *d, const onxi_grad_task *task)
+{
+    onxi_grad *g = d->g;
+    onx_graph *graph = d->graph, before = *graph;
+    onxi_node_list all = { 0 };
+    if (!g->checkpoint)
+        return ONX_OK;
+    ONX_TRY(onxi_node_list_add_all(g->scratch, &all, graph->node, graph->node_count));
+    ONX_TRY(onxi_node_list_add_all(g->scratch, &all, d->out.nodes.items, d->out.nodes.count));
+    graph->node = all.items;
+    graph->node_count = all.count;
+    onx_status status = retype(g);
+    if (status == ONX_OK)
+        (void)onxi_values_type(&g->values, d->scope, onx_view(d->y)); /* it infers when it is asked */
+    graph->node = before.node;
+    graph->node_count = before.node_count;
+    return status == ONX_OK ? onxi_grad_checkpoint(g, task, &d->out.nodes) : status;
+}
+
 /* Adds nodes for the gradients to d->out. */
 static onx_status derive(derivative *d)
 {
@@ -260,7 +283,7 @@ static onx_status derive(derivative *d)
     }
     ONX_TRY(onxi_grad_prune(g, d->out.nodes.items, &d->out.nodes.count, d->names, d->count));
     ONX_TRY(ask_shapes_early(d));
-    return onxi_grad_checkpoint(g, d->scope, &d->nodes, &d->out.nodes);
+    return checkpoint(d, &task);
 }
 
 /* Puts the new nodes after node `behind` of a graph, without the one that asked for them. */

@@ -62,6 +62,7 @@ typedef enum onxi_grad_kind {
     ONXI_GRAD_PART,  /* nodes that make gradients of inputs */
     ONXI_GRAD_LOWER, /* nodes that do what the operator does, to be derived in its place */
     ONXI_GRAD_MACRO, /* a node `grad.<name>` of texts */
+    ONXI_GRAD_AGAIN, /* nodes that make output 0 once more from the others */
     ONXI_GRAD_CODE,  /* a function makes the nodes: operators with subgraphs */
     ONXI_GRAD_STOP,  /* derivative zero, or not a function of real numbers: gradients end here */
     ONXI_GRAD_NONE   /* no rule, because of `text` */
@@ -183,6 +184,8 @@ onx_status onxi_grad_again_set(onxi_grad_again *a, onx_str name, onx_bytes to);
 onx_status onxi_grad_again_rename(void *again, onx_bytes *name);
 /* A copy that reads the other names, and whose results get some. */
 onx_status onxi_grad_again_node(onxi_grad_again *a, const onx_node *from, onx_node **out);
+/* The inputs of a node, and what its subgraphs name, get their other names. */
+onx_status onxi_grad_again_inputs(onxi_grad_again *a, onx_node *node);
 /* Does a node give something else each time? (transform_grad_control.c) */
 bool onxi_grad_draws(onxi_grad *g, const onx_node *node);
 
@@ -193,9 +196,9 @@ bool onxi_grad_is_about_shape(const onx_node *node);
 /* Where `back` asks what shape something has, it is asked as soon as that is made: such nodes are moved to where they
  * belong in either list, out of subgraphs too (transform_grad_shapes.c). */
 onx_status onxi_grad_shapes_early(onxi_grad *g, onxi_node_list *forward, onxi_node_list *back);
-/* What `back` reads of `forward` is computed again, segment by segment, but for what crosses from one to another. */
-onx_status onxi_grad_checkpoint(onxi_grad *g, const onxi_scope *scope, const onxi_node_list *forward,
-                                onxi_node_list *back);
+/* What `back` reads of the nodes of a task is computed again, segment by segment, but for what crosses from one to
+ * another (transform_grad_segments.c). The types of what `back` makes are known. */
+onx_status onxi_grad_checkpoint(onxi_grad *g, const onxi_grad_task *task, onxi_node_list *back);
 
 /* Fills in everything but the document; infers when types are asked for. `checkpoint` is that of onx_grad_options. */
 onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch, int32_t checkpoint);

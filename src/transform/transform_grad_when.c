@@ -146,6 +146,14 @@ WHEN(has_no_1_2)
 {
     return !has(n, 1) && !has(n, 2);
 }
+WHEN(drops_floats)
+{
+    return onxi_grad_when_has_1_2(n) && onxi_subject_dtype(&n->s, 0) == ONX_FLOAT;
+}
+WHEN(drops_half_of_floats)
+{
+    return onxi_grad_when_has_2_only(n) && onxi_subject_dtype(&n->s, 0) == ONX_FLOAT;
+}
 WHEN(has_axis)
 {
     return onxi_subject_given(&n->s, "axis") != NULL;

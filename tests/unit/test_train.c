@@ -450,7 +450,7 @@ static void test_train__recomputation_takes_less_memory(void **state)
     const size_t kept = memory_of(0, w), lean = memory_of(ONX_GRAD_CHECKPOINT_SQRT, lean_w);
     const size_t value = 8192 * 8 * sizeof(float);
     assert_true(kept > 36 * value); /* what each layer makes */
-    assert_true(lean < 22 * value); /* about the root of 72 nodes of it, twice, and what is at work */
+    assert_true(lean < 14 * value); /* about the root of 2 * 36 of it, and what is at work */
     assert_memory_equal(w, lean_w, sizeof w);
     assert_true(w[0] != 1);
     onx_ctx *cx = onx_ctx_new(NULL);

@@ -76,7 +76,7 @@ static void set_mask(onx_value *mask, uint64_t from, const uint8_t *kept, uint64
 }
 
 /* The same elements of the output: those that stay are enlarged for those that do not. */
-static void set_kept(onx_value *y, const onx_value *x, uint64_t from, const uint8_t *kept, uint64_t n, double share)
+static void set_kept(onx_value *y, const onx_value *x, uint64_t from, const uint8_t *kept, uint64_t n, double scale)
 {
     enum { AT_ONCE = 256 };
     const uint64_t width = onx_dtype_bits(x->dtype) / 8;
@@ -84,15 +84,15 @@ static void set_kept(onx_value *y, const onx_value *x, uint64_t from, const uint
     for (uint64_t i = 0; i < n; i += AT_ONCE) {
         const uint64_t some = n - i < AT_ONCE ? n - i : AT_ONCE, at = (from + i) * width;
         if (x->dtype == ONX_FLOAT) {
-            const float *in = (const float *)x->data + from + i;
+            const float *in = (const float *)x->data + from + i, by = (float)scale;
             float *out = (float *)y->data + from + i;
             for (uint64_t k = 0; k < some; k++)
-                out[k] = kept[i + k] ? (float)((double)in[k] / share) : 0;
+                out[k] = kept[i + k] ? in[k] * by : 0;
             continue;
         }
         onx_convert(ONX_DOUBLE, numbers, (onx_dtype)x->dtype, (const char *)x->data + at, some, true);
         for (uint64_t k = 0; k < some; k++)
-            numbers[k] = kept[i + k] ? numbers[k] / share : 0;
+            numbers[k] = kept[i + k] ? numbers[k] * scale : 0;
         onx_convert((onx_dtype)y->dtype, (char *)y->data + at, ONX_DOUBLE, numbers, some, true);
     }
 }
@@ -129,7 +129,7 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
         if (mask)
             set_mask(mask, i, kept, n);
         if (y && training)
-            set_kept(y, x, i, kept, n, 1 - ratio);
+            set_kept(y, x, i, kept, n, 1 / (1 - ratio));
     }
     if (y && !training && x->size && y->data != x->data)
         memcpy(y->data, x->data, x->size);

@@ -1,0 +1,162 @@
+/* transform_grad_cut.c - cuts of a list of nodes, such that what crosses them and the largest segment between them fit
+ * into as little memory as can be: the least budget is searched for by halving, and for a budget the cuts over which
+ * the least crosses are found in one pass over the nodes. */
+#include "transform/transform_grad_cut.h"
+
+enum { HALVINGS = 24, PENALTIES = 12 };
+
+typedef struct search {
+    const onxi_grad_cut_task *task;
+    double *made;     /* before each node: all that the backward pass needs */
+    double *kept;     /* before each node: what lives so long that it is kept whatever the cuts are */
+    double *sum;      /* before each node: what else the backward pass needs */
+    double *cross;    /* of a cut before each node: what else crosses it */
+    double *top;      /* per node: `kept`, `sum` and `beside` when the backward pass is there */
+    double *cost;     /* of the best cuts up to one before each node: what crosses them */
+    uint32_t *before; /* where the cut before that one is */
+    uint32_t *open;   /* places where a segment may begin, by place and by cost */
+    uint32_t *peaks;  /* nodes of which each has the largest `top` from the one before on */
+    double penalty;   /* of each cut */
+} search;
+
+static bool open_search(search *s, onx_arena *scratch, const onxi_grad_cut_task *task)
+{
+    double **const sums[] = { &s->made, &s->kept, &s->sum, &s->cross, &s->top, &s->cost };
+    uint32_t **const places[] = { &s->before, &s->open, &s->peaks };
+    *s = (search){ .task = task };
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (!(*sums[i] = ONXI_ARRAY(scratch, double, (size_t)task->node_count + 2)))
+            return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (!(*places[i] = ONXI_ARRAY(scratch, uint32_t, (size_t)task->node_count + 2)))
+            return false;
+    for (uint32_t i = 0; i < task->value_count; i++)
+        if (task->values[i].needed)
+            s->made[task->values[i].made + 1] += task->values[i].size;
+    for (uint32_t i = 1; i <= task->node_count; i++)
+        s->made[i] += s->made[i - 1];
+    return true;
+}
+
+/* A value is kept whatever the cuts are when what is made between it and its last reader does not fit into a segment:
+ * so such ones count once, and others cross few cuts. */
+static void weigh(search *s, double budget)
+{
+    const onxi_grad_cut_task *task = s->task;
+    const uint32_t count = task->node_count;
+    for (uint32_t i = 0; i <= count + 1; i++)
+        s->kept[i] = s->sum[i] = s->cross[i] = 0;
+    for (uint32_t i = 0; i < task->value_count; i++) {
+        const onxi_grad_cut_value *v = &task->values[i];
+        if (v->last > v->made && s->made[v->last] - s->made[v->made + 1] > budget) {
+            s->kept[v->made + 1] += v->size;
+            continue;
+        }
+        if (v->needed)
+            s->sum[v->made + 1] += v->size;
+        if (v->last > v->made) {
+            s->cross[v->made + 1] += v->size;
+            s->cross[v->last + 1] -= v->size;
+        }
+    }
+    for (uint32_t i = 1; i <= count; i++) {
+        s->kept[i] += s->kept[i - 1];
+        s->sum[i] += s->sum[i - 1];
+        s->cross[i] += s->cross[i - 1];
+        s->top[i - 1] = s->kept[i] + s->sum[i] + task->beside[i - 1];
+    }
+}
+
+/* The cuts over which the least crosses while each segment fits into the budget. A place where a segment may begin is
+ * never better again once a later one costs as little, or once the segment has outgrown the budget. */
+static bool fits(search *s, double budget)
+{
+    const uint32_t from = s->task->from, end = s->task->node_count;
+    uint32_t first = 0, count = 0, peak = 0, peaks = 0; /* what is left of both lists */
+    weigh(s, budget);
+    s->cost[from] = 0;
+    for (uint32_t i = from; i < end; i++) {
+        if (i > from)
+            s->cost[i] += s->cross[i] + s->penalty;
+        const uint32_t newest = count > first ? s->open[count - 1] : i;
+        const bool none = newest < i && s->cost[i] >= s->cost[newest] && s->sum[i] <= s->sum[newest];
+        while (!none && count > first && s->cost[s->open[count - 1]] >= s->cost[i])
+            count--;
+        if (!none) /* something was made since the last place */
+            s->open[count++] = i;
+        while (peaks > peak && s->top[s->peaks[peaks - 1]] <= s->top[i])
+            peaks--;
+        s->peaks[peaks++] = i;
+        for (;; first++) { /* the segment up to and with node i */
+            if (first == count)
+                return false;
+            const uint32_t p = s->open[first];
+            while (s->peaks[peak] < p)
+                peak++;
+            if (s->top[s->peaks[peak]] - s->sum[p] + s->cost[p] <= budget)
+                break;
+        }
+        s->before[i + 1] = s->open[first];
+        s->cost[i + 1] = s->cost[s->open[first]];
+    }
+    return true;
+}
+
+static uint32_t list_cuts(const search *s, onxi_grad_cuts *cuts)
+{
+    const uint32_t from = s->task->from;
+    uint32_t count = 1;
+    for (uint32_t at = s->before[s->task->node_count]; at > from; at = s->before[at])
+        count++;
+    cuts->count = count;
+    for (uint32_t at = s->before[s->task->node_count]; at > from; at = s->before[at])
+        cuts->starts[--count] = at;
+    cuts->starts[0] = from;
+    return cuts->count;
+}
+
+/* The least budget, when each cut costs some more. */
+static void least(search *s, double penalty, double low, double high, onxi_grad_cuts *cuts)
+{
+    s->penalty = penalty;
+    cuts->starts[0] = s->task->from;
+    cuts->count = 1;
+    cuts->memory = high;
+    for (int i = 0; i < HALVINGS && high - low > high * 1e-4; i++) {
+        const double budget = (low + high) / 2;
+        if (fits(s, budget)) {
+            cuts->memory = high = budget;
+            list_cuts(s, cuts);
+        } else {
+            low = budget;
+        }
+    }
+}
+
+onx_status onxi_grad_cut(onx_arena *scratch, const onxi_grad_cut_task *task, onxi_grad_cuts *cuts)
+{
+    search s;
+    double high = 0, low = 0;
+    if (!open_search(&s, scratch, task) ||
+        !(cuts->starts = ONXI_ARRAY(scratch, uint32_t, (size_t)task->node_count + 1)))
+        return ONX_E_MEMORY;
+    for (uint32_t i = task->from; i < task->node_count; i++) {
+        const double one = s.made[i + 1] - s.made[i] + task->beside[i], all = s.made[i + 1] + task->beside[i];
+        low = one > low ? one : low;
+        high = all > high ? all : high;
+    }
+    least(&s, 0, low, high, cuts);
+    const bool many = cuts->count > task->most;
+    double cheap = 0, dear = high; /* penalties: with more than enough cuts, and with few enough */
+    for (int i = 0; task->most && many && i < PENALTIES; i++) {
+        const double penalty = (cheap + dear) / 2;
+        least(&s, penalty, low, high, cuts);
+        if (cuts->count > task->most)
+            cheap = penalty;
+        else
+            dear = penalty;
+    }
+    if (task->most && cuts->count > task->most)
+        least(&s, dear, low, high, cuts);
+    return ONX_OK;
+}
