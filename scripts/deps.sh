@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian 12 packages that onx is built and tested with. Does nothing when all of them are there.
-#   scripts/deps.sh [GROUP...]     groups: build libs tests python peers browser wasm; default: build libs tests
+#   scripts/deps.sh [GROUP...]     groups: build libs tests python mpi packages peers browser wasm; default: build libs tests
 set -eu
 
 build='gcc g++ make cmake ninja-build pkg-config ccache git'
@@ -11,6 +11,8 @@ tests='libcmocka-dev libjansson-dev clang clang-format libclang-rt-14-dev llvm p
 python='python3-dev python3-numpy python3-onnx python3-setuptools python3-pip'
 # Models on many devices: MPI, and what starts its ranks.
 mpi='libopenmpi-dev openmpi-bin'
+# What looks at Debian packages as Debian does.
+packages='lintian'
 # Other implementations, for the comparisons in bench/ only.
 peers='libonnx-dev libprotobuf-dev python3 python3-onnx'
 # Pages in a real browser (tests/browser); what drives it comes from npm while the tests run.
@@ -32,10 +34,11 @@ for group in "$@"; do
     python) wanted="$wanted $python" ;;
     peers) wanted="$wanted $peers" ;;
     mpi) wanted="$wanted $mpi" ;;
+    packages) wanted="$wanted $packages" ;;
     browser) wanted="$wanted $browser" ;;
     wasm) wanted="$wanted $wasm" ;;
     *)
-        echo "deps.sh: no group '$group' (build, libs, tests, python, peers, browser, wasm)" >&2
+        echo "deps.sh: no group '$group' (build, libs, tests, python, mpi, packages, peers, browser, wasm)" >&2
         exit 2
         ;;
     esac

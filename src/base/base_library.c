@@ -89,7 +89,7 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
         LIBRARY("libmpg123", "libmpg123-0", "sound that is MP3 (AudioDecoder)", false, MPG123_FILES),
     [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", false, DNNL_FILES),
     [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", false, ZIP_FILES),
-    [ONXI_LIBRARY_MPI] = LIBRARY("MPI", "libonx-mpi and openmpi-bin", "models on many devices", true, MPI_FILES),
+    [ONXI_LIBRARY_MPI] = LIBRARY("MPI", "libonx-mpi0 and openmpi-bin", "models on many devices", true, MPI_FILES),
 };
 
 /* ---- loading ---- */

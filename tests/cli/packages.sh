@@ -28,11 +28,24 @@ for package in onx libonx0 libonx-dev; do
     dpkg-deb -x "$deb" "alone/$package"
     says "alone/$package/usr/share/doc/$package/copyright" "Apache-2.0"
     dpkg-deb -I "$deb" >"$package.info"
+    says "$package.info" "Maintainer: onx developers"
+    grep -qE 'Maintainer:.*(localhost|<[^.]*>)' "$package.info" && fail "nobody can write to the maintainer of $package"
+    grep -qE 'postinst|postrm' "$package.info" && fail "$package has a script where a trigger does it"
+    # What changed, as Debian wants it and as it was written.
+    doc=alone/$package/usr/share/doc/$package
+    gzip -dc "$doc/changelog.gz" >changelog && same changelog "$ONX_SOURCE_DIR/CHANGELOG.md"
+    gzip -dc "$doc/changelog.Debian.gz" >changelog
+    head -n 1 changelog | grep -qE '^onx \([0-9]+\.[0-9]+\.[0-9]+-[0-9]+\) [a-z]+; urgency=' || fail "the changelog of $package begins with $(head -n 1 changelog)"
+    [ "$(grep -c '^  \* ' changelog)" -eq "$(grep -c '^- ' "$ONX_SOURCE_DIR/CHANGELOG.md")" ] || fail "changes are missing in $package"
+    tail -n 1 changelog | grep -qE '^ -- .* <.*@.*>  [A-Z][a-z]{2}, ' || fail "the changelog of $package ends with $(tail -n 1 changelog)"
+    awk 'length($0) > 80 { exit 1 }' changelog || fail "the changelog of $package has lines of more than 80 columns"
 done
 leads alone/onx/usr/share/doc/onx/README.md
 # Debian's zsh looks there, and not into site-functions.
 [ -f alone/onx/usr/share/zsh/vendor-completions/_onx ] || fail "no completion where Debian's zsh looks"
-says libonx-dev.info "libonx0 (= "
+grep -qF "libonx0 (= $(sed -n 's/^ Version: //p' libonx0.info))" libonx-dev.info || fail "libonx-dev needs another libonx0"
+says libonx0.info shlibs
+says libonx0.info triggers
 says libonx0.info "libc6 (>= "
 says onx.info "Recommends: libdnnl2"
 [ -x root/usr/bin/onx ] || fail "no program"
@@ -44,6 +57,32 @@ for file in "$libdir/libonx.a" "$libdir/libonx.so" root/usr/include/onx/onx.h ro
 done
 expect 0 cc -I root/usr/include "$ONX_SOURCE_DIR/examples/run.c" -o run -L "$libdir" -lonx
 expect 0 env LD_LIBRARY_PATH="$libdir" ./run "$model"
+# Where several machines have their libraries, pkg-config and CMake find it as well.
+triplet=$(cc -print-multiarch 2>/dev/null)
+[ -z "$triplet" ] || [ -f "root/usr/lib/$triplet/libonx.so.0" ] || fail "the library is not in lib/$triplet"
+pc=$(find root -name onx.pc)
+[ -d "root$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --variable=libdir onx)" ] || fail "onx.pc leads to no folder of libraries"
+mkdir user
+cp "$ONX_SOURCE_DIR/examples/run.c" user
+cat >user/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(onx 0.1 REQUIRED)
+foreach(kind onx onx_static)
+  add_executable(user_${kind} run.c)
+  target_link_libraries(user_${kind} onx::${kind})
+endforeach()
+END
+expect 0 cmake -S user -B user/b -DCMAKE_PREFIX_PATH="$here/root/usr"
+expect 0 cmake --build user/b
+expect 0 user/b/user_onx "$model"
+expect 0 user/b/user_onx_static "$model"
+if command -v lintian >/dev/null; then
+    lintian --allow-root packages/*.deb >found 2>&1
+    grep -E '^[EW]: ' found >bad && fail "lintian finds: $(cat bad)"
+else
+    echo "lintian is not there (scripts/deps.sh packages): the packages were not looked at by it"
+fi
 prefix=$(sed -n 's/^prefix=//p' "$(find root -name onx.pc)")
 [ "$prefix" = /usr ] || fail "onx.pc says prefix $prefix"
 done_testing

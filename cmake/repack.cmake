@@ -1,0 +1,12 @@
+# CPack gives packages with a shared library scripts that call ldconfig, which Debian has a trigger for (packages.cmake).
+foreach(file IN LISTS CPACK_PACKAGE_FILES)
+  if(NOT file MATCHES "/libonx[^/]*\\.deb$")
+    continue()
+  endif()
+  set(dir ${CPACK_TEMPORARY_DIRECTORY}/repack)
+  file(REMOVE_RECURSE ${dir})
+  execute_process(COMMAND dpkg-deb -R ${file} ${dir} COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE ${dir}/DEBIAN/postinst ${dir}/DEBIAN/postrm)
+  execute_process(COMMAND dpkg-deb --root-owner-group -b ${dir} ${file} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  file(REMOVE_RECURSE ${dir})
+endforeach()
