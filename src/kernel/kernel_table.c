@@ -20,7 +20,8 @@
     TABLE(scatter)                                                                                                     \
     TABLE(rearrange)                                                                                                   \
     TABLE(cumulate)                                                                                                    \
-    TABLE(sort)                                                                                                        \
+    TABLE(topk)                                                                                                        \
+    TABLE(unique)                                                                                                      \
     TABLE(predicate)                                                                                                   \
     TABLE(quantize)                                                                                                    \
     TABLE(qlinear)                                                                                                     \

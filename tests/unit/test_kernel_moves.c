@@ -11,6 +11,8 @@
 
 #include "unit/variants.h"
 
+#include <stdlib.h>
+
 static const int64_t sizes[] = { 1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 40 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -187,6 +189,111 @@ static void test_kernel_moves__choosing(void **state)
     }
 }
 
+/* All elements as numbers that compare as they do: of a class of its own each, so that nothing is rounded. */
+typedef struct ordered {
+    onx_dtype_class class;
+    double *real;
+    int64_t *whole;
+} ordered;
+
+static ordered order_of(const onx_value *x)
+{
+    ordered o = { .class = onx_dtype_class_of(x->dtype) };
+    const size_t count = (size_t)x->count;
+    if (o.class == ONX_CLASS_FLOATING) {
+        o.real = malloc(count * sizeof *o.real + 1);
+        assert_int_equal(onx_convert(ONX_DOUBLE, o.real, x->dtype, x->data, count, false), ONX_OK);
+    } else {
+        o.whole = malloc(count * sizeof *o.whole + 1);
+        const onx_dtype to = o.class == ONX_CLASS_SIGNED ? ONX_INT64 : ONX_UINT64;
+        assert_int_equal(onx_convert(to, o.whole, x->dtype, x->data, count, false), ONX_OK);
+    }
+    return o;
+}
+
+/* Whether element a comes before element b: by its number, else by its place. */
+static bool is_before(const ordered *o, uint64_t a, uint64_t b, bool largest)
+{
+    int order;
+    if (o->class == ONX_CLASS_FLOATING) {
+        const double x = o->real[a], y = o->real[b];
+        order = isnan(x) || isnan(y) ? isnan(x) - isnan(y) : (x > y) - (x < y);
+    } else if (o->class == ONX_CLASS_SIGNED) {
+        order = (o->whole[a] > o->whole[b]) - (o->whole[a] < o->whole[b]);
+    } else {
+        order = ((uint64_t)o->whole[a] > (uint64_t)o->whole[b]) - ((uint64_t)o->whole[a] < (uint64_t)o->whole[b]);
+    }
+    return order ? (order > 0) == largest : a < b;
+}
+
+/* A line of the result: elements of the input, each before the next, and all that were left out behind the last. */
+static void check_line(const ordered *o, const int64_t *index, int64_t n, int64_t k, int64_t inner, uint64_t from,
+                       uint64_t to, bool largest)
+{
+    bool *taken = calloc((size_t)n + 1, sizeof *taken);
+    for (int64_t r = 0; r < k; r++) {
+        const int64_t i = index[to + (uint64_t)(r * inner)];
+        assert_true(i >= 0 && i < n && !taken[i]);
+        taken[i] = true;
+        if (r > 0) {
+            const int64_t before = index[to + (uint64_t)((r - 1) * inner)];
+            assert_true(is_before(o, from + (uint64_t)(before * inner), from + (uint64_t)(i * inner), largest));
+        }
+    }
+    const uint64_t last = from + (uint64_t)(index[to + (uint64_t)((k - 1) * inner)] * inner);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(taken[i] || is_before(o, last, from + (uint64_t)(i * inner), largest));
+    free(taken);
+}
+
+/* Every type, with whatever bits, or few different ones; as many as there are, half of them, a few: by a heap and by
+ * sorting, whole lines and what may be among the first. */
+static void test_kernel_moves__choosing_among_all_types(void **state)
+{
+    static const struct {
+        onx_dtype dtype;
+        const char *name;
+    } all[] = { { ONX_FLOAT, "float" },       { ONX_DOUBLE, "double" }, { ONX_FLOAT16, "float16" },
+                { ONX_BFLOAT16, "bfloat16" }, { ONX_INT8, "int8" },     { ONX_INT16, "int16" },
+                { ONX_INT32, "int32" },       { ONX_INT64, "int64" },   { ONX_UINT8, "uint8" },
+                { ONX_UINT16, "uint16" },     { ONX_UINT32, "uint32" }, { ONX_UINT64, "uint64" } };
+    static const int64_t lengths[] = { 4, 20, 48, 49, 64, 130, 600, 2048, 5000 };
+    static writer w;
+    source s = { 15 };
+    (void)state;
+    for (unsigned turn = 0; turn < 12 * 9 * 4; turn++) {
+        const int64_t n = lengths[turn / 12 % 9], inner = below(&s, 4) ? 1 : 2, dims[] = { 2, n, inner };
+        const int64_t some[] = { n, n / 2 + 1, n / 7 + 1, n / 70 + 1 }, k = some[turn / (12 * 9)];
+        const uint32_t type = turn % 12, width = onx_dtype_bits((int32_t)all[type].dtype) / 8;
+        const bool largest = below(&s, 2), few = below(&s, 2);
+        onx_value *x = tensor(all[type].dtype, 3, dims), *out[2] = { NULL, NULL };
+        for (uint64_t i = 0; i < x->count * width; i++)
+            ((uint8_t *)x->data)[i] = (uint8_t)(few && i % width + 1 < width ? 0 : below(&s, few ? 3 : 256));
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]> g (%s[A, B, C] x) => (%s[A, D, C] y, int64[A, D, C] i) {"
+            " k = Constant <value_ints = [%d]> () y, i = TopK <axis = 1, largest = %d> (x, k) }",
+            all[type].name, all[type].name, (int)k, largest);
+        run_text(&w, "TopK", (const onx_value *const[]){ x }, out, 2);
+        ordered o = order_of(x);
+        const int64_t *index = out[1]->data;
+        for (int64_t line = 0; line < 2 * inner; line++) {
+            const uint64_t from = (uint64_t)(line / inner * n * inner + line % inner),
+                           to = (uint64_t)(line / inner * k * inner + line % inner);
+            check_line(&o, index, n, k, inner, from, to, largest);
+            for (int64_t r = 0; r < k; r++) {
+                const uint64_t at = to + (uint64_t)(r * inner), i = from + (uint64_t)(index[at] * inner);
+                assert_memory_equal((char *)out[0]->data + at * width, (char *)x->data + i * width, width);
+            }
+        }
+        free(o.real);
+        free(o.whole);
+        onx_value_free(x);
+        onx_value_free(out[0]);
+        onx_value_free(out[1]);
+    }
+}
+
 static void test_kernel_moves__scattering(void **state)
 {
     enum { RANK = 3 };
@@ -269,8 +376,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_moves__transposing), cmocka_unit_test(test_kernel_moves__expanding),
-        cmocka_unit_test(test_kernel_moves__choosing),    cmocka_unit_test(test_kernel_moves__scattering),
-        cmocka_unit_test(test_kernel_moves__lines),
+        cmocka_unit_test(test_kernel_moves__choosing),    cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
+        cmocka_unit_test(test_kernel_moves__scattering),  cmocka_unit_test(test_kernel_moves__lines),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

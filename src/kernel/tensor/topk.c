@@ -1,0 +1,352 @@
+/* topk.c - TopK: a heap of the first k where they are few, else all that may be among them sorted by the digits of
+ * their keys. Either way elements that are equal come in the order of their indices. */
+#include "kernel/tensor/keys.h"
+
+/* A key and where it comes from. Keys of up to 32 bits and indices of up to 32 go in one number, which is quicker to
+ * move and to compare. */
+typedef uint64_t brief;
+typedef struct candidate {
+    uint64_t key;
+    int64_t index;
+} candidate;
+
+typedef struct topk_params {
+    uint32_t axis;
+    int64_t length, k;
+    uint64_t inner;
+    bool largest;
+    bool sorts; /* all of a line, not by a heap */
+    bool is_brief;
+} topk_params;
+
+static bool fits_brief(const topk_params *q, int dtype)
+{
+    return onxi_element_size(dtype) <= 4 && (uint64_t)q->length <= UINT32_MAX;
+}
+
+/* A heap looks at most elements once, and costs about the logarithm of k for each that gets in; sorting takes some
+ * passes over all, and some time to begin with. Where one has overtaken the other was measured, for floats of a line.
+ * Of very long lines the room that is needed stays in proportion to k. */
+static bool better_sorted(const topk_params *q)
+{
+    static const struct {
+        int64_t length, share; /* up to this length: above so many parts of 256 */
+    } from[] = { { 32, 64 },   { 64, 208 },    { 128, 128 },   { 512, 43 },
+                 { 4096, 16 }, { 1 << 14, 4 }, { 1 << 22, 2 }, { INT64_MAX, 64 } };
+    size_t i = 0;
+    while (q->length > from[i].length)
+        i++;
+    return q->k >= 4 && q->k > q->length / 256 * from[i].share + q->length % 256 * from[i].share / 256;
+}
+
+static onx_status topk_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    const onx_value *y = p->outputs[0] ? p->outputs[0] : p->output_count > 1 ? p->outputs[1] : NULL;
+    topk_params *q = ONXI_NEW(p->arena, topk_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &q->axis));
+    q->largest = p->since < 11 || onx_prepare_int(p, "largest") != 0;
+    q->length = x->dims[q->axis];
+    q->k = y && y->rank == x->rank ? y->dims[q->axis] : 0;
+    if (q->k > q->length)
+        return onx_prepare_fail(p, ONX_E_INVALID, "k is %lld, the dimension %lld", (long long)q->k,
+                                (long long)q->length);
+    q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
+    q->sorts = better_sorted(q);
+    q->is_brief = q->sorts && fits_brief(q, x->dtype);
+    p->params = q;
+    p->rows = y && y->count ? y->count / (uint64_t)q->k : 0;
+    p->grain = q->length ? 16384 / (uint64_t)q->length + 1 : 1;
+    const uint64_t room = q->is_brief ? 2 * sizeof(brief) : q->sorts ? 2 * sizeof(candidate) : sizeof(candidate);
+    if (!onxi_mul_u64((uint64_t)(q->sorts ? q->length : q->k), room, &p->thread_workspace))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "k is %lld", (long long)q->k);
+    return ONX_OK;
+}
+
+/* ---- few of many: a heap ---- */
+
+static inline bool is_after(const candidate *a, const candidate *b)
+{
+    return a->key != b->key ? a->key > b->key : a->index > b->index;
+}
+
+/* The heap has the last candidate on top. */
+static void sift_down(candidate *heap, uint64_t count, uint64_t at)
+{
+    candidate moving = heap[at];
+    for (;;) {
+        uint64_t child = 2 * at + 1;
+        if (child >= count)
+            break;
+        if (child + 1 < count && is_after(&heap[child + 1], &heap[child]))
+            child++;
+        if (!is_after(&heap[child], &moving))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moving;
+}
+
+/* Whether x cannot be among the first: `limit` is the last of those that are. NaN, which needs a closer look, can. */
+static inline bool is_worse(const topk_params *q, float x, float limit)
+{
+    return q->largest ? x <= limit : x >= limit;
+}
+
+/* Whether none of the floats that follow can be. */
+enum { GLANCE = 16 };
+static inline bool all_worse(const topk_params *q, const float *x, float limit)
+{
+    int32_t all = 1;
+    if (q->largest)
+        for (int i = 0; i < GLANCE; i++)
+            all &= x[i] <= limit;
+    else
+        for (int i = 0; i < GLANCE; i++)
+            all &= x[i] >= limit;
+    return all;
+}
+
+/* Element i, which comes after those that were considered before. */
+static inline void consider(const topk_params *q, const onx_value *x, uint64_t base, uint64_t i, candidate *heap)
+{
+    const uint64_t k = (uint64_t)q->k;
+    const candidate c = { key_of(x->dtype, x->data, base + i * q->inner) ^ (q->largest ? UINT64_MAX : 0), (int64_t)i };
+    if (i < k) {
+        heap[i] = c;
+        for (uint64_t at = i + 1 == k ? k / 2 : 0; at-- > 0;)
+            sift_down(heap, k, at);
+    } else if (is_after(&heap[0], &c)) {
+        heap[0] = c;
+        sift_down(heap, k, 0);
+    }
+}
+
+/* The first k in order, of elements that are `inner` apart. */
+static void choose(const topk_params *q, const onx_value *x, uint64_t base, candidate *heap)
+{
+    const uint64_t k = (uint64_t)q->k, length = (uint64_t)q->length;
+    const float *line = x->dtype == ONX_FLOAT && q->inner == 1 ? (const float *)x->data + base : NULL;
+    uint64_t i = 0;
+    for (; i < length && (!line || i < k); i++)
+        consider(q, x, base, i, heap);
+    float limit = i < length ? line[heap[0].index] : 0;
+    for (uint64_t end; i < length; i = end) {
+        end = length - i < GLANCE ? length : i + GLANCE;
+        if (end - i == GLANCE && all_worse(q, line + i, limit))
+            continue;
+        for (uint64_t at = i; at < end; at++) {
+            if (is_worse(q, line[at], limit))
+                continue;
+            consider(q, x, base, at, heap);
+            limit = line[heap[0].index];
+        }
+    }
+    for (uint64_t left = k; left > 1; left--) {
+        candidate last = heap[0];
+        heap[0] = heap[left - 1];
+        heap[left - 1] = last;
+        sift_down(heap, left - 1, 0);
+    }
+}
+
+/* ---- many or all of them: sorted by digits ---- */
+
+enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE, FEW = 48 };
+
+/* Functions for entries of type T of that many bytes of key, so many that a COUNT holds it: KEY is the key of an entry,
+ * AFTER their order.
+ *
+ * narrow_T: of what has a key that is too late by its first bits to be among the first k nothing stays; how many do.
+ *
+ * sort_T: by one digit after the other, from the last one on; a digit that all have in common takes no pass. Each pass
+ * keeps the order of what is equal in it, so that indices, which grow at first, settle ties. What is sorted ends in one
+ * of the two arrays. */
+#define SORT(T, BYTES, COUNT, KEY, AFTER)                                                                              \
+    static uint64_t narrow_##T(T *a, uint64_t count, uint64_t k)                                                       \
+    {                                                                                                                  \
+        uint64_t sizes[COARSE_DIGITS] = { 0 }, sum = 0, limit = 0, kept = 0;                                           \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            sizes[KEY(a[i]) >> (BYTES * 8 - COARSE)]++;                                                                \
+        while ((sum += sizes[limit]) < k)                                                                              \
+            limit++;                                                                                                   \
+        for (uint64_t i = 0; i < count; i++) {                                                                         \
+            const T entry = a[i];                                                                                      \
+            a[kept] = entry;                                                                                           \
+            kept += KEY(entry) >> (BYTES * 8 - COARSE) <= limit;                                                       \
+        }                                                                                                              \
+        return kept;                                                                                                   \
+    }                                                                                                                  \
+    static void insert_##T(T *a, uint64_t count)                                                                       \
+    {                                                                                                                  \
+        for (uint64_t i = 1; i < count; i++) {                                                                         \
+            const T moving = a[i];                                                                                     \
+            uint64_t at = i;                                                                                           \
+            for (; at > 0 && AFTER(a[at - 1], moving); at--)                                                           \
+                a[at] = a[at - 1];                                                                                     \
+            a[at] = moving;                                                                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static T *sort_##T(T *a, T *b, uint64_t count)                                                                     \
+    {                                                                                                                  \
+        COUNT starts[BYTES][DIGITS];                                                                                   \
+        if (count <= FEW) {                                                                                            \
+            insert_##T(a, count);                                                                                      \
+            return a;                                                                                                  \
+        }                                                                                                              \
+        memset(starts, 0, sizeof starts);                                                                              \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            for (unsigned d = 0; d < BYTES; d++)                                                                       \
+                starts[d][KEY(a[i]) >> d * DIGIT & (DIGITS - 1)]++;                                                    \
+        for (unsigned d = 0; d < BYTES; d++) {                                                                         \
+            COUNT *start = starts[d], sum = 0;                                                                         \
+            if (start[KEY(a[0]) >> d * DIGIT & (DIGITS - 1)] == count)                                                 \
+                continue;                                                                                              \
+            for (unsigned i = 0; i < DIGITS; i++) {                                                                    \
+                const COUNT size = start[i];                                                                           \
+                start[i] = sum;                                                                                        \
+                sum += size;                                                                                           \
+            }                                                                                                          \
+            for (uint64_t i = 0; i < count; i++)                                                                       \
+                b[start[KEY(a[i]) >> d * DIGIT & (DIGITS - 1)]++] = a[i];                                              \
+            T *const sorted = b;                                                                                       \
+            b = a;                                                                                                     \
+            a = sorted;                                                                                                \
+        }                                                                                                              \
+        return a;                                                                                                      \
+    }
+#define BRIEF_KEY(e)          ((e) >> 32)
+#define BRIEF_AFTER(e, f)     ((e) > (f))
+#define CANDIDATE_KEY(e)      ((e).key)
+#define CANDIDATE_AFTER(e, f) is_after(&(e), &(f))
+SORT(brief, 4, uint32_t, BRIEF_KEY, BRIEF_AFTER)
+SORT(candidate, 8, uint64_t, CANDIDATE_KEY, CANDIDATE_AFTER)
+
+/* The keys of a line, the greatest first where that is asked for; their first bits are those that tell most. What is
+ * constant in a call makes the loop of a type. */
+static inline void put_briefs(const topk_params *q, int dtype, const void *data, uint64_t base, brief *out)
+{
+    const bool is_signed = dtype == ONX_INT8 || dtype == ONX_INT16 || dtype == ONX_INT32;
+    const uint32_t flip = q->largest ? UINT32_MAX : 0, lift = is_signed ? UINT32_C(0x80000000) : 0;
+    const unsigned shift = 32 - 8 * onxi_element_size(dtype);
+    for (uint64_t i = 0; i < (uint64_t)q->length; i++)
+        out[i] = (uint64_t)(((uint32_t)key_of(dtype, data, base + i * q->inner) << shift ^ lift) ^ flip) << 32 | i;
+}
+
+static void take_briefs(const topk_params *q, const onx_value *x, uint64_t base, brief *out)
+{
+#define TAKE(dtype)                                                                                                    \
+    case dtype:                                                                                                        \
+        put_briefs(q, dtype, x->data, base, out);                                                                      \
+        break
+    switch (x->dtype) {
+        TAKE(ONX_FLOAT);
+        TAKE(ONX_FLOAT16);
+        TAKE(ONX_BFLOAT16);
+        TAKE(ONX_INT8);
+        TAKE(ONX_INT16);
+        TAKE(ONX_INT32);
+        TAKE(ONX_UINT16);
+        TAKE(ONX_UINT32);
+        TAKE(ONX_UINT8);
+    default:
+        put_briefs(q, x->dtype, x->data, base, out);
+    }
+#undef TAKE
+}
+
+/* ---- what comes out ---- */
+
+/* Copies of elements by their size, which is a constant in each call, so that they are loads and stores. */
+static inline void copy_element(char *to, const char *from, uint32_t size)
+{
+    switch (size) {
+    case 1:
+        *to = *from;
+        break;
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    default:
+        memcpy(to, from, 8);
+    }
+}
+
+typedef struct sink {
+    char *values; /* NULL: nobody wants them */
+    const char *from;
+    int64_t *indices; /* the same */
+    uint64_t step;
+    uint32_t size;
+} sink;
+
+static inline void put(const sink *s, uint64_t place, uint64_t index)
+{
+    if (s->values)
+        copy_element(s->values + place * s->step * s->size, s->from + index * s->step * s->size, s->size);
+    if (s->indices)
+        s->indices[place * s->step] = (int64_t)index;
+}
+
+static void sort_line(const topk_params *q, const onx_value *x, uint64_t base, void *room, const sink *s)
+{
+    const uint64_t k = (uint64_t)q->k;
+    uint64_t count = (uint64_t)q->length;
+    const bool narrows = count >= COARSE_DIGITS && k < count / 2;
+    if (q->is_brief) {
+        brief *a = room, *b = a + count;
+        take_briefs(q, x, base, a);
+        if (narrows)
+            count = narrow_brief(a, count, k);
+        a = sort_brief(a, b, count);
+        for (uint64_t i = 0; i < k; i++)
+            put(s, i, (uint32_t)a[i]);
+        return;
+    }
+    candidate *a = room, *b = a + count;
+    const uint64_t flip = q->largest ? UINT64_MAX : 0;
+    for (uint64_t i = 0; i < count; i++)
+        a[i] = (candidate){ key_of(x->dtype, x->data, base + i * q->inner) ^ flip, (int64_t)i };
+    if (narrows)
+        count = narrow_candidate(a, count, k);
+    a = sort_candidate(a, b, count);
+    for (uint64_t i = 0; i < k; i++)
+        put(s, i, (uint64_t)a[i].index);
+}
+
+static onx_status topk_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const topk_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0], *index = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
+    candidate *heap = work->thread_workspace;
+    const uint32_t size = onxi_element_size(x->dtype);
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t outer = row / q->inner, column = row % q->inner;
+        const uint64_t from = outer * (uint64_t)q->length * q->inner + column,
+                       to = outer * (uint64_t)q->k * q->inner + column;
+        const sink s = { .values = y ? (char *)y->data + to * size : NULL,
+                         .from = (const char *)x->data + from * size,
+                         .indices = index ? (int64_t *)index->data + to : NULL,
+                         .step = q->inner,
+                         .size = size };
+        if (q->sorts) {
+            sort_line(q, x, from, heap, &s);
+            continue;
+        }
+        choose(q, x, from, heap);
+        for (uint64_t i = 0; i < (uint64_t)q->k; i++)
+            put(&s, i, (uint64_t)heap[i].index);
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_topk[] = {
+    { .op = "TopK", .since = 1, .dtypes = ONXI_NUMBERS, .prepare = topk_prepare, .run = topk_run }, { 0 }
+};
