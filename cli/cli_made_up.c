@@ -226,7 +226,7 @@ static void fit_range(const onx_type *type, cli_wish *wish)
     else
         return;
     wish->low = fmin(fmax(ceil(wish->low), least), most);
-    wish->high = fmax(fmin(wish->high, most), wish->low);
+    wish->high = fmax(floor(fmin(wish->high, most)), wish->low);
 }
 
 onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, cli_wish *wish, onx_value **out)

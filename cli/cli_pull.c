@@ -26,9 +26,10 @@ static void merge(cli_numbers *old, const cli_numbers *asked)
         old->op = inside ? old->op : asked->op;
         old->low = fmax(old->low, asked->low);
         old->high = fmin(old->high, asked->high);
+        old->soft &= asked->soft;
         return;
     }
-    if (!is_range(old) && old->pattern != CLI_PATTERN_FLAT && is_range(asked))
+    if ((!is_range(old) && old->pattern != CLI_PATTERN_FLAT && is_range(asked)) || (asked->soft && !old->soft))
         return;
     *old = *asked;
 }
@@ -177,6 +178,18 @@ static void neutral(cli_move_how how, cli_numbers *n)
         make_range(n, how == CLI_MUL && n->low <= 0 ? 0 : 1, 1);
 }
 
+/* x + x and x * x; of x - x and x / x nothing can be asked. */
+static onx_status pull_both(cli_flow *flow, uint32_t x, cli_move_how how, cli_numbers *n)
+{
+    if (how == CLI_ADD)
+        make_range(n, n->low / 2, n->high / 2);
+    else if (how == CLI_MUL && n->high >= 0)
+        make_range(n, sqrt(fmax(n->low, 0)), sqrt(n->high));
+    else
+        return ONX_OK;
+    return cli_flow_ask(flow, x, n);
+}
+
 static onx_status pull_operand(cli_flow *flow, const cli_flow_step *step, const cli_move *move, uint32_t index,
                                const cli_numbers *asked)
 {
@@ -185,6 +198,8 @@ static onx_status pull_operand(cli_flow *flow, const cli_flow_step *step, const 
     cli_numbers n = *asked;
     if (!other || x == CLI_FLOW_NONE)
         return ONX_OK;
+    if (x == y)
+        return pull_both(flow, x, move->how, &n);
     if (isfinite(other->low) && isfinite(other->high)) {
         if (!across(move->how, index == 0, other->low, other->high, &n))
             return ONX_OK;
@@ -214,6 +229,8 @@ static double addends(cli_flow *flow, const cli_flow_step *step)
 
 static onx_status pull_arithmetic(cli_flow *flow, const cli_flow_step *step, const cli_move *move, cli_numbers *asked)
 {
+    if (asked->soft)
+        return ONX_OK;
     as_range(asked);
     const double low = asked->low, high = asked->high;
     if (move->how == CLI_NEG)

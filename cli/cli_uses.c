@@ -7,6 +7,7 @@ typedef enum use_kind {
     USE_INDEX,
     USE_LENGTH,
     USE_RANGE,
+    USE_SOFT,
     USE_AFTER,
     USE_STEPS,
     USE_FLAT,
@@ -145,6 +146,7 @@ static void numbers_of(finder *f, const cli_flow_step *step, const use_row *row,
         ask_choice(step->node, n);
     }
     n->of_text = row->kind == USE_TEXT;
+    n->soft = row->kind == USE_SOFT;
 }
 
 static onx_status ask_numbers(void *user, cli_flow *flow, const cli_flow_step *step)

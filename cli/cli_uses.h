@@ -18,6 +18,7 @@ typedef struct cli_numbers {
     const char *op; /* of the node that asks; NULL: nothing is asked */
     cli_pattern pattern;
     bool of_text;                  /* it is about texts alone */
+    bool soft;                     /* a run does without; nothing is calculated backwards for it */
     double low, high;              /* both ends included; for CLI_PATTERN_RANGE */
     cli_size list[CLI_MOST_SIZES]; /* of CLI_PATTERN_LIST; for CLI_PATTERN_PARTS the first is what they add up to */
     uint32_t count;

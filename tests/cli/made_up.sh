@@ -92,6 +92,19 @@ E
 suits "k int64[1], 1 (for TopK)" "n int64, 2 (for Range)" <<'E'
 g (float[4] x, int64[1] k, int64 n) => (float[?] y, int64[?] i, int64[?] r) <int64 one = {1}> { y, i = TopK (x, k)  r = Range (one, n, one) }
 E
+suits "a int64[6], 0 to 4 (for Gather)" "b int64[6], 0 to 3 (for Gather)" "c int64[6]" <<E
+g (int64[6] a, int64[6] b, int64[6] c) => (float[6,2] y, float[6,2] z, float[6,2] u) <$table> {
+  s = Add (a, a)  y = Gather (t, s)  m = Mul (b, b)  z = Gather (t, m)  n = Sub (c, c)  u = Gather (t, n)
+}
+E
+# What a run does without bends no calculation: a scale that follows from the data, a divisor.
+suits "x float[8]" "s float, 0.0078125 to 0.125 (for QuantizeLinear)" <<'E'
+g (float[8] x, float s, float[8] w) => (uint8[8] y, uint8[8] z) <float most = {255}, float[8] one = {1, 1, 1, 1, 1, 1, 1, 1}> {
+  high = ReduceMax <keepdims = 0> (x)  low = ReduceMin <keepdims = 0> (x)  r = Sub (high, low)  scale = Div (r, most)
+  y = QuantizeLinear (x, scale)  q = Sub (w, one)  v = Div (x, q)  z = QuantizeLinear (v, s)
+}
+E
+grep -qE "(x|w) float.8., " err && fail "data are bent for a scale or a divisor: $(cat err)"
 
 # ---- shapes that are put together
 suits "b int64[1], -1, 1, ... (for Reshape)" <<'E'
