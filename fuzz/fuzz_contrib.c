@@ -1,6 +1,6 @@
 /* fuzz_contrib.c - what operators of ai.onnx.contrib read: sound files, expressions in two syntaxes, vocabularies of
- * tries. The first byte picks a model; a line goes to each of its inputs, and the rest to the last one; before them
- * comes what goes to its attribute, up to an empty line. */
+ * tries, rules for sentences. The first byte picks a model; a line goes to each of its inputs, and the rest to the last
+ * one; before them comes what goes to its attribute, up to an empty line, or behind them what is left. */
 #include <onx/run.h>
 #include <onx/text.h>
 
@@ -14,24 +14,26 @@ enum { INPUTS = 3 };
 static const struct {
     const char *text;
     unsigned inputs;
-    bool bytes;     /* the input is bytes, else each is a text */
-    bool attribute; /* the node's last one is filled */
+    bool bytes;                              /* the input is bytes, else each is a text */
+    enum { NONE, BEFORE, BEHIND } attribute; /* the node's last one, and where it comes */
 } models[] = {
-    { HEAD "g (uint8[N] x) => (y) { y = ai.onnx.contrib.AudioDecoder (x) }", 1, true, false },
+    { HEAD "g (uint8[N] x) => (y) { y = ai.onnx.contrib.AudioDecoder (x) }", 1, true, NONE },
     { HEAD "g (uint8[N] x) => (y) {"
            " y = ai.onnx.contrib.AudioDecoder <downsampling_rate = 1000, stereo_to_mono = 1> (x) }",
-      1, true, false },
+      1, true, NONE },
     { HEAD "g (string[1] p, string[1] r, string[1] x) => (y) { y = ai.onnx.contrib.StringRegexReplace (x, p, r) }", 3,
-      false, false },
+      false, NONE },
     { HEAD "g (string[1] p, string[1] r, string[1] x) => (y) { y = ai.onnx.contrib.StringECMARegexReplace (x, p, r) }",
-      3, false, false },
+      3, false, NONE },
     { HEAD "g (string[1] p, string[1] k, string[1] x) => (a, b, c, d) {"
            " a, b, c, d = ai.onnx.contrib.StringRegexSplitWithOffsets (x, p, k) }",
-      3, false, false },
+      3, false, NONE },
     { HEAD "g (string[1] p, string[1] k, string[1] x) => (a, b, c, d) {"
            " a, b, c, d = ai.onnx.contrib.StringECMARegexSplitWithOffsets (x, p, k) }",
-      3, false, false },
-    { HEAD "g (string[1] x) => (y) { y = ai.onnx.contrib.TrieTokenizer <vocab = \"v\"> (x) }", 1, false, true },
+      3, false, NONE },
+    { HEAD "g (string[1] x) => (y) { y = ai.onnx.contrib.TrieTokenizer <vocab = \"v\"> (x) }", 1, false, BEFORE },
+    { HEAD "g (string[1] x) => (y) { y = ai.onnx.contrib.BlingFireSentenceBreaker <model = \"m\"> (x) }", 1, false,
+      BEHIND },
 };
 
 /* What is before the next such text, which goes, too, or all that is left. */
@@ -62,9 +64,12 @@ static onx_status run(onx_ctx *cx, size_t which, onx_str rest, onx_doc *doc)
     const onx_node *node = onx_doc_model(doc)->graph->node[0];
     onx_session *session;
     onx_value *in[INPUTS] = { NULL }, *out[4] = { NULL };
-    if (models[which].attribute)
-        ONX_TRY(onx_arena_keep(onx_doc_arena(doc), take_until(&rest, "\n\n"),
-                               &node->attribute[node->attribute_count - 1]->s));
+    if (models[which].attribute != NONE) {
+        onx_str part = take_until(&rest, "\n\n");
+        const onx_str attribute = models[which].attribute == BEHIND ? rest : part;
+        rest = models[which].attribute == BEHIND ? part : rest;
+        ONX_TRY(onx_arena_keep(onx_doc_arena(doc), attribute, &node->attribute[node->attribute_count - 1]->s));
+    }
     ONX_TRY(onx_session_new(cx, doc, &options, &session));
     onx_status status = ONX_OK;
     for (unsigned i = 0; status == ONX_OK && i < models[which].inputs; i++)

@@ -328,6 +328,8 @@ typedef struct onxi_bpe_parts {
     const char *special[4];    /* tokens that are found before anything else; NULL ends them */
 } onxi_bpe_parts;
 onx_status onxi_tokenizer_of_parts(onx_ctx *cx, const onxi_bpe_parts *parts, onx_tokenizer **out);
+/* Bytes that an attribute holds: as they are, or what they stand for in base64. */
+onx_status onxi_token_bytes(onx_arena *arena, onx_str held, onx_str *out);
 /* A SentencePiece model, as it is or in base64. */
 onx_status onxi_tokenizer_of_model(onx_ctx *cx, onx_str bytes, onx_tokenizer **out);
 

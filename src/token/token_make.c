@@ -134,17 +134,25 @@ onx_status onxi_tokenizer_of_parts(onx_ctx *cx, const onxi_bpe_parts *parts, onx
     return status;
 }
 
+onx_status onxi_token_bytes(onx_arena *arena, onx_str held, onx_str *out)
+{
+    onx_str plain = { 0 };
+    if (held.len)
+        ONX_TRY(onxi_json_base64(arena, held, &plain));
+    *out = plain.ptr ? plain : held;
+    return ONX_OK;
+}
+
 onx_status onxi_tokenizer_of_model(onx_ctx *cx, onx_str bytes, onx_tokenizer **out)
 {
     onx_arena *arena;
-    onx_str plain = { 0 };
     *out = NULL;
     ONX_TRY(onx_arena_new(cx, &arena));
     onx_status status = ONX_OK;
     if (bytes.len && *bytes.ptr != '\n') /* no letter of base64, and how models begin */
-        status = onxi_json_base64(arena, bytes, &plain);
+        status = onxi_token_bytes(arena, bytes, &bytes);
     if (status == ONX_OK)
-        status = onx_tokenizer_new(cx, plain.ptr ? plain : bytes, out);
+        status = onx_tokenizer_new(cx, bytes, out);
     onx_arena_free(arena);
     return status;
 }

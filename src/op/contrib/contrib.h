@@ -38,6 +38,7 @@ RULE(stft_norm);
 RULE(signal_segments);
 RULE(merge_segments);
 RULE(draw_boxes);
+RULE(blur);
 RULE(encode_image);
 RULE(audio);
 RULE(trie_ids);

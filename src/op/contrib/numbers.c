@@ -53,6 +53,10 @@ CONTRIB_ROW(DrawBoundingBoxes, .infer = onxi_rule_contrib_draw_boxes, ARITY(2, 2
             .attrs = ATTRS({ "colour_by_classes", INT, DEFAULT("1") }, { "mode", STRING, TEXT("XYXY") },
                            { "num_classes", INT, DEFAULT("10") }, { "thickness", INT, DEFAULT("4") }))
 
+CONTRIB_ROW(GaussianBlur, .infer = onxi_rule_contrib_blur, ARITY(3, 3, 1, 1),
+            .inputs = PORTS({ "input", "tensor(float)", 0 }, { "ksize", "tensor(int64)", 0 }, { "sigma", "tensor(double)", 0 }),
+            .outputs = PORTS({ "output", "tensor(float)", 0 }))
+
 /* ---- sounds ---- */
 
 CONTRIB_ROW(AudioDecoder, .infer = onxi_rule_contrib_audio, ARITY(1, 2, 1, 1),

@@ -66,6 +66,18 @@ onx_status onxi_rule_contrib_draw_boxes(onxi_call *call)
     return ONX_OK;
 }
 
+onx_status onxi_rule_contrib_blur(onxi_call *call)
+{
+    for (uint32_t i = 1; i < 3; i++) {
+        ONX_TRY(onxi_call_want_rank(call, i, 1));
+        if (onxi_call_ranked(call, i))
+            ONX_TRY(onxi_call_want_dim(call, i, 0, 2));
+    }
+    ONX_TRY(onxi_call_want_rank(call, 0, 4));
+    onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
+    return ONX_OK;
+}
+
 /* ---- sounds ---- */
 
 /* [1,n] */

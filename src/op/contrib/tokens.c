@@ -41,6 +41,10 @@ CONTRIB_ROW(TrieTokenizer, .infer = onxi_rule_contrib_trie_ids, ARITY(1, 1, 1, 1
 CONTRIB_ROW(TrieDetokenizer, .infer = onxi_rule_contrib_bpe_texts, ARITY(1, 1, 1, 1), .inputs = PORTS({ "token_ids", "tensor(int64)", 0 }),
             .outputs = PORTS({ "str", "tensor(string)", 0 }), .attrs = ATTRS({ "vocab", STRING, REQUIRED }))
 
+CONTRIB_ROW(BlingFireSentenceBreaker, .infer = onxi_rule_contrib_token_list, ARITY(1, 1, 1, 1),
+            .inputs = PORTS({ "text", "tensor(string)", 0 }), .outputs = PORTS({ "sentences", "tensor(string)", 0 }),
+            .attrs = ATTRS({ "max_sentence", INT, DEFAULT("-1") }, { "model", STRING, REQUIRED }))
+
 /* ---- BERT ---- */
 
 CONTRIB_ROW(BasicTokenizer, .infer = onxi_rule_contrib_token_list, ARITY(1, 1, 1, 1),
