@@ -160,6 +160,28 @@ static onx_status or_zeros(body *b, onx_bytes *gradient, onx_bytes value)
     return put_text(b, "x", "out = grad.Zeros (x)", &value, 1, gradient, "zeros");
 }
 
+/* Goes back through the nodes that are in the body so far. */
+static onx_status walk_back(body *b, const onx_bytes *ys, const onx_bytes *dys, uint32_t y_count, const onx_bytes *xs,
+                            onx_bytes *dxs, uint32_t x_count)
+{
+    const uint32_t count = b->out.nodes.count;
+    onx_node **nodes = ONXI_ARRAY(b->g->scratch, onx_node *, (size_t)count + 1); /* the list grows meanwhile */
+    if (!nodes)
+        return ONX_E_MEMORY;
+    if (count)
+        memcpy(nodes, b->out.nodes.items, count * sizeof *nodes);
+    const onxi_grad_task task = { .scope = &b->scope,
+                                  .nodes = nodes,
+                                  .count = count,
+                                  .ys = ys,
+                                  .dys = dys,
+                                  .y_count = y_count,
+                                  .xs = xs,
+                                  .dxs = dxs,
+                                  .x_count = x_count };
+    return onxi_grad_walk(b->g, &task, &b->out);
+}
+
 /* ---- If ---- */
 
 static onx_status derive_branch(onxi_grad_node *n, const char *name, onx_graph **out)
@@ -178,23 +200,7 @@ static onx_status derive_branch(onxi_grad_node *n, const char *name, onx_graph *
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < count; i++)
         ys[i] = from->output[i]->name;
-    const onxi_grad_task task = { .scope = &b.scope,
-                                  .nodes = b.out.nodes.items,
-                                  .count = b.out.nodes.count,
-                                  .ys = ys,
-                                  .dys = n->dy,
-                                  .y_count = count,
-                                  .xs = n->captured,
-                                  .dxs = dxs,
-                                  .x_count = n->captured_count };
-    onx_node **nodes = ONXI_ARRAY(g->scratch, onx_node *, (size_t)task.count + 1);
-    if (!nodes)
-        return ONX_E_MEMORY;
-    if (task.count)
-        memcpy(nodes, task.nodes, task.count * sizeof *nodes);
-    onxi_grad_task own = task;
-    own.nodes = nodes;
-    ONX_TRY(onxi_grad_walk(g, &own, &b.out));
+    ONX_TRY(walk_back(&b, ys, n->dy, count, n->captured, dxs, n->captured_count));
     for (uint32_t i = 0; i < n->captured_count; i++) {
         ONX_TRY(or_zeros(&b, &dxs[i], n->captured[i]));
         ONX_TRY(add_output(&b, dxs[i], dtype_of(n, n->s.scope, n->captured[i])));
@@ -303,13 +309,11 @@ static onx_status derive_iteration(loop *l, const onx_bytes *dscan, const onx_by
 {
     onxi_grad *g = l->n->g;
     const uint32_t outputs = l->states + l->scans, first = l->body_first == 2, captured = l->n->captured_count;
-    const uint32_t copied = l->b.out.nodes.count;
     onx_bytes *ys = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)outputs + 1),
               *dys = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)outputs + 1);
     onx_bytes *xs = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)l->states + captured + more_count + 1);
     l->dxs = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)l->states + captured + more_count + 1);
-    onx_node **nodes = ONXI_ARRAY(g->scratch, onx_node *, (size_t)copied + 1);
-    if (!ys || !dys || !xs || !l->dxs || !nodes)
+    if (!ys || !dys || !xs || !l->dxs)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < outputs; i++) {
         ys[i] = l->from->output[first + i]->name;
@@ -323,18 +327,7 @@ static onx_status derive_iteration(loop *l, const onx_bytes *dscan, const onx_by
         xs[count++] = l->n->captured[i];
     for (uint32_t i = 0; i < more_count; i++)
         xs[count++] = more[i];
-    if (copied)
-        memcpy(nodes, l->b.out.nodes.items, copied * sizeof *nodes);
-    const onxi_grad_task task = { .scope = &l->b.scope,
-                                  .nodes = nodes,
-                                  .count = copied,
-                                  .ys = ys,
-                                  .dys = dys,
-                                  .y_count = outputs,
-                                  .xs = xs,
-                                  .dxs = l->dxs,
-                                  .x_count = count };
-    return onxi_grad_walk(g, &task, &l->b.out);
+    return walk_back(&l->b, ys, dys, outputs, xs, l->dxs, count);
 }
 
 /* The outputs of the new body: the gradients after the iteration. */
@@ -621,4 +614,111 @@ MAKE(scan)
                     !onx_node_add_ints(g->arena, node, "scan_output_directions", s.out_directions, s.outs))))
         return ONX_E_MEMORY;
     return onxi_grad_push(g, n->out, node);
+}
+
+/* ---- SequenceMap ---- */
+
+/* The body back: what goes into the body, and what arrives at its outputs; gives the gradients of inputs and captured
+ * values. `xs` are those whose gradients are wanted. */
+static onx_status derive_element(onxi_grad_node *n, body *b, const onx_bytes *xs, uint32_t x_count, onx_bytes *in,
+                                 uint32_t *in_count)
+{
+    const onx_graph *from = b->from;
+    onx_bytes *ys = ONXI_ARRAY(b->g->scratch, onx_bytes, (size_t)from->output_count + 1),
+              *dys = ONXI_ARRAY(b->g->scratch, onx_bytes, (size_t)from->output_count + 1),
+              *dxs = ONXI_ARRAY(b->g->scratch, onx_bytes, (size_t)x_count + 1);
+    uint32_t count = 0;
+    if (!ys || !dys || !dxs)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < from->input_count; i++)
+        ONX_TRY(add_input(b, from->input[i]->name, dtype_of(n, &b->scope, from->input[i]->name), -1));
+    for (uint32_t i = 0; i < from->output_count; i++) {
+        const onx_bytes dy = arriving(n, i), y = from->output[i]->name;
+        if (!onx_view(dy).len)
+            continue;
+        ys[count] = y;
+        ONX_TRY(onxi_grad_name(b->g, y, "grad_in", &dys[count]));
+        ONX_TRY(add_input(b, dys[count++], dtype_of(n, n->s.scope, n->s.node->output[i]), -1));
+        in[(*in_count)++] = dy;
+    }
+    ONX_TRY(add_forward(b));
+    ONX_TRY(walk_back(b, ys, dys, count, xs, dxs, x_count));
+    for (uint32_t i = 0; i < x_count; i++) {
+        ONX_TRY(or_zeros(b, &dxs[i], xs[i]));
+        ONX_TRY(add_output(b, dxs[i], dtype_of(n, &b->scope, xs[i])));
+    }
+    return close_body(b);
+}
+
+/* What every element has given to one tensor is added up; zeros make it so that there is something to add. */
+static onx_status add_up(onxi_grad_node *n, onx_bytes each, onx_bytes of, onx_bytes sum)
+{
+    const onx_bytes in[2] = { each, of };
+    return onxi_grad_put(
+        n, "s, x", "out",
+        "z = grad.Zeros (x)  t = SequenceInsert (s, z)  a = ConcatFromSequence <axis = 0, new_axis = 1> (t)"
+        "  first = Constant <value_ints = [0]> ()  out = ReduceSum <keepdims = 0> (a, first)",
+        in, 2, &sum, 1);
+}
+
+static bool is_tensor(const onxi_grad_node *n, uint32_t input)
+{
+    const onx_type *type = onxi_values_type(&n->g->values, n->s.scope, onx_view(n->s.node->input[input]));
+    return type && ONX_HAS(type, type, tensor_type);
+}
+
+/* Of an operand that is a sequence the gradient is one, element by element; one that is a tensor, or captured, goes
+ * into each element. */
+MAKE(sequence_map)
+{
+    onxi_grad *g = n->g;
+    const onx_node *node = n->s.node;
+    onx_graph *from = subgraph_of(node, "body");
+    const uint32_t all = node->input_count + n->captured_count;
+    body b;
+    if (!from || from->input_count != node->input_count || from->output_count < n->dy_count)
+        return onxi_grad_fail(g, node, "its body does not have an input for each input, and an output for each output");
+    onx_bytes *xs = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)all + 1);
+    onx_bytes *out = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)all + 1);
+    onx_bytes *in = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)node->input_count + from->output_count + 1);
+    uint32_t in_count = 0, count = 0;
+    if (!xs || !out || !in)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        in[in_count++] = node->input[i];
+        if (onx_view(n->dx[i]).len)
+            xs[count++] = from->input[i]->name;
+    }
+    for (uint32_t i = 0; i < n->captured_count; i++)
+        xs[count++] = n->captured[i];
+    if (!count)
+        return ONX_OK;
+    ONX_TRY(open_body(n, from, "backward", &b));
+    ONX_TRY(derive_element(n, &b, xs, count, in, &in_count));
+    count = 0;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (onx_view(n->dx[i]).len) {
+            out[count] = n->dx[i];
+            if (is_tensor(n, i))
+                ONX_TRY(onxi_grad_name(g, node->input[i], "grad_each", &out[count]));
+            count++;
+        }
+    for (uint32_t i = 0; i < n->captured_count; i++) {
+        ONX_TRY(onxi_grad_name(g, n->captured[i], "grad", &n->captured_dx[i]));
+        ONX_TRY(onxi_grad_name(g, n->captured[i], "grad_each", &out[count++]));
+    }
+    onx_node *back = onxi_grad_node_new(g, "SequenceMap", in, in_count, out, count);
+    if (!back || !onx_node_add_graph(g->arena, back, "body", b.graph))
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_grad_push(g, n->out, back));
+    count = 0;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (onx_view(n->dx[i]).len) {
+            if (is_tensor(n, i))
+                ONX_TRY(add_up(n, out[count], node->input[i], n->dx[i]));
+            count++;
+        }
+    for (uint32_t i = 0; i < n->captured_count; i++)
+        ONX_TRY(add_up(n, out[count++], n->captured[i], n->captured_dx[i]));
+    return ONX_OK;
 }

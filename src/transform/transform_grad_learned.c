@@ -102,7 +102,6 @@ typedef struct voter {
     const int64_t *per_class;
 } voter;
 
-/* False where nothing smooth comes out: probabilities are those of an iteration. */
 static bool read_voter(onxi_grad_node *n, voter *v)
 {
     uint32_t count;
@@ -113,7 +112,7 @@ static bool read_voter(onxi_grad_node *n, voter *v)
             return false;
     if (!v->vectors)
         return true;
-    if (count_of(n, "prob_a") || count != v->classes || v->classes < 2 || v->classes > 4096)
+    if (count != v->classes || v->classes < 2 || v->classes > 4096)
         return false;
     v->pairs = v->classes * (v->classes - 1) / 2;
     return v->vectors <= PAIR_WEIGHTS_MAX / v->pairs &&
@@ -144,7 +143,8 @@ static bool set_pairs(onxi_grad_node *n, const voter *v)
            onxi_prepare_floats(&n->s, "of_pairs", sums, v->pairs * (uint32_t)v->vectors);
 }
 
-WHEN(voter)
+/* What all kernels and pairs need; made once. */
+static bool prepare_pairs(onxi_grad_node *n)
 {
     voter v;
     for (uint32_t i = 0; i < n->s.prepared_count; i++)
@@ -152,6 +152,45 @@ WHEN(voter)
             return true;
     return read_voter(n, &v) && v.vectors && set_pairs(n, &v) && read_kernel(n, v.vectors);
 }
+WHEN(voter)
+{
+    return !count_of(n, "prob_a") && prepare_pairs(n);
+}
+/* Probabilities: which of [r, 1 - r, 0] stands at each place of a square of classes, and which of [w, 0]. */
+static bool set_squares(onxi_grad_node *n, const voter *v)
+{
+    const uint32_t k = v->classes, all = k * k;
+    int64_t *share = ONXI_ARRAY(n->g->scratch, int64_t, all), *weight = ONXI_ARRAY(n->g->scratch, int64_t, all);
+    float *unit = ONXI_ARRAY(n->g->scratch, float, all);
+    if (!share || !weight || !unit)
+        return false;
+    for (uint32_t i = 0, at = 0; i < k; i++) {
+        share[i * k + i] = 2 * (int64_t)v->pairs;
+        weight[i * k + i] = v->pairs;
+        unit[i * k + i] = 1;
+        for (uint32_t j = i + 1; j < k; j++, at++) {
+            share[i * k + j] = weight[i * k + j] = weight[j * k + i] = at;
+            share[j * k + i] = (int64_t)v->pairs + at;
+        }
+    }
+    return onxi_grad_set_ints(n, "share", share, all) && onxi_grad_set_ints(n, "weight", weight, all) &&
+           onxi_prepare_floats(&n->s, "unit", unit, all) && onxi_prepare_int(&n->s, "classes", k) &&
+           onxi_prepare_int(&n->s, "rounds", k > 100 ? k : 100) &&
+           onxi_grad_set_ints(n, "square", (const int64_t[]){ 0, k, k }, 3) && set_pair(n, "unit_shape", k, k);
+}
+WHEN(coupled)
+{
+    enum { CLASSES_MAX = 256 };
+    voter v;
+    if (!count_of(n, "prob_a") || !read_voter(n, &v) || !v.vectors || v.classes > CLASSES_MAX ||
+        count_of(n, "prob_a") != v.pairs || count_of(n, "prob_b") != v.pairs || count_of(n, "rho") != v.pairs)
+        return false;
+    for (uint32_t i = 0; i < n->s.prepared_count; i++)
+        if (onx_str_is(onx_str_of(n->s.prepared_names[i]), "unit"))
+            return true;
+    return prepare_pairs(n) && set_squares(n, &v);
+}
+
 static bool is_opposed(onxi_grad_node *n, const voter *v)
 {
     return v->pairs == 1 && v->classes == 2 && !onxi_subject_text_is(&n->s, "post_transform", "PROBIT");
@@ -159,12 +198,12 @@ static bool is_opposed(onxi_grad_node *n, const voter *v)
 WHEN(voter_opposed)
 {
     voter v;
-    return read_voter(n, &v) && v.vectors && is_opposed(n, &v);
+    return onxi_grad_when_voter(n) && read_voter(n, &v) && is_opposed(n, &v);
 }
 WHEN(voter_plain)
 {
     voter v;
-    return read_voter(n, &v) && v.vectors && !is_opposed(n, &v);
+    return onxi_grad_when_voter(n) && read_voter(n, &v) && !is_opposed(n, &v);
 }
 WHEN(voter_direct)
 {
@@ -179,6 +218,16 @@ WHEN(voter_direct)
         return onxi_subject_text_is(&n->s, "kernel_type", text) &&                                                     \
                (regressor ? onxi_grad_when_machine(n) : onxi_grad_when_voter(n));                                      \
     }
+/* The same of what is derived as an iteration. */
+#define COUPLED_KERNEL(name, text)                                                                                     \
+    WHEN(coupled_##name)                                                                                               \
+    {                                                                                                                  \
+        return onxi_subject_text_is(&n->s, "kernel_type", text) && onxi_grad_when_coupled(n);                          \
+    }
+COUPLED_KERNEL(linear, "LINEAR")
+COUPLED_KERNEL(poly, "POLY")
+COUPLED_KERNEL(radial, "RBF")
+COUPLED_KERNEL(sigmoid, "SIGMOID")
 KERNEL(linear, "LINEAR")
 KERNEL(poly, "POLY")
 KERNEL(radial, "RBF")

@@ -169,12 +169,11 @@ static onx_status total(tape *t, onx_bytes name, onx_bytes *sum)
 
 /* ---- nodes ---- */
 
-static bool fill(onxi_grad *g, onxi_grad_node *n, const onxi_bound *bound, onxi_scope *scope, const onx_node *node)
+static void fill(onxi_grad *g, onxi_grad_node *n, const onxi_bound *bound, onxi_scope *scope, const onx_node *node)
 {
     *n = (onxi_grad_node){
         .s = { .values = &g->values, .arena = g->arena, .scope = scope, .node = node, .row = bound->schema }, .g = g
     };
-    return true;
 }
 
 static onx_status fail_without_rule(onxi_grad *g, const onx_node *node, const onxi_bound *bound,
@@ -290,6 +289,19 @@ onx_status onxi_grad_walk(onxi_grad *g, const onxi_grad_task *task, onxi_grad_ou
 
 /* ---- what operators do, in the place of those that have no rule but that ---- */
 
+/* The rules of a node when what it does is derived in its place, NULL otherwise. */
+static const onxi_grad_rule *lowering_of(onxi_grad *g, onxi_scope *scope, const onx_node *node, onxi_grad_node *n)
+{
+    const onxi_grad_rule *rules = rule_of(g, node);
+    if (!rules)
+        return NULL;
+    fill(g, n, bound_of(g, node), scope, node);
+    for (const onxi_grad_rule *rule = rules; rule->op == rules->op; rule++)
+        if (rule->kind == ONXI_GRAD_LOWER && rule->when(n))
+            return rules;
+    return NULL;
+}
+
 static onx_status lower_subgraphs(onxi_grad *g, onxi_scope *scope, onx_node *node, bool *changed)
 {
     for (uint32_t i = 0; i < node->attribute_count; i++) {
@@ -404,12 +416,12 @@ onx_status onxi_grad_lower_graph(onxi_grad *g, onxi_scope *scope, onx_graph *gra
         return ONX_E_MEMORY;
     ONX_TRY(find_between(g, &task, between));
     for (uint32_t i = 0; i < needed.count; i++) {
-        const onxi_grad_rule *rule = between[i] ? rule_of(g, needed.items[i]) : NULL;
-        if (rule && rule->kind == ONXI_GRAD_LOWER)
-            any = true;
-        else if (between[i])
+        onxi_grad_node n;
+        const bool lowers = between[i] && lowering_of(g, scope, needed.items[i], &n);
+        if (between[i] && !lowers)
             ONX_TRY(lower_subgraphs(g, scope, needed.items[i], changed));
-        between[i] = rule && rule->kind == ONXI_GRAD_LOWER;
+        between[i] = lowers;
+        any |= lowers;
     }
     if (!any)
         return ONX_OK;
@@ -423,8 +435,10 @@ onx_status onxi_grad_lower_graph(onxi_grad *g, onxi_scope *scope, onx_graph *gra
             continue;
         }
         const uint32_t first = list.count;
-        fill(g, &n, bound_of(g, node), scope, node);
-        ONX_TRY(onxi_grad_lower(&n, rule_of(g, node), &list));
+        const onxi_grad_rule *rules = lowering_of(g, scope, node, &n);
+        if (!rules)
+            return ONX_E_MEMORY; /* it did, before */
+        ONX_TRY(onxi_grad_lower(&n, rules, &list));
         for (uint32_t m = first; m < list.count; m++)
             ONX_TRY(onxi_grad_note(g, list.items[m]));
     }

@@ -24,6 +24,7 @@
 #define VOTER(more)                                                                                                                       \
     "ai.onnx.ml.SVMClassifier <support_vectors = [1.0, 0.1, 0.5, -1.0, 0.4, 0.3, 0.2, 0.9, -0.6], kernel_params = [0.4, 0.3, 3.0], " more \
     "> (x) "
+/* clang-format off */
 static const char
     *const texts[] = {
         HEAD
@@ -50,6 +51,12 @@ static const char
         "g (double[N, M] a, double[N, M] b) => (double[] y, double[5, M] z) { l = Constant <value_ints = [1, 2]> () s = SplitToSequence <axis = 0> (a, l) k = SplitToSequence <axis = -1, keepdims = 0> (b) o = Constant <value_int = 1> ()"
         " e = SequenceErase (s, o) f = SequenceInsert (e, b) h = SequenceInsert (f, a, o) m = Constant <value_int = -2> () n = SequenceErase (h, m) z0 = ConcatFromSequence <axis = 0> (h) q = Constant <value_ints = [0]> () t = Constant <value_ints = [5]> ()"
         " z1 = Slice (z0, q, t) z = Exp (z1) x = SequenceAt (k, o) w = SequenceAt (n, o) ww = Mul (w, w) y1 = ReduceSum <keepdims = 0> (x) y2 = ReduceSum <keepdims = 0> (ww) y = Mul (y1, y2) }",
+        /* SequenceMap: over two sequences, beside a tensor and what the body captures; and over nothing. */
+        HEAD
+        "g (double[3] a, double[2] b, double[1] f, double[3] h) => (double[] y, double[5] z) { s = SequenceConstruct (a, b) t = SequenceConstruct (b, a) two = Constant <value = double {2.0}> ()"
+        " u, w = SequenceMap <body = each (double[n] p, double[m] q, double[1] k) => (double[n] r, double[1] o) { sp = Sin (p) r1 = Mul (sp, k) r = Mul (r1, two) sq = ReduceSumSquare <keepdims = 0> (q) hs = ReduceSum <keepdims = 0> (h) ho = Mul (hs, sq) o = Add (ho, k) }> (s, t, f)"
+        " z = ConcatFromSequence <axis = 0> (u) c = ConcatFromSequence <axis = 0, new_axis = 1> (w) c2 = Mul (c, c) y1 = ReduceSum <keepdims = 0> (c2) e = SequenceEmpty <dtype = 11> ()"
+        " n = SequenceMap <body = none (double[i] v) => (double[i] x) { x = Mul (v, f) }> (e) m = SequenceInsert (n, b) zero = Constant <value_int = 0> () l = SequenceAt (m, zero) y2 = ReduceSumSquare <keepdims = 0> (l) y = Mul (y1, y2) }",
         HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
              " { y = GridSample <mode = \"cubic\"> (x, places) }",
         HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
@@ -155,6 +162,12 @@ static const char
         HEAD
         "g (float[N, 3] x) => (float[N, 3] y, float[N, 2] z, float[N, 2] u) { l, y = " VOTER("classlabels_ints = [0, 1, 2], vectors_per_class = [1, 1, 1], coefficients = [1.0, -0.5, 0.3, 0.7, 0.2, -0.9], rho = [0.2, 0.1, -0.2], kernel_type = \"POLY\"") "m, z = " VOTER(
             "classlabels_ints = [4, 5], vectors_per_class = [1, 2], coefficients = [1.0, -0.5, 0.3], rho = [0.25], kernel_type = \"RBF\"") " n, u = ai.onnx.ml.SVMClassifier <classlabels_strings = [\"a\", \"b\"], coefficients = [0.5, -0.2, 0.1, 0.3, 0.7, -0.4], rho = [0.1], post_transform = \"LOGISTIC\"> (x) }",
+        /* Probabilities of classes: of three and of two, with each kernel. */
+        HEAD
+        "g (float[N, 3] x) => (float[N, 3] y, float[N, 3] z, float[N, 2] u, float[N, 2] v) { l, y = " VOTER("classlabels_ints = [0, 1, 2], vectors_per_class = [1, 1, 1], coefficients = [1.0, -0.5, 0.3, 0.7, 0.2, -0.9], rho = [0.2, 0.1, -0.2], kernel_type = \"POLY\", prob_a = [-1.2, -0.8, -1.5], prob_b = [0.1, -0.3, 0.2]")
+        "k, z = " VOTER("classlabels_strings = [\"a\", \"b\", \"c\"], vectors_per_class = [1, 1, 1], coefficients = [1.0, -0.5, 0.3, 0.7, 0.2, -0.9], rho = [0.2, 0.1, -0.2], kernel_type = \"RBF\", prob_a = [-1.2, -0.8, -1.5], prob_b = [0.1, -0.3, 0.2], post_transform = \"SOFTMAX\"")
+        "m, u = " VOTER("classlabels_ints = [4, 5], vectors_per_class = [1, 2], coefficients = [1.0, -0.5, 0.3], rho = [0.25], kernel_type = \"LINEAR\", prob_a = [-0.9], prob_b = [0.2]")
+        "n, v = " VOTER("classlabels_ints = [4, 5], vectors_per_class = [1, 2], coefficients = [1.0, -0.5, 0.3], rho = [0.25], kernel_type = \"SIGMOID\", prob_a = [-0.9], prob_b = [0.2], post_transform = \"LOGISTIC\"") "}",
         HEAD_OF(
             "23") "g (float[M, N, 12] x, float[M, N, 2] c, float[M, N, 2] s, float[9, 1] d, float[9, 1] e) => (float[M, N, 12] y, float[M, N, 12] z) <int64[2, 3] at = {1, 0, 8, 1, 1, 3}> { y = RotaryEmbedding <num_heads = 3> (x, c, s)"
                   " z = RotaryEmbedding <num_heads = 3, rotary_embedding_dim = 2, interleaved = 1> (x, d, e, at) }",
@@ -171,5 +184,6 @@ static const char
         "g (double[M, N, 2] x, double[1, 16, 2] w, double[1, 16, 4] r, double[1, 32] b, double[1, 12] p) => (double[M, N, 1, 4] y, double[M, 1, 4] z, double[M, 1, 4] c) <int32[2] n = {3, 2}>"
         " { y, z, c = LSTM <hidden_size = 4, layout = 1> (x, w, r, b, n, , , p) }",
     };
+/* clang-format on */
 
 #endif
