@@ -55,7 +55,8 @@ typedef struct onxi_grad_node {
     const onx_bytes *captured;
     onx_bytes *captured_dx;
     uint32_t captured_count;
-    onx_str head; /* of a text that a rule has written */
+    onx_str head;             /* of a text that a rule has written */
+    const onx_bytes *lowered; /* names for the outputs, where nodes do in its place what it does */
 } onxi_grad_node;
 
 typedef enum onxi_grad_kind {
@@ -75,7 +76,7 @@ typedef struct onxi_grad_rule {
     bool (*when)(onxi_grad_node *n);                       /* NULL: always */
     const char *text;                                      /* nodes */
     onx_status (*write)(onxi_grad_node *n, onx_str *text); /* instead of `text`, sets n->head as well */
-    onx_status (*make)(onxi_grad_node *n);                 /* CODE */
+    onx_status (*make)(onxi_grad_node *n);                 /* CODE; LOWER */
 } onxi_grad_rule;
 
 /* Those of one operator are consecutive; ends with kind NONE and op 0. */

@@ -524,7 +524,6 @@ onx_status onxi_grad_lower(onxi_grad_node *n, const onxi_grad_rule *rule, onxi_n
     ports p;
     ONX_TRY(onxi_grad_out_open(n->g, &out));
     n->out = &out;
-    ONX_TRY(build(n, rule, ONXI_GRAD_LOWER, &p, &f));
     /* Names that others read must not become aliases: they are made by Identity in the end. */
     onx_bytes *made = ONXI_ARRAY(n->g->scratch, onx_bytes, (size_t)node->output_count + 1);
     if (!made)
@@ -532,8 +531,14 @@ onx_status onxi_grad_lower(onxi_grad_node *n, const onxi_grad_rule *rule, onxi_n
     for (uint32_t i = 0; i < node->output_count; i++)
         if (onx_view(node->output[i]).len)
             ONX_TRY(onxi_grad_name(n->g, node->output[i], "lowered", &made[i]));
-    ONX_TRY(expand(n, f, node->input, node->input_count, made, node->output_count, node->output[0], &nodes));
-    ONX_TRY(emit_all(n, f, nodes));
+    n->lowered = made;
+    if (rule->make) {
+        ONX_TRY(rule->make(n));
+    } else {
+        ONX_TRY(build(n, rule, ONXI_GRAD_LOWER, &p, &f));
+        ONX_TRY(expand(n, f, node->input, node->input_count, made, node->output_count, node->output[0], &nodes));
+        ONX_TRY(emit_all(n, f, nodes));
+    }
     for (uint32_t i = 0; i < node->output_count; i++)
         if (onx_view(node->output[i]).len)
             ONX_TRY(onxi_grad_add(n->g, &out, "Identity", onxi_grad_resolve(&out, made[i]), node->output[i]));

@@ -10,6 +10,7 @@
 #define WRITTEN(op, when, by)        ROW(op, PART, NULL, when, .write = onxi_grad_write_##by)
 #define LOWER(op, head, when, nodes) ROW(op, LOWER, head, when, .text = nodes)
 #define LOWER_WRITTEN(op, when, by)  ROW(op, LOWER, NULL, when, .write = onxi_grad_write_##by)
+#define LOWER_CODE(op, by)           ROW(op, LOWER, NULL, always, .make = onxi_grad_make_##by)
 #define CODE(op, by)                 ROW(op, CODE, NULL, always, .make = onxi_grad_make_##by)
 #define AGAIN(op, head, when, nodes) ROW(op, AGAIN, head, when, .text = nodes)
 #define STOP(op)                     ROW(op, STOP, NULL, always, .text = NULL)

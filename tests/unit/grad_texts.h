@@ -5,7 +5,7 @@
 
 #define HEAD_OF(version)                                                                                               \
     "<ir_version: 10, opset_import: [\"\" : " version                                                                  \
-    ", \"f\" : 1, \"ai.onnx.preview.training\" : 1, \"ai.onnx.ml\" : 3]>\n"
+    ", \"f\" : 1, \"ai.onnx.preview\" : 1, \"ai.onnx.preview.training\" : 1, \"ai.onnx.ml\" : 3]>\n"
 #define HEAD HEAD_OF("21")
 
 /* Inputs are of double, N is 3, M is 2 and S is 1. */
@@ -162,6 +162,15 @@ static const char
         HEAD
         "g (float[N, 3] x) => (float[N, 3] y, float[N, 2] z, float[N, 2] u) { l, y = " VOTER("classlabels_ints = [0, 1, 2], vectors_per_class = [1, 1, 1], coefficients = [1.0, -0.5, 0.3, 0.7, 0.2, -0.9], rho = [0.2, 0.1, -0.2], kernel_type = \"POLY\"") "m, z = " VOTER(
             "classlabels_ints = [4, 5], vectors_per_class = [1, 2], coefficients = [1.0, -0.5, 0.3], rho = [0.25], kernel_type = \"RBF\"") " n, u = ai.onnx.ml.SVMClassifier <classlabels_strings = [\"a\", \"b\"], coefficients = [0.5, -0.2, 0.1, 0.3, 0.7, -0.4], rho = [0.1], post_transform = \"LOGISTIC\"> (x) }",
+        /* FlexAttention: queries that share keys, scores and probabilities that go through graphs, which read what is around
+           them and have initializers; and none. */
+        HEAD
+        "g (double[M, 4, 3, 2] q, double[M, 2, N, 2] k, double[M, 2, N, 3] v, double[3, 3] b, double[3] c) => (double[M, 4, 3, 3] y, double[M, 2, N, 3] z) {"
+        " y = ai.onnx.preview.FlexAttention <scale = 0.7, score_mod = m (double[i, h, l, n] s) => (double[i, h, l, n] t) <double w = {1.5}> { s1 = Mul (s, w) s2 = Tanh (s1) t = Add (s2, b) },"
+        " prob_mod = o (double[i, h, l, n] s) => (double[i, h, l, n] t) { s1 = Mul (s, s) t = Mul (s1, c) }> (q, k, v)"
+        " z = ai.onnx.preview.FlexAttention (k, k, v) }",
+        HEAD
+        "g (float[M, 2, 3, 2] q, float[M, 2, N, 2] k, float[M, 2, N, 3] v) => (float[M, 2, 3, 3] y) { y = ai.onnx.preview.FlexAttention <softmax_precision = 11, score_mod = m (double[i, h, l, n] s) => (double[i, h, l, n] t) { t = Sin (s) }> (q, k, v) }",
         /* Probabilities of classes: of three and of two, with each kernel. */
         HEAD
         "g (float[N, 3] x) => (float[N, 3] y, float[N, 3] z, float[N, 2] u, float[N, 2] v) { l, y = " VOTER("classlabels_ints = [0, 1, 2], vectors_per_class = [1, 1, 1], coefficients = [1.0, -0.5, 0.3, 0.7, 0.2, -0.9], rho = [0.2, 0.1, -0.2], kernel_type = \"POLY\", prob_a = [-1.2, -0.8, -1.5], prob_b = [0.1, -0.3, 0.2]")
