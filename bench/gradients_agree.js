@@ -1,5 +1,6 @@
 // gradients_agree.js - expanded gradients of models in float, of onx and of onnxruntime-node, beside a run in double:
 //   NODE_PATH=.../node_modules node gradients_agree.js ONX MODEL...      needs Debian's python3-onnx
+//   ONX_BENCH_CHECKPOINT  for --checkpoint (sqrt, a number): what the network computes is computed again; default: it is kept
 // `onx grad` derives a number of the first output of floats by a dozen weights; both run what it writes on the same inputs, and onx runs it
 // as doubles, too (`onx precision`). Symbolic sizes are 2. An error is the largest of a gradient's elements, relative to its largest element.
 // A derivative that is zero (in double below 1e-10 of the largest of all: a bias before a norm) has errors relative to the largest of all.
@@ -11,6 +12,7 @@
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs'), os = require('os'), path = require('path'), { spawnSync } = require('child_process');
 const [onx, ...files] = process.argv.slice(2), LIMIT = 1e-4, DRAWS = 5;
+const CHECKPOINT = process.env.ONX_BENCH_CHECKPOINT ? ['--checkpoint', process.env.ONX_BENCH_CHECKPOINT] : [];
 const types = {
   float32: [Float32Array, '<f4'], float64: [Float64Array, '<f8'], int64: [BigInt64Array, '<i8'], int32: [Int32Array, '<i4'], bool: [Uint8Array, '|b1'], uint8: [Uint8Array, '|u1'],
 };
@@ -96,7 +98,7 @@ async function errors(session, derived, folder) {
 async function compare(file, folder) {
   const model = path.join(folder, 'model.onnx'), derived = path.join(folder, 'gradients.onnx');
   const weights = JSON.parse(call('/usr/bin/python3', '-c', LOSS, file, model));
-  call(onx, 'grad', model, '-o', derived, '--of', 'agree_loss', '--wrt', weights.join(','), '--only');
+  call(onx, 'grad', model, '-o', derived, '--of', 'agree_loss', '--wrt', weights.join(','), '--only', ...CHECKPOINT);
   call(onx, 'precision', derived, '-o', path.join(folder, 'double.onnx'), '--to', 'double');
   const session = await ort.InferenceSession.create(derived, { intraOpNumThreads: 1, logSeverityLevel: 4 });
   const least = session.outputNames.map(() => [Infinity, Infinity, Infinity]), worst = of => least.reduce((m, e) => (of(e) <= m ? m : of(e)), 0);

@@ -151,7 +151,7 @@ awk 'BEGIN {
     print "<ir_version: 8, opset_import: [\"\" : 18]>"
     printf "g (float[4,3,64,64] x, float[16,3,3,3] w"
     for (i = 0; i < 10; i++) printf ", float[16,16,3,3] w%d", i
-    print ") => (float loss) <float half = {0.5}, bool yes = {1}> { c = Conv <pads = [1,1,1,1]> (x, w) r = Relu (c)"
+    print ") => (float loss) <float half = {0.5}, bool yes = {1}> { [\"first\"] c = Conv <pads = [1,1,1,1]> (x, w) r = Relu (c)"
     print "d, m = Dropout <seed = 7> (r, half, yes) t0 = MaxPool <kernel_shape = [2,2], strides = [2,2]> (d)"
     for (i = 0; i < 10; i++)
         printf "c%d = Conv <pads = [1,1,1,1]> (t%d, w%d) a%d = Tanh (c%d) t%d = Add (a%d, t%d)\n", i, i, i, i, i, i + 1, i, i
@@ -165,6 +165,7 @@ lean=$(running lean.onnx)
 expect 0 "$ONX" compare all.onnx lean.onnx --atol 0 --rtol 0 --threads 1
 expect 0 "$ONX" show lean.onnx
 [ "$(grep -c "Dropout" out)" -eq 1 ] || fail "random numbers are drawn again"
+[ "$(grep -o '\[first[a-z_]*\]' out | sort -u | grep -c .)" -eq 2 ] || fail "a copy of a node has the name of the node"
 grep -q ' d_again = Where' out || fail "what Dropout gives is kept"
 # What draws random numbers is not run again, and what it gave is kept.
 cat >drawn.onnxtxt <<'END'
