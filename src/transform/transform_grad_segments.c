@@ -169,8 +169,8 @@ typedef struct made { /* by a node of the backward pass */
 
 typedef struct beside {
     onxi_dict index;
-    made *values;
-    uint32_t room;
+    made *values; /* of all outputs, in their order */
+    uint32_t count, room;
     reads reads; /* by the backward pass */
     uint32_t at; /* index of what the next node makes */
     double live; /* before it */
@@ -185,10 +185,10 @@ static onx_status list_made(const plan *p, beside *b)
             const onx_str name = onx_view(p->back->items[i]->output[k]);
             if (!name.len)
                 continue;
-            if (!ONXI_GROW_IN(p->g->scratch, b->values, b->room, (uint64_t)b->index.count + 1) ||
-                !onxi_dict_at(&b->index, name, b->index.count, NULL))
+            if (!ONXI_GROW_IN(p->g->scratch, b->values, b->room, (uint64_t)b->count + 1) ||
+                !onxi_dict_at(&b->index, name, b->count, NULL))
                 return ONX_E_MEMORY;
-            b->values[b->index.count - 1] = (made){ count, size_of(p, name) };
+            b->values[b->count++] = (made){ count, size_of(p, name) };
         }
     ONX_TRY(list_reads(p, p->back->items, count, &b->index, &b->reads));
     for (uint32_t i = 0; i < count; i++)

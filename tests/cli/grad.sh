@@ -167,6 +167,22 @@ expect 0 "$ONX" show lean.onnx
 [ "$(grep -c "Dropout" out)" -eq 1 ] || fail "random numbers are drawn again"
 [ "$(grep -o '\[first[a-z_]*\]' out | sort -u | grep -c .)" -eq 2 ] || fail "a copy of a node has the name of the node"
 grep -q ' d_again = Where' out || fail "what Dropout gives is kept"
+# Gradients that all get one name are no reason to count too few of them.
+cat >alike.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 18, "ai.onnx.preview.training" : 1]>
+g (float[64,64] x, float[64,64] w) => (float[64,64] d)
+{
+  a = Tanh (x)
+  b = MatMul (a, w)
+  c = Tanh (b)
+  e = MatMul (c, w)
+  h = Tanh (e)
+  y = ReduceSum <keepdims = 0> (h)
+  d, d, d = ai.onnx.preview.training.Gradient <xs = ["x", "w", "b"], y = "y"> (x, w, b)
+}
+END
+expect 0 "$ONX" grad alike.onnxtxt -o alike.onnx --checkpoint sqrt
+expect 1 "$ONX" check alike.onnx
 # What draws random numbers is not run again, and what it gave is kept.
 cat >drawn.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 18]>
