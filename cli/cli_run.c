@@ -50,7 +50,8 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
                                       .no_optimize = cli_has(call, "no-optimize"),
                                       .strict = cli_has(call, "strict"),
                                       .precision = read_precision(call),
-                                      .cache = cli_value(call, "cache") };
+                                      .cache = cli_value(call, "cache"),
+                                      .lean_memory = cli_has(call, "lean-memory") };
     *run = (onx_run_options){ 0 };
     if (!cli_number(call, "threads", 0, 1024, threads) || !read_timeout(call, &session->timeout_ns) ||
         !cli_number(call, "max-iterations", 1, UINT64_MAX, &run->iterations))

@@ -88,7 +88,16 @@ typedef struct onx_packing {
     /* `elements` are those of the constant, row-major. Calls nothing that records. */
     onx_status (*make)(void *user, const void *elements, uint64_t piece, void *out);
     void *user;
+    bool note;        /* what is made tells of the elements, and does not take their place */
+    bool may_decline; /* make may give ONX_E_UNSUPPORTED: what the constant holds cannot be packed so */
 } onx_packing;
+
+/* Elements of a constant that are read a stretch at a time, by any thread. */
+typedef struct onx_elements {
+    const void *data; /* all of them, row-major, at any address; NULL: they are made by `read` */
+    void (*read)(const void *user, uint64_t first, uint64_t count, void *out);
+    const void *user;
+} onx_elements;
 
 typedef struct onx_prepare_ops {
     /* Where the node is, for diagnostics: made on demand. */
@@ -100,6 +109,9 @@ typedef struct onx_prepare_ops {
     onx_status (*packed)(const onx_prepare *p, const onx_packing *packing, const void **out);
     /* The elements of a constant input, for as long as the plan lives; for rows that say `packs`. */
     onx_status (*elements)(const onx_prepare *p, uint32_t input, const void **out);
+    /* The same for rows that can do without a constant packed into `size` bytes, in a session that has no memory for
+     * those (onx_session_options.lean_memory). ONX_E_UNSUPPORTED: it has, ask for them. */
+    onx_status (*in_place)(const onx_prepare *p, uint32_t input, uint64_t size, onx_elements *out);
 } onx_prepare_ops;
 
 /* ---- running ---- */
@@ -215,9 +227,10 @@ struct onx_kernel {
     uint16_t flags;     /* ONX_KERNEL_* */
     uint8_t post_op;    /* ONX_POST_* */
     uint8_t isa;        /* ONX_ISA_*: which processors it is for */
-    uint8_t packs;      /* bits of inputs. Where one is a constant, the row reads its elements by ops->packed and
-                         * ops->elements alone, and `data` does but tell that it is one. Elements that are packed only
-                         * need not be in memory unpacked: run may not read them */
+    uint8_t packs;      /* bits of inputs. Where one is a constant, the row reads its elements by ops->packed,
+                         * ops->elements and ops->in_place alone, and `data` does but tell that it is one. Elements that are
+                         * packed only      need not be in memory unpacked: run may not read them, where      they were
+                         * packed. prepare      never looks at them otherwise */
     /* A cache that is passed on: output update_output + i may be where input update_input + i is, for each i below
      * `updates`, when both have one type and shape. The row then writes what is new and leaves the rest. */
     uint8_t updates, update_input, update_output;

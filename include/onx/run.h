@@ -59,6 +59,11 @@ typedef struct onx_session_options {
      * read them in place of packing; NULL: nowhere. What is found there is used only if it is this user's, whole, and
      * made of the same weights in the same way; otherwise a note says so and it is written anew. */
     const char *cache;
+    /* Memory before speed: 16 MB at most are kept of what kernels make of constants (packed weights) and of what
+     * constants alone decide. What is beyond is made by each run, for one node at a time, or a piece at a time where it
+     * is a matrix that is multiplied by, straight from the mapped file. Results have the same bits, but for nodes whose
+     * constants are no longer known to be such when they run; those agree within rounding. */
+    bool lean_memory;
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that

@@ -32,6 +32,7 @@ class TestScripts(unittest.TestCase):
         so.intra_op_num_threads = 1
         so.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
         so.add_session_config_entry("session.set_denormal_as_zero", "1")
+        so.add_session_config_entry("session.disable_prepacking", "1")
         sess = ort.InferenceSession(models.STRIPES, so, providers=["CUDAExecutionProvider", "CPUExecutionProvider"])
         input_name, output_name = sess.get_inputs()[0].name, sess.get_outputs()[0].name
         self.assertEqual((sess.get_inputs()[0].shape, sess.get_inputs()[0].type), (["N", 1, "H", "W"], "tensor(float)"))

@@ -60,6 +60,13 @@ class TestInOut(Case):
         with self.assertRaises(onx.Error):
             self.session("(float[1] x) => (float[1] y)", "y = Neg (x)", cache=folder / "secret")
 
+    def test_lean_memory(self):
+        s = "s = Constant <value_ints = [2500, 2500]> () w = ConstantOfShape <value = float[1] {0.5}> (s) y = MatMul (x, w)"
+        x = np.ones((1, 2500), np.float32)
+        for lean in (False, True):
+            session = self.session("(float[1, 2500] x) => (float[1, 2500] y)", s, lean_memory=lean)
+            self.assertEqual(session(x).tolist(), [[1250.0] * 2500])
+
     def test_call_and_run(self):
         s = self.session("(float[N] x, float[N] y) => (float[N] sum, float[N] diff)", "sum = Add(x, y)\ndiff = Sub(x, y)")
         x, y = np.arange(3, dtype=np.float32), np.ones(3, np.float32)

@@ -279,7 +279,8 @@ bool onxi_weights_are_finite(const onx_prepare *p, uint32_t input)
                                   .key_size = sizeof key,
                                   .size = sizeof(bool),
                                   .make = note_finite,
-                                  .user = (void *)(uintptr_t)(const void *)p->inputs[input] };
+                                  .user = (void *)(uintptr_t)(const void *)p->inputs[input],
+                                  .note = true };
     const void *note;
     return p->ops->packed(p, &packing, &note) == ONX_OK && *(const bool *)note;
 }

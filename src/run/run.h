@@ -14,11 +14,12 @@
 
 #include <pthread.h>
 
-#define ONXI_NO_SLOT      UINT32_MAX       /* there is none */
-#define ONXI_OMITTED      (UINT32_MAX - 1) /* an input that the caller of a function does not give */
-#define ONXI_PLANS_MAX    8                /* shapes whose plans are kept per graph */
-#define ONXI_VARIANTS_MAX 8                /* sets of overridden initializers that a session keeps what it made for */
-#define ONXI_POST_OPS_MAX 4
+#define ONXI_NO_SLOT         UINT32_MAX       /* there is none */
+#define ONXI_OMITTED         (UINT32_MAX - 1) /* an input that the caller of a function does not give */
+#define ONXI_PLANS_MAX       8                /* shapes whose plans are kept per graph */
+#define ONXI_VARIANTS_MAX    8 /* sets of overridden initializers that a session keeps what it made for */
+#define ONXI_POST_OPS_MAX    4
+#define ONXI_RUN_STORE_LEAST (1u << 16) /* bytes: less is packed before a file of the store is open */
 
 /* ---- what is kept for the next run (run_recent.c) ---- */
 
@@ -74,8 +75,14 @@ typedef struct onxi_run_source {
     const onx_tensor *origin;     /* where the document has them, the same for all of its sessions; NULL: nowhere */
     const double *scale;          /* factors of floats, one per index of the first dim; NULL: none */
     const onxi_tensor_part *part; /* `raw` is where its runs begin; NULL: all is in one piece */
+    const struct onxi_run_recipe *recipe; /* `raw` are the operand of a node that gives the elements; NULL: none does */
     bool made;
 } onxi_run_source;
+/* Do the elements lie in the document as they are? */
+static inline bool onxi_run_source_is_whole(const onxi_run_source *source)
+{
+    return !source->scale && !source->part && !source->recipe;
+}
 
 typedef struct onxi_run_graph_slot {
     onx_str name;
@@ -223,6 +230,7 @@ typedef struct onxi_run_session {
     onxi_run_expansion *expansions;
     onxi_rewrites rewrites; /* opened when something is rewritten */
     uint64_t constant_bytes, op_total;
+    uint64_t kept_bytes;  /* of a lean session: what is kept of what was made of constants */
     onxi_run_watch watch; /* of the making of the session */
     /* of a root */
     pthread_mutex_t lock, planning;
@@ -299,8 +307,15 @@ onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, cons
  * session ends; *out is NULL if a product is not finite, or the constant is a part that is not made. */
 onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_slot *slot, const double *scale,
                                     onxi_run_source **out);
+/* Where a session keeps next to nothing: the result of a node on constants becomes a constant whose elements are made
+ * when they are read, a stretch at a time; *done is false where it is not such a node, or too small. */
+onx_status onxi_run_constant_defer(onxi_run_graph *g, const onxi_run_op *op, bool *done);
+/* There, too: is what the op gives on constants too large to be computed once and kept? */
+onx_status onxi_run_constant_is_too_large(onxi_run_graph *g, const onxi_run_op *op, bool *large);
 /* Makes the elements of the slot's constant for good; it may have none to be made, or none at all. */
 onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot);
+/* Elements first .. first+count-1, by any thread. `made` was not set when the source was copied, if it is a copy. */
+void onxi_run_source_read(const onxi_run_source *source, uint64_t first, uint64_t count, void *out);
 /* Writes them to memory that is aligned and large enough; what was read of the document need not stay in memory. */
 void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out);
 /* These bytes of the document are not needed soon, where they are in one piece. */
@@ -320,13 +335,23 @@ typedef struct onxi_run_keeper {
     onxi_run_source *source;   /* NULL: the elements are at `elements` */
     const void *elements;
 } onxi_run_keeper;
-/* The bytes, made on first use of the key. `s` plans. */
+/* What was packed for a node that runs, and goes when it has run: in sessions that keep next to nothing. */
+typedef struct onxi_run_passing {
+    onx_ctx *cx;
+    struct onxi_run_passed *first;
+} onxi_run_passing;
+void onxi_run_passing_end(onxi_run_passing *passing);
+/* May a session keep so many more bytes of what is made of constants? Under the root's lock, or while it is made. */
+bool onxi_run_may_keep(const onxi_run_session *s, uint64_t size);
+/* The bytes, made on first use of the key. `s` plans. Where they may not be kept, *anew is set and *out is no more than
+ * not NULL: what is prepared now will be prepared again by each run, which makes them. */
 onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
-                         const onx_packing *packing, const void **out);
-/* The same for a run whose nodes are prepared anew: only the first one waits for its turn to plan. Declines where the
- * memory limit leaves no room. */
+                         const onx_packing *packing, bool *anew, const void **out);
+/* The same for a node that is prepared to run at once: only the first one waits for its turn to plan, if `s` does not
+ * plan now (`planning`). Declines where the memory limit leaves no room. */
 onx_status onxi_run_pack_running(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
-                                 const onx_packing *packing, const onxi_run_watch *watch, const void **out);
+                                 const onx_packing *packing, const onxi_run_watch *watch, bool planning,
+                                 onxi_run_passing *passing, const void **out);
 void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
 /* What the store calls that which `packing` makes of the constant; false where it is not kept (run_saved.c). */
 bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
@@ -347,6 +372,7 @@ typedef struct onxi_run_env {
     struct onxi_run_plan *plan;   /* that is being made, or NULL */
     struct onxi_run_state *state; /* of the run, or NULL while planning */
     const onxi_run_watch *watch;  /* may be NULL */
+    onxi_run_passing *passing;    /* for what is packed for a node that runs at once; NULL: it is only prepared */
     bool nonfinite;               /* rows that lose NaN and infinities decline (onx_prepare.nonfinite) */
 } onxi_run_env;
 
@@ -369,6 +395,11 @@ onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p);
  * that know no layouts; `flat`: all inputs have one layout, so that ONX_KERNEL_FLAT kernels may see it. */
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
                                const onx_value *const *row_major, bool flat);
+/* Was something asked for that each run has to make? */
+bool onxi_run_op_is_anew(const onx_prepare *p);
+/* Asks the row that took an op, which `from` was left by, once more while running: `p` gets what came out, with params
+ * in e->arena. `from` is not changed. */
+onx_status onxi_run_op_prepare_anew(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *from, onx_prepare *p);
 /* Types, kernel and run immediately, on real values; outputs are values of e->cx. */
 onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                              onx_value *const *outputs, const onx_kernel **kernel_out);
@@ -404,9 +435,10 @@ typedef struct onxi_run_step {
     onx_prepared prepared;      /* what its kernel sees of that */
     uint32_t *inputs, *outputs; /* plan slots; captures follow */
     uint32_t input_count, capture_count, output_count;
-    uint32_t first_site;  /* of the op's subgraphs */
-    const bool *last_use; /* per input and capture of a step whose types come while running; NULL: of none */
-    bool eager;           /* typed, prepared and run anew every time */
+    uint32_t first_site;     /* of the op's subgraphs */
+    const bool *last_use;    /* per input and capture of a step whose types come while running; NULL: of none */
+    bool eager;              /* typed, prepared and run anew every time */
+    const onx_prepare *anew; /* what the row was asked with, where each run has to ask it again; NULL: once will do */
 } onxi_run_step;
 
 /* One that is a piece of another has its life, its uses and its memory from there (run_piece.c). */

@@ -4,7 +4,10 @@
 
 #include <math.h>
 
-enum { LAZY_MIN = 4096 /* bytes that are worth not copying */ };
+enum {
+    LAZY_MIN = 4096,      /* bytes that are worth not copying */
+    RECIPE_MIN = 1 << 16, /* not keeping, where they are made of others */
+};
 
 /* ---- loading ---- */
 
@@ -106,8 +109,8 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
 {
     const onxi_run_source *from = slot->source;
     *out = NULL;
-    if (from && from->part && !from->made)
-        return ONX_OK; /* what is a part of the inputs of a sum is not what is scaled */
+    if (from && !from->made && (from->part || from->recipe))
+        return ONX_OK; /* what is a part of the inputs of a sum, or made of bytes, is not what is scaled */
     onx_value *v = ONXI_NEW(s->arena, onx_value);
     onxi_run_source *source = ONXI_NEW(s->arena, onxi_run_source);
     if (!v || !source)
@@ -125,7 +128,131 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
     return ONX_OK;
 }
 
+/* ---- of nodes ---- */
+
+/* A DequantizeLinear of constants that is asked for some elements at a time. */
+typedef struct onxi_run_recipe {
+    const onx_kernel *kernel;
+    const void *params;
+    const onx_value *const *inputs;
+    uint32_t input_count;
+} onxi_run_recipe;
+
+/* Prepares the op for good, on constants that are there. */
+static onx_status make_recipe(onxi_run_graph *g, const onxi_run_op *op, onx_value *type, onxi_run_recipe **out)
+{
+    onxi_run_session *s = g->session;
+    onxi_run_env e = { .cx = s->cx, .session = s, .graph = g, .arena = s->arena, .watch = &s->watch };
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(s->arena, void *, op->input_count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(s->arena, void *, 1);
+    bool *last_use = ONXI_ARRAY(s->arena, bool, op->input_count + 1u);
+    *out = NULL;
+    if (!inputs || !outputs || !last_use)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : g->slots[op->inputs[i]].constant;
+    outputs[0] = type;
+    ONX_TRY(onxi_run_op_types(&e, op, inputs, outputs));
+    if (type->kind != ONX_VALUE_TENSOR || type->dtype != ONX_FLOAT || type->rank < 2 || type->size < RECIPE_MIN)
+        return ONX_OK;
+    onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
+    onxi_run_op_describe(&e, op, &p);
+    ONX_TRY(onxi_run_op_prepare(&e, op, &p, NULL, false));
+    onxi_run_recipe *r = onxi_dequantize_reads(p.kernel) ? ONXI_NEW(s->arena, onxi_run_recipe) : NULL;
+    if (r)
+        *r = (onxi_run_recipe){ p.kernel, p.params, inputs, op->input_count };
+    else if (p.kernel->release)
+        p.kernel->release(p.params);
+    *out = r;
+    return ONX_OK;
+}
+
+onx_status onxi_run_constant_defer(onxi_run_graph *g, const onxi_run_op *op, bool *done)
+{
+    onxi_run_session *s = g->session;
+    *done = false;
+    if (!s->options.lean_memory || op->id != ONXI_ID_DequantizeLinear || op->output_count != 1 ||
+        op->outputs[0] == ONXI_NO_SLOT)
+        return ONX_OK;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const onxi_run_graph_slot *slot = op->inputs[i] == ONXI_NO_SLOT ? NULL : &g->slots[op->inputs[i]];
+        if (slot && (!slot->constant || !slot->constant->data || (slot->source && !slot->source->made)))
+            return ONX_OK;
+    }
+    onx_value *v = ONXI_NEW(s->arena, onx_value);
+    onxi_run_source *source = ONXI_NEW(s->arena, onxi_run_source);
+    onxi_run_recipe *recipe;
+    if (!v || !source)
+        return ONX_E_MEMORY;
+    ONX_TRY(make_recipe(g, op, v, &recipe));
+    if (!recipe)
+        return ONX_OK;
+    v->flags = ONXI_VALUE_BORROWED;
+    v->refs = 1;
+    v->data = recipe->inputs[0]->data;
+    *source = (onxi_run_source){ .value = v, .raw = v->data, .recipe = recipe };
+    g->slots[op->outputs[0]].constant = v;
+    g->slots[op->outputs[0]].source = source;
+    *done = true;
+    return ONX_OK;
+}
+
+onx_status onxi_run_constant_is_too_large(onxi_run_graph *g, const onxi_run_op *op, bool *large)
+{
+    onxi_run_session *s = g->session;
+    onx_arena *arena;
+    uint64_t size = 0;
+    *large = false;
+    if (!s->options.lean_memory)
+        return ONX_OK;
+    ONX_TRY(onx_arena_new(s->cx, &arena));
+    onxi_run_env e = { .cx = s->cx, .session = s, .graph = g, .arena = arena, .watch = &s->watch };
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
+    onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
+    for (uint32_t i = 0; status == ONX_OK && i < op->input_count; i++)
+        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : g->slots[op->inputs[i]].constant;
+    for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
+        if (op->outputs[i] != ONXI_NO_SLOT && !(outputs[i] = ONXI_NEW(arena, onx_value)))
+            status = ONX_E_MEMORY;
+    if (status == ONX_OK)
+        status = onxi_run_op_types(&e, op, inputs, outputs);
+    for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
+        if (outputs[i] && !onxi_add_u64(size, outputs[i]->size, &size))
+            size = UINT64_MAX;
+    *large = status == ONX_OK && !onxi_run_may_keep(s, size);
+    onx_arena_free(arena);
+    return status;
+}
+
 /* ---- making ---- */
+
+static void read_scaled(const onxi_run_source *source, uint64_t first, uint64_t count, float *out)
+{
+    const onx_value *v = source->value;
+    const uint64_t each = v->count / (uint64_t)v->dims[0];
+    for (uint64_t n; count; first += n, out += n, count -= n) {
+        const uint64_t left = each - first % each;
+        n = left < count ? left : count;
+        (void)write_scaled(source->raw + first * sizeof *out, source->scale[first / each], n, out);
+    }
+}
+
+void onxi_run_source_read(const onxi_run_source *source, uint64_t first, uint64_t count, void *out)
+{
+    const unsigned width = onx_dtype_bits(source->value->dtype) / 8;
+    if (source->made)
+        memcpy(out, (const char *)source->value->data + first * width, count * width);
+    else if (source->recipe)
+        onxi_dequantize_read(source->recipe->kernel, source->recipe->params, source->recipe->inputs,
+                             source->recipe->input_count, first, count, out);
+    else if (source->scale)
+        read_scaled(source, first, count, out);
+    else if (source->part)
+        onxi_part_copy(source->part, first * width, count * width, out);
+    else
+        memcpy(out, source->raw + first * width, count * width);
+}
 
 /* The whole tensor that a part is of may be many times as large: some of it is read at a time. */
 static void gather(onxi_run_session *s, const onxi_run_source *source, char *out)
@@ -147,6 +274,10 @@ void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, v
         gather(s, source, out);
         return;
     }
+    if (source->recipe) {
+        onxi_run_source_read(source, 0, source->value->count, out);
+        return;
+    }
     if (source->scale)
         scale_all(source, out);
     else
@@ -156,7 +287,7 @@ void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, v
 
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size)
 {
-    if (!source->part)
+    if (!source->part && !source->recipe)
         forget(s, source, onx_str_make(source->raw + from, size));
 }
 
@@ -170,7 +301,9 @@ onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot)
     const onx_value *v = source->value;
     ONX_TRY(onx_value_new_tensor(s->cx, (onx_dtype)v->dtype, v->rank, v->dims, &made));
     onxi_run_source_write(s, source, made->data);
+    pthread_mutex_lock(&s->root->lock); /* runs look at it meanwhile */
     source->value->data = made->data;
     source->made = true;
+    pthread_mutex_unlock(&s->root->lock);
     return onxi_run_session_keep(s, made);
 }

@@ -71,6 +71,9 @@ onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value)
     *o = (onxi_run_owned){ s->constants, value };
     s->constants = o;
     s->constant_bytes += value->size;
+    pthread_mutex_lock(&s->root->lock);
+    s->kept_bytes += value->size;
+    pthread_mutex_unlock(&s->root->lock);
     if (onxi_run_constant_bytes(s) > s->options.memory)
         return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "constants exceed the memory limit of %llu bytes",
                          (unsigned long long)s->options.memory);
@@ -389,6 +392,10 @@ onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op)
 {
     onxi_run_session *s = g->session;
     onx_arena *arena;
+    bool deferred;
+    ONX_TRY(onxi_run_constant_defer(g, op, &deferred));
+    if (deferred)
+        return ONX_OK;
     ONX_TRY(onx_arena_new(s->cx, &arena));
     onxi_run_env e = { .cx = s->cx, .session = s, .graph = g, .arena = arena, .watch = &s->watch };
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
@@ -586,8 +593,15 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     ONX_TRY(define_outputs(b, op));
     if (!op->graph_count) /* one with subgraphs is known by its address to what they capture */
         s->spare_op = op;
-    if (op->output_count && onxi_run_op_is_constant(b->g, op) && !onxi_run_keeps_bytes(b->g, op))
-        return onxi_run_graph_fold(b->g, op);
+    if (op->output_count && onxi_run_op_is_constant(b->g, op) && !onxi_run_keeps_bytes(b->g, op)) {
+        bool large;
+        ONX_TRY(onxi_run_constant_defer(b->g, op, &large));
+        if (large)
+            return ONX_OK;
+        ONX_TRY(onxi_run_constant_is_too_large(b->g, op, &large));
+        if (!large)
+            return onxi_run_graph_fold(b->g, op);
+    }
     if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
         return ONX_E_MEMORY;
     g->ops[g->op_count++] = *op;

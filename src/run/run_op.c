@@ -1,8 +1,6 @@
 /* run_op.c - one node: its types by the operator's rule, its kernel, and running it immediately on real values. */
 #include "run/run.h"
 
-#include <stdatomic.h>
-
 /* ---- places ---- */
 
 onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint32_t index, const onx_node *node)
@@ -344,6 +342,7 @@ typedef struct engine {
     const onxi_run_op *op;
     uint32_t packed;   /* inputs that the current row has packed */
     onx_status failed; /* why the current row did not get what it asked for, where the request was valid */
+    bool anew;         /* the current row was given what each run has to make */
 } engine;
 
 /* A row that cannot have what it asks for refuses the node. Where that is for lack of memory, the node fails: another
@@ -374,11 +373,12 @@ static bool find_keeper(const engine *en, const onx_prepare *p, uint32_t input, 
     const void *elements = input < p->input_count && p->inputs[input] ? p->inputs[input]->data : NULL;
     const uint32_t slot = g && input < en->op->input_count ? en->op->inputs[input] : ONXI_NO_SLOT;
     const onx_value *constant = slot == ONXI_NO_SLOT ? NULL : g->slots[slot].constant;
+    const onxi_run_source *source = constant ? g->slots[slot].source : NULL; /* runs may not look at what it has made */
     onxi_run_session *s = en->exec.session;
     onxi_run_plan *plan = en->exec.plan;
     if (!elements)
         return false;
-    if (constant && (constant->data == elements || g->slots[slot].source)) {
+    if (constant && (source || constant->data == elements)) {
         s = g->slots[slot].shared ? s->root : s;
         *out = (onxi_run_keeper){ &s->packs, s->cx, s->arena, s, g->slots[slot].source, elements };
         return true;
@@ -394,9 +394,49 @@ static onx_status prepare_packed(const onx_prepare *p, const onx_packing *packin
     onxi_run_keeper to;
     if (!find_keeper(en, p, packing->input, &to))
         return ONX_E_UNSUPPORTED;
-    ONX_TRY(answer(p, en->exec.state ? onxi_run_pack_running(en->exec.session, &to, p, packing, en->exec.watch, out)
-                                     : onxi_run_pack(en->exec.session, &to, p, packing, out)));
-    en->packed |= input_bit(packing->input);
+    onxi_run_session *s = en->exec.session;
+    ONX_TRY(answer(p, en->exec.passing ? onxi_run_pack_running(s, &to, p, packing, en->exec.watch, !en->exec.state,
+                                                               en->exec.passing, out)
+                                       : onxi_run_pack(s, &to, p, packing, &en->anew, out)));
+    en->packed |= packing->note ? 0 : input_bit(packing->input);
+    return ONX_OK;
+}
+
+static void read_source(const void *user, uint64_t first, uint64_t count, void *out)
+{
+    onxi_run_source_read(user, first, count, out);
+}
+
+/* Any session can have a constant in place; one that has memory for it packed is quicker so. */
+static onx_status prepare_in_place(const onx_prepare *p, uint32_t input, uint64_t size, onx_elements *out)
+{
+    engine *en = p->engine;
+    onxi_run_session *s = en->exec.session;
+    onxi_run_keeper to;
+    if (!s->options.lean_memory || s->root->store || !find_keeper(en, p, input, &to))
+        return ONX_E_UNSUPPORTED;
+    onxi_run_source *source = to.source ? ONXI_NEW(p->arena, onxi_run_source) : NULL;
+    onx_value *value = to.source ? ONXI_NEW(p->arena, onx_value) : NULL;
+    if (to.source && (!source || !value))
+        return ONX_E_MEMORY;
+    pthread_mutex_lock(&s->root->lock);
+    const bool keeps = to.session && onxi_run_may_keep(s, size);
+    if (source) {
+        *source = *to.source;
+        *value = *source->value;
+        source->value = value;
+    }
+    pthread_mutex_unlock(&s->root->lock);
+    if (keeps)
+        return ONX_E_UNSUPPORTED;
+    *out = (onx_elements){ .data = to.elements };
+    if (source && source->made)
+        out->data = value->data;
+    else if (source && onxi_run_source_is_whole(source))
+        out->data = source->raw;
+    else if (source)
+        *out = (onx_elements){ .read = read_source, .user = source };
+    en->packed |= input_bit(input);
     return ONX_OK;
 }
 
@@ -416,9 +456,11 @@ static onx_str prepare_path(const void *place, onx_arena *arena)
     return onxi_run_op_path(arena, place);
 }
 
-static const onx_prepare_ops prepare_ops = {
-    .path = prepare_path, .graph = prepare_graph, .packed = prepare_packed, .elements = prepare_elements
-};
+static const onx_prepare_ops prepare_ops = { .path = prepare_path,
+                                             .graph = prepare_graph,
+                                             .packed = prepare_packed,
+                                             .elements = prepare_elements,
+                                             .in_place = prepare_in_place };
 
 onx_prepared onxi_run_op_prepared(const onx_prepare *p)
 {
@@ -531,6 +573,7 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
         engine *en = p->engine;
         en->packed = 0;
         en->failed = ONX_OK;
+        en->anew = false;
         ONX_TRY(make_inputs(e, op, p, p->kernel->packs));
         onx_status status = p->kernel->flags & ONX_KERNEL_VIEW ? check_view(p) : ONX_OK;
         if (status == ONX_OK && p->kernel->prepare)
@@ -561,103 +604,67 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
     return no_kernel(op, p);
 }
 
-/* ---- running ---- */
-
-/* With a watch, the work of a thread is done in pieces, and the watch is asked before each of them. */
-static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t first, uint64_t last)
+bool onxi_run_op_is_anew(const onx_prepare *p)
 {
-    enum { PIECES = 16 };
-    const onxi_run_watch *watch = work->watch;
-    if (!watch || !watch->on)
-        return kernel->run(work, first, last);
-    uint64_t grain = work->prepared->grain ? work->prepared->grain : 1, piece = (last - first) / PIECES;
-    piece = piece < grain ? grain : piece;
-    while (first < last) {
-        uint64_t end = last - first < 2 * piece ? last : first + piece;
-        onx_status status = onxi_run_watch_look(watch);
-        if (status != ONX_OK)
-            return work->cx ? onxi_run_watch_fail(watch, status, work->cx, work->prepared->place) : status;
-        ONX_TRY(kernel->run(work, first, end));
-        first = end;
+    return p->engine && ((const engine *)p->engine)->anew;
+}
+
+/* The same description in memory of the run, which the row may write to. */
+static bool describe_anew(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *from, onx_prepare *p)
+{
+    onx_arena *arena = e->arena;
+    onx_value *values = ONXI_ARRAY(arena, onx_value, from->output_count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, from->output_count + 1u);
+    onx_post_op *post_ops = ONXI_ARRAY(arena, onx_post_op, from->post_op_count + 1u);
+    onx_prepare *behind = ONXI_ARRAY(arena, onx_prepare, from->post_op_count + 1u);
+    const onx_layout **want = (const onx_layout **)ONXI_ARRAY(arena, void *, from->operand_count + 1u);
+    if (!values || !outputs || !post_ops || !behind || !want)
+        return false;
+    *p = *from;
+    onxi_run_op_describe(e, op, p);
+    p->operand_count = from->operand_count;
+    for (uint32_t i = 0; i < from->output_count; i++)
+        if (from->outputs[i]) {
+            values[i] = *from->outputs[i];
+            outputs[i] = &values[i];
+        }
+    for (uint32_t i = 0; i < from->operand_count; i++)
+        want[i] = from->inputs[i] ? from->inputs[i]->layout : NULL;
+    for (uint32_t i = 0; i < from->post_op_count; i++) {
+        post_ops[i] = from->post_ops[i];
+        behind[i] = *post_ops[i].prepare;
+        behind[i].cx = e->cx;
+        behind[i].arena = arena;
+        behind[i].doc = p->doc;
+        post_ops[i].prepare = &behind[i];
     }
-    return ONX_OK;
+    p->outputs = outputs;
+    p->post_ops = post_ops;
+    p->want = want;
+    return p->engine != NULL;
 }
 
-/* The rows of a kernel in blocks of neighbours, which the plan fixes: who does a block is left open. */
-typedef struct row_blocks {
-    const onx_kernel *kernel;
-    const onx_work *work;
-    uint64_t rows, count;
-    atomic_bool failed, declined;
-} row_blocks;
-
-static void run_block(void *user, uint64_t block, unsigned worker)
+onx_status onxi_run_op_prepare_anew(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *from, onx_prepare *p)
 {
-    row_blocks *b = user;
-    if (atomic_load_explicit(&b->failed, memory_order_relaxed))
-        return;
-    uint64_t each = b->rows / b->count, more = b->rows % b->count; /* the first ones have one row more */
-    uint64_t first = each * block + (block < more ? block : more), last = first + each + (block < more);
-    uint64_t step = b->work->prepared->thread_workspace;
-    onx_work mine = *b->work;
-    mine.cx = NULL;
-    mine.thread_workspace = step ? (char *)mine.thread_workspace + step * worker : NULL;
-    onx_status status = run_rows(b->kernel, &mine, first, last);
-    if (status == ONX_E_UNSUPPORTED)
-        atomic_store_explicit(&b->declined, true, memory_order_relaxed);
-    if (status != ONX_OK)
-        atomic_store_explicit(&b->failed, true, memory_order_relaxed);
-}
-
-/* A kernel that fails and does not say why. ONX_E_MISUSE comes from an output that cannot be resized, because the rule
- * settled its shape and the plan owns its memory. */
-static onx_status explained(onx_status status, const onx_kernel *kernel, onx_work *work, size_t errors)
-{
-    if (status == ONX_OK || onx_diag_total(work->cx, ONX_ERROR) != errors ||
-        (status == ONX_E_UNSUPPORTED && !work->prepared->nonfinite)) /* it declines, and the run starts over */
+    const size_t errors = onx_diag_total(e->cx, ONX_ERROR);
+    if (!describe_anew(e, op, from, p))
+        return ONX_E_MEMORY;
+    const onx_status status = p->kernel->prepare(p);
+    if (status == ONX_OK && (p->workspace > from->workspace || p->thread_workspace > from->thread_workspace)) {
+        if (p->kernel->release)
+            p->kernel->release(p->params);
+        return onx_prepare_fail(p, ONX_E_INVALID, "the %s kernel of %s wants more memory than before",
+                                onxi_kernel_variant(p->kernel), p->kernel->op);
+    }
+    if (status == ONX_OK || onx_diag_total(e->cx, ONX_ERROR) != errors)
         return status;
-    if (status == ONX_E_MISUSE)
-        return onx_work_fail(work, ONX_E_INVALID, "%s gives another shape or element type than its rule says",
-                             kernel->op);
-    return onx_work_fail(work, status, "the %s kernel of %s fails", onxi_kernel_variant(kernel), kernel->op);
+    const onx_status failed = ((const engine *)p->engine)->failed;
+    return onx_prepare_fail(p, failed == ONX_OK ? status : failed,
+                            "the %s kernel of %s does not take the node again: %s", onxi_kernel_variant(p->kernel),
+                            p->kernel->op, onx_status_text(failed == ONX_OK ? status : failed));
 }
 
-static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
-{
-    enum { BLOCKS = 4 }; /* per thread, so that one which comes late or has to stop leaves the rest to others */
-    uint64_t rows = work->prepared->rows, grain = work->prepared->grain ? work->prepared->grain : 1;
-    size_t errors = onx_diag_total(work->cx, ONX_ERROR);
-    if (!rows)
-        return ONX_OK;
-    uint64_t pieces = rows / grain, most = (uint64_t)work->threads * BLOCKS;
-    if (pieces > 1 && work->threads > 1) {
-        row_blocks b = { .kernel = kernel, .work = work, .rows = rows, .count = pieces < most ? pieces : most };
-        onxi_team_run(work->threads, b.count, run_block, &b);
-        if (!atomic_load_explicit(&b.failed, memory_order_relaxed))
-            return ONX_OK;
-        if (atomic_load_explicit(&b.declined, memory_order_relaxed) && !work->prepared->nonfinite)
-            return ONX_E_UNSUPPORTED; /* inputs may be overwritten by now: a second look would see others */
-    }                                 /* a failure is recorded by the serial run below */
-    return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
-}
-
-/* Elements of 4 and 2 bits need not fill the last byte. Kernels write elements, so what is left of it is whatever the
- * memory held; results are the same bytes in every run, and reveal nothing of others. */
-static void clear_rest(onx_value *v)
-{
-    const unsigned bits = v && v->kind == ONX_VALUE_TENSOR ? onx_dtype_bits(v->dtype) : 8;
-    const unsigned used = bits < 8 ? (unsigned)(v->count * bits % 8) : 0;
-    if (used && v->data && v->size)
-        ((uint8_t *)v->data)[v->size - 1] &= (uint8_t)((1u << used) - 1);
-}
-
-onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
-{
-    onx_status status = run_all_rows(kernel, work);
-    for (uint32_t i = 0; status == ONX_OK && i < work->prepared->output_count; i++)
-        clear_rest(work->outputs[i]);
-    return status;
-}
+/* ---- running at once ---- */
 
 static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value *out)
 {
@@ -749,10 +756,15 @@ onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_v
                              onx_value *const *outputs, const onx_kernel **kernel_out)
 {
     const size_t errors = onx_diag_total(e->cx, ONX_ERROR);
-    onx_status status = eager_once(e, op, inputs, outputs, kernel_out);
-    if (status != ONX_E_UNSUPPORTED || e->nonfinite || onx_diag_total(e->cx, ONX_ERROR) != errors)
-        return status;
-    onxi_run_env again = *e;
-    again.nonfinite = true;
-    return eager_once(&again, op, inputs, outputs, kernel_out);
+    onxi_run_passing passing = { .cx = e->cx };
+    onxi_run_env own = *e;
+    own.passing = &passing;
+    onx_status status = eager_once(&own, op, inputs, outputs, kernel_out);
+    if (status == ONX_E_UNSUPPORTED && !e->nonfinite && onx_diag_total(e->cx, ONX_ERROR) == errors) {
+        onxi_run_passing_end(&passing);
+        own.nonfinite = true;
+        status = eager_once(&own, op, inputs, outputs, kernel_out);
+    }
+    onxi_run_passing_end(&passing);
+    return status;
 }

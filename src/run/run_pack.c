@@ -48,7 +48,7 @@ static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, con
     const onxi_run_source *source = to->source;
     if (!source || source->made)
         return make_from(s, source, source ? source->value->data : to->elements, packing, out);
-    if (packing->unaligned && !source->scale && !source->part)
+    if (packing->unaligned && onxi_run_source_is_whole(source))
         return make_from(s, source, source->raw, packing, out);
     void *elements = onxi_resize(to->cx, NULL, 0, source->value->size);
     if (!elements)
@@ -254,7 +254,7 @@ static void shared_let_go(onxi_run_shared *shared)
     pthread_mutex_unlock(&shelf->lock);
 }
 
-/* ---- keeping ---- */
+/* ---- giving back, finding ---- */
 
 static void give_back(onx_ctx *cx, const onxi_run_packed *k)
 {
@@ -273,7 +273,7 @@ void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
     packs->all = NULL;
 }
 
-/* Bytes of the store, or new ones. */
+/* Bytes of the store, or new ones. A session that keeps next to nothing has them back from there at once. */
 static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                                const onx_packing *packing, onxi_run_packed *k)
 {
@@ -292,6 +292,11 @@ static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, c
         k->base = NULL;
     } else if (saved) {
         onxi_store_put(s->root->store, s->threads, name, aligned(k->base), packing->size);
+        if (s->options.lean_memory && (found = onxi_store_find(s->root->store, s->threads, name, packing->size))) {
+            onxi_release(to->cx, k->base, k->size);
+            k->base = (void *)(uintptr_t)found;
+            k->mapped = packing->size;
+        }
     }
     return status;
 }
@@ -307,6 +312,7 @@ static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, cons
         ONX_TRY(shared_take(shelf, name, &k->shared));
         if (k->shared->state == MADE) {
             k->base = k->shared->base;
+            k->mapped = k->shared->mapped;
             return ONX_OK;
         }
     }
@@ -348,13 +354,104 @@ static onx_status add_packed(onxi_run_session *s, const onxi_run_keeper *to, onx
         *entry = k;
         if (to->session)
             to->session->constant_bytes += k->size - 64;
+        if (to->session && !k->mapped)
+            to->session->kept_bytes += k->size;
     }
     pthread_mutex_unlock(&s->root->lock);
     return entry ? ONX_OK : ONX_E_MEMORY;
 }
 
+/* ---- not keeping ---- */
+
+enum {
+    LEAN_KEEP = 16 << 20, /* bytes that a lean session keeps of what is made of constants */
+    LEAN_SMALL = 1 << 12  /* what is always kept: notes */
+};
+
+bool onxi_run_may_keep(const onxi_run_session *s, uint64_t size)
+{
+    const uint64_t kept = s->kept_bytes + (s->root == s ? 0 : s->root->kept_bytes);
+    return !s->options.lean_memory || size <= LEAN_SMALL || (size <= LEAN_KEEP && kept <= LEAN_KEEP - size);
+}
+
+/* What a plan has computed goes with the plan, and is not counted: it is kept where it is small. */
+static bool may_keep(const onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing)
+{
+    return onxi_run_may_keep(s, packing->size) &&
+           (to->session || !s->options.lean_memory || packing->size <= LEAN_SMALL);
+}
+
+static bool in_store(const onxi_run_session *s, const onx_packing *packing)
+{
+    return s->root->store && packing->size >= ONXI_RUN_STORE_LEAST;
+}
+
+typedef struct onxi_run_passed { /* in front of the bytes */
+    struct onxi_run_passed *next;
+    uint64_t size; /* of all */
+} onxi_run_passed;
+
+void onxi_run_passing_end(onxi_run_passing *passing)
+{
+    for (onxi_run_passed *k = passing->first, *next; k; k = next) {
+        next = k->next;
+        onxi_ctx_let_go(passing->cx, k->size);
+        onxi_release(passing->cx, k, k->size);
+    }
+    passing->first = NULL;
+}
+
+static onx_status pack_passing(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing,
+                               onxi_run_passing *passing, const void **out)
+{
+    onxi_run_keeper from = *to;
+    onxi_run_source source = { 0 };
+    onx_value value = { 0 };
+    const uint64_t size = packing->size + sizeof(onxi_run_passed) + 64; /* below the memory limit, by far */
+    if (!onxi_ctx_hold(passing->cx, size))
+        return ONX_E_LIMIT;
+    onxi_run_passed *k = onxi_resize(passing->cx, NULL, 0, size);
+    if (!k) {
+        onxi_ctx_let_go(passing->cx, size);
+        return ONX_E_MEMORY;
+    }
+    *k = (onxi_run_passed){ passing->first, size };
+    passing->first = k;
+    from.cx = passing->cx;
+    if (to->source) { /* somebody may plan meanwhile, and make its elements */
+        pthread_mutex_lock(&s->root->lock);
+        source = *to->source;
+        value = *source.value;
+        pthread_mutex_unlock(&s->root->lock);
+        source.value = &value;
+        from.source = &source;
+    }
+    void *bytes = aligned(k + 1);
+    *out = bytes;
+    return make_bytes(s, &from, packing, bytes);
+}
+
+/* Can it be made at all? */
+static onx_status try_to_make(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                              const onx_packing *packing)
+{
+    onxi_run_passing passing = { .cx = p->cx };
+    const void *made;
+    const onx_status status = pack_passing(s, to, packing, &passing, &made);
+    onxi_run_passing_end(&passing);
+    return status;
+}
+
+/* ---- keeping ---- */
+
+static onx_status exceeded(const onx_prepare *p, const onxi_run_session *s)
+{
+    return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
+                            (unsigned long long)s->options.memory);
+}
+
 onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
-                         const onx_packing *packing, const void **out)
+                         const onx_packing *packing, bool *anew, const void **out)
 {
     onxi_run_packed *first;
     const onxi_run_packed *made = find_packed(to, packing, &first);
@@ -363,8 +460,13 @@ onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const o
         return ONX_OK;
     }
     if (exceeds_limit(s, packing))
-        return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
-                                (unsigned long long)s->options.memory);
+        return exceeded(p, s);
+    const bool keeps = may_keep(s, to, packing);
+    if (!keeps && !in_store(s, packing)) {
+        *anew = true;
+        *out = to->elements;
+        return packing->may_decline ? try_to_make(s, to, p, packing) : ONX_OK;
+    }
     onxi_run_packed *k = ONXI_NEW(to->arena, onxi_run_packed);
     void *key = onx_arena_alloc(to->arena, packing->key_size);
     if (!k || !key)
@@ -372,6 +474,12 @@ onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const o
     memcpy(key, packing->key, packing->key_size);
     *k = (onxi_run_packed){ .next = first, .key = key, .key_size = packing->key_size, .size = packing->size + 64 };
     ONX_TRY(get_bytes(s, to, p, packing, k));
+    if (!keeps && !k->mapped) { /* a folder that cannot be written to */
+        give_back(to->cx, k);
+        *anew = true;
+        *out = to->elements;
+        return ONX_OK;
+    }
     k->data = aligned(k->base);
     const onx_status status = add_packed(s, to, k);
     if (status != ONX_OK)
@@ -382,19 +490,27 @@ onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const o
 }
 
 onx_status onxi_run_pack_running(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
-                                 const onx_packing *packing, const onxi_run_watch *watch, const void **out)
+                                 const onx_packing *packing, const onxi_run_watch *watch, bool planning,
+                                 onxi_run_passing *passing, const void **out)
 {
     onxi_run_packed *first;
+    bool anew = false;
     pthread_mutex_lock(&s->root->lock);
     const onxi_run_packed *made = find_packed(to, packing, &first);
+    const bool keeps = may_keep(s, to, packing);
     pthread_mutex_unlock(&s->root->lock);
     if (made) {
         *out = made->data;
         return ONX_OK;
     }
-    ONX_TRY(onxi_run_planning_begin(s, watch, p->cx));
+    if (!keeps && !in_store(s, packing))
+        return exceeds_limit(s, packing) ? ONX_E_UNSUPPORTED : pack_passing(s, to, packing, passing, out);
+    if (!planning)
+        ONX_TRY(onxi_run_planning_begin(s, watch, p->cx));
     /* Nodes that run without their weights packed are slow, but they run. */
-    const onx_status status = exceeds_limit(s, packing) ? ONX_E_UNSUPPORTED : onxi_run_pack(s, to, p, packing, out);
-    onxi_run_planning_end(s);
-    return status;
+    const onx_status status =
+        exceeds_limit(s, packing) && !planning ? ONX_E_UNSUPPORTED : onxi_run_pack(s, to, p, packing, &anew, out);
+    if (!planning)
+        onxi_run_planning_end(s);
+    return status == ONX_OK && anew ? pack_passing(s, to, packing, passing, out) : status;
 }

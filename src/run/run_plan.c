@@ -69,6 +69,8 @@ static bool foldable(onxi_run_planner *pl, const onxi_run_op *op)
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT)
             size += onxi_run_plan_value(pl, op->outputs[i])->size;
+    if (size > FOLD_MAX && pl->g->session->options.lean_memory)
+        return false;
     return size <= FOLD_MAX || op->id == ONXI_ID_DequantizeLinear; /* of weights that a rule has left */
 }
 

@@ -4,7 +4,6 @@
 
 enum {
     EDITION = 1,       /* goes up when a kernel packs otherwise under the same key */
-    LEAST = 1 << 16,   /* bytes: less is packed before a file is open */
     WINDOW = 32 << 20, /* bytes of the document that are in memory at a time */
 };
 
@@ -31,7 +30,7 @@ static bool digest_elements(onxi_run_session *s, const onxi_run_keeper *to, uint
                                         (size_t)(size - done < WINDOW ? size - done : WINDOW));
         return true;
     }
-    if (!source->scale && !source->part) {
+    if (onxi_run_source_is_whole(source)) {
         *digest = digest_raw(s, source, *digest);
         return true;
     }
@@ -56,7 +55,7 @@ bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const o
 {
     const onxi_store *store = s->root->store;
     const onx_value *v = to->source ? to->source->value : p->inputs[packing->input];
-    if (!store || packing->size < LEAST || v->kind != ONX_VALUE_TENSOR || !p->kernel)
+    if (!store || packing->size < ONXI_RUN_STORE_LEAST || v->kind != ONX_VALUE_TENSOR || !p->kernel)
         return false;
     const uint64_t numbers[] = { EDITION,       v->dtype,          v->rank,        v->size,
                                  packing->size, packing->key_size, p->kernel->isa, ONX_VERSION_NUMBER };

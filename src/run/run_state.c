@@ -71,7 +71,7 @@ static onx_status bind_steps(onxi_run_state *st)
                          .watch = &st->outermost->watch,
                          .text = st->text };
         at += inputs + step->output_count;
-        if (step->eager)
+        if (step->eager || step->anew)
             continue;
         if (step->op && step->op->graph_count)
             at = bind_sites(st, step, w, at);
@@ -240,15 +240,50 @@ static void take_inputs(onxi_run_state *st, const onx_value *const *inputs)
             st->values[i].data = st->values[plan->slots[i]->base].data;
 }
 
+static onxi_run_env env_of(onxi_run_state *st)
+{
+    return (onxi_run_env){ .cx = st->cx,
+                           .session = st->plan->graph->session,
+                           .graph = st->plan->graph,
+                           .arena = st->scratch,
+                           .state = st,
+                           .watch = &st->outermost->watch,
+                           .nonfinite = st->plan->nonfinite };
+}
+
+/* Its row is asked again, makes what it needs of constants, and gives that up when it has run. */
+static onx_status run_anew(onxi_run_state *st, const onxi_run_step *step, const onx_work *w)
+{
+    onxi_run_passing passing = { .cx = st->cx };
+    onxi_run_env e = env_of(st);
+    onx_prepare p;
+    e.plan = st->plan;
+    e.passing = &passing;
+    st->reader = onxi_doc_reader(e.session->doc, st->cx, st->scratch);
+    onx_status status = onxi_run_op_prepare_anew(&e, step->op, step->anew, &p);
+    if (status == ONX_OK) {
+        p.thread_workspace = step->prepared.thread_workspace;
+        const onx_prepared prepared = onxi_run_op_prepared(&p);
+        onx_work mine = *w;
+        mine.prepared = &prepared;
+        mine.params = p.params;
+        status = step->kernel->bind ? step->kernel->bind(&mine) : ONX_OK;
+        if (status == ONX_OK)
+            status = onxi_run_work_run(step->kernel, &mine);
+        if (step->kernel->unbind && mine.state)
+            step->kernel->unbind(mine.state);
+        if (step->kernel->release)
+            step->kernel->release(p.params);
+    }
+    onxi_run_passing_end(&passing);
+    onxi_doc_reader_close(&st->reader);
+    onxi_arena_reset(st->scratch);
+    return status;
+}
+
 static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_work *w, const onx_kernel **kernel)
 {
-    onxi_run_env e = { .cx = st->cx,
-                       .session = st->plan->graph->session,
-                       .graph = st->plan->graph,
-                       .arena = st->scratch,
-                       .state = st,
-                       .watch = &st->outermost->watch,
-                       .nonfinite = st->plan->nonfinite };
+    onxi_run_env e = env_of(st);
     st->reader = onxi_doc_reader(e.session->doc, st->cx, st->scratch);
     onx_status status = onxi_run_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
     onxi_doc_reader_close(&st->reader);
@@ -326,6 +361,8 @@ static void mark_given(onxi_run_state *st, const onxi_run_step *step, bool given
 
 static onx_status run_step(onxi_run_state *st, const onxi_run_step *step, onx_work *w, const onx_kernel **kernel)
 {
+    if (step->anew)
+        return run_anew(st, step, w);
     if (!step->last_use)
         return onxi_run_work_run(step->kernel, w);
     mark_given(st, step, true);

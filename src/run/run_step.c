@@ -95,7 +95,8 @@ typedef struct draft {
     const onxi_run_op **post_op_ops;
     uint32_t post_op_count, taken; /* there are, and done by the kernel */
     onx_value **outputs;
-    bool flat; /* all inputs have one layout and the shape of the output */
+    bool flat;               /* all inputs have one layout and the shape of the output */
+    const onx_prepare *anew; /* as in a step */
     onx_prepare p;
 } draft;
 
@@ -282,6 +283,37 @@ static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel
     return ONX_OK;
 }
 
+/* Keeps what the row was asked with, as it was before it answered: what is said of memory is what it asked for. */
+static onx_status note_anew(onxi_run_planner *pl, draft *d)
+{
+    onx_arena *arena = pl->plan->arena;
+    onx_prepare *from = ONXI_NEW(arena, onx_prepare);
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, d->count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, d->op->output_count + 1u);
+    if (!from || !inputs || !outputs)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < d->count; i++)
+        inputs[i] = d->p.inputs[i];
+    for (uint32_t i = 0; i < d->op->output_count; i++) {
+        if (!d->outputs[i])
+            continue;
+        if (!(outputs[i] = ONXI_NEW(arena, onx_value)))
+            return ONX_E_MEMORY;
+        *outputs[i] = *d->outputs[i];
+        outputs[i]->layout = NULL;
+        if (outputs[i]->kind == ONX_VALUE_TENSOR &&
+            !onxi_tensor_room(outputs[i]->dtype, outputs[i]->count, &outputs[i]->size))
+            return onxi_no_memory(pl->e->cx);
+    }
+    *from = d->p;
+    from->inputs = inputs;
+    from->outputs = outputs;
+    from->params = NULL;
+    from->post_ops_done = 0;
+    d->anew = from;
+    return ONX_OK;
+}
+
 /* Asks the kernels: the first that takes the op says the layouts of its operands and which post-operations it does. */
 static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
 {
@@ -305,6 +337,8 @@ static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
     d->p.post_ops = d->post_ops;
     d->p.post_op_count = d->post_op_count;
     ONX_TRY(onxi_run_op_prepare(pl->e, op, &d->p, d->row_major, d->flat));
+    if (onxi_run_op_is_anew(&d->p))
+        ONX_TRY(note_anew(pl, d));
     const uint16_t flags = d->p.kernel->flags;
     if (flags & ONX_KERNEL_VIEW && flags & ONX_KERNEL_FLAT && d->flat)
         d->outputs[0]->layout = d->as_laid_out[0]->layout;
@@ -366,7 +400,8 @@ static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, u
                            .inputs = inputs,
                            .input_count = d->count,
                            .outputs = outs,
-                           .output_count = op->output_count };
+                           .output_count = op->output_count,
+                           .anew = d->anew };
     for (uint32_t i = 0; i < op->output_count; i++) {
         bool done = outs[i] == ONXI_NO_SLOT;
         if (!done && kernel->flags & ONXI_KERNEL_CUTS)

@@ -160,6 +160,10 @@ static uint64_t scales_at(const quantize_params *q, uint64_t at, uint64_t most, 
         return most;
     }
     *scale = a;
+    if (q->inner == 1 && !q->blocked) {
+        *step = 1;
+        run = q->length - a;
+    }
     if (q->blocked) {
         *scale = (o * q->blocks + a / q->block) * q->inner + i;
         *step = q->inner > 1;
@@ -233,57 +237,91 @@ static void dequantize_run_of(double *x, const double *scale, const double *zero
         x[i] = (double)((float)(x[i] - zero[i]) * (float)scale[i]);
 }
 
-/* All elements of the rows, line by line. */
-static void run_lines(const onx_work *work, uint64_t first, uint64_t last)
+/* What is quantized or dequantized. */
+typedef struct operands {
+    const quantize_params *q;
+    const onxi_quantize_body *body;
+    const onx_value *x, *scales, *zeros; /* zeros may be NULL */
+    onx_dtype type;                      /* of the result */
+} operands;
+
+/* Elements at .. end-1, line by line. */
+static void lines_of(const operands *o, uint64_t at, uint64_t end, char *out)
 {
-    const quantize_params *q = work->params;
-    const onxi_quantize_body *body = work->prepared->kernel->body;
-    const onx_value *x = work->inputs[0], *zeros = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
-    const onx_value *y = work->outputs[0];
-    const uint64_t end = last * CHUNK < x->count ? last * CHUNK : x->count;
-    const unsigned in_width = onx_dtype_bits(x->dtype) / 8, out_width = onx_dtype_bits(y->dtype) / 8;
-    for (uint64_t at = first * CHUNK, from, step, run; at < end; at += run) {
-        run = scales_at(q, at, end - at, &from, &step);
-        const float scale = ((const float *)work->inputs[1]->data)[from];
-        const int32_t zero = zeros ? (int32_t)onxi_value_number(zeros, q->single_zero ? 0 : from) : 0;
-        const char *in = (const char *)x->data + at * in_width;
-        char *out = (char *)y->data + at * out_width;
-        if (body->back)
-            body->fast->dequantize[x->dtype](in, (float *)(void *)out, run, scale, zero);
+    const unsigned in_width = onx_dtype_bits(o->x->dtype) / 8, out_width = onx_dtype_bits(o->type) / 8;
+    for (uint64_t from, step, run; at < end; at += run, out += run * out_width) {
+        run = scales_at(o->q, at, end - at, &from, &step);
+        const float scale = ((const float *)o->scales->data)[from];
+        const int32_t zero = o->zeros ? (int32_t)onxi_value_number(o->zeros, o->q->single_zero ? 0 : from) : 0;
+        const char *in = (const char *)o->x->data + at * in_width;
+        if (o->body->back)
+            o->body->fast->dequantize[o->x->dtype](in, (float *)(void *)out, run, scale, zero);
         else
-            body->fast->quantize[y->dtype]((const float *)(const void *)in, out, run, scale, zero);
+            o->body->fast->quantize[o->type]((const float *)(const void *)in, out, run, scale, zero);
     }
+}
+
+/* A chunk of elements, from `start` on. */
+static void chunk_of(const operands *o, uint64_t start, uint64_t count, char *out)
+{
+    double chunk[CHUNK], scale[CHUNK], zero[CHUNK];
+    onxi_value_numbers(o->x, start, count, chunk);
+    for (uint64_t at = 0; at < count;) {
+        uint64_t from, step, run = scales_at(o->q, start + at, count - at, &from, &step);
+        spread(o->scales, o->q->single, from, step, run, scale);
+        spread(o->zeros, o->q->single_zero, from, step, run, zero);
+        if (o->body->back)
+            dequantize_run_of(chunk + at, scale, zero, run);
+        else
+            quantize_run_of(o->q, chunk + at, scale, zero, run);
+        at += run;
+    }
+    onx_convert(o->type, out, ONX_DOUBLE, chunk, count, o->body->back || o->q->saturate);
 }
 
 onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const quantize_params *q = work->params;
-    const onx_value *x = work->inputs[0], *zeros = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
-    onx_value *y = work->outputs[0];
-    const onxi_quantize_body *body = work->prepared->kernel->body;
-    const bool back = body->back;
-    double chunk[CHUNK], scale[CHUNK], zero[CHUNK];
-    if (body->fast) {
-        run_lines(work, first, last);
+    const onx_value *x = work->inputs[0], *y = work->outputs[0];
+    const operands o = { .q = work->params,
+                         .body = work->prepared->kernel->body,
+                         .x = x,
+                         .scales = work->inputs[1],
+                         .zeros = work->prepared->input_count > 2 ? work->inputs[2] : NULL,
+                         .type = (onx_dtype)y->dtype };
+    if (o.body->fast) {
+        const uint64_t start = first * CHUNK, end = last * CHUNK < x->count ? last * CHUNK : x->count;
+        lines_of(&o, start, end, (char *)y->data + start * (onx_dtype_bits(y->dtype) / 8));
         return ONX_OK;
     }
     for (uint64_t row = first; row < last; row++) {
-        uint64_t start = row * CHUNK, count = x->count - start < CHUNK ? x->count - start : CHUNK;
-        onxi_value_numbers(x, start, count, chunk);
-        for (uint64_t at = 0; at < count;) {
-            uint64_t from, step, run = scales_at(q, start + at, count - at, &from, &step);
-            spread(work->inputs[1], q->single, from, step, run, scale);
-            spread(zeros, q->single_zero, from, step, run, zero);
-            if (back)
-                dequantize_run_of(chunk + at, scale, zero, run);
-            else
-                quantize_run_of(q, chunk + at, scale, zero, run);
-            at += run;
-        }
-        onx_convert((onx_dtype)y->dtype, (char *)y->data + start * onx_dtype_bits(y->dtype) / 8, ONX_DOUBLE, chunk,
-                    count, back || q->saturate);
+        const uint64_t start = row * CHUNK, count = x->count - start < CHUNK ? x->count - start : CHUNK;
+        chunk_of(&o, start, count, (char *)y->data + start * onx_dtype_bits(y->dtype) / 8);
     }
     return ONX_OK;
+}
+
+bool onxi_dequantize_reads(const onx_kernel *kernel)
+{
+    return kernel->run == onxi_quantize_run && ((const onxi_quantize_body *)kernel->body)->back;
+}
+
+void onxi_dequantize_read(const onx_kernel *kernel, const void *params, const onx_value *const *inputs,
+                          uint32_t input_count, uint64_t first, uint64_t count, float *out)
+{
+    const operands o = { .q = params,
+                         .body = kernel->body,
+                         .x = inputs[0],
+                         .scales = inputs[1],
+                         .zeros = input_count > 2 ? inputs[2] : NULL,
+                         .type = ONX_FLOAT };
+    if (o.body->fast) {
+        lines_of(&o, first, first + count, (char *)out);
+        return;
+    }
+    for (uint64_t n; count; first += n, out += n, count -= n) {
+        n = count < CHUNK ? count : CHUNK;
+        chunk_of(&o, first, n, (char *)out);
+    }
 }
 
 static const onxi_quantize_body there = { false, NULL }, and_back = { true, NULL };

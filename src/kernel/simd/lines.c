@@ -333,7 +333,7 @@ static const line_row lines = { 3, 3, false }, images = { 4, 5, false }, planes 
 
 #define ROW(preference_, how, body_)                                                                                   \
     {                                                                                                                  \
-        .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL,                    \
+        .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .packs = 1 << 1,   \
         .flags = ONX_KERNEL_POST_OPS | (how), .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run  \
     }
 /* Images are ranked after what oneDNN does well, but for channels that are planes already: changes of layout would

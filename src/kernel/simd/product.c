@@ -5,8 +5,14 @@
 #include "kernel/simd/narrow.h"
 #include "kernel/simd/post.h"
 
-/* How many rows are processed at a time: they stay in the second cache. */
-enum { BLOCK_M = 216 };
+/* How many rows are processed at a time: they stay in the second cache. How many panels of weights that are not packed
+ * ahead are gathered at a time. */
+enum { BLOCK_M = 216, GROUP = 8, STRETCH = BLOCK_K * PANEL /* floats of a panel of those */ };
+
+typedef struct packing {
+    uint64_t n, k;
+    bool turned; /* n rows of k, else k rows of n */
+} packing;
 
 typedef struct product_params {
     uint64_t m, n, k;
@@ -15,18 +21,16 @@ typedef struct product_params {
     const float *b;     /* packed: panel by panel, k rows of PANEL columns; NULL: as it comes, or narrow */
     const char *narrow; /* b in fewer bits: panel by panel, `narrow_step` bytes each; NULL: not so */
     uint64_t narrow_step;
-    unsigned precision;                                                     /* ONX_PRECISION_* of narrow */
+    unsigned precision; /* ONX_PRECISION_* of narrow */
+    bool in_place;      /* b as the constant has it: */
+    packing shape;
+    onx_elements elements;
     uint32_t rank;                                                          /* of the batch, where b comes as it is */
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
     simd_posts posts;
 } product_params;
 
 /* ---- packing ---- */
-
-typedef struct packing {
-    uint64_t n, k;
-    bool turned; /* n rows of k, else k rows of n */
-} packing;
 
 /* Pieces follow the layout of b: some of its rows, or the rows of a panel. It may be at any address. */
 enum { PIECE_ROWS = 16 };
@@ -119,6 +123,54 @@ static onx_status pack_narrow(void *user, const void *elements, uint64_t panel, 
     return ONX_OK;
 }
 
+/* ---- not packing: pieces of what the constant has ---- */
+
+static const float *elements_at(const onx_elements *b, uint64_t first, uint64_t count, float *space)
+{
+    if (b->data)
+        memcpy(space, (const char *)b->data + first * sizeof *space, count * sizeof *space);
+    else
+        b->read(b->user, first, count, space);
+    return space;
+}
+
+/* Rows k0 .. k0+kc-1 of panels p0 .. p1-1, each of them a STRETCH of `out`: what packing would have put there. */
+static void gather_rows(const product_params *q, uint64_t p0, uint64_t p1, uint64_t k0, uint64_t kc, float *out)
+{
+    float row[GROUP * PANEL];
+    const uint64_t first = p0 * PANEL, last = p1 * PANEL < q->n ? p1 * PANEL : q->n;
+    memset(row, 0, sizeof row);
+    for (uint64_t k = 0; k < kc; k++) {
+        const float *from = elements_at(&q->elements, (k0 + k) * q->n + first, last - first, row);
+        for (uint64_t p = p0; p < p1; p++, from += PANEL)
+            memcpy(out + (p - p0) * STRETCH + k * PANEL, from, PANEL * sizeof *out);
+    }
+}
+
+static void gather_columns(const product_params *q, uint64_t panel, uint64_t k0, uint64_t kc, float *out)
+{
+    enum { PIECE = 64 };
+    float t[PANEL][PIECE];
+    const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
+    memset(t, 0, sizeof t);
+    for (uint64_t at = 0; at < kc; at += PIECE) {
+        const uint64_t count = kc - at < PIECE ? kc - at : PIECE;
+        for (uint64_t i = 0; i < width; i++)
+            (void)elements_at(&q->elements, (first + i) * q->k + k0 + at, count, t[i]);
+        for (uint64_t k = 0; k < count; k++)
+            for (uint64_t i = 0; i < PANEL; i++)
+                out[(at + k) * PANEL + i] = t[i][k];
+    }
+}
+
+static void gather_group(const product_params *q, uint64_t p0, uint64_t p1, uint64_t k0, uint64_t kc, float *out)
+{
+    if (!q->shape.turned)
+        gather_rows(q, p0, p1, k0, kc, out);
+    for (uint64_t p = p0; q->shape.turned && p < p1; p++)
+        gather_columns(q, p, k0, kc, out + (p - p0) * STRETCH);
+}
+
 /* ---- what is done to results before they are left ---- */
 
 /* What is in c, `rows` rows of `width` columns, in memory for whole vectors. */
@@ -149,14 +201,24 @@ static void finish(const product_params *q, const onx_work *work, uint64_t row, 
 
 /* One row, at memory speed: two panels at a time, since two streams are read faster than one, and sums enough that
  * none waits for another. */
-static void row_of_two(const float *restrict a, const float *restrict b0, uint64_t ld0, const float *restrict b1,
-                       uint64_t ld1, uint64_t kc, float *restrict c)
+enum { WAYS = 2 };
+typedef struct row_sums {
+    onxi_vf of[2][WAYS][TILE_V];
+} row_sums;
+
+static inline void row_begin(row_sums *s)
 {
-    enum { WAYS = 2 };
-    onxi_vf sum[2][WAYS][TILE_V];
-    UNROLL
     for (int i = 0; i < 2 * WAYS * TILE_V; i++)
-        sum[i / (WAYS * TILE_V)][i / TILE_V % WAYS][i % TILE_V] = vf_all(0);
+        s->of[i / (WAYS * TILE_V)][i / TILE_V % WAYS][i % TILE_V] = vf_all(0);
+}
+
+/* Adds kc rows of the panels; an odd number of them is the end. */
+__attribute__((always_inline)) static inline void row_add(const float *restrict a, const float *restrict b0,
+                                                          uint64_t ld0, const float *restrict b1, uint64_t ld1,
+                                                          uint64_t kc, row_sums *s)
+{
+    onxi_vf sum[2][WAYS][TILE_V];
+    memcpy(sum, s->of, sizeof sum);
     uint64_t k = 0;
     for (; k + WAYS <= kc; k += WAYS)
         UNROLL
@@ -174,10 +236,24 @@ static void row_of_two(const float *restrict a, const float *restrict b0, uint64
             sum[0][0][v] += a[k] * vf_load(b0 + v * ONXI_LANES);
             sum[1][0][v] += a[k] * vf_load(b1 + v * ONXI_LANES);
         }
+    memcpy(s->of, sum, sizeof sum);
+}
+
+static inline void row_end(const row_sums *s, float *restrict c)
+{
     for (int v = 0; v < TILE_V; v++) {
-        vf_store(c + v * ONXI_LANES, sum[0][0][v] + sum[0][1][v]);
-        vf_store(c + PANEL + v * ONXI_LANES, sum[1][0][v] + sum[1][1][v]);
+        vf_store(c + v * ONXI_LANES, s->of[0][0][v] + s->of[0][1][v]);
+        vf_store(c + PANEL + v * ONXI_LANES, s->of[1][0][v] + s->of[1][1][v]);
     }
+}
+
+static void row_of_two(const float *restrict a, const float *restrict b0, uint64_t ld0, const float *restrict b1,
+                       uint64_t ld1, uint64_t kc, float *restrict c)
+{
+    row_sums sums;
+    row_begin(&sums);
+    row_add(a, b0, ld0, b1, ld1, kc, &sums);
+    row_end(&sums, c);
 }
 
 /* The operands of one product of the batch. */
@@ -198,12 +274,22 @@ static const float *panel_of(const product_params *q, const operands *o, uint64_
     return o->b + panel * PANEL;
 }
 
+/* What came out of panels p and `pair`, which is p itself or the one after it. */
+static void put_row(const product_params *q, const onx_work *work, const operands *o, uint64_t p, uint64_t pair,
+                    float *two)
+{
+    const uint64_t column = p * PANEL, left = q->n - column;
+    const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
+    for (uint64_t i = 0; q->posts.count && i < width; i += PANEL)
+        finish(q, work, o->row, column + i, 1, width - i < PANEL ? width - i : PANEL, two + i, PANEL);
+    memcpy(o->c + column, two, width * sizeof *two);
+}
+
 static void one_row(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
 {
     for (uint64_t p = p0; p < p1; p += 2) {
         float two[2 * PANEL];
-        const uint64_t column = p * PANEL, left = q->n - column, pair = p + 1 < p1 ? p + 1 : p;
-        const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
+        const uint64_t pair = p + 1 < p1 ? p + 1 : p;
         uint64_t step[2];
         if (q->narrow) {
             const char *panels[] = { q->narrow + p * q->narrow_step, q->narrow + pair * q->narrow_step };
@@ -212,9 +298,32 @@ static void one_row(const product_params *q, const onx_work *work, const operand
             const float *b0 = panel_of(q, o, p, &step[0]), *b1 = panel_of(q, o, pair, &step[1]);
             row_of_two(o->a, b0, step[0], b1, step[1], q->k, two);
         }
-        for (uint64_t i = 0; q->posts.count && i < width; i += PANEL)
-            finish(q, work, o->row, column + i, 1, width - i < PANEL ? width - i : PANEL, two + i, PANEL);
-        memcpy(o->c + column, two, width * sizeof *two);
+        put_row(q, work, o, p, pair, two);
+    }
+}
+
+/* The same with weights that are gathered, some panels together. */
+static void one_row_gathered(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
+{
+    float *space = work->thread_workspace;
+    for (uint64_t g = p0, end; g < p1; g = end) {
+        row_sums sums[GROUP / 2];
+        end = p1 - g < GROUP ? p1 : g + GROUP;
+        for (int i = 0; i < GROUP / 2; i++)
+            row_begin(&sums[i]);
+        for (uint64_t k0 = 0, kc; k0 < q->k; k0 += kc) {
+            kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K;
+            gather_group(q, g, end, k0, kc, space);
+            for (uint64_t p = g; p < end; p += 2) {
+                const float *b = space + (p - g) * STRETCH;
+                row_add(o->a + k0, b, PANEL, p + 1 < end ? b + STRETCH : b, PANEL, kc, &sums[(p - g) / 2]);
+            }
+        }
+        for (uint64_t p = g; p < end; p += 2) {
+            float two[2 * PANEL];
+            row_end(&sums[(p - g) / 2], two);
+            put_row(q, work, o, p, p + 1 < end ? p + 1 : p, two);
+        }
     }
 }
 
@@ -222,6 +331,7 @@ static void one_row(const product_params *q, const onx_work *work, const operand
 typedef struct stretch {
     uint64_t k0, kc, tiles;
     const float *next;
+    const float *b; /* where it is, unless it is packed or comes as it is */
 } stretch;
 
 /* A tile of the result; what is at its edges goes through memory of its own. */
@@ -232,8 +342,8 @@ static void tile(const product_params *q, const onx_work *work, const operands *
     float edge[TILE_M * PANEL];
     const uint64_t column = panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
     tile_operands t = { .a = o->a + row * q->k + k0, .lda = q->k, .k = kc, .more = k0 > 0 };
-    if (q->narrow) {
-        t.b = work->thread_workspace;
+    if (q->narrow || q->in_place) {
+        t.b = s->b;
         t.ldb = PANEL;
     } else {
         t.b = panel_of(q, o, panel, &t.ldb) + k0 * t.ldb;
@@ -254,7 +364,7 @@ static void tile(const product_params *q, const onx_work *work, const operands *
 static operands operands_of(const product_params *q, const onx_work *work, uint64_t batch)
 {
     operands o = { .a = work->inputs[0]->data, .b = q->b, .c = work->outputs[0]->data };
-    if (q->b || q->narrow)
+    if (q->b || q->narrow || q->in_place)
         return o;
     o.b = work->inputs[1]->data;
     o.c += batch * q->m * q->n;
@@ -278,13 +388,19 @@ static void one_stretch(const product_params *q, const onx_work *work, const ope
                         uint64_t p0, uint64_t p1, uint64_t k0, uint64_t kc)
 {
     stretch s = { .k0 = k0, .kc = kc, .tiles = (m1 - m0 + TILE_M - 1) / TILE_M };
+    float *space = work->thread_workspace;
     for (uint64_t p = p0; p < p1; p++) {
         const bool along = p + 1 < p1;
         if (q->b)
             s.next =
                 along || k0 + kc < q->k ? o->b + (along ? (p + 1) * q->k + k0 : p0 * q->k + k0 + kc) * PANEL : NULL;
+        s.b = space;
         if (q->narrow)
-            narrow_widen(q->precision, q->narrow + p * q->narrow_step, k0, kc, work->thread_workspace);
+            narrow_widen(q->precision, q->narrow + p * q->narrow_step, k0, kc, space);
+        if (q->in_place && (p - p0) % GROUP == 0)
+            gather_group(q, p, p1 - p < GROUP ? p1 : p + GROUP, k0, kc, space);
+        if (q->in_place)
+            s.b += (p - p0) % GROUP * STRETCH;
         for (uint64_t m = m0, rows, index = 0; m < m1; m += rows, index++) {
             rows = tile_height(m1 - m);
             tile(q, work, o, m, rows, index, p, &s);
@@ -304,7 +420,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         if (piece == first || piece % each == 0)
             o = operands_of(q, work, piece / each);
         if (q->m == 1) {
-            one_row(q, work, &o, p0, p1);
+            (q->in_place ? one_row_gathered : one_row)(q, work, &o, p0, p1);
             continue;
         }
         for (uint64_t k0 = 0, kc; k0 < q->k; k0 += kc) {
@@ -357,7 +473,8 @@ static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
                               .unaligned = true,
                               .in_order = turned,
                               .make = pack_narrow,
-                              .user = &b };
+                              .user = &b,
+                              .may_decline = true };
     const void *packed;
     ONX_TRY(p->ops->packed(p, &job, &packed));
     q->narrow = packed;
@@ -378,6 +495,14 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
     const uint64_t panels = (q->n + PANEL - 1) / PANEL;
     if (!onxi_mul_u64(panels * PANEL, q->k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
         return ONX_E_UNSUPPORTED;
+    q->shape = (packing){ .n = q->n, .k = q->k, .turned = turned };
+    const onx_status there = p->ops->in_place(p, 1, size, &q->elements);
+    if (there != ONX_E_UNSUPPORTED) {
+        ONX_TRY(there);
+        q->in_place = true;
+        p->thread_workspace = GROUP * STRETCH * sizeof(float);
+        return cut(p, q, 1);
+    }
     const struct {
         char what[8];
         uint64_t panel, n, k, turned;

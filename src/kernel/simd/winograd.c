@@ -417,6 +417,9 @@ static onx_status conv_prepare(onx_prepare *p)
                               .in_order = true,
                               .make = pack,
                               .user = &from };
+    onx_elements elements; /* where packed weights are not kept, four times as many are not worth making */
+    if (p->ops->in_place(p, 1, job.size, &elements) == ONX_OK)
+        return ONX_E_UNSUPPORTED;
     ONX_TRY(p->ops->packed(p, &job, &u));
     q->u = u;
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;

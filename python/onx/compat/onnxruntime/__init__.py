@@ -461,7 +461,9 @@ class InferenceSession:
                 model = path_or_bytes if isinstance(path_or_bytes, _onx.ModelProto) else _models.load(path_or_bytes)
             model = _prepared(model, options)
             level = options.graph_optimization_level
-            self._session = Session(model, threads=options.intra_op_num_threads, optimize=level != GraphOptimizationLevel.ORT_DISABLE_ALL)
+            lean = options._entries.get("session.disable_prepacking") == "1"
+            self._session = Session(model, threads=options.intra_op_num_threads, optimize=level != GraphOptimizationLevel.ORT_DISABLE_ALL,
+                                    lean_memory=lean)
         except _errors.Error as e:
             raise _translated(e, path_or_bytes) from e
         self._model = model

@@ -1,0 +1,100 @@
+/* run_work.c - running a kernel that was prepared: all of its rows, on as many threads as that is worth. */
+#include "run/run.h"
+
+#include <stdatomic.h>
+
+/* With a watch, the work of a thread is done in pieces, and the watch is asked before each of them. */
+static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t first, uint64_t last)
+{
+    enum { PIECES = 16 };
+    const onxi_run_watch *watch = work->watch;
+    if (!watch || !watch->on)
+        return kernel->run(work, first, last);
+    uint64_t grain = work->prepared->grain ? work->prepared->grain : 1, piece = (last - first) / PIECES;
+    piece = piece < grain ? grain : piece;
+    while (first < last) {
+        uint64_t end = last - first < 2 * piece ? last : first + piece;
+        onx_status status = onxi_run_watch_look(watch);
+        if (status != ONX_OK)
+            return work->cx ? onxi_run_watch_fail(watch, status, work->cx, work->prepared->place) : status;
+        ONX_TRY(kernel->run(work, first, end));
+        first = end;
+    }
+    return ONX_OK;
+}
+
+/* The rows of a kernel in blocks of neighbours, which the plan fixes: who does a block is left open. */
+typedef struct row_blocks {
+    const onx_kernel *kernel;
+    const onx_work *work;
+    uint64_t rows, count;
+    atomic_bool failed, declined;
+} row_blocks;
+
+static void run_block(void *user, uint64_t block, unsigned worker)
+{
+    row_blocks *b = user;
+    if (atomic_load_explicit(&b->failed, memory_order_relaxed))
+        return;
+    uint64_t each = b->rows / b->count, more = b->rows % b->count; /* the first ones have one row more */
+    uint64_t first = each * block + (block < more ? block : more), last = first + each + (block < more);
+    uint64_t step = b->work->prepared->thread_workspace;
+    onx_work mine = *b->work;
+    mine.cx = NULL;
+    mine.thread_workspace = step ? (char *)mine.thread_workspace + step * worker : NULL;
+    onx_status status = run_rows(b->kernel, &mine, first, last);
+    if (status == ONX_E_UNSUPPORTED)
+        atomic_store_explicit(&b->declined, true, memory_order_relaxed);
+    if (status != ONX_OK)
+        atomic_store_explicit(&b->failed, true, memory_order_relaxed);
+}
+
+/* A kernel that fails and does not say why. ONX_E_MISUSE comes from an output that cannot be resized, because the rule
+ * settled its shape and the plan owns its memory. */
+static onx_status explained(onx_status status, const onx_kernel *kernel, onx_work *work, size_t errors)
+{
+    if (status == ONX_OK || onx_diag_total(work->cx, ONX_ERROR) != errors ||
+        (status == ONX_E_UNSUPPORTED && !work->prepared->nonfinite)) /* it declines, and the run starts over */
+        return status;
+    if (status == ONX_E_MISUSE)
+        return onx_work_fail(work, ONX_E_INVALID, "%s gives another shape or element type than its rule says",
+                             kernel->op);
+    return onx_work_fail(work, status, "the %s kernel of %s fails", onxi_kernel_variant(kernel), kernel->op);
+}
+
+static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
+{
+    enum { BLOCKS = 4 }; /* per thread, so that one which comes late or has to stop leaves the rest to others */
+    uint64_t rows = work->prepared->rows, grain = work->prepared->grain ? work->prepared->grain : 1;
+    size_t errors = onx_diag_total(work->cx, ONX_ERROR);
+    if (!rows)
+        return ONX_OK;
+    uint64_t pieces = rows / grain, most = (uint64_t)work->threads * BLOCKS;
+    if (pieces > 1 && work->threads > 1) {
+        row_blocks b = { .kernel = kernel, .work = work, .rows = rows, .count = pieces < most ? pieces : most };
+        onxi_team_run(work->threads, b.count, run_block, &b);
+        if (!atomic_load_explicit(&b.failed, memory_order_relaxed))
+            return ONX_OK;
+        if (atomic_load_explicit(&b.declined, memory_order_relaxed) && !work->prepared->nonfinite)
+            return ONX_E_UNSUPPORTED; /* inputs may be overwritten by now: a second look would see others */
+    }                                 /* a failure is recorded by the serial run below */
+    return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
+}
+
+/* Elements of 4 and 2 bits need not fill the last byte. Kernels write elements, so what is left of it is whatever the
+ * memory held; results are the same bytes in every run, and reveal nothing of others. */
+static void clear_rest(onx_value *v)
+{
+    const unsigned bits = v && v->kind == ONX_VALUE_TENSOR ? onx_dtype_bits(v->dtype) : 8;
+    const unsigned used = bits < 8 ? (unsigned)(v->count * bits % 8) : 0;
+    if (used && v->data && v->size)
+        ((uint8_t *)v->data)[v->size - 1] &= (uint8_t)((1u << used) - 1);
+}
+
+onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
+{
+    onx_status status = run_all_rows(kernel, work);
+    for (uint32_t i = 0; status == ONX_OK && i < work->prepared->output_count; i++)
+        clear_rest(work->outputs[i]);
+    return status;
+}
