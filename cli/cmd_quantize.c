@@ -12,6 +12,8 @@ typedef struct watched { /* a value of the model that ranges or moments are want
     onx_observer *observer;
     float *moments;
     uint32_t size; /* of the moments */
+    bool wanted;   /* moments, in the runs of now */
+    uint32_t at;   /* 1 + its index among the inner values; 0: it is none */
 } watched;
 
 typedef struct quantizing {
@@ -26,13 +28,14 @@ typedef struct quantizing {
     char folder[PATH_MAX];
     watched *watched;
     uint32_t watched_count;
-    uint32_t *of_inner; /* per inner value: index + 1 */
     cli_table names;
     onx_value_range *range;
-    onx_value_moments *moments;
+    const cli_samples *samples;
+    cli_inner inner; /* of the model before the change, for moments */
 } quantizing;
 
-enum { MOMENTS_MAX = 2048 };
+/* Rows that are not too long for moments; bytes of those that are held at a time. */
+enum { MOMENTS_MAX = 2048, MOMENTS_ROOM = 16 << 20 };
 
 /* ---- what is examined ---- */
 
@@ -112,7 +115,7 @@ static onx_status look(const quantizing *q, watched *w, const onx_value *v)
     if (!w || v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT)
         return ONX_OK;
     if (q->feedback)
-        return add_moments(q, w, v);
+        return w->wanted ? add_moments(q, w, v) : ONX_OK;
     if (!w->observer)
         ONX_TRY(onx_observer_new(q->call->cx, q->method, q->part, &w->observer));
     return onx_observer_add(w->observer, v->data, v->count);
@@ -144,14 +147,11 @@ static onx_status collect_ranges(quantizing *q)
     enum { MOST_TOLD = 8 };
     uint32_t told = 0;
     q->range = calloc((size_t)q->watched_count + 1, sizeof *q->range);
-    q->moments = calloc((size_t)q->watched_count + 1, sizeof *q->moments);
-    if (!q->range || !q->moments)
+    if (!q->range)
         return no_memory(q);
     for (uint32_t i = 0; i < q->watched_count; i++) {
         const watched *w = &q->watched[i];
         uint64_t bad = 0;
-        if (w->moments)
-            q->moments[q->options.moments_count++] = (onx_value_moments){ w->name, w->size, w->moments };
         if (!w->observer)
             continue;
         onx_value_range *r = &q->range[q->options.range_count];
@@ -167,33 +167,94 @@ static onx_status collect_ranges(quantizing *q)
     if (told > MOST_TOLD)
         cli_warn(q->call, "so it is with %u more", told - MOST_TOLD);
     q->options.range = q->range;
-    q->options.moments = q->moments;
     return ONX_OK;
 }
 
-/* Runs the model over the samples; names are those of `doc`, which lives as long as the ranges. */
+/* ---- moments: some at a time, as they are asked for ---- */
+
+/* What they take for a value at most. */
+static size_t moments_size(const cli_inner *inner, uint32_t value)
+{
+    const onx_type *type = inner->list[value]->type;
+    const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+    const uint32_t rank = t && t->shape ? t->shape->dim_count : 0;
+    int64_t n = MOMENTS_MAX;
+    if (rank && ONX_HAS(dimension, t->shape->dim[rank - 1], dim_value))
+        n = t->shape->dim[rank - 1]->dim_value;
+    return n > 0 && n <= MOMENTS_MAX ? (size_t)n * (size_t)n * sizeof(float) : 0;
+}
+
+/* Runs the model for those of this value and, as far as there is room, of those that will be asked for next. */
+static onx_status collect_moments(quantizing *q, watched *first)
+{
+    size_t room = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < q->watched_count; i++) {
+        free(q->watched[i].moments);
+        q->watched[i].moments = NULL;
+        q->watched[i].size = 0;
+        q->watched[i].wanted = false;
+    }
+    uint32_t *chosen = calloc((size_t)q->inner.count + 1, sizeof *chosen);
+    if (!chosen)
+        return no_memory(q);
+    for (watched *w = first; w < q->watched + q->watched_count; w++) {
+        room += w->at ? moments_size(&q->inner, w->at - 1) : (size_t)MOMENTS_MAX * MOMENTS_MAX * sizeof(float);
+        if (w != first && room > MOMENTS_ROOM)
+            break;
+        w->wanted = true;
+        if (w->at)
+            chosen[count++] = w->at - 1;
+    }
+    looker l = { q, &q->inner };
+    const onx_status status = cli_observe(q->samples, &q->inner, chosen, count, &(cli_visit){ see, see_input, &l });
+    free(chosen);
+    return status;
+}
+
+static onx_status give_moments(void *user, onx_str name, onx_value_moments *out)
+{
+    quantizing *q = user;
+    watched *w = find_watched(q, name);
+    if (w && !w->wanted)
+        ONX_TRY(collect_moments(q, w));
+    if (w && w->moments)
+        *out = (onx_value_moments){ w->name, w->size, w->moments };
+    return ONX_OK;
+}
+
+/* Runs the model over the samples, or gets ready to do so; names are those of `doc`, which lives as long. */
 static onx_status calibrate(quantizing *q, const cli_samples *samples, onx_doc *doc)
 {
-    cli_inner inner = { 0 };
     const onx_graph *g = onx_doc_model(doc)->graph;
     uint32_t *chosen = NULL, count = 0;
     if (!g)
         return ONX_OK;
+    q->samples = samples;
     onx_status status = watch_products(q, g);
     if (status == ONX_OK)
-        status = cli_inner_open(&inner, q->call, doc);
-    if (status == ONX_OK && !(chosen = calloc((size_t)inner.count + 1, sizeof *chosen)))
+        status = cli_inner_open(&q->inner, q->call, doc);
+    for (uint32_t i = 0; status == ONX_OK && i < q->inner.count; i++) {
+        watched *w = find_watched(q, onx_view(q->inner.list[i]->name));
+        if (w)
+            w->at = i + 1;
+    }
+    if (status == ONX_OK && q->feedback) {
+        q->options.moments_of = give_moments;
+        q->options.moments_user = q;
+        return ONX_OK;
+    }
+    if (status == ONX_OK && !(chosen = calloc((size_t)q->inner.count + 1, sizeof *chosen)))
         status = no_memory(q);
-    for (uint32_t i = 0; status == ONX_OK && i < inner.count; i++)
-        if (find_watched(q, onx_view(inner.list[i]->name)))
+    for (uint32_t i = 0; status == ONX_OK && i < q->inner.count; i++)
+        if (find_watched(q, onx_view(q->inner.list[i]->name)))
             chosen[count++] = i;
-    looker l = { q, &inner };
+    looker l = { q, &q->inner };
     if (status == ONX_OK)
-        status = cli_observe(samples, &inner, chosen, count, &(cli_visit){ see, see_input, &l });
+        status = cli_observe(samples, &q->inner, chosen, count, &(cli_visit){ see, see_input, &l });
     if (status == ONX_OK)
         status = collect_ranges(q);
     free(chosen);
-    cli_inner_close(&inner);
     return status;
 }
 
@@ -329,6 +390,7 @@ static onx_status quantize(quantizing *q, const cli_samples *samples, double max
         onx_observer_free(q->watched[i].observer);
         free(q->watched[i].moments);
     }
+    cli_inner_close(&q->inner);
     onx_doc_free(sample);
     return status;
 }
@@ -353,7 +415,6 @@ static int run_quantize(cli_call *call)
     free(q.watched);
     free(q.names.slots);
     free(q.range);
-    free(q.moments);
     return misuse;
 }
 
@@ -389,8 +450,8 @@ const cli_command cmd_quantize = {
     .help =
         "Conv, MatMul and Gemm with constant weights are computed with 8-bit numbers (dynamic, static), or keep their\n"
         "weights in 8 or 4 bits and expand them where they are used (weights). Ranges of static ones are those of\n"
-        "--data, or of made-up inputs, which are run: that takes the memory that a run takes. Weights are written anew, a\n"
-        "piece at a time, and take none. Models of older operator sets are taken to the version that is needed. Errors\n"
+        "--data, or of made-up inputs, which are run with weights where they lie in the file. Weights are written anew, a\n"
+        "piece at a time, and take no memory. Models of older operator sets are taken to the version that is needed. Errors\n"
         "are parts of the size of what they are of (the root of the ratio of the sums of squares). With --max-error\n"
         "the layers that add most to the error of the outputs stay in floating point, until it is small enough.\n",
     .example = "onx quantize model.onnx -o int8.onnx --mode dynamic\n"

@@ -197,6 +197,10 @@ typedef struct onx_quantize_options {
     uint32_t range_count;
     const onx_value_moments *moments; /* of WEIGHTS: error feedback for products of these values; others are rounded */
     uint32_t moments_count;
+    /* Asked for the moments of a value that `moments` does not have, once for each matrix that it is multiplied by;
+     * they are read before the next call. *out is empty, and may stay so: there are none. May be NULL. */
+    onx_status (*moments_of)(void *user, onx_str name, onx_value_moments *out);
+    void *moments_user;
 } onx_quantize_options;
 
 /* Quantises Conv, MatMul (by a matrix) and Gemm with constant weights of type FLOAT; what is not done, and why, is told

@@ -261,6 +261,14 @@ static int64_t needed_opset(const onx_quantize_options *o)
     }
 }
 
+onx_status onxi_moments_check(const onxi_quantizer *z, onx_str name, const onx_value_moments *m)
+{
+    if (m->data && m->size && m->size <= 16384)
+        return ONX_OK;
+    return onxi_fail(z->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the moments of %.*s are no matrix of a size that can be",
+                     ONX_ARG(name));
+}
+
 static onx_status check_options(const onxi_quantizer *z)
 {
     static const int32_t types[] = { 0,         ONX_INT8,         ONX_UINT8,      ONX_INT4,
@@ -278,9 +286,7 @@ static onx_status check_options(const onxi_quantizer *z)
             return onxi_fail(z->cx, ONX_E_INVALID, ONXI_NOWHERE, "the range of %.*s is not one of finite numbers",
                              ONX_ARG(o->range[i].name));
     for (uint32_t i = 0; i < o->moments_count; i++)
-        if (!o->moments[i].data || !o->moments[i].size || o->moments[i].size > 16384)
-            return onxi_fail(z->cx, ONX_E_MISUSE, ONXI_NOWHERE,
-                             "the moments of %.*s are no matrix of a size that can be", ONX_ARG(o->moments[i].name));
+        ONX_TRY(onxi_moments_check(z, o->moments[i].name, &o->moments[i]));
     return ONX_OK;
 }
 

@@ -97,6 +97,8 @@ typedef struct onxi_layer {
     bool transposed; /* of Gemm: the weight is [N, K] */
 } onxi_layer;
 
+/* ONX_E_MISUSE, recorded, for moments of the value that cannot be. */
+onx_status onxi_moments_check(const onxi_quantizer *z, onx_str name, const onx_value_moments *m);
 /* Puts what takes the place of the layer on scope->out. *skipped: why it stays as it is, NULL when it was done. */
 onx_status onxi_layer_write(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *layer, const char **skipped);
 onx_status onxi_quant_push(onxi_quantizer *z, onxi_quant_scope *s, onx_node *node);

@@ -101,22 +101,43 @@ static onx_status spread_scale(onxi_quantizer *z, onx_tensor *scale, uint64_t gr
     return ONX_OK;
 }
 
-static onx_status make_weight(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const onxi_grid *g,
-                              bool transpose, const onx_value_moments *moments, onxi_quant_weight *w)
+/* By which moments errors of a matrix are fed back; NULL: by none. `space` is for those that are asked for. */
+static onx_status moments_of(const onxi_quantizer *z, onx_str value, onx_value_moments *space,
+                             const onx_value_moments **out)
 {
+    const onx_quantize_options *o = z->options;
+    const onxi_dict_entry *entry = value.len ? onxi_dict_find(&z->moments, value) : NULL;
+    *out = entry ? &o->moments[entry->value] : NULL;
+    if (entry || !value.len || !o->moments_of)
+        return ONX_OK;
+    *space = (onx_value_moments){ .name = value };
+    ONX_TRY(o->moments_of(o->moments_user, value, space));
+    if (!space->data)
+        return ONX_OK;
+    *out = space;
+    return onxi_moments_check(z, value, space);
+}
+
+static onx_status make_weight(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const onxi_grid *g,
+                              bool transpose, onx_str fed_by, onxi_quant_weight *w)
+{
+    onx_value_moments space;
+    const onx_value_moments *moments;
+    ONX_TRY(moments_of(z, fed_by, &space, &moments));
     ONX_TRY(onxi_quantize_weight(&z->weights, l->weight, g, transpose, moments, &w->data));
     if (z->options->mode == ONX_QUANTIZE_DYNAMIC && l->op == ONXI_ID_Conv && g->groups > 1)
         ONX_TRY(spread_scale(z, w->data.scale, g->groups, l->weight->dims_count));
     return keep(z, s, w->data.q, l->node->input[1], "quantized", &w->q);
 }
 
-/* The weight of the layer under this grid, with an initializer for its numbers; *out lives as long as the scope. */
+/* The weight of the layer under this grid, with an initializer for its numbers; *out lives as long as the scope.
+ * `fed_by`: the value whose moments errors are fed back by, "": none. */
 static onx_status quantized_weight(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const onxi_grid *g,
-                                   bool transpose, const onx_value_moments *moments, onxi_quant_weight **out)
+                                   bool transpose, onx_str fed_by, onxi_quant_weight **out)
 {
     bool made;
-    const onx_str key = onxi_arena_printf(z->scratch, "%p %d %d %u %d %p", (const void *)l->weight, (int)g->type,
-                                          (int)g->axis, g->block, transpose, (const void *)moments);
+    const onx_str key = onxi_arena_printf(z->scratch, "%p %d %d %u %d %.*s", (const void *)l->weight, (int)g->type,
+                                          (int)g->axis, g->block, transpose, ONX_ARG(fed_by));
     onxi_dict_entry *entry = key.len ? onxi_dict_at(&s->weights, key, s->weights.count, &made) : NULL;
     if (!entry)
         return ONX_E_MEMORY;
@@ -125,7 +146,7 @@ static onx_status quantized_weight(onxi_quantizer *z, onxi_quant_scope *s, const
         if (!w || !ONXI_GROW_IN(z->scratch, s->weight, s->weight_room, s->weights.count))
             return ONX_E_MEMORY;
         s->weight[entry->value] = w;
-        ONX_TRY(make_weight(z, s, l, g, transpose, moments, w));
+        ONX_TRY(make_weight(z, s, l, g, transpose, fed_by, w));
     }
     *out = s->weight[entry->value];
     return ONX_OK;
@@ -220,15 +241,13 @@ static onx_status write_weights(onxi_quantizer *z, onxi_quant_scope *s, const on
 {
     onxi_grid g = grid_of_weights(z, l);
     onxi_quant_weight *w;
-    const onxi_dict_entry *entry = onxi_dict_find(&z->moments, onx_view(l->x));
-    const onx_value_moments *moments = entry ? &z->options->moments[entry->value] : NULL;
+    const bool fed = z->options->moments_of || onxi_dict_find(&z->moments, onx_view(l->x));
     if (!onxi_grid_open(&g, l->weight)) {
         *skipped = "the weight is empty";
         return ONX_OK;
     }
-    if (l->op == ONXI_ID_Conv)
-        moments = NULL;
-    ONX_TRY(quantized_weight(z, s, l, &g, false, moments, &w));
+    const onx_str fed_by = fed && l->op != ONXI_ID_Conv ? onx_view(l->x) : onx_str_of("");
+    ONX_TRY(quantized_weight(z, s, l, &g, false, fed_by, &w));
     ONX_TRY(dequantize(z, s, l, &g, w, g.asymmetric));
     onx_node *node = with_inputs(z, l->node, l->x, w->dequantized, l->bias);
     if (!node)
@@ -365,7 +384,7 @@ static onx_status write_qdq(onxi_quantizer *z, onxi_quant_scope *s, const onxi_l
         return ONX_OK;
     }
     ONX_TRY(quantize_static(z, s, l->x, &x));
-    ONX_TRY(quantized_weight(z, s, l, &g, false, NULL, &w));
+    ONX_TRY(quantized_weight(z, s, l, &g, false, onx_str_of(""), &w));
     const onx_bytes inputs[] = { x.q, x.scale, x.zero };
     ONX_TRY(name_of(z, l->x, "dequantized", &xd));
     ONX_TRY(put(z, s, "DequantizeLinear", inputs, 3, xd, NULL));
@@ -437,7 +456,7 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
         return ONX_OK;
     }
     ONX_TRY(quantize_dynamic(z, s, l->x, &x));
-    ONX_TRY(quantized_weight(z, s, l, &g, l->transposed, NULL, &w));
+    ONX_TRY(quantized_weight(z, s, l, &g, l->transposed, onx_str_of(""), &w));
     in[0] = x.q;
     in[2] = x.zero;
     in[1] = w->q;
@@ -508,7 +527,7 @@ static onx_status write_qlinear(onxi_quantizer *z, onxi_quant_scope *s, const on
         return ONX_OK;
     }
     ONX_TRY(quantize_static(z, s, l->x, &x));
-    ONX_TRY(quantized_weight(z, s, l, &g, l->transposed, NULL, &w));
+    ONX_TRY(quantized_weight(z, s, l, &g, l->transposed, onx_str_of(""), &w));
     const bool inside = conv && bias && bias_fits(z, l, x.at_scale, &w->data, g.groups);
     if (bias && !inside)
         ONX_TRY(scale_before_bias(z, s, l, &y));

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { PIECE = 1 << 12 };
+enum { PIECE = 1 << 12, FEED_COLUMNS = 64 /* of a matrix that errors are fed back in, together */ };
 
 static bool is_small_float(onx_dtype type)
 {
@@ -112,7 +112,7 @@ typedef struct source {
     const onx_tensor *tensor;
     uint64_t count;
     bool transpose;
-    float *changed; /* instead of the bytes: a matrix that was worked on */
+    uint8_t *changed; /* instead of the bytes: what a matrix that was worked on is quantised to */
     uint64_t nonfinite;
     onx_arena *arena; /* of this weight alone: blocks of few elements have many scales */
 } source;
@@ -168,6 +168,12 @@ static onx_status find_scales(source *s, const onxi_grid *g, scales *to)
     return ONX_OK;
 }
 
+/* Numbers of quantized types in a byte, and back. */
+static int code_of(onx_dtype type, uint8_t byte)
+{
+    return onx_dtype_class_of((int32_t)type) == ONX_CLASS_SIGNED ? (int8_t)byte : byte;
+}
+
 static onx_status write_elements(source *s, const onxi_grid *g, const scales *by, onxi_weight_sink *sink,
                                  onxi_quantized *out)
 {
@@ -181,8 +187,8 @@ static onx_status write_elements(source *s, const onxi_grid *g, const scales *by
         read_piece(s, at, n, piece);
         for (uint64_t i = 0; i < n; i++) {
             const uint64_t k = group_of(g, at + i);
-            const double x = (double)(s->changed ? s->changed[at + i] : piece[i]);
-            q[i] = onxi_quantize_one(g->type, x, (double)by->scale[k], by->zero[k]);
+            q[i] = s->changed ? code_of(g->type, s->changed[at + i])
+                              : onxi_quantize_one(g->type, (double)piece[i], (double)by->scale[k], by->zero[k]);
             const double e = onxi_dequantize_one(g->type, q[i], (double)by->scale[k], by->zero[k]) - (double)piece[i];
             wrong += e * e;
             whole += (double)piece[i] * (double)piece[i];
@@ -197,42 +203,45 @@ static onx_status write_elements(source *s, const onxi_grid *g, const scales *by
 
 /* ---- error feedback ---- */
 
-/* The upper Cholesky factor of the inverse of a positive matrix, in place; false when it is none. */
-static bool invert_root(double *a, double *work, uint32_t n)
+/* The upper Cholesky factor of the inverse of a positive matrix, in `work`; false when it is none. Rows are what all
+ * innermost loops go along. */
+static bool invert_root(double *restrict a, double *restrict work, uint32_t size)
 {
-    for (uint32_t j = 0; j < n; j++) /* a = L L^T */
-        for (uint32_t i = j; i < n; i++) {
-            double sum = a[(size_t)i * n + j];
-            for (uint32_t k = 0; k < j; k++)
-                sum -= a[(size_t)i * n + k] * a[(size_t)j * n + k];
+    const size_t n = size;
+    for (size_t i = 0; i < n; i++) /* a = L L^T */
+        for (size_t j = 0; j <= i; j++) {
+            double sum = a[i * n + j];
+            for (size_t k = 0; k < j; k++)
+                sum -= a[i * n + k] * a[j * n + k];
             if (i == j && !(sum > 0))
                 return false;
-            a[(size_t)i * n + j] = i == j ? sqrt(sum) : sum / a[(size_t)j * n + j];
+            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
         }
-    for (uint32_t j = 0; j < n; j++) /* work = L^-1, lower */
-        for (uint32_t i = 0; i < n; i++) {
-            double sum = i == j ? 1 : 0;
-            for (uint32_t k = j; k < i; k++)
-                sum -= a[(size_t)i * n + k] * work[(size_t)k * n + j];
-            work[(size_t)i * n + j] = i < j ? 0 : sum / a[(size_t)i * n + i];
-        }
-    /* The inverse is work^T work; its factor from the last row backwards is lower, of the mirrored matrix. */
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j <= i; j++) {
-            double sum = 0;
-            for (uint32_t k = i; k < n; k++)
-                sum += work[(size_t)k * n + i] * work[(size_t)k * n + j];
-            a[(size_t)i * n + j] = a[(size_t)j * n + i] = sum;
-        }
-    for (uint32_t j = 0; j < n; j++) { /* inverse = U^T U */
-        for (uint32_t i = j; i < n; i++) {
-            double sum = a[(size_t)j * n + i];
-            for (uint32_t k = 0; k < j; k++)
-                sum -= work[(size_t)k * n + i] * work[(size_t)k * n + j];
-            if (i == j && !(sum > 0))
-                return false;
-            work[(size_t)j * n + i] = i == j ? sqrt(sum) : sum / work[(size_t)j * n + j];
-        }
+    memset(work, 0, n * n * sizeof *work);
+    for (size_t i = 0; i < n; i++) { /* work = L^-1, lower */
+        double *row = work + i * n;
+        row[i] = 1;
+        for (size_t k = 0; k < i; k++)
+            for (size_t j = 0; j <= k; j++)
+                row[j] -= a[i * n + k] * work[k * n + j];
+        for (size_t j = 0; j <= i; j++)
+            row[j] /= a[i * n + i];
+    }
+    memset(a, 0, n * n * sizeof *a);
+    for (size_t k = 0; k < n; k++) /* the inverse, a = work^T work; its upper half is enough */
+        for (size_t i = 0; i <= k; i++)
+            for (size_t j = i; j <= k; j++)
+                a[i * n + j] += work[k * n + i] * work[k * n + j];
+    for (size_t k = 0; k < n; k++) { /* = U^T U, which goes to work row by row */
+        if (!(a[k * n + k] > 0))
+            return false;
+        memset(work + k * n, 0, n * sizeof *work);
+        work[k * n + k] = sqrt(a[k * n + k]);
+        for (size_t i = k + 1; i < n; i++)
+            work[k * n + i] = a[k * n + i] / work[k * n + k];
+        for (size_t j = k + 1; j < n; j++)
+            for (size_t i = j; i < n; i++)
+                a[j * n + i] -= work[k * n + j] * work[k * n + i];
     }
     return true;
 }
@@ -252,44 +261,79 @@ static bool factor_of(const onx_value_moments *m, double *a, double *work)
     return invert_root(a, work, m->size);
 }
 
-/* Row by row of [K, N] (`rows`, N is `other`), column by column of [N, K]: what rounding takes away is given to the
- * rows that are left, as far as their inputs move together. The numbers afterwards are on the grid. */
-static void feed_back(float *x, const onxi_grid *g, const scales *by, const double *u, uint32_t n, uint64_t other,
-                      bool rows)
+/* A matrix that errors are fed back in: [K, N], or [N, K] where `rows` is not set. */
+typedef struct feeding {
+    const onxi_grid *g;
+    const scales *by;
+    const double *u; /* the factor, K x K */
+    uint64_t k, n;
+    bool rows;
+    uint8_t *out;
+} feeding;
+
+/* Row by row of K for `count` of the N columns, which are in x, a row of them for each of K: what rounding takes away
+ * is given to the rows that are left, as far as their inputs move together. */
+static void feed_back(const feeding *f, float *restrict x, uint64_t first, uint64_t count)
 {
-    for (uint32_t k = 0; k < n; k++)
-        for (uint64_t c = 0; c < other; c++) {
-            const uint64_t i = rows ? k * other + c : c * n + k, group = group_of(g, i);
-            const int q = onxi_quantize_one(g->type, (double)x[i], (double)by->scale[group], by->zero[group]);
-            const double to = onxi_dequantize_one(g->type, q, (double)by->scale[group], by->zero[group]);
-            const double e = ((double)x[i] - to) / u[(size_t)k * n + k];
-            x[i] = (float)to;
-            for (uint32_t j = k + 1; j < n; j++)
-                x[rows ? j * other + c : c * n + j] -= (float)(e * u[(size_t)k * n + j]);
+    const onxi_grid *g = f->g;
+    double e[FEED_COLUMNS];
+    for (uint64_t k = 0; k < f->k; k++) {
+        const double *u = f->u + k * f->k;
+        for (uint64_t c = 0; c < count; c++) {
+            const uint64_t i = f->rows ? k * f->n + first + c : (first + c) * f->k + k, group = group_of(g, i);
+            const double scale = (double)f->by->scale[group], was = (double)x[k * FEED_COLUMNS + c];
+            const int q = onxi_quantize_one(g->type, was, scale, f->by->zero[group]);
+            e[c] = (was - onxi_dequantize_one(g->type, q, scale, f->by->zero[group])) / u[k];
+            f->out[i] = (uint8_t)q;
         }
+        for (uint64_t j = k + 1; j < f->k; j++)
+            for (uint64_t c = 0; c < count; c++)
+                x[j * FEED_COLUMNS + c] -= (float)(e[c] * u[j]);
+    }
 }
 
-/* Changes the numbers of the matrix, where that can be done. */
+/* Some columns of the matrix at a time. */
+static void feed_all(source *s, const feeding *f, float *x)
+{
+    for (uint64_t first = 0, count; first < f->n; first += count) {
+        count = f->n - first < FEED_COLUMNS ? f->n - first : FEED_COLUMNS;
+        for (uint64_t k = 0; f->rows && k < f->k; k++)
+            read_piece(s, k * f->n + first, count, x + k * FEED_COLUMNS);
+        for (uint64_t c = 0; !f->rows && c < count; c++) {
+            float piece[PIECE];
+            for (uint64_t at = 0, n; at < f->k; at += n) {
+                n = f->k - at < PIECE ? f->k - at : PIECE;
+                read_piece(s, (first + c) * f->k + at, n, piece);
+                for (uint64_t i = 0; i < n; i++)
+                    x[(at + i) * FEED_COLUMNS + c] = piece[i];
+            }
+        }
+        feed_back(f, x, first, count);
+    }
+}
+
+/* Rounds the numbers of the matrix so, where that can be done. */
 static onx_status apply_feedback(source *s, const onxi_grid *g, const scales *by, const onx_value_moments *m)
 {
     onx_ctx *cx = s->w->doc->cx;
     const onx_tensor *t = s->tensor;
-    const size_t size = (size_t)m->size * m->size * sizeof(double);
+    const size_t k = m->size, size = k * k * sizeof(double);
     /* Blocks are along the summed axis; else a scale belongs to an index of the other one. */
     const bool rows = g->block ? g->axis == 0 : g->axis == 1;
-    if (t->dims_count != 2 || t->dims[rows ? 0 : 1] != (int64_t)m->size || s->transpose)
+    if (t->dims_count != 2 || t->dims[rows ? 0 : 1] != (int64_t)k || s->transpose)
         return ONX_OK;
-    float *x = ONXI_ARRAY(s->arena, float, (size_t)s->count);
     double *a = onxi_resize(cx, NULL, 0, size), *work = a ? onxi_resize(cx, NULL, 0, size) : NULL;
-    onx_status status = x && a && work ? ONX_OK : ONX_E_MEMORY;
-    if (status == ONX_OK)
-        memset(work, 0, size);
-    if (status == ONX_OK && factor_of(m, a, work)) {
-        read_piece(s, 0, s->count, x);
-        feed_back(x, g, by, work, m->size, s->count / m->size, rows);
-        s->changed = x;
-    }
+    onx_status status = a && work ? ONX_OK : ONX_E_MEMORY;
+    const bool possible = status == ONX_OK && factor_of(m, a, work);
     onxi_release(cx, a, size);
+    if (possible) {
+        float *x = ONXI_ARRAY(s->arena, float, k *FEED_COLUMNS);
+        const feeding f = { g, by, work, k, s->count / k, rows, onx_arena_alloc(s->arena, (size_t)s->count) };
+        status = x && f.out ? ONX_OK : ONX_E_MEMORY;
+        if (status == ONX_OK)
+            feed_all(s, &f, x);
+        s->changed = f.out;
+    }
     onxi_release(cx, work, size);
     return status;
 }
