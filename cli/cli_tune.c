@@ -152,8 +152,33 @@ onx_status cli_samples_read(const cli_samples *s, uint32_t index, onx_doc *doc, 
 
 /* ---- runs ---- */
 
+/* Some inner values that are looked at together; `last`: and the inputs and outputs of the model. */
+typedef struct batch {
+    const uint32_t *chosen;
+    uint32_t count;
+    bool last;
+} batch;
+
+/* Values are held at once, so there are never more than some of them. */
+static uint32_t batch_size(const cli_inner *inner, const uint32_t *chosen, uint32_t count)
+{
+    enum { AT_ONCE = 200, BYTES = 8 << 20 };
+    uint64_t bytes = 0;
+    uint32_t n = 0;
+    while (n < count && n < AT_ONCE && bytes < BYTES) {
+        const onx_type *type = inner->list[chosen[n++]]->type;
+        const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+        uint64_t size = t ? onx_dtype_bits(t->elem_type) / 8u : 0;
+        for (uint32_t i = 0; t && t->shape && i < t->shape->dim_count; i++) /* what is not known is small, or tried */
+            if (ONX_HAS(dimension, t->shape->dim[i], dim_value) && t->shape->dim[i]->dim_value > 0)
+                size = size < BYTES ? size * (uint64_t)t->shape->dim[i]->dim_value : size;
+        bytes += size < BYTES ? size : BYTES;
+    }
+    return n;
+}
+
 static onx_status run_sample(const cli_samples *s, cli_inner *inner, onx_session *session, uint32_t sample,
-                             const uint32_t *chosen, uint32_t count, uint32_t from, bool last, const cli_visit *visit)
+                             const batch *b, const cli_visit *visit)
 {
     const uint32_t outputs = onx_session_output_count(session);
     cli_inputs in;
@@ -161,18 +186,17 @@ static onx_status run_sample(const cli_samples *s, cli_inner *inner, onx_session
     onx_status status = values ? cli_samples_read(s, sample, inner->doc, session, &in) : no_memory(s->call);
     if (!values)
         return status;
-    for (uint32_t i = 0; status == ONX_OK && last && visit->input && i < in.count; i++)
+    for (uint32_t i = 0; status == ONX_OK && b->last && visit->input && i < in.count; i++)
         if (in.values[i])
             status = visit->input(visit->user, onx_session_input(session, i).name, in.values[i]);
     if (status == ONX_OK)
         status = onx_session_run(session, s->call->cx, (const onx_value *const *)in.values, values);
     for (uint32_t i = 0; status == ONX_OK && i < outputs; i++) {
         const bool inside = i >= inner->outputs;
-        if (inside || last)
-            status = visit->see(visit->user, sample, inside ? chosen[from + i - inner->outputs] : inner->count + i,
-                                values[i]);
+        if (inside || b->last)
+            status =
+                visit->see(visit->user, sample, inside ? b->chosen[i - inner->outputs] : inner->count + i, values[i]);
     }
-    (void)count;
     for (uint32_t i = 0; i < outputs; i++)
         onx_value_free(values[i]);
     free(values);
@@ -180,30 +204,35 @@ static onx_status run_sample(const cli_samples *s, cli_inner *inner, onx_session
     return status;
 }
 
-onx_status cli_observe(const cli_samples *s, cli_inner *inner, const uint32_t *chosen, uint32_t count,
-                       const cli_visit *visit)
+/* Memory before speed: weights are those of the file, and what is made of them is not kept. */
+static onx_status observe_batch(const cli_samples *s, cli_inner *inner, const batch *b, const cli_visit *visit)
 {
-    /* Values are held at once; a session for each batch, so there are never more than some of them. */
-    enum { AT_ONCE = 200, SESSIONS = 16 };
-    const uint32_t batch = count / SESSIONS >= AT_ONCE ? count / SESSIONS + 1 : AT_ONCE;
     uint64_t threads = 0;
     onx_session_options options;
     onx_run_options limits;
-    onx_status status = ONX_OK;
+    onx_session *session = NULL;
     if (!cli_run_options(s->call, &threads, &options, &limits))
         return ONX_E_MISUSE;
-    for (uint32_t from = 0; status == ONX_OK && (from < count || from == 0); from += batch) {
-        const uint32_t n = count - from < batch ? count - from : batch;
-        onx_session *session = NULL;
-        status = cli_inner_choose(inner, chosen + from, n);
-        if (status == ONX_OK)
-            status = onx_session_new(s->call->cx, inner->doc, &options, &session);
-        for (uint32_t k = 0; status == ONX_OK && k < s->count; k++)
-            status = run_sample(s, inner, session, k, chosen, n, from, count - from <= batch, visit);
-        onx_session_free(session);
-    }
+    options.lean_memory = true;
+    onx_status status = cli_inner_choose(inner, b->chosen, b->count);
+    if (status == ONX_OK)
+        status = onx_session_new(s->call->cx, inner->doc, &options, &session);
+    for (uint32_t k = 0; status == ONX_OK && k < s->count; k++)
+        status = run_sample(s, inner, session, k, b, visit);
+    onx_session_free(session);
     const onx_status back = cli_inner_choose(inner, NULL, 0);
     return status != ONX_OK ? status : back;
+}
+
+onx_status cli_observe(const cli_samples *s, cli_inner *inner, const uint32_t *chosen, uint32_t count,
+                       const cli_visit *visit)
+{
+    onx_status status = ONX_OK;
+    for (uint32_t from = 0, n; status == ONX_OK && (from < count || from == 0); from += n ? n : 1) {
+        n = batch_size(inner, chosen + from, count - from);
+        status = observe_batch(s, inner, &(batch){ chosen + from, n, count - from <= n }, visit);
+    }
+    return status;
 }
 
 double cli_apart(const onx_value *a, const onx_value *b)
@@ -367,18 +396,34 @@ static onx_status pair_inner(measure *m, uint32_t *ours, uint32_t *theirs, uint3
     return ONX_OK;
 }
 
-/* One sample at a time through both, so that the values of one sample are all that is kept. */
+static void drop_kept(measure *m)
+{
+    const size_t all = (size_t)m->inner[0]->count + m->inner[0]->outputs;
+    for (size_t i = 0; i < all; i++) {
+        onx_value_free(m->kept[i]);
+        m->kept[i] = NULL;
+    }
+}
+
+/* Some values of one sample at a time through both, so that those are all that is kept. */
 static onx_status measure_samples(measure *m, const uint32_t *ours, const uint32_t *theirs, uint32_t count)
 {
     const cli_visit first = { keep_value, look_at_input, m }, second = { compare_value, NULL, m };
-    for (uint32_t i = 0; i < m->t->samples->count; i++) {
+    onx_status status = ONX_OK;
+    for (uint32_t i = 0; status == ONX_OK && i < m->t->samples->count; i++) {
         cli_samples one = *m->t->samples;
         one.count = 1;
         one.first = i;
-        ONX_TRY(cli_observe(&one, m->inner[0], ours, count, &first));
-        ONX_TRY(cli_observe(&one, m->inner[1], theirs, count, &second));
+        for (uint32_t from = 0, n; status == ONX_OK && (from < count || from == 0); from += n ? n : 1) {
+            n = batch_size(m->inner[0], ours + from, count - from);
+            const bool last = count - from <= n;
+            status = observe_batch(&one, m->inner[0], &(batch){ ours + from, n, last }, &first);
+            if (status == ONX_OK)
+                status = observe_batch(&one, m->inner[1], &(batch){ theirs + from, n, last }, &second);
+            drop_kept(m);
+        }
     }
-    return ONX_OK;
+    return status;
 }
 
 static onx_status measure_model(cli_tune *t, onx_doc *doc, bool inside, cli_inner *original, double *worst)
@@ -399,8 +444,6 @@ static onx_status measure_model(cli_tune *t, onx_doc *doc, bool inside, cli_inne
         status = pair_inner(&m, ours, theirs, &count);
     if (status == ONX_OK)
         status = measure_samples(&m, ours, theirs, count);
-    for (size_t i = 0; m.kept && i < all; i++)
-        onx_value_free(m.kept[i]);
     free(m.kept);
     free(m.partner);
     free(m.names.slots);

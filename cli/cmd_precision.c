@@ -238,8 +238,8 @@ const cli_command cmd_precision = {
         "before boxes (NonMaxSuppression, RoiAlign), grids (GridSample) and ranks (TopK), and between integers and\n"
         "Sin or Cos; a note counts them, and --all converts them, too. Weights beyond the range of the type become its\n"
         "largest numbers, with a warning. Weights are written anew, a piece at a time: they take no memory, and are\n"
-        "outside of the model where they were before. With --data the model is run before and after, which takes the\n"
-        "memory that a run takes: nodes around numbers beyond float16 stay, and the error of the outputs is printed, as\n"
+        "outside of the model where they were before. With --data the model is run before and after, with weights\n"
+        "where they lie in the file: nodes around numbers beyond float16 stay, and the error of the outputs is printed, as\n"
         "a part of their size (the root of the ratio of the sums of squares). With --max-error the nodes that add most\n"
         "to it stay, until it is small enough. Models of operator sets that do not have the type are taken to the first\n"
         "one that does.\n",

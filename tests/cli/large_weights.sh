@@ -53,6 +53,13 @@ shared extract --outputs h7
 shared edit --batch 2 --rename 'h*=layer*' --strip doc
 shared inline --schema
 shared outline
+# Runs use weights where they lie, too, before and after a change, and for each node that stays.
+small run big.onnx --random --lean-memory --threads 1
+limited 268435456 quantize --mode static --form qlinear --calibrate entropy --samples 2 --threads 1
+limited 268435456 quantize --mode static --samples 1 --table --threads 1
+limited 134217728 quantize --mode weights --weight-type int4 --samples 1 --max-error 0.5 --threads 1
+limited 268435456 precision --to bfloat16 --samples 1 --max-error 0.01 --threads 1
+rm out.onnx out.onnx.data
 small extract big.onnx --split 2 -o part.onnx
 small merge part.1.onnx part.2.onnx -o out.onnx
 [ -e out.onnx.data ] && fail "merge: weights were copied"
