@@ -144,19 +144,22 @@ bool cli_limit_was_hit(void)
 static const struct {
     const char *in, *option, *text, *otherwise;
     bool in_message; /* there is no hint */
+    uint32_t most;   /* that the option takes; 0: whatever there may be */
 } advice[] = {
-    { "limit timeout", "timeout", "--timeout SECONDS is the limit of time", NULL, true },
-    { "limit iterations", "max-iterations", "--max-iterations N raises the limit", NULL, true },
-    { "limit depth", "max-depth", "--max-depth N raises the limit", NULL, true },
-    { "limit memory", "max-memory", "--max-memory SIZE raises the limit", NULL, true },
-    { "memory limit", "max-memory", "--max-memory SIZE raises the limit", NULL, true },
+    { "limit timeout", "timeout", "--timeout SECONDS is the limit of time", NULL, true, 0 },
+    { "limit iterations", "max-iterations", "--max-iterations N raises the limit", NULL, true, 0 },
+    { "limit depth", "max-depth", "--max-depth N raises the limit", NULL, true, ONX_DEPTH_MAX },
+    { "limit memory", "max-memory", "--max-memory SIZE raises the limit", NULL, true, 0 },
+    { "memory limit", "max-memory", "--max-memory SIZE raises the limit", NULL, true, 0 },
     { "give the format, or", "from", "--from FORMAT says what it is; or give the file the extension that belongs to it",
-      "give the file the extension that belongs to it", false },
+      "give the file the extension that belongs to it", false, 0 },
     { "name the folder that external data is in", "external-dir", "--external-dir DIR says where its external data is",
-      NULL, false },
-    { "looks like a NumPy array", NULL, NULL, "arrays are told by their name: give the file the extension .npy", true },
-    { "looks like a zip archive", NULL, NULL, "arrays are told by their name: give the file the extension .npz", true },
-    { "allow links", "external-links", "--external-links follows links, for models that are trusted", NULL, false },
+      NULL, false, 0 },
+    { "looks like a NumPy array", NULL, NULL, "arrays are told by their name: give the file the extension .npy", true,
+      0 },
+    { "looks like a zip archive", NULL, NULL, "arrays are told by their name: give the file the extension .npz", true,
+      0 },
+    { "allow links", "external-links", "--external-links follows links, for models that are trusted", NULL, false, 0 },
 };
 
 static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)
@@ -168,6 +171,11 @@ static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)
             continue;
         const bool known = advice[i].option && cli_knows_option(call->command, advice[i].option);
         const char *text = known ? advice[i].text : advice[i].otherwise;
+        char whole[128];
+        if (text && advice[i].most) {
+            snprintf(whole, sizeof whole, "%s, which is %u at most", text, advice[i].most);
+            text = whole;
+        }
         if (text)
             put_hint(to, onx_str_of(text));
         return;

@@ -109,7 +109,7 @@ static void check_subgraph(onxi_check *k, const onxi_check_at *at, const onx_gra
     bool alone = !scope || !scope->names; /* in an attribute or node by itself, or in a default */
     if (scope && scope->depth + 1 > k->depth_limit) {
         onxi_check_find(k, at, "S-19", (onxi_check_detail){ .value = onxi_check_number(k, scope->depth + 1) },
-                        "subgraphs are nested deeper than the limit of %u", k->depth_limit);
+                        "subgraphs are nested deeper than the limit of %u (limit depth)", k->depth_limit);
         return;
     }
     onxi_check_scope inner = { .role = ONXI_ROLE_SUBGRAPH,

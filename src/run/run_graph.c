@@ -332,7 +332,8 @@ static onx_status bind_graphs(builder *b, onxi_run_op *op)
         frame->depth = b->frame ? b->frame->depth : 0;
         if (b->depth >= onx_ctx_limits(s->cx).depth)
             return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
-                             "subgraphs are nested more than %u levels deep", onx_ctx_limits(s->cx).depth);
+                             "subgraphs are nested more than %u levels deep (limit depth)",
+                             onx_ctx_limits(s->cx).depth);
         ONX_TRY(build_graph(s, *g, NULL, b, op, frame, b->depth + 1, &op->graphs[op->graph_count - 1]));
     }
     return ONX_OK;

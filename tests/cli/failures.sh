@@ -166,5 +166,5 @@ says err "--max-memory SIZE raises the limit"
     done
 } >deep.textproto
 expect 1 "$ONX" info deep.textproto
-says err "--max-depth N raises the limit"
+says err "--max-depth N raises the limit, which is 2000 at most"
 done_testing
