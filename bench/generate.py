@@ -42,7 +42,7 @@ class Decoder:
         return (self.r.standard_normal(shape, np.float32) * by).astype(NUMPY[self.t])
 
     def matmul(self, x, k, n, by=None):
-        w = self.r.standard_normal((n, k), np.float32) * (by or 1.3 / np.sqrt(k))
+        w = self.r.standard_normal((n, k), np.float32) * (by * 8 if by else 1.3) / np.float32(np.sqrt(k))  # a wide one would hang on the last bits
         if self.form == "gqa_int4" or self.form == "gqa_int8":
             bits, block = (4, 32) if self.form == "gqa_int4" else (8, 32)
             half = 1 << (bits - 1)
