@@ -199,7 +199,7 @@ static void make_real(const onxi_few_bits *q, uint64_t column, uint64_t from, ui
 }
 
 /* k rows of PANEL columns; those after the last are zeros. */
-static void make_panel(const onxi_few_bits *q, uint64_t column, uint64_t count, float *panel)
+static void make_some_panel(const onxi_few_bits *q, uint64_t column, uint64_t count, float *panel)
 {
     float t[PANEL][PIECE];
     memset(t, 0, sizeof t);
@@ -212,6 +212,69 @@ static void make_panel(const onxi_few_bits *q, uint64_t column, uint64_t count, 
             for (uint64_t c = 0; c < PANEL; c++)
                 panel[(at + i) * PANEL + c] = t[c][i];
     }
+}
+
+/* Columns that are turned together, a byte of each to a line. */
+enum { SIDE = 16 };
+typedef uint8_t side_bytes __attribute__((vector_size(SIDE)));
+#define SIDE_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define SIDE_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+
+/* SIDE bytes of SIDE columns, `step` apart: line i gets byte i of each. */
+static void turn(const uint8_t *from, uint64_t step, side_bytes lines[SIDE])
+{
+    side_bytes next[SIDE];
+    for (int i = 0; i < SIDE; i++)
+        memcpy(&lines[i], from + (uint64_t)i * step, SIDE);
+    for (int round = 1; round < SIDE; round *= 2) {
+        for (int i = 0; i < SIDE / 2; i++) {
+            next[2 * i] = __builtin_shufflevector(lines[i], lines[i + SIDE / 2], SIDE_LOW);
+            next[2 * i + 1] = __builtin_shufflevector(lines[i], lines[i + SIDE / 2], SIDE_HIGH);
+        }
+        memcpy(lines, next, sizeof next);
+    }
+}
+
+/* The numbers of a line: of whole bytes, or of their lower or upper halves. */
+static void write_line(const side_bytes *line, int shift, int mask, const float *zero, const float *scale, float *out)
+{
+    for (uint64_t c = 0; c < SIDE; c += ONXI_LANES)
+        vf_store(out + c, (real(load_bytes((const uint8_t *)line + c) >> shift & mask) - vf_load(zero + c)) *
+                              vf_load(scale + c));
+}
+
+/* SIDE columns of a panel, from whole pieces of blocks. */
+static void make_side(const onxi_few_bits *q, uint64_t column, float *panel)
+{
+    const uint64_t bytes = q->block * q->bits / 8, each = 8 / q->bits;
+    for (uint64_t b = 0; b < q->blocks; b++) {
+        float scale[SIDE], zero[SIDE];
+        for (uint64_t c = 0; c < SIDE; c++) {
+            scale[c] = q->scales[(column + c) * q->blocks + b];
+            zero[c] = zero_of(q, column + c, b);
+        }
+        for (uint64_t at = 0; at < bytes; at += SIDE) {
+            side_bytes lines[SIDE];
+            turn(q->weights + column * q->row_bytes + b * bytes + at, q->row_bytes, lines);
+            for (uint64_t i = 0; i < SIDE; i++)
+                for (uint64_t part = 0; part < each; part++) {
+                    const uint64_t k = b * q->block + (at + i) * each + part;
+                    if (k < q->k)
+                        write_line(&lines[i], (int)(part * q->bits), q->bits == 4 ? 15 : 255, zero, scale,
+                                   panel + k * PANEL);
+                }
+        }
+    }
+}
+
+static void make_panel(const onxi_few_bits *q, uint64_t column, uint64_t count, float *panel)
+{
+    if (count < PANEL || PANEL % SIDE != 0 || q->block * q->bits / 8 % SIDE != 0) {
+        make_some_panel(q, column, count, panel);
+        return;
+    }
+    for (uint64_t c = 0; c < PANEL; c += SIDE)
+        make_side(q, column + c, panel + c);
 }
 
 static void panel_rows(const onxi_few_bits *q, uint64_t column, uint64_t count, const float *left, const float *panel)
