@@ -19,12 +19,12 @@ typedef struct onx_grad_options {
     const onx_str *wrt;   /* values of the main graph: inputs, initializers, results of nodes */
     uint32_t wrt_count;
     bool only; /* the gradients become the only outputs, and nodes that they do not need are removed */
-    /* Recomputation, which trades time for memory: what is derived is cut into segments, of which only what crosses from
-     * one to another is kept for the gradients; the rest is computed again, segment by segment, by copies of the nodes.
-     * The cuts are where what is kept and the largest segment together take the least memory, by the sizes that are
-     * known. ONX_GRAD_CHECKPOINT_SQRT: as many as that takes, which for equal layers is about the root of their number;
-     * above 0: at most so many segments; 0: what the model's property onx.checkpoint says ("sqrt" or a number), else
-     * everything is kept. */
+    /* Recomputation, which trades time for memory: what is derived is cut into segments, of which only what crosses
+     * from one to another is kept for the gradients; the rest is computed again, segment by segment, by copies of the
+     * nodes. The cuts are where what is kept and the largest segment together take the least memory, by the sizes that
+     * are known. ONX_GRAD_CHECKPOINT_SQRT: as many as that takes, which for equal layers is about the root of their
+     * number; above 0: at most so many segments; 0: what the model's property onx.checkpoint says ("sqrt" or a number),
+     * else everything is kept. */
     int32_t checkpoint;
 } onx_grad_options;
 
