@@ -68,6 +68,40 @@ onx_status onxi_attention_run(onx_work *work, uint64_t first, uint64_t last);
 void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint64_t query, uint64_t *first,
                             uint64_t *last);
 
+/* ---- queries of other operators, by vectors (simd/attention.c) ---- */
+
+/* Queries of one head over keys in two pieces, all of floats that are neighbours in memory; steps are from a vector to
+ * the next. Of `length` keys query i sees those that a causal mask and a window leave it, where `before` keys come
+ * before those of query 0. */
+typedef struct onxi_queries {
+    const float *q;
+    float *y;
+    uint64_t q_row, y_row, rows, size;
+    struct {
+        const float *k, *v;
+        uint64_t k_row, v_row, count;
+    } keys[2];
+    uint64_t length, before, window; /* window 0: none */
+    bool causal;
+    float scale, cap; /* cap 0: none */
+} onxi_queries;
+
+/* Keys first .. last - 1. A query behind the end of its text may see none of its keys. */
+static inline void onxi_queries_visible(const onxi_queries *q, uint64_t query, uint64_t *first, uint64_t *last)
+{
+    const uint64_t here = q->before + query + 1, end = q->causal && here < q->length ? here : q->length,
+                   reach = q->causal ? here : end, window = q->window && q->window < reach ? q->window : reach;
+    *last = end;
+    *first = reach - window < end ? reach - window : end;
+}
+
+typedef struct onxi_queries_ops {
+    /* Floats of a thread's memory for vectors of such a size. */
+    uint64_t (*memory)(uint64_t size, uint64_t v_size);
+    void (*run)(const onxi_queries *q, float *memory);
+} onxi_queries_ops;
+extern const onxi_queries_ops onxi_queries_base, onxi_queries_v3, onxi_queries_v4;
+
 /* ---- parts ---- */
 
 /* A tensor of rank 4 as heads, or of rank 3 with heads concatenated. */

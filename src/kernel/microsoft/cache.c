@@ -1,5 +1,6 @@
 /* cache.c - GroupQueryAttention and SparseAttention: queries of several heads share keys that a cache holds, which is
  * passed on with the new ones; and RotaryEmbedding, which both may do to queries and keys first. */
+#include "kernel/core/attention.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -106,6 +107,12 @@ static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
 
 enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE };
 
+/* What a row is for: which of the two operators, and what computes queries of floats by vectors (NULL: nothing). */
+typedef struct body {
+    bool sparse;
+    const onxi_queries_ops *ops;
+} body;
+
 typedef struct params {
     bool sparse, packed, causal, interleaved;
     uint64_t batch, length, heads, kv_heads, size, pairs; /* pairs 0: no rotation */
@@ -121,7 +128,7 @@ typedef struct params {
     onxi_ms_scores scores;
     uint32_t lengths, total, cosines, positions, bias, sink;
     onxi_ms_products products;
-    uint64_t key_at, value_at, query_at, sum_at, space_at, shown_at;
+    uint64_t key_at, value_at, query_at, sum_at, space_at, tiles_at, shown_at;
 } params;
 
 enum { K_SCALE = 12, Q_NORM = 14, K_NORM = 15 };
@@ -295,12 +302,24 @@ static onx_status read_blocks(const onx_prepare *p, params *q)
     return ONX_OK;
 }
 
+/* Beyond it what scores become depends on the order of additions. */
+#define SCALE_MOST 1e15f
+
+/* Floats, as they are, and nothing is done to scores but for a scale and a cap. */
+static bool is_plain(const onx_prepare *p, const params *q)
+{
+    const onx_value *past = operand(p, PAST_KEY);
+    return p->inputs[QUERY]->dtype == ONX_FLOAT && (!past || past->dtype == ONX_FLOAT) && !q->bits && !q->products &&
+           !q->has_sink && !operand(p, q->bias) && q->size <= UINT32_MAX && fabsf(q->scores.scale) <= SCALE_MOST;
+}
+
 static onx_status cache_prepare(onx_prepare *p)
 {
     params *q = ONXI_NEW(p->arena, params);
     if (!q)
         return ONX_E_MEMORY;
-    q->sparse = p->kernel->body != NULL;
+    const body *row = p->kernel->body;
+    q->sparse = row->sparse;
     q->lengths = q->sparse ? 8 : 5;
     q->total = q->sparse ? 7 : 6;
     q->cosines = q->sparse ? 9 : 7;
@@ -314,10 +333,14 @@ static onx_status cache_prepare(onx_prepare *p)
     ONX_TRY(read_turning(p, q));
     ONX_TRY(q->sparse ? read_blocks(p, q) : read_group(p, q));
     q->scores.scale = onxi_ms_scale(p, q->size);
-    uint64_t total = 0, keys;
-    if (!onxi_mul_u64(q->keys, q->size, &keys) || !onxi_ms_reserve(&total, keys, &q->key_at) ||
-        !onxi_ms_reserve(&total, keys, &q->value_at) || !onxi_ms_reserve(&total, q->size, &q->query_at) ||
-        !onxi_ms_reserve(&total, q->size, &q->sum_at) || !onxi_ms_reserve(&total, q->size, &q->space_at) ||
+    if (row->ops && !is_plain(p, q))
+        return ONX_E_UNSUPPORTED;
+    uint64_t total = 0, keys, queries;
+    if (!onxi_mul_u64(q->keys, q->size, &keys) || !onxi_mul_u64(row->ops ? q->length : 1, q->size, &queries) ||
+        (row->ops && !onxi_ms_reserve(&total, row->ops->memory(q->size, q->size), &q->tiles_at)) ||
+        !onxi_ms_reserve(&total, keys, &q->key_at) || !onxi_ms_reserve(&total, keys, &q->value_at) ||
+        !onxi_ms_reserve(&total, queries, &q->query_at) || !onxi_ms_reserve(&total, q->size, &q->sum_at) ||
+        !onxi_ms_reserve(&total, q->size, &q->space_at) ||
         !onxi_ms_reserve_shown(&total, q->products, q->products ? (uint64_t)p->outputs[3]->dims[3] : 0, &q->shown_at))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
     p->thread_workspace = total;
@@ -483,6 +506,46 @@ static void set_rows(const onx_work *work, const params *q, const sequence *s, u
         r->scales = (const float *)work->inputs[K_SCALE + which - KEY]->data + (q->per_channel ? head * q->size : 0);
 }
 
+/* All queries of a head at once; *done is false where a result is not finite: it may come from a key that its query
+ * does not see, or from scores that are infinite, which the queries one by one have a meaning for. */
+static onx_status attend_together(onx_work *work, const params *q, const sequence *s, uint64_t head,
+                                  const onxi_ms_rows *k, const onxi_ms_rows *v, bool *done)
+{
+    const onxi_queries_ops *ops = ((const body *)work->prepared->kernel->body)->ops;
+    char *memory = work->thread_workspace;
+    float *query = (float *)(void *)(memory + q->query_at);
+    onxi_queries all = { .q = query,
+                         .y = (float *)work->outputs[0]->data + (s->batch * q->length * q->heads + head) * q->size,
+                         .q_row = q->size,
+                         .y_row = q->heads * q->size,
+                         .rows = q->length,
+                         .size = q->size,
+                         .length = s->length,
+                         .before = s->before,
+                         .window = q->window > 0 ? (uint64_t)q->window : 0,
+                         .causal = q->causal,
+                         .scale = q->scores.scale,
+                         .cap = q->scores.softcap };
+    *done = false;
+    if (!ops)
+        return ONX_OK;
+    for (uint64_t i = 0; i < q->length; i++)
+        ONX_TRY(take(work, q, s->batch, i, QUERY, head, s->first, query + i * q->size));
+    for (int i = 0; i < 2; i++) {
+        all.keys[i].k = k->in[i] ? (const float *)k->in[i]->data + k->at[i] : NULL;
+        all.keys[i].v = v->in[i] ? (const float *)v->in[i]->data + v->at[i] : NULL;
+        all.keys[i].k_row = k->step[i];
+        all.keys[i].v_row = v->step[i];
+        all.keys[i].count = i ? q->keys : s->past;
+    }
+    ops->run(&all, (float *)(void *)(memory + q->tiles_at));
+    *done = true;
+    for (uint64_t i = 0; i < q->length; i++)
+        for (uint64_t d = 0; d < q->size; d++)
+            *done &= isfinite(all.y[i * all.y_row + d]) != 0;
+    return ONX_OK;
+}
+
 static onx_status run_head(onx_work *work, const params *q, const sequence *s, uint64_t head)
 {
     char *memory = work->thread_workspace;
@@ -506,11 +569,14 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
                           .sum = (float *)(void *)(memory + q->sum_at),
                           .space = (float *)(void *)(memory + q->space_at),
                           .shown = q->products ? (float *)(void *)(memory + q->shown_at) : NULL };
-    for (one.head = head * group; one.head < (head + 1) * group; one.head++)
-        for (one.row = 0; one.row < q->length; one.row++) {
+    for (one.head = head * group; one.head < (head + 1) * group; one.head++) {
+        bool done;
+        ONX_TRY(attend_together(work, q, s, one.head, &k, &v, &done));
+        for (one.row = 0; !done && one.row < q->length; one.row++) {
             ONX_TRY(take(work, q, s->batch, one.row, QUERY, one.head, s->first, query));
             attend(work, q, s, &one, &k, &v);
         }
+    }
     hand_on(work, q, s, head, 1, keys);
     hand_on(work, q, s, head, 2, values);
     return ONX_OK;
@@ -573,12 +639,23 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static const bool sparse = true;
+static const body group = { false, NULL }, sparse = { true, NULL };
+
+#define GROUP(...)                                                                                                     \
+    MS_KERNEL("GroupQueryAttention", .prepare = cache_prepare, .run = cache_run, .updates = 2,                         \
+              .update_input = PAST_KEY, .update_output = 1, __VA_ARGS__)
+#define FAST(isa_, variant_, ops)                                                                                      \
+    GROUP(.dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, .isa = (isa_), .variant = (variant_),                  \
+          .body = &(const body){ false, &(ops) })
 
 const onx_kernel onxi_kernels_microsoft_cache[] = {
     MS_KERNEL("RotaryEmbedding", .prepare = rotary_prepare, .run = rotary_run),
-    MS_KERNEL("GroupQueryAttention", .prepare = cache_prepare, .run = cache_run, .updates = 2, .update_input = PAST_KEY,
-              .update_output = 1),
+#ifdef ONX_WITH_X86_LEVELS
+    FAST(ONX_ISA_V4, "avx512", onxi_queries_v4),
+    FAST(ONX_ISA_V3, "avx2", onxi_queries_v3),
+#endif
+    FAST(ONX_ISA_BASE, "simd", onxi_queries_base),
+    GROUP(.body = &group),
     MS_KERNEL("SparseAttention", .prepare = cache_prepare, .run = cache_run, .updates = 2, .update_input = PAST_KEY,
               .update_output = 1, .body = &sparse),
     { 0 },

@@ -48,7 +48,8 @@ typedef struct job {
     change changes[CHANGES_MAX];
     uint32_t change_count;
     bool as_nodes;                       /* a query that sees no key gets NaN */
-    const onxi_attention_params *ranges; /* which keys are visible; NULL: all */
+    const onxi_attention_params *ranges; /* which keys are visible; */
+    const onxi_queries *own;             /* the same of queries of another operator; both NULL: all */
     int64_t length;
     uint64_t from, to; /* keys that any of the queries sees */
     float *memory;
@@ -215,9 +216,12 @@ static void finish_scores(const job *j, uint64_t query, uint64_t lanes, uint64_t
         for (uint64_t i = 0; i < count; i += ONXI_LANES)
             vf_store(s + i, changed(&j->changes[c], vf_load(s + i), vf_load(by + i)));
     }
-    for (uint64_t i = 0; j->ranges && i < lanes; i++) {
+    for (uint64_t i = 0; (j->ranges || j->own) && i < lanes; i++) {
         uint64_t first, last;
-        onxi_attention_visible(j->ranges, j->length, query + i, &first, &last);
+        if (j->own)
+            onxi_queries_visible(j->own, query + i, &first, &last);
+        else
+            onxi_attention_visible(j->ranges, j->length, query + i, &first, &last);
         for (uint64_t k = 0; k < n && key + k < first; k++)
             s[k * width + i] = -INFINITY;
         for (uint64_t k = last > key ? last - key : 0; k < n; k++)
@@ -406,6 +410,41 @@ static void run_job(const job *j)
     for (; i < j->rows; i++)
         one_query(j, i);
 }
+
+/* ---- queries of other operators ---- */
+
+static void run_queries(const onxi_queries *q, float *memory)
+{
+    for (uint64_t start = 0; start < q->rows; start += WIDE) {
+        uint64_t first, last;
+        job j = { .q = q->q + start * q->q_row,
+                  .y = q->y + start * q->y_row,
+                  .q_row = (int64_t)q->q_row,
+                  .q_col = 1,
+                  .y_row = (int64_t)q->y_row,
+                  .y_col = 1,
+                  .first = start,
+                  .rows = q->rows - start < WIDE ? q->rows - start : WIDE,
+                  .size = q->size,
+                  .v_size = q->size,
+                  .query_scale = 1,
+                  .scale = q->scale,
+                  .cap = q->cap,
+                  .own = q,
+                  .memory = memory };
+        for (int i = 0; i < 2; i++)
+            j.keys[i] =
+                (keys){ q->keys[i].k,    q->keys[i].v, (int64_t)q->keys[i].k_row, 1, (int64_t)q->keys[i].v_row, 1,
+                        q->keys[i].count };
+        onxi_queries_visible(q, start, &j.from, &last);
+        onxi_queries_visible(q, start + j.rows - 1, &first, &j.to);
+        if (j.from > j.to)
+            j.from = j.to;
+        run_job(&j);
+    }
+}
+
+const onxi_queries_ops ONXI_LEVELED(onxi_queries) = { .memory = memory_of, .run = run_queries };
 
 /* ---- Attention ---- */
 
