@@ -141,7 +141,8 @@ for checkpoint in sqrt 5; do
     expect 0 "$ONX" grad deep.onnxtxt -o lean.onnx --of loss --wrt "$weights" --wrt skip --only --checkpoint "$checkpoint"
     expect 0 "$ONX" check --full lean.onnx
     lean=$(running lean.onnx)
-    [ "$lean" -lt $((kept / 2)) ] || fail "--checkpoint $checkpoint takes $lean bytes of $kept"
+    # half of those values; what kernels work in comes on top of either, and depends on the build
+    [ $((kept - lean)) -gt 1572864 ] || fail "--checkpoint $checkpoint takes $lean bytes of $kept"
     expect 0 "$ONX" compare all.onnx lean.onnx --atol 0 --rtol 0 --threads 1
 done
 expect 0 "$ONX" grad deep.onnxtxt -o lean.onnx --of loss --wrt "$weights" --wrt skip --only --checkpoint 1
@@ -161,7 +162,7 @@ expect 0 "$ONX" grad pooled.onnxtxt -o all.onnx --of loss --wrt "$pooled" --only
 expect 0 "$ONX" grad pooled.onnxtxt -o lean.onnx --of loss --wrt "$pooled" --only --checkpoint sqrt
 kept=$(running all.onnx)
 lean=$(running lean.onnx)
-[ "$lean" -lt $((kept * 3 / 4)) ] || fail "--checkpoint sqrt takes $lean bytes of $kept"
+[ $((kept - lean)) -gt 2097152 ] || fail "--checkpoint sqrt takes $lean bytes of $kept"
 expect 0 "$ONX" compare all.onnx lean.onnx --atol 0 --rtol 0 --threads 1
 expect 0 "$ONX" show lean.onnx
 [ "$(grep -c "Dropout" out)" -eq 1 ] || fail "random numbers are drawn again"

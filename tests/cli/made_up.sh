@@ -188,6 +188,7 @@ g (int64[N,4] ids) => (float[?,4,2] y) <$table> { y = f.look (ids, t) }
 E
 
 # ---- com.microsoft
+"$ONX" ops --domain com.microsoft >out 2>err || done_testing # it is left out of this build
 suits "ids int32[1,4], 0 to 4 (for EmbedLayerNormalization)" "segments int32[1,4], 0 to 1 (for EmbedLayerNormalization)" <<'E'
 g (int32[N,4] ids, int32[N,4] segments, float[5,8] w, float[4,8] p, float[2,8] s, float[8] gamma, float[8] beta) => (float[?,4,8] y, int32[?] m) {
   y, m = com.microsoft.EmbedLayerNormalization (ids, segments, w, p, s, gamma, beta)
