@@ -38,20 +38,26 @@ static bool there(const onxi_automaton *q, onxi_automaton_reader *r, uint64_t at
     return false;
 }
 
+/* NULL where the file ends before, or there is nothing to read: one of no bytes may have no address. */
+static const uint8_t *bytes_at(const onxi_automaton *q, onxi_automaton_reader *r, uint64_t at, uint32_t size)
+{
+    return there(q, r, at, size) && size ? (const uint8_t *)q->file.ptr + at : NULL;
+}
+
 static uint32_t number(const onxi_automaton *q, onxi_automaton_reader *r, uint64_t at, uint32_t width)
 {
+    const uint8_t *from = bytes_at(q, r, at, width);
     uint32_t x = 0;
-    const uint8_t *from = (const uint8_t *)q->file.ptr + at;
-    for (uint32_t i = width; there(q, r, at, width) && i > 0; i--)
+    for (uint32_t i = width; from && i > 0; i--)
         x = x << 8 | from[i - 1];
     return x;
 }
 
 static uint32_t place(const onxi_automaton *q, onxi_automaton_reader *r, uint64_t at, uint32_t width)
 {
+    const uint8_t *from = bytes_at(q, r, at, width);
     uint32_t x = 0;
-    const uint8_t *from = (const uint8_t *)q->file.ptr + at;
-    for (uint32_t i = 0; there(q, r, at, width) && i < width; i++)
+    for (uint32_t i = 0; from && i < width; i++)
         x = x << 8 | from[i];
     return x;
 }
