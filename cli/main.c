@@ -114,16 +114,23 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return status;
 }
 
+/* Scripts ask for it before they do anything: nothing is set up that it does not need, not even memory. */
+static int print_version(void)
+{
+    static char room[64];
+    setvbuf(stdout, room, _IOFBF, sizeof room);
+    fputs("onx " ONX_VERSION "\n", stdout);
+    return flush_output(CLI_OK);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
+        return print_version();
     cli_handle_signals();
     if (argc < 2) {
         cli_print_overview(stderr);
         return CLI_MISUSE;
-    }
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        printf("onx %s\n", ONX_VERSION);
-        return flush_output(CLI_OK);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         cli_print_overview(stdout);
