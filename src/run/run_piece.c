@@ -37,28 +37,28 @@ static bool is_stretch(const onx_value *whole, const onx_value *piece)
     return lead < whole->rank && onxi_same_dims(whole->dims + lead + 1, piece->dims + lead + 1, whole->rank - lead - 1);
 }
 
-onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, bool *done)
+#define UNKNOWN UINT64_MAX /* where an output begins after one that is left out and has no size */
+
+onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, uint64_t *at, bool *done)
 {
     onxi_run_plan *plan = pl->plan;
     const uint32_t in = step->inputs[0];
-    uint64_t at = 0;
-    *done = false;
-    if (in == ONXI_NO_SLOT || plan->slots[in]->place != ONXI_PLACE_BUFFER || plan->slots[in]->storage == ONXI_NO_SLOT)
+    const uint64_t here = *at;
+    onxi_run_plan_slot *out = step->outputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->outputs[i]];
+    *done = !out;
+    *at = UNKNOWN;
+    if (!out || here == UNKNOWN || in == ONXI_NO_SLOT || plan->slots[in]->place != ONXI_PLACE_BUFFER ||
+        plan->slots[in]->storage == ONXI_NO_SLOT)
         return ONX_OK;
     const onx_value *whole = &plan->slots[in]->value;
-    for (uint32_t k = 0; k <= i; k++) { /* one that is left out has no size */
-        if (step->outputs[k] == ONXI_NO_SLOT || !is_stretch(whole, &plan->slots[step->outputs[k]]->value))
-            return ONX_OK;
-        at += k < i ? plan->slots[step->outputs[k]]->value.size : 0;
-    }
-    onxi_run_plan_slot *out = plan->slots[step->outputs[i]];
-    if (at % PIECE_ALIGN || !out->value.size || at > whole->size || out->value.size > whole->size - at)
+    if (!is_stretch(whole, &out->value) || out->value.size > whole->size - here)
+        return ONX_OK;
+    *at = here + out->value.size;
+    if (here % PIECE_ALIGN || !out->value.size)
         return ONX_OK;
     ONX_TRY(onxi_run_plan_add_storage(pl, step->outputs[i]));
-    onxi_run_storage *storage = &plan->storages[out->storage];
-    const uint32_t from = plan->slots[in]->storage;
-    storage->whole = from;
-    storage->at = at;
+    plan->storages[out->storage].whole = plan->slots[in]->storage;
+    plan->storages[out->storage].at = here;
     onxi_run_plan_storage(pl, in)->uses_left += out->uses_left;
     *done = true;
     return ONX_OK;

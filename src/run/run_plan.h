@@ -43,8 +43,9 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
 
 /* The storage that a storage is a piece of in the end, or itself; *at: bytes into it. What is between is shortened. */
 uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at);
-/* The step cuts its input 0 into outputs: output `i` lies in there, if it is a stretch of it. */
-onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, bool *done);
+/* The step cuts its input 0 into outputs: output `i` lies in there, if it is a stretch of it. They are asked for in
+ * their order; *at, 0 at first, is where the next one begins. */
+onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, uint64_t *at, bool *done);
 /* The step joins its inputs to output 0: those that are a stretch of it are made there from the start. */
 void onxi_run_plan_join(onxi_run_planner *pl, const onxi_run_step *step);
 

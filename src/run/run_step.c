@@ -402,10 +402,11 @@ static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, u
                            .outputs = outs,
                            .output_count = op->output_count,
                            .anew = d->anew };
+    uint64_t cut_at = 0;
     for (uint32_t i = 0; i < op->output_count; i++) {
         bool done = outs[i] == ONXI_NO_SLOT;
-        if (!done && kernel->flags & ONXI_KERNEL_CUTS)
-            ONX_TRY(onxi_run_plan_cut(pl, &made, i, &done));
+        if (kernel->flags & ONXI_KERNEL_CUTS)
+            ONX_TRY(onxi_run_plan_cut(pl, &made, i, &cut_at, &done));
         if (!done)
             ONX_TRY(i == 0 ? place_first(pl, d, &made, outs[i]) : onxi_run_plan_add_storage(pl, outs[i]));
     }

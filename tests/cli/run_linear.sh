@@ -23,6 +23,17 @@ operands Concat 320000 >concat.onnxtxt
 expect 0 bounded "$ONX" run concat.onnxtxt --random
 says out "y  float[1280000]"
 
+# what is cut into many parts, each of which lies in the whole
+awk 'BEGIN {
+    n = 120000
+    print "<ir_version: 8, opset_import: [\"\" : 18]> g (float[" n ",16] x) => (float[?,16] y) { n = Neg (x)"
+    for (i = 0; i < n; i++) printf "%s v%d", i ? "," : "", i
+    printf " = Split <axis = 0, num_outputs = %d> (n)  y = Concat <axis = 0> (v0", n
+    for (i = 1; i < n; i++) printf ", v" i
+    print ") }" }' >split.onnxtxt
+expect 0 bounded "$ONX" run split.onnxtxt --random --threads 1
+says out "y  float[120000,16]"
+
 # a subgraph that captures all there is
 awk 'BEGIN {
     n = 50000
