@@ -260,24 +260,6 @@ static void take_briefs(const topk_params *q, const onx_value *x, uint64_t base,
 
 /* ---- what comes out ---- */
 
-/* Copies of elements by their size, which is a constant in each call, so that they are loads and stores. */
-static inline void copy_element(char *to, const char *from, uint32_t size)
-{
-    switch (size) {
-    case 1:
-        *to = *from;
-        break;
-    case 2:
-        memcpy(to, from, 2);
-        break;
-    case 4:
-        memcpy(to, from, 4);
-        break;
-    default:
-        memcpy(to, from, 8);
-    }
-}
-
 typedef struct sink {
     char *values; /* NULL: nobody wants them */
     const char *from;
@@ -289,7 +271,7 @@ typedef struct sink {
 static inline void put(const sink *s, uint64_t place, uint64_t index)
 {
     if (s->values)
-        copy_element(s->values + place * s->step * s->size, s->from + index * s->step * s->size, s->size);
+        onxi_copy_item(s->values + place * s->step * s->size, s->from + index * s->step * s->size, s->size);
     if (s->indices)
         s->indices[place * s->step] = (int64_t)index;
 }
