@@ -278,6 +278,8 @@ onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
 bool onxi_run_read_ints(const onx_value *v, int64_t *out, uint32_t most, uint32_t *count);
 /* Are all inputs constants, so that it can be done while resolving? */
 bool onxi_run_op_is_constant(const onxi_run_graph *g, const onxi_run_op *op);
+/* What its inputs are then, NULL for one that is omitted; NULL when out of memory. */
+const onx_value **onxi_run_op_constants(const onxi_run_graph *g, const onxi_run_op *op, onx_arena *arena);
 /* Does the node now; its outputs become constants. */
 onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op);
 /* For rules about DequantizeLinear (run_bytes.c). Has the session kernels that the rules use? */

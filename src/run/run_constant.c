@@ -138,19 +138,25 @@ typedef struct onxi_run_recipe {
     uint32_t input_count;
 } onxi_run_recipe;
 
+const onx_value **onxi_run_op_constants(const onxi_run_graph *g, const onxi_run_op *op, onx_arena *arena)
+{
+    const onx_value **out = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    for (uint32_t i = 0; out && i < op->input_count; i++)
+        out[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : g->slots[op->inputs[i]].constant;
+    return out;
+}
+
 /* Prepares the op for good, on constants that are there. */
 static onx_status make_recipe(onxi_run_graph *g, const onxi_run_op *op, onx_value *type, onxi_run_recipe **out)
 {
     onxi_run_session *s = g->session;
     onxi_run_env e = { .cx = s->cx, .session = s, .graph = g, .arena = s->arena, .watch = &s->watch };
-    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(s->arena, void *, op->input_count + 1u);
+    const onx_value **inputs = onxi_run_op_constants(g, op, s->arena);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(s->arena, void *, 1);
     bool *last_use = ONXI_ARRAY(s->arena, bool, op->input_count + 1u);
     *out = NULL;
     if (!inputs || !outputs || !last_use)
         return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < op->input_count; i++)
-        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : g->slots[op->inputs[i]].constant;
     outputs[0] = type;
     ONX_TRY(onxi_run_op_types(&e, op, inputs, outputs));
     if (type->kind != ONX_VALUE_TENSOR || type->dtype != ONX_FLOAT || type->rank < 2 || type->size < RECIPE_MIN)
@@ -207,11 +213,9 @@ onx_status onxi_run_constant_is_too_large(onxi_run_graph *g, const onxi_run_op *
         return ONX_OK;
     ONX_TRY(onx_arena_new(s->cx, &arena));
     onxi_run_env e = { .cx = s->cx, .session = s, .graph = g, .arena = arena, .watch = &s->watch };
-    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    const onx_value **inputs = onxi_run_op_constants(g, op, arena);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
     onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
-    for (uint32_t i = 0; status == ONX_OK && i < op->input_count; i++)
-        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : g->slots[op->inputs[i]].constant;
     for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT && !(outputs[i] = ONXI_NEW(arena, onx_value)))
             status = ONX_E_MEMORY;

@@ -399,11 +399,9 @@ onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op)
         return ONX_OK;
     ONX_TRY(onx_arena_new(s->cx, &arena));
     onxi_run_env e = { .cx = s->cx, .session = s, .graph = g, .arena = arena, .watch = &s->watch };
-    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    const onx_value **inputs = onxi_run_op_constants(g, op, arena);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
     onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
-    for (uint32_t i = 0; status == ONX_OK && i < op->input_count; i++)
-        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : g->slots[op->inputs[i]].constant;
     for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT)
             status = onx_value_new(s->cx, &outputs[i]);
