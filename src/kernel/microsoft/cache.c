@@ -427,14 +427,21 @@ typedef struct sequence {
     uint64_t batch, past, length, before, first, dropped;
 } sequence;
 
+/* Which keys queries see. */
+static onxi_queries range_of(const params *q, const sequence *s)
+{
+    return (onxi_queries){
+        .length = s->length, .before = s->before, .window = q->window > 0 ? (uint64_t)q->window : 0, .causal = q->causal
+    };
+}
+
 static void attend(const onx_work *work, const params *q, const sequence *s, onxi_ms_query *one, const onxi_ms_rows *k,
                    const onxi_ms_rows *v)
 {
     const onx_value *sink = in(work, q->sink);
-    const uint64_t here = s->before + one->row + 1, seen = q->causal && here < s->length ? here : s->length,
-                   last = q->causal ? here : seen, /* a query behind the end of its text may see none of its keys */
-        window = q->window > 0 && (uint64_t)q->window < last ? (uint64_t)q->window : last,
-                   from = last - window < seen ? last - window : seen;
+    uint64_t from, seen;
+    const onxi_queries range = range_of(q, s);
+    onxi_queries_visible(&range, one->row, &from, &seen);
     onxi_ms_begin(one, q->size);
     if (q->sparse)
         sparse_keys(work, q, one, k, v, seen);
@@ -514,18 +521,15 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     const onxi_queries_ops *ops = ((const body *)work->prepared->kernel->body)->ops;
     char *memory = work->thread_workspace;
     float *query = (float *)(void *)(memory + q->query_at);
-    onxi_queries all = { .q = query,
-                         .y = (float *)work->outputs[0]->data + (s->batch * q->length * q->heads + head) * q->size,
-                         .q_row = q->size,
-                         .y_row = q->heads * q->size,
-                         .rows = q->length,
-                         .size = q->size,
-                         .length = s->length,
-                         .before = s->before,
-                         .window = q->window > 0 ? (uint64_t)q->window : 0,
-                         .causal = q->causal,
-                         .scale = q->scores.scale,
-                         .cap = q->scores.softcap };
+    onxi_queries all = range_of(q, s);
+    all.q = query;
+    all.y = (float *)work->outputs[0]->data + (s->batch * q->length * q->heads + head) * q->size;
+    all.q_row = q->size;
+    all.y_row = q->heads * q->size;
+    all.rows = q->length;
+    all.size = q->size;
+    all.scale = q->scores.scale;
+    all.cap = q->scores.softcap;
     *done = false;
     if (!ops)
         return ONX_OK;

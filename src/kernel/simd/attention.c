@@ -48,7 +48,7 @@ typedef struct job {
     change changes[CHANGES_MAX];
     uint32_t change_count;
     bool as_nodes;                       /* a query that sees no key gets NaN */
-    const onxi_attention_params *ranges; /* which keys are visible; */
+    const onxi_attention_params *ranges; /* which keys are visible */
     const onxi_queries *own;             /* the same of queries of another operator; both NULL: all */
     int64_t length;
     uint64_t from, to; /* keys that any of the queries sees */
