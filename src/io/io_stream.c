@@ -11,9 +11,9 @@ static void pass(onxi_io_stream *s, onx_str bytes)
 {
     if (!s->doc || bytes.len < PAYLOAD)
         return;
-    if (s->behind.len && s->behind.ptr + s->behind.len <= bytes.ptr &&
-        bytes.ptr - (s->behind.ptr + s->behind.len) < WINDOW) {
-        s->behind.len = (size_t)(bytes.ptr + bytes.len - s->behind.ptr);
+    if (s->behind.len && onxi_str_end(s->behind) <= bytes.ptr &&
+        bytes.ptr - onxi_str_end(s->behind) < WINDOW) {
+        s->behind.len = (size_t)(onxi_str_end(bytes) - s->behind.ptr);
     } else {
         onxi_doc_forget(s->doc, s->behind);
         s->behind = bytes;

@@ -70,7 +70,7 @@ static bool parse_number(onx_str text, uint8_t type, onxi_attr_value *out)
         char *end = NULL;
         errno = 0;
         out->i = strtoll(text.ptr, &end, 10);
-        return text.len && errno == 0 && end == text.ptr + text.len;
+        return text.len && errno == 0 && end == onxi_str_end(text);
     }
     return onxi_parse_f32(text, &out->f, &overflow);
 }

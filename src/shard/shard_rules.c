@@ -377,11 +377,11 @@ static void einsum(onxi_splitter *m)
     const char *arrow = text.len > 1 ? memmem(text.ptr, text.len, "->", 2) : NULL;
     if (!arrow || memchr(text.ptr, '.', text.len))
         return;
-    for (const char *p = arrow + 2; p < text.ptr + text.len; p++)
+    for (const char *p = arrow + 2; p < onxi_str_end(text); p++)
         kept[(unsigned char)*p] = true;
     uint32_t operand = 0, axis = 0;
     bool seen[256] = { false };
-    for (const char *p = text.ptr; p < text.ptr + text.len; p++) {
+    for (const char *p = text.ptr; p < onxi_str_end(text); p++) {
         const bool out = p > arrow;
         if (*p == ',' || p == arrow) {
             operand += *p == ',';

@@ -93,7 +93,7 @@ static bool note_blocks(onx_text_places *places)
     block here = { 1, text.ptr };
     for (size_t i = 0; i < count; i++) {
         places->blocks[i] = here;
-        const char *at = text.ptr + i * BLOCK, *stop = i + 1 < count ? at + BLOCK : text.ptr + text.len;
+        const char *at = text.ptr + i * BLOCK, *stop = i + 1 < count ? at + BLOCK : onxi_str_end(text);
         for (const char *s; at < stop && (s = memchr(at, '\n', (size_t)(stop - at))) != NULL; at = s + 1)
             here = (block){ here.line + 1, s + 1 };
     }
@@ -203,7 +203,7 @@ bool onx_text_places_find(const onx_text_places *places, onx_str path, onx_where
         return false;
     *where_out = where_of(places, at);
     if (excerpt_out)
-        *excerpt_out = onxi_text_excerpt(doc->text.ptr + doc->text.len, at, where_out->column);
+        *excerpt_out = onxi_text_excerpt(onxi_str_end(doc->text), at, where_out->column);
     return true;
 }
 

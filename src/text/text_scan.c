@@ -197,8 +197,8 @@ onxi_text_literal_kind onxi_text_take_number(onxi_text_parser *p, onx_str *out, 
         word = onxi_text_look_ident(p);
         p->at = start;
         if (onxi_text_is_special_float(word)) {
-            *out = onx_str_make(start, (size_t)(word.ptr + word.len - start));
-            p->at = word.ptr + word.len;
+            *out = onx_str_make(start, (size_t)(onxi_str_end(word) - start));
+            p->at = onxi_str_end(word);
             return ONXI_LITERAL_FLOAT;
         }
     }

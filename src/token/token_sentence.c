@@ -234,7 +234,7 @@ typedef struct back {
 /* Characters of whole bytes, and U+FFFD for each byte that belongs to none. */
 static bool end_bytes(back *b)
 {
-    const char *end = b->bytes.ptr ? b->bytes.ptr + b->bytes.len : NULL;
+    const char *end = onxi_str_end(onxi_chars_view(&b->bytes));
     for (const char *p = b->bytes.ptr; p != end;)
         if (!onxi_chars_put(b->out, onxi_rune_next(&p, end)))
             return false;

@@ -114,7 +114,7 @@ static onx_status read_descr(header *h, array *a)
             a->dtype = types[i].dtype;
     if (!a->dtype && t.len > 1 && (*t.ptr == 'U' || *t.ptr == 'S')) {
         const char *at = t.ptr + 1;
-        if (!read_number(&at, t.ptr + t.len, &a->width) || at != t.ptr + t.len)
+        if (!read_number(&at, onxi_str_end(t), &a->width) || at != onxi_str_end(t))
             return bad(&start, "the length of the texts is impossible");
         a->dtype = ONX_STRING;
         a->wide = *t.ptr == 'U';

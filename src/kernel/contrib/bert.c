@@ -45,7 +45,7 @@ static size_t longest(const onxi_trie *trie, uint32_t node, onx_str text, int64_
 static bool cut_word(const pieces *p, onx_str word, found *out)
 {
     uint64_t characters = 0;
-    for (size_t i = 0; i < word.len; i += onxi_rune_size(word.ptr + i, word.ptr + word.len))
+    for (size_t i = 0; i < word.len; i += onxi_rune_size(word.ptr + i, onxi_str_end(word)))
         characters++;
     if (characters > p->most)
         return add_found(out, -1);

@@ -155,7 +155,7 @@ static onx_status read_text(onx_work *work, onx_str s, uint32_t *out, int64_t *c
     const size_t valid = onxi_utf8_valid(s);
     if (valid != s.len)
         return onx_work_fail(work, ONX_E_INVALID, "byte %zu of the text begins no character of UTF-8", valid);
-    for (const char *at = s.ptr, *end = s.ptr + s.len; s.len && at < end;) {
+    for (const char *at = s.ptr, *end = onxi_str_end(s); at < end;) {
         const uint32_t c = onxi_rune_next(&at, end);
         out[(*count)++] = c ? c : ' ';
     }

@@ -118,7 +118,7 @@ static onx_status length_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
         const onx_str s = texts_of(work->inputs[0])[i];
         int64_t count = 0;
-        for (size_t at = 0; at < s.len; at += onxi_rune_size(s.ptr + at, s.ptr + s.len))
+        for (size_t at = 0; at < s.len; at += onxi_rune_size(s.ptr + at, onxi_str_end(s)))
             count++;
         ((int64_t *)work->outputs[0]->data)[i] = count;
     }
