@@ -75,16 +75,19 @@ static void test_kernel_convolutions__convolutions_are_the_same(void **state)
 }
 
 /* All windows, steps, gaps and pads, of channels that are groups of their own and not: those of the vectors on channels
- * that lie last, where oneDNN does not take them. */
+ * that lie last, where oneDNN does not take them, and those of few pixels, which come before it. */
 static void test_kernel_convolutions__windows_are_the_same(void **state)
 {
     static writer w;
     source s = { 23 };
     (void)state;
     for (unsigned turn = 0; turn < 48; turn++) {
-        const bool depthwise = turn % 3 == 0;
-        const uint32_t c = depthwise ? 16 * (1 + below(&s, 4)) : turn % 3 == 1 && turn % 4 == 1 ? 1 : 1 + below(&s, 40);
-        const uint32_t m = depthwise ? c : 8 * (1 + below(&s, 6)), group = depthwise ? c : 1, n = 1 + below(&s, 2);
+        const bool depthwise = turn % 3 == 0, few = turn % 3 == 2 && turn % 2;
+        const uint32_t c = depthwise || few                 ? 16 * (1 + below(&s, 4))
+                           : turn % 3 == 1 && turn % 4 == 1 ? 1
+                                                            : 1 + below(&s, 40);
+        const uint32_t m = depthwise ? c : few ? 64 + 16 * below(&s, 6) : 8 * (1 + below(&s, 6));
+        const uint32_t group = depthwise ? c : 1, n = few ? 1 : 1 + below(&s, 2);
         uint32_t kernel[2], stride[2], dilation[2], pad[4], size[2], made[2];
         for (uint32_t i = 0; i < 2; i++) {
             kernel[i] = 1 + below(&s, 4);
@@ -93,7 +96,7 @@ static void test_kernel_convolutions__windows_are_the_same(void **state)
             const uint32_t reach = (kernel[i] - 1) * dilation[i] + 1;
             pad[i] = below(&s, reach + 1);
             pad[2 + i] = below(&s, reach + 1);
-            size[i] = reach + below(&s, 20);
+            size[i] = reach + below(&s, few ? 5 : 20);
             made[i] = (size[i] + pad[i] + pad[2 + i] - reach) / stride[i] + 1;
         }
         onx_value *x = floats(&s, 4, (int64_t[]){ n, c, size[0], size[1] });
