@@ -103,6 +103,10 @@ bool gen_node_make(const onxi_schema *schema, const gen_recipe *recipe, const ge
 
 /* What is done to the node of a model before types are inferred; NULL: nothing. */
 typedef void (*gen_edit)(void *user, onx_arena *arena, onx_node *node);
+/* A model without nodes, which finds files that it reads in tests/cases/op/files. */
+onx_status gen_new(onx_ctx *cx, int64_t opset, onx_doc **out);
+/* So does a copy of one. */
+onx_status gen_give_folder(onx_doc *doc);
 /* A model of that node alone, at the version of the operator. Outputs are declared with the types that inference finds,
  * without shapes. */
 onx_status gen_model(onx_ctx *cx, const gen_node *node, gen_edit edit, void *user, onx_doc **out);

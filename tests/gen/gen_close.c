@@ -134,6 +134,10 @@ static onx_doc *copy_doc(onx_ctx *cx, onx_doc *doc)
         return NULL;
     if (onx_read(cx, ONX_KIND_MODEL, onx_str_make(bytes.ptr, bytes.len), ONX_READ_COPY, 1, &copy) != ONX_OK)
         copy = NULL;
+    else if (gen_give_folder(copy) != ONX_OK) {
+        onx_doc_free(copy);
+        copy = NULL;
+    }
     onx_buffer_free(&bytes);
     return copy;
 }

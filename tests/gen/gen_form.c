@@ -211,6 +211,8 @@ static onx_status copy_model(onx_ctx *cx, const onx_doc *from, onx_doc **out)
     ONX_TRY(onx_doc_new(cx, ONX_KIND_MODEL, out));
     onx_status status = onx_message_copy(onx_doc_arena(*out), ONX_KIND_MODEL, onx_doc_model(from), &copy);
     if (status == ONX_OK)
+        status = gen_give_folder(*out);
+    if (status == ONX_OK)
         *onx_doc_model(*out) = *(onx_model *)copy;
     else
         onx_doc_free(*out);

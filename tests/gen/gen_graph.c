@@ -237,9 +237,8 @@ bool gen_graph_make(onx_ctx *cx, gen_random *random, gen_graph *out)
     builder b = { .out = out, .random = random, .net = gen_below(random, 4) == 0 };
     const int64_t newest = onxi_domain_newest(onx_str_of(""));
     out->opset = gen_below(random, 2) ? newest : 7 + gen_below(random, (uint32_t)newest - 6);
-    if (onx_model_new(cx, "g", out->opset, &out->doc) != ONX_OK)
+    if (gen_new(cx, out->opset, &out->doc) != ONX_OK)
         return false;
-    ONX_SET(model, onx_doc_model(out->doc), ir_version, GEN_IR);
     const uint32_t wanted = 1 + gen_below(random, GEN_GRAPH_NODES);
     for (uint32_t tries = 0; tries < 4 * wanted && out->node_count < wanted && !out->refused; tries++)
         (void)add_node(&b);

@@ -2,6 +2,7 @@
 #include "gen/gen.h"
 
 #include <onx/infer.h>
+#include <onx/io.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
 
@@ -71,6 +72,12 @@ double gen_nudged(uint64_t i, double nudge)
     return 1 + nudge * ((double)gen_below(&r, 256) / 127.5 - 1);
 }
 
+static size_t word(const gen_operand *o, gen_random *r, uint64_t n)
+{
+    const size_t count = sizeof words / sizeof *words;
+    return o->fill == GEN_LISTED ? (size_t)element(o, r, n) % count : gen_below(r, (uint32_t)count);
+}
+
 /* All elements in the layout of raw_data; strings are onx_str. NULL when out of memory. */
 static void *elements(const gen_operand *o, uint64_t count)
 {
@@ -85,7 +92,7 @@ static void *elements(const gen_operand *o, uint64_t count)
         out = NULL;
     } else if (o->dtype == ONX_STRING) {
         for (uint64_t i = 0; i < count; i++)
-            ((onx_str *)out)[i] = onx_str_of(words[gen_below(&r, sizeof words / sizeof *words)]);
+            ((onx_str *)out)[i] = onx_str_of(words[word(o, &r, i)]);
     } else {
         for (uint64_t i = 0; i < parts; i++)
             numbers[i] = element(o, &r, i) * gen_nudged(i, o->nudge);
@@ -350,12 +357,26 @@ onx_status gen_declare(onx_doc *doc, onx_graph *graph, const gen_node *node, con
     return status;
 }
 
+onx_status gen_give_folder(onx_doc *doc)
+{
+    return onx_doc_set_base_dir(doc, ONX_SOURCE_DIR "/tests/cases/op/files");
+}
+
+onx_status gen_new(onx_ctx *cx, int64_t opset, onx_doc **out)
+{
+    ONX_TRY(onx_model_new(cx, "g", opset, out));
+    ONX_SET(model, onx_doc_model(*out), ir_version, GEN_IR);
+    const onx_status status = gen_give_folder(*out);
+    if (status != ONX_OK)
+        onx_doc_free(*out);
+    return status;
+}
+
 onx_status gen_model(onx_ctx *cx, const gen_node *node, gen_edit edit, void *user, onx_doc **out)
 {
     const char *domain = onxi_schema_domain(node->schema);
-    ONX_TRY(onx_model_new(cx, "g", *domain ? 21 : node->schema->since, out));
+    ONX_TRY(gen_new(cx, *domain ? 21 : node->schema->since, out));
     onx_model *model = onx_doc_model(*out);
-    ONX_SET(model, model, ir_version, GEN_IR);
     onx_node *made = gen_add(*out, model->graph, node, "y");
     onx_status status = made && gen_import(*out, domain, node->schema->since) ? ONX_OK : ONX_E_INVALID;
     if (status == ONX_OK && edit)

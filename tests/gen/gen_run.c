@@ -218,7 +218,9 @@ bool gen_lacks_library(const char *op)
     static const struct {
         const char *op;
         onxi_library library;
-    } needs[] = { { "RegexFullMatch", ONXI_LIBRARY_PCRE2 }, { "ImageDecoder", ONXI_LIBRARY_LEPTONICA } };
+    } needs[] = { { "RegexFullMatch", ONXI_LIBRARY_PCRE2 },
+                  { "ImageDecoder", ONXI_LIBRARY_LEPTONICA },
+                  { "ImageReader", ONXI_LIBRARY_LEPTONICA } };
     onx_library_info info;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (strcmp(needs[i].op, op) == 0)

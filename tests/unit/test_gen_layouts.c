@@ -93,10 +93,9 @@ static bool make(onx_ctx *cx, size_t which, const onxi_schema *schema, const gen
     }
     const char *domain = onxi_schema_domain(schema);
     const int64_t newest = onxi_domain_newest(onx_str_of(""));
-    if (!any || onx_model_new(cx, "g", *domain || schema->since < 7 ? newest : schema->since, out) != ONX_OK)
+    if (!any || gen_new(cx, *domain || schema->since < 7 ? newest : schema->since, out) != ONX_OK)
         return false;
     onx_graph *graph = onx_doc_model(*out)->graph;
-    ONX_SET(model, onx_doc_model(*out), ir_version, GEN_IR);
     onx_node *made = NULL;
     if (gen_add_operand(*out, graph, &inputs[0]) && gen_add_operand(*out, graph, &inputs[1]) &&
         add_node(cx, *out, graph, convolutions[which].node) &&

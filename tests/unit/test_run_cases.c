@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <onx/io.h>
 #include <onx/run.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
@@ -82,9 +83,10 @@ static bool is_foreign_type(const onx_ctx *cx)
 /* One case for one choice of types, in all four ways; stops at the first that differs. False: not of this version. */
 static bool run_case(cases_case *c, onx_str text, const run_types *types, const run_tolerance *tolerance)
 {
+    static const char folder[] = ONX_SOURCE_DIR "/tests/cases/op/files"; /* what models read */
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc;
-    if (onx_text_parse(cx, ONX_KIND_MODEL, text, 0, &doc) != ONX_OK) {
+    if (onx_text_parse(cx, ONX_KIND_MODEL, text, 0, &doc) != ONX_OK || onx_doc_set_base_dir(doc, folder) != ONX_OK) {
         cases_add_diagnostics(cx, &c->got);
         onx_ctx_free(cx);
         return true;
