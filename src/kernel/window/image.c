@@ -1,6 +1,6 @@
 /* image.c - ImageDecoder, by leptonica. What cannot be decoded is an image without pixels, as the standard has
  * it; the size in the header is held against the memory limit before anything is decoded. */
-#include "kernel/kernel.h"
+#include "kernel/core/image.h"
 
 #ifdef ONX_WITH_LEPTONICA
 #include <allheaders.h>
@@ -25,27 +25,9 @@ typedef struct leptonica {
 
 static const char *const function_names[] = { FUNCTIONS(ONXI_FUNCTION_NAME) };
 
-typedef struct image_params {
-    const leptonica *lib;
-    uint32_t channels;
-    bool backward; /* blue, green, red */
-} image_params;
-
-static onx_status image_prepare(onx_prepare *p)
+static const leptonica *find_library(void)
 {
-    image_params *q = ONXI_NEW(p->arena, image_params);
-    onx_str format = onx_prepare_text(p, "pixel_format");
-    if (!q)
-        return ONX_E_MEMORY;
-    q->lib = ONXI_FUNCTIONS(ONXI_LIBRARY_LEPTONICA, function_names);
-    if (!q->lib)
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "ImageDecoder %s", onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
-    q->backward = onx_str_is(format, "BGR");
-    q->channels = onx_str_is(format, "Grayscale") ? 1 : 3;
-    if (!q->backward && q->channels == 3 && !onx_str_is(format, "RGB"))
-        return onx_prepare_fail(p, ONX_E_INVALID, "pixel_format is \"%.*s\"", ONX_ARG(format));
-    p->params = q;
-    return ONX_OK;
+    return ONXI_FUNCTIONS(ONXI_LIBRARY_LEPTONICA, function_names);
 }
 
 enum { HEAD = 16 }; /* bytes that leptonica wants to see at least; zeros after an image do no harm */
@@ -58,13 +40,13 @@ typedef struct stream {
 } stream;
 
 /* The formats of the standard, and no others that leptonica would read. */
-static bool is_image(const leptonica *lib, const onx_value *x, stream *s)
+static bool is_image(const leptonica *lib, onx_str file, stream *s)
 {
     l_int32 bits = 0, samples = 0, colours = 0;
-    *s = (stream){ .data = x->data, .size = (size_t)x->count };
-    if (!x->count || x->count > INT32_MAX)
+    *s = (stream){ .data = (const uint8_t *)file.ptr, .size = file.len };
+    if (!file.len || file.len > INT32_MAX)
         return false;
-    memcpy(s->head, x->data, s->size < HEAD ? s->size : HEAD);
+    memcpy(s->head, file.ptr, s->size < HEAD ? s->size : HEAD);
     if (s->size < HEAD) {
         s->data = s->head;
         s->size = HEAD;
@@ -95,14 +77,13 @@ static bool is_image(const leptonica *lib, const onx_value *x, stream *s)
 }
 
 /* Rows of pixels, red in the highest byte of a word. Gray is what ITU-R 601-2 says, rounded. */
-static void give_pixels(PIX *pix, const image_params *q, onx_value *y)
+static void give_pixels(PIX *pix, const onxi_image *q, const stream *s, uint8_t *out)
 {
     const leptonica *lib = q->lib;
     const l_uint32 *data = lib->pixGetData(pix);
     int64_t step = lib->pixGetWpl(pix);
-    uint8_t *out = y->data;
-    for (int64_t r = 0; r < y->dims[0]; r++)
-        for (int64_t c = 0; c < y->dims[1]; c++) {
+    for (int64_t r = 0; r < s->height; r++)
+        for (int64_t c = 0; c < s->width; c++) {
             uint32_t word = data[r * step + c], red = word >> 24, green = word >> 16 & 255, blue = word >> 8 & 255;
             if (q->channels == 1) {
                 *out++ = (uint8_t)((red * 19595 + green * 38470 + blue * 7471 + 32768) >> 16);
@@ -130,27 +111,25 @@ static void say_nothing(const char *text)
     (void)text;
 }
 
-static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_image_decode(onx_work *work, const onxi_image *q, onx_str file)
 {
-    (void)first, (void)last;
     enum { COPIES = 3 }; /* images of 32 bits that are there at once while decoding, at most */
-    const image_params *q = work->params;
     const leptonica *lib = q->lib;
     onx_value *y = work->outputs[0];
     stream s;
     uint64_t bytes = 0;
     lib->setMsgSeverity(L_SEVERITY_NONE);   /* a library prints nothing, */
     lib->leptSetStderrHandler(say_nothing); /* not even what has no severity */
-    bool known = is_image(lib, work->inputs[0], &s);
+    bool known = is_image(lib, file, &s);
     if (known &&
         (!onxi_mul_u64((uint64_t)s.height * 4 * COPIES, (uint64_t)s.width, &bytes) || !onxi_ctx_hold(work->cx, bytes)))
         return onx_work_fail(work, ONX_E_LIMIT, "decoding an image of %lld by %lld exceeds the memory limit",
                              (long long)s.width, (long long)s.height);
     PIX *pix = known ? decode(lib, &s) : NULL;
-    const int64_t dims[] = { pix ? s.height : 0, pix ? s.width : 0, q->channels };
-    onx_status status = onxi_value_size(y, ONX_UINT8, 3, dims);
+    const int64_t dims[] = { 1, pix ? s.height : 0, pix ? s.width : 0, q->channels };
+    onx_status status = onxi_value_size(y, ONX_UINT8, q->batch ? 4 : 3, q->batch ? dims : dims + 1);
     if (status == ONX_OK && pix)
-        give_pixels(pix, q, y);
+        give_pixels(pix, q, &s, y->data);
     lib->pixDestroy(&pix);
     onxi_ctx_let_go(work->cx, bytes);
     return status;
@@ -158,18 +137,48 @@ static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
 
 #else /* !ONX_WITH_LEPTONICA */
 
+static const struct leptonica *find_library(void)
+{
+    return NULL;
+}
+
+onx_status onxi_image_decode(onx_work *work, const onxi_image *q, onx_str file)
+{
+    (void)q, (void)file;
+    return onx_work_fail(work, ONX_E_UNSUPPORTED, "%s %s", work->prepared->kernel->op,
+                         onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
+}
+
+#endif
+
+onx_status onxi_image_prepare(const onx_prepare *p, onxi_image *image)
+{
+    image->lib = find_library();
+    if (image->lib)
+        return ONX_OK;
+    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "%s %s", p->kernel->op, onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
+}
+
 static onx_status image_prepare(onx_prepare *p)
 {
-    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "ImageDecoder %s", onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
+    onxi_image *q = ONXI_NEW(p->arena, onxi_image);
+    onx_str format = onx_prepare_text(p, "pixel_format");
+    if (!q)
+        return ONX_E_MEMORY;
+    *q = (onxi_image){ .channels = onx_str_is(format, "Grayscale") ? 1 : 3, .backward = onx_str_is(format, "BGR") };
+    ONX_TRY(onxi_image_prepare(p, q));
+    if (!q->backward && q->channels == 3 && !onx_str_is(format, "RGB"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "pixel_format is \"%.*s\"", ONX_ARG(format));
+    p->params = q;
+    return ONX_OK;
 }
 
 static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
 {
+    const onx_value *x = work->inputs[0];
     (void)first, (void)last;
-    return onx_work_fail(work, ONX_E_UNSUPPORTED, "ImageDecoder %s", onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
+    return onxi_image_decode(work, work->params, onx_str_make(x->data, x->count));
 }
-
-#endif
 
 const onx_kernel onxi_kernels_image[] = {
     { .op = "ImageDecoder",
