@@ -1,6 +1,8 @@
 /* fuzz_contrib.c - what operators of ai.onnx.contrib read: sound files, expressions in two syntaxes, vocabularies of
- * tries, rules for sentences. The first byte picks a model; a line goes to each of its inputs, and the rest to the last
- * one; before them comes what goes to its attribute, up to an empty line, or behind them what is left. */
+ * tries, rules for sentences, names of files. The first byte picks a model; a line goes to each of its inputs, and the
+ * rest to the last one; before them comes what goes to its attribute, up to an empty line, or behind them what is left.
+ */
+#include <onx/io.h>
 #include <onx/run.h>
 #include <onx/text.h>
 
@@ -34,6 +36,7 @@ static const struct {
     { HEAD "g (string[1] x) => (y) { y = ai.onnx.contrib.TrieTokenizer <vocab = \"v\"> (x) }", 1, false, BEFORE },
     { HEAD "g (string[1] x) => (y) { y = ai.onnx.contrib.BlingFireSentenceBreaker <model = \"m\"> (x) }", 1, false,
       BEHIND },
+    { HEAD "g (string[1] x) => (y) { y = ai.onnx.contrib.ImageReader (x) }", 1, false, NONE },
 };
 
 /* What is before the next such text, which goes, too, or all that is left. */
@@ -93,6 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = NULL;
     onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(models[which].text), 0, &doc);
+    if (status == ONX_OK)
+        status = onx_doc_set_base_dir(doc, "."); /* below which models may read */
     if (status == ONX_OK)
         status = run(cx, which, onx_str_make((const char *)data + 1, size - 1), doc);
     if (status != ONX_OK && !onx_diag_total(cx, ONX_ERROR))

@@ -433,6 +433,8 @@ onx_status onxi_file_take(onx_ctx *cx, const char *path, unsigned flags, onxi_fi
 /* Maps an opened regular file of that size, or reads it where it cannot be mapped; `shown` names it in messages. The
  * descriptor stays the caller's. */
 onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out);
+/* What is left of an opened file, read into memory; `expected` is a guess of how much that is. */
+onx_status onxi_file_load(onx_ctx *cx, int fd, size_t expected, const char *shown, onxi_file *out);
 /* Tells the system that the file will be read from front to back. */
 void onxi_file_read_ahead(const onxi_file *file);
 /* How many of these bytes, from the first on, are in a hole of the file and so are zero; 0 when that is not known. */

@@ -50,7 +50,7 @@ const char *onxi_mode_name(unsigned mode)
 }
 
 /* Reads to the end, however long that is; the context's memory limit bounds it. */
-static onx_status read_all(onx_ctx *cx, int fd, size_t expected, const char *shown, onxi_file *out)
+onx_status onxi_file_load(onx_ctx *cx, int fd, size_t expected, const char *shown, onxi_file *out)
 {
     uint64_t limit = onx_ctx_limits(cx).memory;
     size_t room = 0, have = 0;
@@ -113,7 +113,7 @@ onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, 
         }
     }
     /* Empty files, and files of virtual file systems that claim to be empty, or that cannot be mapped. */
-    return read_all(cx, fd, (size_t)size, shown, out);
+    return onxi_file_load(cx, fd, (size_t)size, shown, out);
 }
 
 /* From here on reading waits, first of all for a writer: until then a FIFO looks as if it had ended. */
@@ -180,7 +180,7 @@ static onx_status open_stdin(onx_ctx *cx, bool map, onxi_file *out)
     if (map && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
         status = onxi_file_map(cx, STDIN_FILENO, (uint64_t)st.st_size, shown, out);
     else
-        status = read_all(cx, STDIN_FILENO, 0, shown, out);
+        status = onxi_file_load(cx, STDIN_FILENO, 0, shown, out);
     out->id = id;
     return status;
 }
@@ -199,7 +199,7 @@ onx_status onxi_file_take(onx_ctx *cx, const char *path, unsigned flags, onxi_fi
     if (status == ONX_OK && map && id.inode)
         status = onxi_file_map(cx, fd, size, path, out);
     else if (status == ONX_OK)
-        status = read_all(cx, fd, size < SIZE_MAX ? (size_t)size : SIZE_MAX, path, out);
+        status = onxi_file_load(cx, fd, size < SIZE_MAX ? (size_t)size : SIZE_MAX, path, out);
     close(fd);
     out->id = id;
     return status;

@@ -63,6 +63,9 @@ static inline const onx_value *onxi_operand(uint32_t count, const onx_value *con
     return index < count ? inputs[index] : NULL;
 }
 
+/* Where a node is, for diagnostics; the text is in the arena. */
+onx_where onxi_kernel_place(const onx_prepare_ops *ops, const void *place, onx_arena *arena);
+
 /* ---- preparing while running ---- */
 
 /* For rows that can decide some things only where data is: what prepare knew, kept with its params, and the same while

@@ -159,13 +159,18 @@ onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *
 
 /* ---- failures ---- */
 
+onx_where onxi_kernel_place(const onx_prepare_ops *ops, const void *place, onx_arena *arena)
+{
+    return place ? ONXI_AT_PATH(ops->path(place, arena)) : ONXI_NOWHERE;
+}
+
 static void fail(onx_ctx *cx, const onx_prepare_ops *ops, const void *place, onx_status status, const char *format,
                  va_list args)
 {
     onx_arena *arena = NULL;
     onx_diag diag = { .severity = ONX_ERROR, .status = status, .where = ONXI_NOWHERE };
     if (place && onx_arena_new(cx, &arena) == ONX_OK)
-        diag.where = ONXI_AT_PATH(ops->path(place, arena));
+        diag.where = onxi_kernel_place(ops, place, arena);
     onxi_vreport(cx, &diag, format, args);
     onx_arena_free(arena);
 }

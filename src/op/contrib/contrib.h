@@ -11,7 +11,7 @@
         { .name = NULL },                                                                                              \
     };
 
-/* One that standard operators make up. */
+/* One that has flags of its own, or is made up of standard operators. */
 #define CONTRIB_BODY(operator_, ...)                                                                                   \
     const onxi_schema onxi_op_contrib_##operator_[] = {                                                                \
         { .domain = "ai.onnx.contrib", .name = #operator_, .since = 1, __VA_ARGS__ },                                  \
@@ -40,6 +40,7 @@ RULE(merge_segments);
 RULE(draw_boxes);
 RULE(blur);
 RULE(encode_image);
+RULE(read_image);
 RULE(audio);
 RULE(trie_ids);
 RULE(token_ids);

@@ -44,6 +44,8 @@ CONTRIB_ROW(DecodeImage, .infer = onxi_rule_contrib_decode_image, ARITY(1, 1, 1,
 CONTRIB_BODY(ImageDecoder, .infer = onxi_rule_contrib_decode_image, .flags = INFERS, ARITY(1, 1, 1, 1),
              .inputs = PORTS({ "input", "tensor(uint8)", 0 }), .outputs = PORTS({ "output", "tensor(uint8)", 0 }),
              BODY(20, { NULL, NODES(output = ImageDecoder <pixel_format = "BGR"> (input)) }))
+CONTRIB_BODY(ImageReader, .infer = onxi_rule_contrib_read_image, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+             .inputs = PORTS({ "input", "tensor(string)", 0 }), .outputs = PORTS({ "output", "tensor(uint8)", 0 }))
 CONTRIB_ROW(EncodeImage, .infer = onxi_rule_contrib_encode_image, ARITY(1, 1, 1, 1), .inputs = PORTS({ "input", "tensor(uint8)", 0 }),
             .outputs = PORTS({ "output", "tensor(uint8)", 0 }),
             .attrs = ATTRS({ "color_space", STRING, TEXT("bgr") }, { "format", STRING, TEXT("png") }))

@@ -16,6 +16,19 @@ onx_status onxi_rule_contrib_decode_image(onxi_call *call)
     return ONX_OK;
 }
 
+onx_status onxi_rule_contrib_read_image(onxi_call *call)
+{
+    onxi_dim *dims;
+    ONX_TRY(onxi_call_want_rank(call, 0, 1));
+    if (onxi_call_ranked(call, 0))
+        ONX_TRY(onxi_call_want_dim(call, 0, 0, 1));
+    ONX_TRY(onxi_call_output(call, 0, ONX_UINT8, 4, &dims));
+    dims[0] = 1;
+    dims[1] = dims[2] = ONXI_DIM_UNKNOWN;
+    dims[3] = 3;
+    return ONX_OK;
+}
+
 /* How many runs there are the elements say. */
 onx_status onxi_rule_contrib_segments(onxi_call *call)
 {
