@@ -5,6 +5,15 @@ import sys
 
 folder = os.path.abspath(sys.argv[1])
 sys.path.insert(0, os.path.dirname(folder))
+try:
+    import numpy
+except ImportError:
+    # pip builds where nothing is installed, NumPy neither, and only what the package declares is looked at here.
+    class Absent:
+        def __getattr__(self, name):
+            return Absent()
+
+    sys.modules["numpy"] = Absent()
 import onx
 from onx import _onx
 

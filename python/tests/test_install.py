@@ -1,5 +1,6 @@
 """A wheel is built by pip without a network, and what it installs runs."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,21 @@ class TestInstall(unittest.TestCase):
             self.assertIn("(1, 4)", out)
             info = [f for f in os.listdir(there) if f.endswith(".dist-info")]
             self.assertEqual(info, ["onx-%s.dist-info" % onx.__version__])
+
+    def test_stubs_without_numpy(self):
+        """pip builds in an environment that has no NumPy: the stubs are the same there."""
+        package = os.path.dirname(os.path.abspath(onx.__file__))
+        with tempfile.TemporaryDirectory() as folder:
+            there = os.path.join(folder, "onx")
+            shutil.copytree(package, there)
+            os.remove(os.path.join(there, "__init__.pyi"))
+            script = ("import runpy, sys; sys.modules['numpy'] = None; sys.argv = ['stubs.py', %r]; runpy.run_path(%r)"
+                      % (there, os.path.join(models.ROOT, "python", "stubs.py")))
+            environment = dict(os.environ)
+            environment.pop("PYTHONPATH", None)
+            subprocess.run([sys.executable, "-B", "-c", script], check=True, env=environment, cwd=folder)
+            with open(os.path.join(there, "__init__.pyi")) as made, open(os.path.join(package, "__init__.pyi")) as known:
+                self.assertEqual(made.read(), known.read())
 
 
 if __name__ == "__main__":
