@@ -68,6 +68,7 @@ class Operators:
     def __new__(cls) -> Operators: ...
     def add(self, domain: str, name: str, function: Callable[..., Any], since: int = ...) -> Callable[..., Any]: ...
     def load(self, path: _Path) -> None: ...
+    def document(self, operator_set: OperatorSetProto) -> None: ...
 
 class Session:
     inputs: _L[Port]
@@ -125,7 +126,7 @@ METHODS = {"ModelProto": MODEL + ["def %s(self, *args: Any, **options: Any) -> %
     ("extract", "ModelProto"), ("split", "_L[ModelProto]"), ("edit", "ModelProto"), ("save", "None"))],
     "GraphProto": MODEL, "TensorProto": ["def numpy(self) -> npt.NDArray[Any]: ..."] + ["%s: int" % n.upper() for n in _onx._dtype_names()]}
 # Types of parameters by their names, and of what functions return.
-PARAMETERS = {"model": "ModelProto", "path": "_Path", "type": "Type[Any]", "format": "str", "base_dir": "Optional[_Path]", "changes": "Optional[_L[Any]]",
+PARAMETERS = {"model": "ModelProto", "path": "_Path", "type": "Type[Any]", "format": "str", "base_dir": "Optional[_Path]", "operators": "Optional[Operators]", "changes": "Optional[_L[Any]]",
               "dims": "Optional[Mapping[str, int]]", "name": "str", "text": "Union[str, bytes]", "threads": "int"}
 RETURNS = {"save": "None", "check": "_L[Diagnostic]", "check_update": "_L[Diagnostic]", "diff": "_L[str]", "split": "_L[ModelProto]", "to_bytes": "bytes",
            "to_text": "str", "tensor": "TensorProto", "type_of": "TypeProto", "value_info": "ValueInfoProto", "attribute": "AttributeProto",

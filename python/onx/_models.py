@@ -1,4 +1,6 @@
-"""Models: loaded, saved, checked, and made into others. What is made shares the weights of what it is made of."""
+"""Models: loaded, saved, checked, and made into others. What is made shares the weights of what it is made of.
+
+`operators`, where a function has it, are Operators that are known beside the built-in ones."""
 import difflib
 from typing import NamedTuple
 
@@ -100,7 +102,7 @@ def to_text(message, elide=0, width=100):
 
 
 def check(model, *, full=False, strict=False, pedantic=False, custom_domains=False, checksums=False, only=None, ignore=None,
-          max_errors=0, ir_version=0, raise_errors=False):
+          max_errors=0, ir_version=0, raise_errors=False, operators=None):
     """All that breaks the rules of ONNX in a model (or another message): a list of Diagnostic, empty when there is nothing.
 
     `full` infers types and shapes as well. `only` and `ignore` are rules ("T-04") or groups of them ("T"). With
@@ -115,22 +117,22 @@ def check(model, *, full=False, strict=False, pedantic=False, custom_domains=Fal
     flags = 0
     for bit, wanted in ((1, full), (2, strict), (4, custom_domains), (16, checksums), (64, pedantic)):
         flags |= bit if wanted else 0
-    findings = _onx._check(model, flags, max_errors, ir_version, _names(only), _names(ignore))
+    findings = _onx._check(model, flags, max_errors, ir_version, _names(only), _names(ignore), operators)
     errors = [f for f in findings if f.severity == "error"]
     if raise_errors and errors:
         raise InvalidError("\n".join(str(f) for f in errors[:20]), findings)
     return findings
 
 
-def check_update(older, newer):
+def check_update(older, newer, *, operators=None):
     """What the rules of versioning say about a model that takes the place of another: a list of Diagnostic."""
-    return _onx._check_update(older, newer)
+    return _onx._check_update(older, newer, operators)
 
 
 # ---- one model into another ----
 
 
-def infer(model, *, strict=False, check_type=False, data_prop=True, plain_names=False, dims=None):
+def infer(model, *, strict=False, check_type=False, data_prop=True, plain_names=False, dims=None, operators=None):
     """The model with types and shapes of all values, as far as they can be known. `dims` fixes symbolic dimensions.
 
     >>> import onx
@@ -138,43 +140,43 @@ def infer(model, *, strict=False, check_type=False, data_prop=True, plain_names=
     >>> print(model.graph.input[0])
     float[2, 1, H, W] image
     """
-    return _onx._infer(model, strict, check_type, not data_prop, plain_names, _pairs(dims))
+    return _onx._infer(model, strict, check_type, not data_prop, plain_names, _pairs(dims), operators)
 
 
-def simplify(model, *, exact=False, passes=None, dims=None, shapes=None, keep=None, fold_limit=0, changes=None):
+def simplify(model, *, exact=False, passes=None, dims=None, shapes=None, keep=None, fold_limit=0, operators=None, changes=None):
     """The model without what its results do not need. `changes` is a list that is told what was done.
 
     `dims` fixes symbolic dimensions, `shapes` inputs ({"x": [1, 3, 224, 224]}; -1 leaves a dimension). `keep` names values
     that stay.
     """
     shapes = [(name, [int(d) for d in dims]) for name, dims in _pairs(shapes)]
-    return _onx._simplify(model, exact, _names(passes), _pairs(dims), shapes, _names(keep), fold_limit, changes)
+    return _onx._simplify(model, exact, _names(passes), _pairs(dims), shapes, _names(keep), fold_limit, changes, operators)
 
 
-def retarget(model, opset=None, *, ir_version=0, best_effort=False, changes=None):
+def retarget(model, opset=None, *, ir_version=0, best_effort=False, operators=None, changes=None):
     """The model for other versions of the operator sets, up or down: a number for the default domain, or {domain: version}."""
     opsets = [("", opset)] if isinstance(opset, int) else _pairs(opset)
-    return _onx._retarget(model, opsets, ir_version, best_effort, False, changes)
+    return _onx._retarget(model, opsets, ir_version, best_effort, False, changes, operators)
 
 
-def inline(model, functions=None, *, exclude=False, schema=False, domain="", changes=None):
+def inline(model, functions=None, *, exclude=False, schema=False, domain="", operators=None, changes=None):
     """The model with the bodies of functions in place of their calls: of all, or of these (domain, name)."""
-    return _onx._inline(model, [tuple(f) for f in functions or ()], exclude, schema, domain, changes)
+    return _onx._inline(model, [tuple(f) for f in functions or ()], exclude, schema, domain, changes, operators)
 
 
-def outline(model, *, min_nodes=0, min_calls=0, domain="", changes=None):
+def outline(model, *, min_nodes=0, min_calls=0, domain="", operators=None, changes=None):
     """The model with functions in place of runs of nodes that are repeated."""
-    return _onx._outline(model, min_nodes, min_calls, domain, changes)
+    return _onx._outline(model, min_nodes, min_calls, domain, changes, operators)
 
 
-def sort(model):
+def sort(model, *, operators=None):
     """The model with its nodes in an order in which they can run."""
-    return _onx._sort(model)
+    return _onx._sort(model, operators)
 
 
-def compress(model, *, sparse=False, changes=None):
+def compress(model, *, sparse=False, operators=None, changes=None):
     """The model with identical weights stored once; with `sparse`, those that are mostly zeros are sparse initializers."""
-    return _onx._compress(model, sparse, changes)
+    return _onx._compress(model, sparse, changes, operators)
 
 
 def _dtype(dtype):
@@ -190,33 +192,33 @@ def _dtype(dtype):
         raise TypeError("ONNX has no element type %s" % name) from None
 
 
-def convert(model, dtype, *, keep_io=False, exact=False, only=None, exclude=None, block_op=None, changes=None):
+def convert(model, dtype, *, keep_io=False, exact=False, only=None, exclude=None, block_op=None, operators=None, changes=None):
     """The model with floating-point values and weights of another type: "float16", "bfloat16", "float" or "double".
 
     With `exact`, also nodes that work out places, ranks or angles, which few bits change most, become "float16" or "bfloat16"."""
-    return _onx._precision(model, _dtype(dtype), keep_io, exact, _names(only), _names(exclude), _names(block_op), changes)
+    return _onx._precision(model, _dtype(dtype), keep_io, exact, _names(only), _names(exclude), _names(block_op), changes, operators)
 
 
 _MODES = {"weights": 0, "dynamic": 1, "qdq": 2, "qlinear": 3}
 
 
 def quantize(model, mode="weights", *, dtype="int8", block_size=0, per_channel=False, ranges=None, only=None, exclude=None,
-             block_op=None, changes=None):
+             block_op=None, operators=None, changes=None):
     """The model with products of constant weights in 8 or 4 bits. `ranges` of values ({name: (low, high)}) for "qdq" and
     "qlinear"."""
     if mode not in _MODES:
         raise ValueError("there is no mode %r: %s" % (mode, ", ".join(_MODES)))
     ranges = [(name, low, high) for name, (low, high) in _pairs(ranges)]
     return _onx._quantize(model, _MODES[mode], per_channel, _dtype(dtype), block_size, _names(only), _names(exclude),
-                          _names(block_op), ranges, changes)
+                          _names(block_op), ranges, changes, operators)
 
 
-def grad(model, of, wrt, *, only=False):
+def grad(model, of, wrt, *, only=False, operators=None):
     """The model with gradients of the value `of` by the values `wrt` as more outputs, <value>_grad."""
-    return _onx._grad(model, of, _names(wrt), only)
+    return _onx._grad(model, of, _names(wrt), only, operators)
 
 
-def extract(model, inputs=None, outputs=None, *, nodes=None, changes=None):
+def extract(model, inputs=None, outputs=None, *, nodes=None, operators=None, changes=None):
     """The part of a model between values, or of the nodes whose names match patterns.
 
     >>> import onx
@@ -224,23 +226,23 @@ def extract(model, inputs=None, outputs=None, *, nodes=None, changes=None):
     >>> [node.op_type for node in part.graph.node]
     ['Conv', 'Relu', 'MaxPool', 'GlobalAveragePool']
     """
-    return _onx._extract(model, _names(inputs), _names(outputs), _names(nodes), changes)[0]
+    return _onx._extract(model, _names(inputs), _names(outputs), _names(nodes), changes, operators)[0]
 
 
-def split(model, count=None, *, at=None, changes=None):
+def split(model, count=None, *, at=None, operators=None, changes=None):
     """A model in parts, one after the other: so many, or cut behind the values or nodes `at`."""
     at = _names(at)
     if count is None:
         count = len(at) + 1
     if not 1 <= count <= max(1, len(model.graph.node) if model.graph else 1):
         raise ValueError("a model has one part at least, and no more than it has nodes")
-    return _onx._split(model, count, at, changes)
+    return _onx._split(model, count, at, changes, operators)
 
 
 _HOW = {"name": 0, "map": 1, "sequence": 2, "side": 3}
 
 
-def merge(models, *, how=None, io_map=None, inputs=None, outputs=None, prefix1="", prefix2="", changes=None):
+def merge(models, *, how=None, io_map=None, inputs=None, outputs=None, prefix1="", prefix2="", operators=None, changes=None):
     """Models put together: by the names of their values, by `io_map` {output: input}, "sequence" or "side" by side."""
     models = list(models)
     if not models:
@@ -248,7 +250,7 @@ def merge(models, *, how=None, io_map=None, inputs=None, outputs=None, prefix1="
     how = how or ("map" if io_map else "name")
     if how not in _HOW:
         raise ValueError("there is no way %r to merge: %s" % (how, ", ".join(_HOW)))
-    return _onx._merge(models, _HOW[how], _pairs(io_map), _names(inputs), _names(outputs), prefix1, prefix2, changes)
+    return _onx._merge(models, _HOW[how], _pairs(io_map), _names(inputs), _names(outputs), prefix1, prefix2, changes, operators)
 
 
 _EDITS = ("rename_value", "rename_node", "rename_dim", "rename_domain", "rename_function", "type", "set_inputs", "set_outputs",
@@ -256,7 +258,7 @@ _EDITS = ("rename_value", "rename_node", "rename_dim", "rename_domain", "rename_
           "resize", "argmax", "softmax")
 
 
-def edit(model, *edits, changes=None):
+def edit(model, *edits, operators=None, changes=None):
     """The model with edits done one after the other: tuples of a kind and what it needs.
 
     >>> import onx
@@ -277,7 +279,7 @@ def edit(model, *edits, changes=None):
         if isinstance(a, (list, tuple)):
             a = ",".join(a)
         todo.append((_EDITS.index(kind), str(a), str(b), *extra))
-    return _onx._edit(model, todo, changes)
+    return _onx._edit(model, todo, changes, operators)
 
 
 # ---- made of parts ----

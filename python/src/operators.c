@@ -6,6 +6,13 @@
 
 static PyTypeObject *operators_type;
 
+/* A document of operators, which lasts as long as the registry that knows them. */
+typedef struct document {
+    struct document *next;
+    onx_doc *doc;
+    PyObject *keeps; /* what it refers to */
+} document;
+
 /* One operator. It lasts as long as the registry that knows it. */
 typedef struct entry {
     struct entry *next;
@@ -18,6 +25,8 @@ typedef struct entry {
 typedef struct operators {
     PyObject_HEAD py_ctx *ctx;
     onx_registry *registry;
+    size_t users;          /* that work with it without the interpreter's lock */
+    struct document *docs; /* the registry's */
     entry *entries;
 } operators;
 
@@ -223,6 +232,12 @@ static void operators_dealloc(PyObject *self)
     operators *o = (operators *)self;
     PyObject_GC_UnTrack(self);
     onx_registry_free(o->registry);
+    for (document *d; (d = o->docs) != NULL;) {
+        o->docs = d->next;
+        onx_doc_free(d->doc);
+        Py_XDECREF(d->keeps);
+        PyMem_Free(d);
+    }
     if (o->ctx)
         py_ctx_done(o->ctx);
     while (o->entries) {
@@ -237,6 +252,15 @@ static void operators_dealloc(PyObject *self)
     py_delete(self);
 }
 
+static bool may_change(const operators *o)
+{
+    if (!o->users)
+        return true;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "another thread is at work with these operators, which nobody may change meanwhile");
+    return false;
+}
+
 static PyObject *operators_add(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "domain", "name", "function", "since", NULL };
@@ -244,7 +268,8 @@ static PyObject *operators_add(PyObject *self, PyObject *args, PyObject *kwargs)
     const char *domain, *name;
     PyObject *function;
     int since = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|i:add", names, &domain, &name, &function, &since))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|i:add", names, &domain, &name, &function, &since) ||
+        !may_change(o))
         return NULL;
     if (!PyCallable_Check(function)) {
         PyErr_SetString(PyExc_TypeError, "an operator is made of a function");
@@ -291,11 +316,50 @@ static PyObject *operators_load(PyObject *self, PyObject *path)
     const char *text = py_path_of(path, &keep);
     if (!text)
         return NULL;
-    const onx_status status = onx_plugin_load(o->registry, text);
+    const onx_status status = may_change(o) ? onx_plugin_load(o->registry, text) : ONX_OK;
     Py_DECREF(keep);
     if (status != ONX_OK)
         return py_fail(o->ctx->cx, status);
+    if (PyErr_Occurred())
+        return NULL;
     Py_RETURN_NONE;
+}
+
+static PyObject *operators_document(PyObject *self, PyObject *object)
+{
+    operators *o = (operators *)self;
+    const py_message *m = py_message_of(object, ONX_KIND_OPERATOR_SET);
+    document *d = m && may_change(o) ? PyMem_Calloc(1, sizeof *d) : NULL;
+    if (!d)
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    d->doc = py_message_share(o->ctx, m, &d->keeps);
+    Py_XINCREF(d->keeps);
+    d->next = o->docs;
+    o->docs = d;
+    const onx_check_options options = { .struct_size = sizeof options, .flags = ONX_CHECK_STRUCTURE };
+    onx_status status = d->doc ? onx_check(o->ctx->cx, d->doc, &options, NULL) : ONX_E_MEMORY;
+    if (status == ONX_OK)
+        status = onx_registry_load(o->registry, d->doc);
+    if (status != ONX_OK)
+        return py_fail(o->ctx->cx, status);
+    onx_diag_clear(o->ctx->cx);
+    Py_RETURN_NONE;
+}
+
+void py_operators_begin(PyObject *object)
+{
+    if (object == Py_None)
+        return;
+    Py_INCREF(object);
+    ((operators *)object)->users++;
+}
+
+void py_operators_end(PyObject *object)
+{
+    if (object == Py_None)
+        return;
+    ((operators *)object)->users--;
+    Py_DECREF(object);
 }
 
 const onx_registry *py_operators_registry(PyObject *object)
@@ -335,10 +399,13 @@ bool py_add_operators(PyObject *module)
           "add(domain, name, function, since=1): nodes of that operator call the function, with their inputs as arrays "
           "(None: omitted) and their attributes by name. It returns an array, or a tuple of them." },
         { "load", operators_load, METH_O, "load(path): the operators of a shared library (docs/custom_operators.md)." },
+        { "document", operators_document, METH_O,
+          "document(operator_set): the operators and functions that an OperatorSetProto describes." },
         { NULL, NULL, 0, NULL },
     };
     static PyType_Slot slots[] = {
-        { Py_tp_doc, "Operators of one's own, for Session(operators=...)." },
+        { Py_tp_doc,
+          "Operators of one's own, for the argument `operators` of Session and of what looks at models or changes them." },
         { Py_tp_new, PY_SLOT(operators_new) },
         { Py_tp_dealloc, PY_SLOT(operators_dealloc) },
         { Py_tp_traverse, PY_SLOT(operators_traverse) },

@@ -4,22 +4,36 @@
 /* What one call works with. */
 typedef struct job {
     py_ctx *ctx;
-    onx_doc *doc;      /* a copy of the model */
-    PyObject *keeps;   /* what it refers to, borrowed */
-    onx_arena *arena;  /* for names */
-    PyObject *changes; /* a list that is told what was done, or None */
+    onx_doc *doc;        /* a copy of the model */
+    PyObject *keeps;     /* what it refers to, borrowed */
+    onx_arena *arena;    /* for names */
+    PyObject *changes;   /* a list that is told what was done, or None */
+    PyObject *operators; /* that are known beside the built-in ones: Operators, or None */
 } job;
 
+/* The context forgets the operators, which may change again. */
+static void job_forget(const job *j)
+{
+    onx_ctx_set_registry(j->ctx->cx, NULL);
+    py_operators_end(j->operators);
+}
+
+/* `operators` is there already. */
 static bool job_open(job *j, PyObject *object, PyObject *changes, onx_kind kind)
 {
     const py_message *m = py_message_of(object, kind);
-    *j = (job){ .changes = changes };
+    const onx_registry *registry = NULL;
+    *j = (job){ .changes = changes, .operators = j->operators };
+    if (m && j->operators != Py_None && !(registry = py_operators_registry(j->operators)))
+        return false;
     if (m && changes != Py_None && !PyList_Check(changes)) {
         PyErr_SetString(PyExc_TypeError, "changes are put into a list");
         return false;
     }
     if (!m || !(j->ctx = py_ctx_take()))
         return false;
+    py_operators_begin(j->operators);
+    onx_ctx_set_registry(j->ctx->cx, registry);
     if (onx_arena_new(j->ctx->cx, &j->arena) == ONX_OK) {
         j->doc = py_message_share(j->ctx, m, &j->keeps);
         if (j->doc)
@@ -27,6 +41,7 @@ static bool job_open(job *j, PyObject *object, PyObject *changes, onx_kind kind)
     } else {
         PyErr_NoMemory();
     }
+    job_forget(j);
     onx_arena_free(j->arena);
     py_ctx_done(j->ctx);
     return false;
@@ -37,6 +52,7 @@ static PyObject *job_drop(job *j, onx_status status)
 {
     if (status != ONX_OK)
         py_fail(j->ctx->cx, status);
+    job_forget(j);
     onx_arena_free(j->arena);
     onx_doc_free(j->doc);
     py_ctx_done(j->ctx);
@@ -47,6 +63,7 @@ static PyObject *job_done(job *j, onx_status status)
 {
     if (status != ONX_OK || PyErr_Occurred() || !py_warn(j->ctx->cx))
         return job_drop(j, status);
+    job_forget(j);
     onx_arena_free(j->arena);
     return py_doc_root(py_doc_wrap(j->ctx, j->doc, j->keeps));
 }
@@ -151,8 +168,8 @@ static PyObject *check(PyObject *self, PyObject *args)
     uint32_t counts[2];
     onx_status status = ONX_E_MISUSE;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OIILO!O!", &object, &flags, &most, &ir_version, &PyList_Type, &only, &PyList_Type,
-                          &ignore) ||
+    if (!PyArg_ParseTuple(args, "OIILO!O!O", &object, &flags, &most, &ir_version, &PyList_Type, &only, &PyList_Type,
+                          &ignore, &j.operators) ||
         !job_open(&j, object, Py_None, ONX_KIND_NONE))
         return NULL;
     const char **words[2] = { NULL, NULL };
@@ -191,7 +208,7 @@ static PyObject *check_update(PyObject *self, PyObject *args)
     PyObject *a, *b, *findings = NULL;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO", &a, &b) || !job_open(&j, a, Py_None, ONX_KIND_MODEL))
+    if (!PyArg_ParseTuple(args, "OOO", &a, &b, &j.operators) || !job_open(&j, a, Py_None, ONX_KIND_MODEL))
         return NULL;
     PyObject *keeps;
     const py_message *newer = py_message_of(b, ONX_KIND_MODEL);
@@ -215,7 +232,8 @@ static PyObject *infer(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OppppO!", &object, &strict, &check_type, &no_data, &plain, &PyList_Type, &fixed) ||
+    if (!PyArg_ParseTuple(args, "OppppO!O", &object, &strict, &check_type, &no_data, &plain, &PyList_Type, &fixed,
+                          &j.operators) ||
         !job_open(&j, object, Py_None, ONX_KIND_MODEL))
         return NULL;
     options.strict = strict != 0;
@@ -257,8 +275,8 @@ static PyObject *simplify(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OpO!O!O!O!KO", &object, &exact, &PyList_Type, &passes, &PyList_Type, &fixed,
-                          &PyList_Type, &shapes, &PyList_Type, &keep, &fold, &changes) ||
+    if (!PyArg_ParseTuple(args, "OpO!O!O!O!KOO", &object, &exact, &PyList_Type, &passes, &PyList_Type, &fixed,
+                          &PyList_Type, &shapes, &PyList_Type, &keep, &fold, &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     onx_simplify_options options = { .struct_size = sizeof options, .exact = exact != 0, .fold_limit = fold, TELL(j) };
@@ -277,8 +295,8 @@ static PyObject *retarget(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!LppO", &object, &PyList_Type, &opsets, &ir_version, &best_effort, &dry_run,
-                          &changes) ||
+    if (!PyArg_ParseTuple(args, "OO!LppOO", &object, &PyList_Type, &opsets, &ir_version, &best_effort, &dry_run,
+                          &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     const Py_ssize_t n = PyList_Size(opsets);
@@ -307,7 +325,8 @@ static PyObject *inline_functions(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!ppOO", &object, &PyList_Type, &functions, &exclude, &schema, &domain, &changes) ||
+    if (!PyArg_ParseTuple(args, "OO!ppOOO", &object, &PyList_Type, &functions, &exclude, &schema, &domain, &changes,
+                          &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     const Py_ssize_t n = PyList_Size(functions);
@@ -332,7 +351,7 @@ static PyObject *outline(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OIIOO", &object, &nodes, &calls, &domain, &changes) ||
+    if (!PyArg_ParseTuple(args, "OIIOOO", &object, &nodes, &calls, &domain, &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     onx_outline_options options = { .struct_size = sizeof options, .min_nodes = nodes, .min_calls = calls, TELL(j) };
@@ -341,12 +360,13 @@ static PyObject *outline(PyObject *self, PyObject *args)
     return job_done(&j, status);
 }
 
-static PyObject *sort(PyObject *self, PyObject *object)
+static PyObject *sort(PyObject *self, PyObject *args)
 {
+    PyObject *object;
     onx_status status;
     job j;
     (void)self;
-    if (!job_open(&j, object, Py_None, ONX_KIND_NONE))
+    if (!PyArg_ParseTuple(args, "OO", &object, &j.operators) || !job_open(&j, object, Py_None, ONX_KIND_NONE))
         return NULL;
     RUN(onx_doc_sort(j.doc, NULL));
     return job_done(&j, status);
@@ -359,7 +379,8 @@ static PyObject *compress(PyObject *self, PyObject *args)
     onx_status status;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OpO", &object, &sparse, &changes) || !job_open(&j, object, changes, ONX_KIND_MODEL))
+    if (!PyArg_ParseTuple(args, "OpOO", &object, &sparse, &changes, &j.operators) ||
+        !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     const onx_compress_options options = { .struct_size = sizeof options, .sparse = sparse != 0, TELL(j) };
     RUN(onx_compress(j.ctx->cx, j.doc, &options));
@@ -373,8 +394,8 @@ static PyObject *precision(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OippO!O!O!O", &object, &to, &keep_io, &exact, &PyList_Type, &only, &PyList_Type,
-                          &except, &PyList_Type, &block, &changes) ||
+    if (!PyArg_ParseTuple(args, "OippO!O!O!OO", &object, &to, &keep_io, &exact, &PyList_Type, &only, &PyList_Type,
+                          &except, &PyList_Type, &block, &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     onx_precision_options options = {
@@ -395,8 +416,9 @@ static PyObject *quantize(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OipiIO!O!O!O!O", &object, &mode, &per_channel, &type, &block_size, &PyList_Type, &only,
-                          &PyList_Type, &except, &PyList_Type, &block, &PyList_Type, &ranges, &changes) ||
+    if (!PyArg_ParseTuple(args, "OipiIO!O!O!O!OO", &object, &mode, &per_channel, &type, &block_size, &PyList_Type,
+                          &only, &PyList_Type, &except, &PyList_Type, &block, &PyList_Type, &ranges, &changes,
+                          &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     onx_quantize_options options = { .struct_size = sizeof options,
@@ -429,7 +451,7 @@ static PyObject *grad(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOO!p", &object, &of, &PyList_Type, &wrt, &only) ||
+    if (!PyArg_ParseTuple(args, "OOO!pO", &object, &of, &PyList_Type, &wrt, &only, &j.operators) ||
         !job_open(&j, object, Py_None, ONX_KIND_MODEL))
         return NULL;
     onx_grad_options options = { .struct_size = sizeof options, .only = only != 0 };
@@ -444,7 +466,7 @@ static PyObject *edit(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!O", &object, &PyList_Type, &edits, &changes) ||
+    if (!PyArg_ParseTuple(args, "OO!OO", &object, &PyList_Type, &edits, &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     const Py_ssize_t n = PyList_Size(edits);
@@ -486,6 +508,7 @@ static PyObject *parts_done(job *j, onx_doc **parts, uint32_t count, onx_status 
             onx_doc_free(parts[i]);
         return job_drop(j, status);
     }
+    job_forget(j);
     py_doc *whole = py_doc_wrap(j->ctx, j->doc, j->keeps);
     PyObject *list = whole ? PyList_New((Py_ssize_t)count) : NULL;
     for (uint32_t i = 0; whole && i < count; i++) {
@@ -505,8 +528,8 @@ static PyObject *extract(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!O!O!O", &object, &PyList_Type, &inputs, &PyList_Type, &outputs, &PyList_Type,
-                          &nodes, &changes) ||
+    if (!PyArg_ParseTuple(args, "OO!O!O!OO", &object, &PyList_Type, &inputs, &PyList_Type, &outputs, &PyList_Type,
+                          &nodes, &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     onx_extract_options options = { .struct_size = sizeof options, TELL(j) };
@@ -524,7 +547,7 @@ static PyObject *split(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OIO!O", &object, &count, &PyList_Type, &names, &changes) ||
+    if (!PyArg_ParseTuple(args, "OIO!OO", &object, &count, &PyList_Type, &names, &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
     onx_split_options options = { .struct_size = sizeof options, TELL(j) };
@@ -548,8 +571,8 @@ static PyObject *merge(PyObject *self, PyObject *args)
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!iO!O!O!OOO", &PyList_Type, &models, &how, &PyList_Type, &map, &PyList_Type, &inputs,
-                          &PyList_Type, &outputs, &prefix1, &prefix2, &changes) ||
+    if (!PyArg_ParseTuple(args, "O!iO!O!O!OOOO", &PyList_Type, &models, &how, &PyList_Type, &map, &PyList_Type, &inputs,
+                          &PyList_Type, &outputs, &prefix1, &prefix2, &changes, &j.operators) ||
         !job_open(&j, PyList_GetItem(models, 0), changes, ONX_KIND_MODEL))
         return NULL;
     const Py_ssize_t others = PyList_Size(models) - 1, n = PyList_Size(map);
@@ -578,6 +601,7 @@ static PyObject *merge(PyObject *self, PyObject *args)
     good = kept && status == ONX_OK && py_warn(j.ctx->cx);
     if (status != ONX_OK)
         py_fail(j.ctx->cx, status);
+    job_forget(&j);
     onx_arena_free(j.arena);
     py_doc *whole = py_doc_wrap(j.ctx, j.doc, j.keeps);
     for (Py_ssize_t i = 0; good && whole && i < others; i++)
@@ -598,7 +622,7 @@ bool py_add_transform(PyObject *module)
                                        { "_retarget", retarget, METH_VARARGS, NULL },
                                        { "_inline", inline_functions, METH_VARARGS, NULL },
                                        { "_outline", outline, METH_VARARGS, NULL },
-                                       { "_sort", sort, METH_O, NULL },
+                                       { "_sort", sort, METH_VARARGS, NULL },
                                        { "_compress", compress, METH_VARARGS, NULL },
                                        { "_precision", precision, METH_VARARGS, NULL },
                                        { "_quantize", quantize, METH_VARARGS, NULL },
