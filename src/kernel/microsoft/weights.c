@@ -265,7 +265,112 @@ static void round_to_bytes(const product *q, float *x)
 
 /* ---- by vectors: floats on both sides ---- */
 
-enum { FAST_COLUMNS = 64 }; /* of a piece of work */
+/* Weights as the operator has them; what is NULL comes with the run. Where all of them are constants they are packed
+ * once, else a few columns at a time by each run. */
+typedef struct fast {
+    onxi_few_bits q;
+    const uint8_t *weights;
+    const float *scales;
+    const void *zeros;
+    bool packed;
+    uint64_t packed_at; /* in a thread's memory */
+} fast;
+
+enum { RUN_COLUMNS = 64 }; /* that a run packs at a time */
+
+static uint64_t strips_of(const onxi_few_bits *q)
+{
+    return (q->n + q->lanes - 1) / q->lanes;
+}
+
+static onx_status pack_weights(void *user, const void *elements, uint64_t strip, void *out)
+{
+    const onxi_few_bits *q = user;
+    onxi_few_bits_strip(q, elements, strip, (uint8_t *)out + strip * q->lanes * q->row_bytes);
+    return ONX_OK;
+}
+
+static onx_status pack_scales(void *user, const void *elements, uint64_t strip, void *out)
+{
+    const onxi_few_bits *q = user;
+    onxi_few_bits_lines(q, elements, strip, (float *)out + strip * q->lanes * q->blocks);
+    return ONX_OK;
+}
+
+static onx_status pack_zeros(void *user, const void *elements, uint64_t strip, void *out)
+{
+    const onxi_few_bits *q = user;
+    if (q->is_real)
+        onxi_few_bits_lines(q, elements, strip, (float *)out + strip * q->lanes * q->blocks);
+    else
+        onxi_few_bits_zeros(q, elements, strip, (uint8_t *)out + strip * q->lanes * q->blocks);
+    return ONX_OK;
+}
+
+/* `size`: bytes of a column. */
+static onx_status fast_pack(onx_prepare *p, fast *f, uint32_t input, const char *what, uint64_t size,
+                            onx_status (*make)(void *, const void *, uint64_t, void *), const void **out)
+{
+    onxi_few_bits *q = &f->q;
+    struct {
+        char what[8];
+        uint64_t lanes, n, k, block, bits, zero_bytes;
+    } key = { "", q->lanes, q->n, q->k, q->block, q->bits, q->zero_bytes };
+    memcpy(key.what, what, strlen(what));
+    const onx_packing job = { .input = input,
+                              .key = &key,
+                              .key_size = sizeof key,
+                              .size = strips_of(q) * q->lanes * size,
+                              .pieces = strips_of(q),
+                              .unaligned = true,
+                              .in_order = true,
+                              .make = make,
+                              .user = q };
+    return p->ops->packed(p, &job, out);
+}
+
+/* Bytes of columns as they are packed: numbers, scales and zero points. False: too many. */
+static bool packed_bytes(const onxi_few_bits *q, uint64_t columns, uint64_t *out)
+{
+    const uint64_t of_block = q->block * q->bits / 8 + 2 * sizeof(float);
+    return onxi_mul_u64(q->blocks, of_block, out) && onxi_mul_u64(*out, columns + q->lanes, out);
+}
+
+/* Where the operands are that are constants. */
+static onx_status fast_constants(onx_prepare *p, fast *f)
+{
+    const onx_value *zeros = f->q.has_zeros ? p->inputs[3] : NULL;
+    onx_elements there = { 0 };
+    uint64_t size;
+    const void *at[4] = { NULL };
+    if (!packed_bytes(&f->q, f->q.n, &size))
+        return ONX_E_UNSUPPORTED;
+    f->packed = p->inputs[1]->data && p->inputs[2]->data && (!zeros || zeros->data);
+    if (f->packed) {
+        const onx_status status = p->ops->in_place(p, 1, size, &there);
+        if (status != ONX_OK && status != ONX_E_UNSUPPORTED)
+            return status;
+        f->packed = status == ONX_E_UNSUPPORTED || !there.data;
+    }
+    for (uint32_t i = 1; !f->packed && i < 4; i++)
+        if (i == 1 && there.data)
+            at[i] = there.data;
+        else if ((i < 3 || zeros) && p->inputs[i]->data)
+            ONX_TRY(p->ops->elements(p, i, &at[i]));
+    f->weights = at[1];
+    f->scales = at[2];
+    f->zeros = at[3];
+    if (!f->packed)
+        return ONX_OK;
+    ONX_TRY(fast_pack(p, f, 1, "strips", f->q.row_bytes, pack_weights, &at[1]));
+    ONX_TRY(fast_pack(p, f, 2, "scales", f->q.blocks * sizeof(float), pack_scales, &at[2]));
+    if (zeros)
+        ONX_TRY(fast_pack(p, f, 3, "zeros", f->q.blocks * (f->q.is_real ? sizeof(float) : 1), pack_zeros, &at[3]));
+    f->q.weights = at[1];
+    f->q.scales = at[2];
+    f->q.zeros = at[3];
+    return ONX_OK;
+}
 
 static onx_status fast_prepare(onx_prepare *p)
 {
@@ -279,53 +384,97 @@ static onx_status fast_prepare(onx_prepare *p)
     ONX_TRY(nbits_prepare(p));
     const product *as = p->params;
     const onxi_ms_packed *w = &as->weights;
-    onxi_few_bits *q = ONXI_NEW(p->arena, onxi_few_bits);
-    uint64_t floats;
-    if (!q)
+    fast *f = ONXI_NEW(p->arena, fast);
+    uint64_t bytes, here;
+    if (!f)
         return ONX_E_MEMORY;
-    *q = (onxi_few_bits){ .m = as->m,
-                          .n = as->n,
-                          .k = as->k,
-                          .block = w->block,
-                          .blocks = w->blocks,
-                          .row_bytes = w->row_bytes,
-                          .zero_bytes = w->zero_bytes,
-                          .bits = w->bits,
-                          .rounded = as->as_bytes };
-    if (!ops->fits(q) || !q->k || !ops->memory(q, &floats))
+    f->q = (onxi_few_bits){ .m = as->m,
+                            .n = as->n,
+                            .k = as->k,
+                            .block = w->block,
+                            .blocks = w->blocks,
+                            .row_bytes = w->row_bytes,
+                            .zero_bytes = w->zero_bytes,
+                            .lanes = ops->lanes,
+                            .bits = w->bits,
+                            .rounded = as->as_bytes,
+                            .has_zeros = zeros != NULL,
+                            .is_real = zeros && zeros->dtype == ONX_FLOAT };
+    if (w->block % 16 || !as->k || !as->n || !as->m || !ops->plan(&f->q, p->threads, &bytes))
         return ONX_E_UNSUPPORTED;
-    p->thread_workspace = floats * sizeof(float);
-    p->params = q;
-    p->rows = p->outputs[0]->count ? (q->n + FAST_COLUMNS - 1) / FAST_COLUMNS : 0;
+    ONX_TRY(fast_constants(p, f));
+    f->packed_at = (bytes + 63) / 64 * 64;
+    if (!f->packed) {
+        f->q.columns_each = RUN_COLUMNS;
+        if (!packed_bytes(&f->q, RUN_COLUMNS, &here) || !onxi_add_u64(f->packed_at, here, &bytes))
+            return ONX_E_UNSUPPORTED;
+    }
+    p->thread_workspace = bytes;
+    p->params = f;
+    p->rows = ((f->q.m + f->q.rows_each - 1) / f->q.rows_each) * ((f->q.n + f->q.columns_each - 1) / f->q.columns_each);
     return ONX_OK;
 }
 
 /* Zero points are taken out of sums at the end, where infinities would be left as NaN. */
-static bool are_finite(const onxi_few_bits *q, uint64_t first, uint64_t last)
+static bool are_finite(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1)
 {
     float sum = 0;
-    for (uint64_t m = 0; m < q->m; m++)
-        for (uint64_t i = first; i < last; i++)
+    for (uint64_t m = m0; m < m1; m++)
+        for (uint64_t i = n0; i < n1; i++)
             sum += q->y[m * q->n + i] * 0;
     return sum == 0;
+}
+
+/* The strips of a piece: of what is packed, or made here. */
+static void take_strips(const fast *f, const onx_work *work, uint64_t n0, uint64_t n1, onxi_few_bits *q)
+{
+    const uint64_t strips = (n1 - n0 + q->lanes - 1) / q->lanes, first = n0 / q->lanes;
+    const uint64_t line = q->lanes * q->blocks, zero_line = onxi_few_bits_zero_line(q) * q->blocks;
+    if (f->packed) {
+        q->weights += n0 * q->row_bytes;
+        q->scales += first * line;
+        q->zeros = q->has_zeros ? (const char *)q->zeros + first * zero_line : NULL;
+        return;
+    }
+    const uint8_t *weights = f->weights ? f->weights : work->inputs[1]->data;
+    const float *scales = f->scales ? f->scales : work->inputs[2]->data;
+    const void *zeros = f->zeros ? f->zeros : q->has_zeros ? work->inputs[3]->data : NULL;
+    char *at = (char *)work->thread_workspace + f->packed_at;
+    float *lines = (float *)(void *)(at + strips * q->lanes * q->row_bytes);
+    char *zero_lines = (char *)(lines + strips * line);
+    for (uint64_t s = 0; s < strips; s++) {
+        onxi_few_bits_strip(q, weights, first + s, (uint8_t *)at + s * q->lanes * q->row_bytes);
+        onxi_few_bits_lines(q, scales, first + s, lines + s * line);
+        if (q->is_real)
+            onxi_few_bits_lines(q, zeros, first + s, (float *)(void *)(zero_lines + s * zero_line));
+        else if (q->has_zeros)
+            onxi_few_bits_zeros(q, zeros, first + s, (uint8_t *)zero_lines + s * zero_line);
+    }
+    q->weights = (uint8_t *)at;
+    q->scales = lines;
+    q->zeros = zero_lines;
 }
 
 static onx_status fast_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_few_bits_ops *ops = work->prepared->kernel->body;
-    const uint32_t inputs = work->prepared->input_count;
-    const onx_value *zeros = onxi_operand(inputs, work->inputs, 3), *bias = onxi_operand(inputs, work->inputs, 5);
-    onxi_few_bits q = *(const onxi_few_bits *)work->params;
-    q.a = work->inputs[0]->data;
-    q.weights = work->inputs[1]->data;
-    q.scales = work->inputs[2]->data;
-    q.zeros = zeros && zeros->dtype == ONX_UINT8 ? zeros->data : NULL;
-    q.real_zeros = zeros && zeros->dtype == ONX_FLOAT ? zeros->data : NULL;
-    q.bias = bias ? bias->data : NULL;
-    q.y = work->outputs[0]->data;
-    const uint64_t from = first * FAST_COLUMNS, to = last * FAST_COLUMNS < q.n ? last * FAST_COLUMNS : q.n;
-    ops->columns(&q, from, to, work->thread_workspace);
-    return are_finite(&q, from, to) ? ONX_OK : ONX_E_UNSUPPORTED;
+    const fast *f = work->params;
+    const onx_value *bias = onxi_operand(work->prepared->input_count, work->inputs, 5);
+    const uint64_t chunks = (f->q.n + f->q.columns_each - 1) / f->q.columns_each;
+    bool finite = true;
+    for (uint64_t i = first; i < last; i++) {
+        onxi_few_bits q = f->q;
+        const uint64_t m0 = i / chunks * q.rows_each, n0 = i % chunks * q.columns_each;
+        const uint64_t m1 = q.m - m0 < q.rows_each ? q.m : m0 + q.rows_each;
+        const uint64_t n1 = q.n - n0 < q.columns_each ? q.n : n0 + q.columns_each;
+        q.a = work->inputs[0]->data;
+        q.bias = bias ? bias->data : NULL;
+        q.y = work->outputs[0]->data;
+        take_strips(f, work, n0, n1, &q);
+        ops->piece(&q, m0, m1, n0, n1, work->thread_workspace);
+        finite = finite && are_finite(&q, m0, m1, n0, n1);
+    }
+    return finite ? ONX_OK : ONX_E_UNSUPPORTED;
 }
 
 /* ---- element by element ---- */
@@ -471,12 +620,12 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
 
 #define FAST(isa_, variant_, ops)                                                                                      \
     MS_KERNEL("MatMulNBits", .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, .isa = (isa_),                      \
-              .variant = (variant_), .prepare = fast_prepare, .run = fast_run, .body = &(ops))
+              .variant = (variant_), .packs = 1 << 1 | 1 << 2 | 1 << 3, .prepare = fast_prepare, .run = fast_run,      \
+              .body = &(ops))
 
 const onx_kernel onxi_kernels_microsoft_weights[] = {
 #ifdef ONX_WITH_X86_LEVELS
     FAST(ONX_ISA_V4, "avx512", onxi_few_bits_v4),
-    FAST(ONX_ISA_V4, "avx2", onxi_few_bits_v3), /* blocks that are narrower than the vectors above */
     FAST(ONX_ISA_V3, "avx2", onxi_few_bits_v3),
 #endif
     FAST(ONX_ISA_BASE, "simd", onxi_few_bits_base),

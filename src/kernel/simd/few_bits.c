@@ -1,52 +1,24 @@
-/* few_bits.c - products with weights of 4 or 8 bits. A few rows go over the weights in place, at the speed of
- * memory: the left side is laid out as the numbers come out of the bytes. Many rows are multiplied by a panel of
- * columns that is dequantized. */
+/* few_bits.c - products with weights of 2, 4 or 8 bits. A few rows go over strips of weights once, at the speed of
+ * memory; more rows are multiplied by panels of columns that are made real a stretch at a time. */
 #include "kernel/core/few_bits.h"
 #include "kernel/simd/tile.h"
 
-#ifdef __AVX2__
+#ifdef __AVX512F__
 #include <immintrin.h>
 #endif
 #include <math.h>
 
-/* Rows that are too few for a panel; columns that are processed together; k that is dequantized at a time. */
-enum { FEW = 4, TOGETHER = 4, PIECE = 64 };
+/* Rows that are too few for a panel; rows that meet a panel, so that they stay in the second cache. */
+enum { FEW = 4, ROWS_MOST = 216 };
 
-#if !defined(__AVX2__)
-typedef uint8_t few_bytes __attribute__((vector_size(ONXI_LANES)));
-#endif
-
-/* A vector of bytes as integers: there are no shifts of bytes. The compilers take the general form apart. */
-static onxi_vi load_bytes(const uint8_t *p)
-{
-#if ONXI_LANES == 16 && defined(__AVX512F__)
-    return (onxi_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
-#elif ONXI_LANES == 8 && defined(__AVX2__)
-    return (onxi_vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+/* In WebAssembly code is small before it is fast: bits are a number there, and loops over them stay loops. */
+#ifdef __wasm__
+enum { ROWS = 1 };
+#define UNROLL_BITS
 #else
-    few_bytes v;
-    memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(v, onxi_vi);
+enum { ROWS = 2 };
+#define UNROLL_BITS UNROLL
 #endif
-}
-
-static onxi_vf real(onxi_vi v)
-{
-    return __builtin_convertvector(v, onxi_vf);
-}
-
-static bool fits(const onxi_few_bits *q)
-{
-    return (q->bits == 4 && q->block % (2 * ONXI_LANES) == 0) || (q->bits == 8 && q->block % ONXI_LANES == 0);
-}
-
-/* The left side with whole blocks, their sums, a panel. */
-static bool memory(const onxi_few_bits *q, uint64_t *out)
-{
-    uint64_t left, panel;
-    return onxi_mul_u64(q->blocks * q->block + q->blocks, q->m, &left) && onxi_mul_u64(q->k, PANEL, &panel) &&
-           onxi_add_u64(left, panel, out) && *out < UINT64_MAX / 64;
-}
 
 /* ---- the left side ---- */
 
@@ -61,258 +33,289 @@ static void round_block(float *x, uint64_t n)
         x[i] = rintf(x[i] / scale) * scale;
 }
 
-/* Numbers with even and with odd places are separated, a vector each. */
-static void part_block(float *x, uint64_t n)
+/* Rows with whole blocks, and the sums of these. */
+static void take_left(const onxi_few_bits *q, uint64_t m0, uint64_t m1, float *left, float *sums)
 {
-    float t[2 * ONXI_LANES];
-    for (uint64_t i = 0; i < n; i += 2 * ONXI_LANES) {
-        for (uint64_t k = 0; k < ONXI_LANES; k++) {
-            t[k] = x[i + 2 * k];
-            t[ONXI_LANES + k] = x[i + 2 * k + 1];
-        }
-        memcpy(x + i, t, sizeof t);
-    }
-}
-
-static void take_left(const onxi_few_bits *q, float *left, float *sums)
-{
-    const uint64_t width = q->blocks * q->block;
-    for (uint64_t m = 0; m < q->m; m++)
-        for (uint64_t b = 0; b < q->blocks; b++) {
-            float *x = left + m * width + b * q->block, sum = 0;
+    for (uint64_t m = m0; m < m1; m++)
+        for (uint64_t b = 0; b < q->blocks; b++, left += q->block) {
             const uint64_t at = b * q->block, n = q->k - at < q->block ? q->k - at : q->block;
-            memcpy(x, q->a + m * q->k + at, n * sizeof *x);
-            memset(x + n, 0, (q->block - n) * sizeof *x);
+            float sum = 0;
+            memcpy(left, q->a + m * q->k + at, n * sizeof *left);
+            memset(left + n, 0, (q->block - n) * sizeof *left);
             if (q->rounded)
-                round_block(x, n);
+                round_block(left, n);
             for (uint64_t i = 0; i < n; i++)
-                sum += x[i];
-            sums[m * q->blocks + b] = sum;
-            if (q->bits == 4 && q->m <= FEW)
-                part_block(x, q->block);
+                sum += left[i];
+            *sums++ = sum;
         }
 }
 
-static float zero_of(const onxi_few_bits *q, uint64_t row, uint64_t block)
+/* ---- numbers ---- */
+
+/* With AVX-512 a table of 16 floats is a register, and only four bits of an index count: what is above needs no mask.
+ * The table has numbers without the zero point where that is the same for all. */
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+#define HAS_TABLE(bits) ((bits) <= 4)
+#else
+#define HAS_TABLE(bits) false
+#endif
+
+static inline onxi_vf real(onxi_vi v)
 {
-    if (q->real_zeros)
-        return q->real_zeros[row * q->blocks + block];
-    if (!q->zeros)
-        return q->bits == 4 ? 8 : 128;
-    const uint8_t *zeros = q->zeros + row * q->zero_bytes;
-    return q->bits == 4 ? (float)(zeros[block / 2] >> block % 2 * 4 & 15) : (float)zeros[block];
+    return __builtin_convertvector(v, onxi_vf);
+}
+
+static inline onxi_vi load_words(const uint8_t *p)
+{
+    onxi_vi v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static onxi_vf table_of(const onxi_few_bits *q)
+{
+    const int middle = HAS_TABLE(q->bits) && !q->has_zeros ? 1 << (q->bits - 1) : 0;
+    onxi_vf table;
+    for (int i = 0; i < ONXI_LANES; i++)
+        table[i] = (float)((i & ((1 << q->bits) - 1)) - middle);
+    return table;
+}
+
+/* The numbers of words that begin at bit `shift`. */
+__attribute__((always_inline)) static inline onxi_vf numbers(const unsigned bits, onxi_vi v, unsigned shift,
+                                                             onxi_vf table)
+{
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    if (HAS_TABLE(bits))
+        return (onxi_vf)_mm512_permutexvar_ps((__m512i)((onxi_vu)v >> shift), (__m512)table);
+#endif
+    (void)table;
+    return real(v >> vi_all((int32_t)shift) & vi_all((1 << bits) - 1));
+}
+
+/* What is to be taken off what `numbers` gives: the zero points of a block. */
+static inline onxi_vf zeros_of(const onxi_few_bits *q, uint64_t line, int vector)
+{
+    const uint64_t at = line * PANEL + (uint64_t)vector * ONXI_LANES;
+    onxi_vf z;
+    if (!q->has_zeros)
+        return vf_all(HAS_TABLE(q->bits) ? 0 : (float)(1 << (q->bits - 1)));
+    if (q->is_real)
+        return vf_load((const float *)q->zeros + at);
+    for (int i = 0; i < ONXI_LANES; i++)
+        z[i] = ((const uint8_t *)q->zeros)[at + (uint64_t)i];
+    return z;
+}
+
+static inline onxi_vf scales_of(const onxi_few_bits *q, uint64_t line, int vector)
+{
+    return vf_load(q->scales + line * PANEL + vector * ONXI_LANES);
 }
 
 /* ---- a few rows ---- */
 
-/* One row times `count` columns from `column` on, without the zero points. */
-__attribute__((always_inline)) static inline void
-some_dots(const onxi_few_bits *q, const unsigned bits, const int count, const float *left, uint64_t column, float *out)
+enum { WAYS = 2, AHEAD = 8192 }; /* sums that do not wait for one another; bytes that are asked for in advance */
+
+/* `rows` rows times a strip. */
+__attribute__((always_inline)) static inline void some_rows(const onxi_few_bits *q, const unsigned bits, const int rows,
+                                                            const float *left, const float *sums, uint64_t strip,
+                                                            float *out)
 {
-    const uint8_t *from[TOGETHER];
-    const float *scales[TOGETHER];
-    onxi_vf sum[TOGETHER];
-    UNROLL
-    for (int j = 0; j < count; j++) {
-        from[j] = q->weights + (column + (uint64_t)j) * q->row_bytes;
-        scales[j] = q->scales + (column + (uint64_t)j) * q->blocks;
-        sum[j] = vf_all(0);
-    }
-    const uint64_t steps = bits == 4 ? q->block / (2 * ONXI_LANES) : q->block / ONXI_LANES;
+    const uint64_t words = q->block * bits / 32, width = q->blocks * q->block;
+    const unsigned each = 32 / bits;
+    const uint8_t *from = q->weights + strip * q->row_bytes * PANEL;
+    const onxi_vf table = table_of(q);
+    const bool zeros = q->has_zeros || !HAS_TABLE(bits);
+    onxi_vf sum[2][TILE_V];
+    for (int i = 0; i < 2 * TILE_V; i++)
+        sum[i / TILE_V][i % TILE_V] = vf_all(0);
     for (uint64_t b = 0; b < q->blocks; b++) {
-        onxi_vf part[TOGETHER];
+        onxi_vf part[2][TILE_V][WAYS];
         UNROLL
-        for (int j = 0; j < count; j++)
-            part[j] = vf_all(0);
-        for (uint64_t i = 0; i < steps; i++) {
-            const onxi_vf x = vf_load(left), odd = bits == 4 ? vf_load(left + ONXI_LANES) : x;
-            UNROLL
-            for (int j = 0; j < count; j++) {
-                const onxi_vi v = load_bytes(from[j]);
-                part[j] += real(bits == 4 ? v & 15 : v) * x;
-                if (bits == 4)
-                    part[j] += real(v >> 4) * odd;
-                from[j] += ONXI_LANES;
+        for (int i = 0; i < 2 * TILE_V * WAYS; i++)
+            part[i / (TILE_V * WAYS)][i / WAYS % TILE_V][i % WAYS] = vf_all(0);
+        for (uint64_t w = 0; w < words; w++) {
+            onxi_vi v[TILE_V];
+            memcpy(v, from, sizeof v);
+            for (uint64_t i = 0; i < sizeof v; i += 64)
+                __builtin_prefetch((const void *)((uintptr_t)from + AHEAD + i));
+            from += sizeof v;
+            UNROLL_BITS
+            for (unsigned i = 0; i < each; i++)
+                UNROLL
+            for (int s = 0; s < TILE_V; s++) {
+                const onxi_vf x = numbers(bits, v[s], i % 4 * 8 + i / 4 * bits, table);
+                UNROLL
+                for (int r = 0; r < rows; r++)
+                    part[r][s][i % WAYS] += left[(uint64_t)r * width + i] * x;
             }
-            left += bits == 4 ? 2 * ONXI_LANES : ONXI_LANES;
+            left += each;
         }
         UNROLL
-        for (int j = 0; j < count; j++)
-            sum[j] += scales[j][b] * part[j];
-    }
-    for (int j = 0; j < count; j++)
-        out[j] = vf_sum(sum[j]);
-}
-
-static void dots(const onxi_few_bits *q, const float *left, uint64_t column, uint64_t count, float *out)
-{
-    if (count == TOGETHER && q->bits == 4)
-        some_dots(q, 4, TOGETHER, left, column, out);
-    else if (count == TOGETHER)
-        some_dots(q, 8, TOGETHER, left, column, out);
-    else
-        for (uint64_t j = 0; j < count; j++)
-            if (q->bits == 4)
-                some_dots(q, 4, 1, left, column + j, out + j);
-            else
-                some_dots(q, 8, 1, left, column + j, out + j);
-}
-
-/* sum (w - zero) a = sum w a - zero sum a, in each block. */
-static float of_zeros(const onxi_few_bits *q, const float *sums, uint64_t column)
-{
-    const float *scales = q->scales + column * q->blocks;
-    float total = 0;
-    for (uint64_t b = 0; b < q->blocks; b++)
-        total += scales[b] * zero_of(q, column, b) * sums[b];
-    return total;
-}
-
-static void few_rows(const onxi_few_bits *q, uint64_t first, uint64_t last, const float *left, const float *sums)
-{
-    for (uint64_t at = first; at < last; at += TOGETHER) {
-        const uint64_t count = last - at < TOGETHER ? last - at : TOGETHER;
-        for (uint64_t m = 0; m < q->m; m++) {
-            float y[TOGETHER];
-            dots(q, left + m * q->blocks * q->block, at, count, y);
-            for (uint64_t j = 0; j < count; j++)
-                q->y[m * q->n + at + j] =
-                    y[j] - of_zeros(q, sums + m * q->blocks, at + j) + (q->bias ? q->bias[at + j] : 0);
+        for (int s = 0; s < TILE_V; s++) {
+            const onxi_vf scale = scales_of(q, strip * q->blocks + b, s);
+            const onxi_vf z = zeros ? zeros_of(q, strip * q->blocks + b, s) : vf_all(0);
+            UNROLL
+            for (int r = 0; r < rows; r++) {
+                const onxi_vf p = part[r][s][0] + part[r][s][1];
+                sum[r][s] += scale * (zeros ? p - z * sums[(uint64_t)r * q->blocks + b] : p);
+            }
         }
     }
+    for (int r = 0; r < rows; r++)
+        for (int s = 0; s < TILE_V; s++)
+            vf_store(out + r * PANEL + s * ONXI_LANES, sum[r][s]);
+}
+
+/* One row or two. */
+static void rows_of(const onxi_few_bits *q, int rows, const float *left, const float *sums, uint64_t strip, float *out)
+{
+#ifdef __wasm__
+    (void)rows;
+    some_rows(q, q->bits, 1, left, sums, strip, out);
+#else
+#define CASE(bits_)                                                                                                    \
+    if (q->bits == (bits_) && rows == 2)                                                                               \
+        some_rows(q, bits_, 2, left, sums, strip, out);                                                                \
+    else if (q->bits == (bits_))                                                                                       \
+        some_rows(q, bits_, 1, left, sums, strip, out);
+    CASE(2)
+    CASE(4)
+    CASE(8)
+#undef CASE
+#endif
+}
+
+static void few_rows(const onxi_few_bits *q, uint64_t n0, uint64_t n1, float *space)
+{
+    const uint64_t width = q->blocks * q->block;
+    float *left = space, *sums = left + q->m * width;
+    take_left(q, 0, q->m, left, sums);
+    for (uint64_t at = n0, strip = 0; at < n1; at += PANEL, strip++)
+        for (uint64_t m = 0, rows; m < q->m; m += rows) {
+            float out[ROWS * PANEL];
+            const uint64_t count = n1 - at < PANEL ? n1 - at : PANEL;
+            rows = q->m - m < ROWS ? q->m - m : ROWS;
+            rows_of(q, (int)rows, left + m * width, sums + m * q->blocks, strip, out);
+            for (uint64_t i = 0; i < rows; i++)
+                for (uint64_t j = 0; j < count; j++)
+                    q->y[(m + i) * q->n + at + j] = out[i * PANEL + j] + (q->bias ? q->bias[at + j] : 0);
+        }
 }
 
 /* ---- many rows ---- */
 
-/* `count` numbers of a block of a column, from `from` on, an even place. */
-static void make_real(const onxi_few_bits *q, uint64_t column, uint64_t from, uint64_t count, float *out)
+/* Rows k0 .. k1 - 1 of a strip, which begin and end with whole words. */
+__attribute__((always_inline)) static inline void make_real(const onxi_few_bits *q, const unsigned bits, uint64_t strip,
+                                                            uint64_t k0, uint64_t k1, float *out)
 {
-    const uint64_t block = from / q->block;
-    const uint8_t *bytes = q->weights + column * q->row_bytes + from * q->bits / 8;
-    const float scale = q->scales[column * q->blocks + block], zero = zero_of(q, column, block);
-    for (uint64_t i = 0; q->bits == 8 && i < count; i++)
-        out[i] = ((float)bytes[i] - zero) * scale;
-    for (uint64_t i = 0; q->bits == 4 && i < (count + 1) / 2; i++) {
-        out[2 * i] = ((float)(bytes[i] & 15) - zero) * scale;
-        out[2 * i + 1] = ((float)(bytes[i] >> 4) - zero) * scale;
-    }
-}
-
-/* k rows of PANEL columns; those after the last are zeros. */
-static void make_some_panel(const onxi_few_bits *q, uint64_t column, uint64_t count, float *panel)
-{
-    float t[PANEL][PIECE];
-    memset(t, 0, sizeof t);
-    for (uint64_t at = 0, n; at < q->k; at += n) {
-        const uint64_t within = at % q->block, left = q->block - within < q->k - at ? q->block - within : q->k - at;
-        n = left < PIECE ? left : PIECE;
-        for (uint64_t c = 0; c < count; c++)
-            make_real(q, column + c, at, n, t[c]);
-        for (uint64_t i = 0; i < n; i++)
-            for (uint64_t c = 0; c < PANEL; c++)
-                panel[(at + i) * PANEL + c] = t[c][i];
-    }
-}
-
-/* Columns that are turned together, a byte of each to a line. */
-enum { SIDE = 16 };
-typedef uint8_t side_bytes __attribute__((vector_size(SIDE)));
-#define SIDE_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define SIDE_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-
-/* SIDE bytes of SIDE columns, `step` apart: line i gets byte i of each. */
-static void turn(const uint8_t *from, uint64_t step, side_bytes lines[SIDE])
-{
-    side_bytes next[SIDE];
-    for (int i = 0; i < SIDE; i++)
-        memcpy(&lines[i], from + (uint64_t)i * step, SIDE);
-    for (int round = 1; round < SIDE; round *= 2) {
-        for (int i = 0; i < SIDE / 2; i++) {
-            next[2 * i] = __builtin_shufflevector(lines[i], lines[i + SIDE / 2], SIDE_LOW);
-            next[2 * i + 1] = __builtin_shufflevector(lines[i], lines[i + SIDE / 2], SIDE_HIGH);
+    const uint8_t *from = q->weights + (strip * q->row_bytes + k0 * bits / 8) * PANEL;
+    const onxi_vf table = table_of(q);
+    const unsigned each = 32 / bits;
+    for (uint64_t k = k0, end; k < k1; k = end) {
+        const uint64_t line = strip * q->blocks + k / q->block;
+        end = (k / q->block + 1) * q->block < k1 ? (k / q->block + 1) * q->block : k1;
+        for (int s = 0; s < TILE_V; s++) {
+            const onxi_vf scale = scales_of(q, line, s), zero = zeros_of(q, line, s);
+            const uint8_t *words = from + (uint64_t)s * sizeof scale;
+            float *to = out + s * ONXI_LANES;
+            for (uint64_t at = k; at < end; at += each, words += PANEL * 4, to += each * PANEL) {
+                const onxi_vi v = load_words(words);
+                UNROLL_BITS
+                for (unsigned i = 0; i < each; i++)
+                    vf_store(to + i * PANEL, (numbers(bits, v, i % 4 * 8 + i / 4 * bits, table) - zero) * scale);
+            }
         }
-        memcpy(lines, next, sizeof next);
+        from += (end - k) / each * PANEL * 4;
+        out += (end - k) * PANEL;
     }
 }
 
-/* The numbers of a line: of whole bytes, or of their lower or upper halves. */
-static void write_line(const side_bytes *line, int shift, int mask, const float *zero, const float *scale, float *out)
+static void make_panel(const onxi_few_bits *q, uint64_t strip, uint64_t k0, uint64_t k1, float *out)
 {
-    for (uint64_t c = 0; c < SIDE; c += ONXI_LANES)
-        vf_store(out + c, (real(load_bytes((const uint8_t *)line + c) >> shift & mask) - vf_load(zero + c)) *
-                              vf_load(scale + c));
+#ifdef __wasm__
+    make_real(q, q->bits, strip, k0, k1, out);
+#else
+    if (q->bits == 2)
+        make_real(q, 2, strip, k0, k1, out);
+    else if (q->bits == 4)
+        make_real(q, 4, strip, k0, k1, out);
+    else
+        make_real(q, 8, strip, k0, k1, out);
+#endif
 }
 
-/* SIDE columns of a panel, from whole pieces of blocks. */
-static void make_side(const onxi_few_bits *q, uint64_t column, float *panel)
+/* Rows as they come, or rounded ones. */
+typedef struct left_side {
+    const float *rows;
+    uint64_t step;
+} left_side;
+
+/* A stretch of k, k0 .. k0 + kc - 1, of some rows times a panel; what is at the right end goes through memory of its
+ * own. */
+static void panel_rows(const onxi_few_bits *q, const left_side *left, uint64_t rows_left, uint64_t k0, uint64_t kc,
+                       const float *panel, uint64_t column, uint64_t width, float *y)
 {
-    const uint64_t bytes = q->block * q->bits / 8, each = 8 / q->bits;
-    for (uint64_t b = 0; b < q->blocks; b++) {
-        float scale[SIDE], zero[SIDE];
-        for (uint64_t c = 0; c < SIDE; c++) {
-            scale[c] = q->scales[(column + c) * q->blocks + b];
-            zero[c] = zero_of(q, column + c, b);
+    const float *a = left->rows;
+    for (uint64_t rows; rows_left; rows_left -= rows, a += rows * left->step, y += rows * q->n) {
+        float edge[TILE_M * PANEL];
+        float *c = width == PANEL ? y : edge;
+        const uint64_t ldc = width == PANEL ? q->n : PANEL;
+        rows = tile_height(rows_left);
+        for (uint64_t i = 0; width < PANEL && k0 && i < rows; i++)
+            memcpy(edge + i * PANEL, y + i * q->n, width * sizeof *y);
+        tile_run(
+            &(tile_operands){
+                .a = a + k0, .b = panel, .c = c, .lda = left->step, .ldb = PANEL, .ldc = ldc, .k = kc, .more = k0 > 0 },
+            rows);
+        for (uint64_t i = 0; q->bias && k0 + kc == q->k && i < rows; i++)
+            for (uint64_t j = 0; j < width; j++)
+                c[i * ldc + j] += q->bias[column + j];
+        for (uint64_t i = 0; width < PANEL && i < rows; i++)
+            memcpy(y + i * q->n, edge + i * PANEL, width * sizeof *y);
+    }
+}
+
+static void many_rows(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, float *space)
+{
+    float *panel = space, *rounded = panel + BLOCK_K * PANEL;
+    left_side left = { q->a + m0 * q->k, q->k };
+    if (q->rounded) {
+        left = (left_side){ rounded, q->blocks * q->block };
+        take_left(q, m0, m1, rounded, rounded + (m1 - m0) * left.step);
+    }
+    for (uint64_t at = n0; at < n1; at += PANEL) {
+        const uint64_t width = n1 - at < PANEL ? n1 - at : PANEL;
+        for (uint64_t k0 = 0, kc; k0 < q->k; k0 += kc) {
+            kc = tile_depth(q->k - k0);
+            const uint64_t end = k0 + (kc + WHOLE_K - 1) / WHOLE_K * WHOLE_K;
+            make_panel(q, (at - n0) / PANEL, k0, end, panel);
+            panel_rows(q, &left, m1 - m0, k0, kc, panel, at, width, q->y + m0 * q->n + at);
         }
-        for (uint64_t at = 0; at < bytes; at += SIDE) {
-            side_bytes lines[SIDE];
-            turn(q->weights + column * q->row_bytes + b * bytes + at, q->row_bytes, lines);
-            for (uint64_t i = 0; i < SIDE; i++)
-                for (uint64_t part = 0; part < each; part++) {
-                    const uint64_t k = b * q->block + (at + i) * each + part;
-                    if (k < q->k)
-                        write_line(&lines[i], (int)(part * q->bits), q->bits == 4 ? 15 : 255, zero, scale,
-                                   panel + k * PANEL);
-                }
-        }
     }
 }
 
-static void make_panel(const onxi_few_bits *q, uint64_t column, uint64_t count, float *panel)
+static void piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory)
 {
-    if (count < PANEL || PANEL % SIDE != 0 || q->block * q->bits / 8 % SIDE != 0) {
-        make_some_panel(q, column, count, panel);
-        return;
-    }
-    for (uint64_t c = 0; c < PANEL; c += SIDE)
-        make_side(q, column + c, panel + c);
+    if (q->m <= FEW)
+        few_rows(q, n0, n1, memory);
+    else
+        many_rows(q, m0, m1, n0, n1, memory);
 }
 
-static void panel_rows(const onxi_few_bits *q, uint64_t column, uint64_t count, const float *left, const float *panel)
+/* Columns are cut for threads, rows for caches. */
+static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
-    for (uint64_t m = 0, rows; m < q->m; m += rows) {
-        float c[TILE_M * PANEL];
-        rows = tile_height(q->m - m);
-        for (uint64_t k = 0, n; k < q->k; k += n) {
-            n = q->k - k < BLOCK_K ? q->k - k : BLOCK_K;
-            tile_run(&(tile_operands){ .a = left + m * q->blocks * q->block + k,
-                                       .b = panel + k * PANEL,
-                                       .c = c,
-                                       .lda = q->blocks * q->block,
-                                       .ldb = PANEL,
-                                       .ldc = PANEL,
-                                       .k = n,
-                                       .more = k > 0 },
-                     rows);
-        }
-        for (uint64_t i = 0; i < rows; i++)
-            for (uint64_t j = 0; j < count; j++)
-                q->y[(m + i) * q->n + column + j] = c[i * PANEL + j] + (q->bias ? q->bias[column + j] : 0);
-    }
+    enum { WHOLE = 64 };
+    const uint64_t pieces = threads > 1 ? 4 * (uint64_t)threads : 1, blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST;
+    const uint64_t columns = (q->n + pieces - 1) / pieces;
+    uint64_t left;
+    q->rows_each = blocks ? ((q->m + blocks - 1) / blocks + TILE_M - 1) / TILE_M * TILE_M : 1;
+    q->columns_each = (columns + WHOLE - 1) / WHOLE * WHOLE;
+    if (!onxi_mul_u64(q->blocks * q->block + q->blocks, q->rows_each, &left) || left > UINT64_MAX / 64)
+        return false;
+    *memory = sizeof(float) * ((q->m <= FEW || q->rounded ? left : 0) + BLOCK_K * PANEL);
+    return true;
 }
 
-static void columns(const onxi_few_bits *q, uint64_t first, uint64_t last, float *space)
-{
-    float *left = space, *sums = left + q->m * q->blocks * q->block, *panel = sums + q->m * q->blocks;
-    take_left(q, left, sums);
-    if (q->m <= FEW) {
-        few_rows(q, first, last, left, sums);
-        return;
-    }
-    for (uint64_t at = first; at < last; at += PANEL) {
-        const uint64_t count = last - at < PANEL ? last - at : PANEL;
-        make_panel(q, at, count, panel);
-        panel_rows(q, at, count, left, panel);
-    }
-}
-
-const onxi_few_bits_ops ONXI_LEVELED(onxi_few_bits) = { .fits = fits, .memory = memory, .columns = columns };
+const onxi_few_bits_ops ONXI_LEVELED(onxi_few_bits) = { .lanes = PANEL, .plan = plan, .piece = piece };
