@@ -1,5 +1,5 @@
 /* few_bits.h - products of floats with weights of 2, 4 or 8 bits in blocks with a scale each, by vectors: what the rows
- * that have such weights give to the loops of an instruction set (kernel/simd/few_bits.c), and how
+ * that have such weights give to the loops of an instruction set (kernel/simd/few_bits.c, byte_few_bits.c), and how
  * weights are laid out for them. */
 #ifndef ONXI_KERNEL_FEW_BITS_H
 #define ONXI_KERNEL_FEW_BITS_H
@@ -33,7 +33,7 @@ typedef struct onxi_few_bits_ops {
     void (*piece)(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory);
 } onxi_few_bits_ops;
 
-extern const onxi_few_bits_ops onxi_few_bits_base, onxi_few_bits_v3, onxi_few_bits_v4;
+extern const onxi_few_bits_ops onxi_few_bits_base, onxi_few_bits_v3, onxi_few_bits_v4, onxi_few_bits_vnni;
 
 /* A strip, and its lines: from the numbers of all columns as the operator has them. */
 void onxi_few_bits_strip(const onxi_few_bits *q, const uint8_t *weights, uint64_t strip, uint8_t *out);

@@ -625,6 +625,7 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
 
 const onx_kernel onxi_kernels_microsoft_weights[] = {
 #ifdef ONX_WITH_X86_LEVELS
+    FAST(ONX_ISA_VNNI, "vnni", onxi_few_bits_vnni),
     FAST(ONX_ISA_V4, "avx512", onxi_few_bits_v4),
     FAST(ONX_ISA_V3, "avx2", onxi_few_bits_v3),
 #endif
