@@ -1,5 +1,6 @@
 /* bench_collectives.c - how long collectives between ranks take, as nodes of a session and as MPI does them itself.
- *   mpirun -n 2 bench_collectives
+ *   mpirun -n 2 bench_collectives [BYTES]
+ * BYTES is the most that values have, 16 MB by default.
  * In turn, and the least of many rounds counts; the slowest rank is what is printed, for one collective. A run has
  * several, as those of models have: what the call of a session takes is shared by them. */
 #include <onx/shard.h>
@@ -164,6 +165,7 @@ static void compare(onx_ctx *cx, int count, bool gather)
 int main(int argc, char **argv)
 {
     const MPI_Comm world = MPI_COMM_WORLD;
+    const long most = argc > 1 ? strtol(argv[1], NULL, 10) / (long)sizeof(float) : 1 << 22;
     MPI_Init(&argc, &argv);
     onx_ctx *cx = onx_ctx_new(NULL);
     if (!cx || onx_comm_mpi(cx, &world, &comm) != ONX_OK)
@@ -173,7 +175,7 @@ int main(int argc, char **argv)
     runtime = (onxi_shard_runtime){ comm, UINT64_C(60000000000) };
     onxi_shard_kernels(&runtime, rows);
     for (int gather = 0; gather < 2; gather++)
-        for (int count = 64; count <= 1 << 22; count *= 16)
+        for (int count = 64; count <= 1 << 22 && count <= most; count *= 16)
             compare(cx, count, gather);
     onx_comm_mpi_close(&comm, false);
     onx_ctx_free(cx);
