@@ -503,6 +503,7 @@ typedef struct onxi_run_aim {
     uintptr_t *from, *to; /* 0: nowhere */
     uint32_t *order;      /* by address */
     uint32_t *updated;    /* per output: the input whose memory it may take, UINT32_MAX: none */
+    uint32_t *storage;    /* per output: one that is its own, ONXI_NO_SLOT: none */
     bool *apart;          /* nothing else is there */
 } onxi_run_aim;
 

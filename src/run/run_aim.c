@@ -4,6 +4,14 @@
 enum { AIM_ALIGN = 16, AIM_PAIRS_MAX = 65536 };
 #define NOT_UPDATED UINT32_MAX
 
+/* The storage of output `i`, if it is one of its own: pieces of others go where those go. */
+static uint32_t own_storage(const onxi_run_plan *plan, uint32_t i)
+{
+    const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
+    const bool own = storage != ONXI_NO_SLOT && storage < plan->storage_count;
+    return own && plan->storages[storage].whole == ONXI_NO_SLOT ? storage : ONXI_NO_SLOT;
+}
+
 static uint32_t operand_count(const onxi_run_plan *plan)
 {
     return plan->graph->output_count + plan->graph->input_count;
@@ -19,13 +27,15 @@ bool onxi_run_aim_new(onxi_run_state *st)
     a->order = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->order);
     a->updated = onxi_resize(st->cx, NULL, 0, (g->output_count + 1u) * sizeof *a->updated);
     a->apart = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->apart);
-    if (!a->from || !a->to || !a->order || !a->updated || !a->apart)
+    a->storage = onxi_resize(st->cx, NULL, 0, (g->output_count + 1u) * sizeof *a->storage);
+    if (!a->from || !a->to || !a->order || !a->updated || !a->apart || !a->storage)
         return false;
     for (uint32_t i = 0; i < count; i++)
         a->order[i] = i;
     for (uint32_t i = 0; i < g->output_count; i++) {
         const uint32_t updates = st->plan->slots[st->plan->outputs[i]]->updates;
         a->updated[i] = NOT_UPDATED;
+        a->storage[i] = own_storage(st->plan, i);
         for (uint32_t k = 0; k < g->input_count && updates != ONXI_NO_SLOT; k++)
             if (g->inputs[k] == updates)
                 a->updated[i] = k;
@@ -42,6 +52,7 @@ void onxi_run_aim_free(onxi_run_state *st)
     onxi_release(st->cx, a->order, (count + 1u) * sizeof *a->order);
     onxi_release(st->cx, a->updated, (st->plan->graph->output_count + 1u) * sizeof *a->updated);
     onxi_release(st->cx, a->apart, (count + 1u) * sizeof *a->apart);
+    onxi_release(st->cx, a->storage, (st->plan->graph->output_count + 1u) * sizeof *a->storage);
 }
 
 static void set_range(onxi_run_aim *a, uint32_t which, const onx_value *v)
@@ -97,22 +108,17 @@ static void find_apart(onxi_run_aim *a, uint32_t count)
 }
 
 /* May what the run computes for output `i` be written to the caller's value directly? Everything in the storage of the
- * plan goes there then, so nothing may be larger. */
+ * plan goes there then, so nothing may be larger. A value with the shape that is wanted is whole where it has as many
+ * elements and bytes as that. */
 static bool fits(const onxi_run_plan *plan, uint32_t i, const onx_value *out)
 {
     const onxi_run_plan_slot *slot = plan->slots[plan->outputs[i]];
     const onx_value *want = &slot->value;
     return slot->place == ONXI_PLACE_BUFFER && want->dtype != ONX_STRING && !want->layout &&
            out->kind == ONX_VALUE_TENSOR && out->dtype == want->dtype && out->rank == want->rank &&
-           onxi_same_dims(out->dims, want->dims, want->rank) && onxi_value_is_whole(out) && out->size &&
+           (out->dims || !out->rank) && onxi_same_dims(out->dims, want->dims, want->rank) && !out->layout &&
+           out->count == want->count && out->size == want->size && out->size && out->data &&
            (uintptr_t)out->data % AIM_ALIGN == 0 && plan->storages[slot->storage].size <= out->size;
-}
-
-/* One of its own: pieces of others go where those go. */
-static bool has_storage(const onxi_run_plan *plan, uint32_t i)
-{
-    const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
-    return storage != ONXI_NO_SLOT && storage < plan->storage_count && plan->storages[storage].whole == ONXI_NO_SLOT;
 }
 
 void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, onx_value *const *outputs)
@@ -120,24 +126,21 @@ void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, on
     const onxi_run_plan *plan = st->plan;
     const uint32_t count = operand_count(plan), outs = plan->graph->output_count;
     const bool some = (uint64_t)count * count <= AIM_PAIRS_MAX && set_ranges(&st->aim, plan->graph, inputs, outputs);
+    const uint32_t *own = st->aim.storage;
     bool moved = false;
     if (some)
         find_apart(&st->aim, count);
     for (uint32_t i = 0; i < outs; i++)
-        if (has_storage(plan, i)) {
-            const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
-            st->storage_at[storage] = st->buffer + plan->storages[storage].offset;
-        }
+        if (own[i] != ONXI_NO_SLOT)
+            st->storage_at[own[i]] = st->buffer + plan->storages[own[i]].offset;
     /* Of outputs that share a storage the first one with memory of its own has it. */
     for (uint32_t i = 0; some && i < outs; i++)
-        if (has_storage(plan, i) && outputs[i] && st->aim.apart[i]) {
-            const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
-            if (st->storage_at[storage] == st->buffer + plan->storages[storage].offset && fits(plan, i, outputs[i]))
-                st->storage_at[storage] = outputs[i]->data;
-        }
+        if (own[i] != ONXI_NO_SLOT && outputs[i] && st->aim.apart[i] &&
+            st->storage_at[own[i]] == st->buffer + plan->storages[own[i]].offset && fits(plan, i, outputs[i]))
+            st->storage_at[own[i]] = outputs[i]->data;
     for (uint32_t i = 0; i < outs && !moved; i++)
-        moved = has_storage(plan, i) && plan->slots[plan->outputs[i]]->place == ONXI_PLACE_BUFFER &&
-                st->values[plan->outputs[i]].data != st->storage_at[plan->slots[plan->outputs[i]]->storage];
+        moved = own[i] != ONXI_NO_SLOT && plan->slots[plan->outputs[i]]->place == ONXI_PLACE_BUFFER &&
+                st->values[plan->outputs[i]].data != st->storage_at[own[i]];
     for (uint32_t i = 0; moved && i < plan->slot_count; i++)
         if (plan->slots[i]->place == ONXI_PLACE_BUFFER && plan->slots[i]->storage != ONXI_NO_SLOT) {
             const onxi_run_storage *s = &plan->storages[plan->slots[i]->storage];
