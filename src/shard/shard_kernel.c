@@ -37,6 +37,8 @@ typedef struct collective {
     double scale;
     uint32_t parts; /* that are added up */
     const int64_t *members;
+    uint64_t *starts; /* per member, and the end: the elements that it adds up */
+    uint64_t count;   /* of all elements */
     uint32_t member_count, me;
     bool adds, alone; /* partial results; everything itself */
     uint64_t staged;  /* bytes of all pieces, or of the parts of one member */
@@ -517,30 +519,25 @@ static onx_status run_end_reduce(onx_work *work, uint64_t first, uint64_t last)
 /* ---- AllReduce: each member adds up its share of the elements, and then all give theirs to all; or it gets all parts
  * and adds up everything, in the same order ---- */
 
-static uint64_t share(const collective *c, uint64_t count, uint32_t member)
+/* The elements of a member's part that another one adds up: all, where each adds up everything. */
+static uint64_t share_start(const collective *c, uint32_t member)
 {
-    return (uint64_t)onxi_shard_start((int64_t)count, c->member_count, member);
+    return c->alone ? 0 : c->starts[member];
 }
-
-/* The elements that a member adds up. */
-static uint64_t share_start(const collective *c, uint64_t count, uint32_t member)
+static uint64_t share_end(const collective *c, uint32_t member)
 {
-    return c->alone ? 0 : share(c, count, member);
-}
-static uint64_t share_end(const collective *c, uint64_t count, uint32_t member)
-{
-    return c->alone ? count : share(c, count, member + 1);
+    return c->alone ? c->starts[c->member_count] : c->starts[member + 1];
 }
 
 static void read_members(const onx_prepare *p, collective *c)
 {
-    uint64_t count = 1;
+    c->count = 1;
     for (uint32_t i = 0; i < c->rank; i++)
-        count *= (uint64_t)c->to[i];
+        c->count *= (uint64_t)c->to[i];
     c->members = onx_prepare_ints(p, "members", &c->member_count);
     c->parts = c->member_count;
-    c->alone = onxi_shard_adds_alone(c->member_count, count * c->width);
-    c->staged = whole_lines((c->alone ? count : count / c->member_count + 1) * c->width);
+    c->alone = onxi_shard_adds_alone(c->member_count, c->count * c->width);
+    c->staged = whole_lines((c->alone ? c->count : c->count / c->member_count + 1) * c->width);
 }
 
 static onx_status begin_members(onx_prepare *p, uint32_t input, collective **out)
@@ -550,6 +547,11 @@ static onx_status begin_members(onx_prepare *p, uint32_t input, collective **out
     ONX_TRY(check_input(p, input, c, c->rank, c->to));
     ONX_TRY(read_reduction(p, c));
     read_members(p, c);
+    c->starts = ONXI_ARRAY(p->arena, uint64_t, (size_t)c->member_count + 1);
+    if (!c->starts)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i <= c->member_count; i++)
+        c->starts[i] = (uint64_t)onxi_shard_start((int64_t)c->count, c->member_count, i);
     while (c->me < c->member_count && c->members[c->me] != (int64_t)c->runtime->comm.rank)
         c->me++;
     *out = c;
@@ -568,11 +570,11 @@ static traffic member_lists(const collective *c, void *memory)
 }
 
 /* Each member's share of this rank's parts goes to it, and those of this rank's share come from all. */
-static void hand_out(const collective *c, uint64_t count, char *input, char *staged, traffic *t)
+static void hand_out(const collective *c, char *input, char *staged, traffic *t)
 {
-    const uint64_t from = share_start(c, count, c->me), to = share_end(c, count, c->me);
+    const uint64_t from = share_start(c, c->me), to = share_end(c, c->me);
     for (uint32_t k = 0; k < c->member_count; k++) {
-        const uint64_t start = share_start(c, count, k), end = share_end(c, count, k);
+        const uint64_t start = share_start(c, k), end = share_end(c, k);
         if (k != c->me && end > start)
             t->sends[t->sent++] =
                 (onx_comm_part){ (uint32_t)c->members[k], input + start * c->width, (end - start) * c->width };
@@ -585,8 +587,7 @@ static void hand_out(const collective *c, uint64_t count, char *input, char *sta
 /* Adds up this rank's share, and gives it to all. */
 static onx_status join(onx_work *work, const collective *c, char *input, char *staged, traffic t)
 {
-    const uint64_t count = work->outputs[0]->count, from = share_start(c, count, c->me),
-                   to = share_end(c, count, c->me);
+    const uint64_t from = share_start(c, c->me), to = share_end(c, c->me);
     char *output = work->outputs[0]->data;
     const void **part = (const void **)(void *)(t.receives + c->member_count);
     for (uint32_t k = 0; k < c->member_count; k++)
@@ -596,7 +597,7 @@ static onx_status join(onx_work *work, const collective *c, char *input, char *s
         return ONX_OK;
     t.sent = t.received = 0;
     for (uint32_t k = 0; k < c->member_count; k++) {
-        const uint64_t start = share(c, count, k), end = share(c, count, k + 1);
+        const uint64_t start = c->starts[k], end = c->starts[k + 1];
         if (k != c->me && to > from)
             t.sends[t.sent++] =
                 (onx_comm_part){ (uint32_t)c->members[k], output + from * c->width, (to - from) * c->width };
@@ -622,7 +623,7 @@ static onx_status run_all_reduce(onx_work *work, uint64_t first, uint64_t last)
     traffic t = member_lists(c, staged + c->staged * c->member_count);
     (void)first;
     (void)last;
-    hand_out(c, work->outputs[0]->count, input, staged, &t);
+    hand_out(c, input, staged, &t);
     ONX_TRY(exchange(work, c, 0, &t));
     return join(work, c, input, staged, t);
 }
@@ -650,7 +651,7 @@ static onx_status run_begin_all_reduce(onx_work *work, uint64_t first, uint64_t 
     traffic t = member_lists(c, work->workspace);
     (void)first;
     (void)last;
-    hand_out(c, work->inputs[0]->count, work->inputs[0]->data, staged, &t);
+    hand_out(c, work->inputs[0]->data, staged, &t);
     return begin_exchange(work, c, &t, staged + c->staged * c->member_count);
 }
 
