@@ -60,7 +60,8 @@ static uint32_t chain_around(const onxi_run_planner *pl, const slot_users *users
 {
     const uint32_t slot = pl->g->ops[index].outputs[0], chain = users[slot].chain;
     const onxi_run_graph_slot *s = &pl->g->slots[slot];
-    if (chain == ONXI_NO_SLOT || s->is_output || users[slot].seen != s->uses || sizes[chain] >= ONXI_CHAIN_OPS)
+    if (chain == ONXI_NO_SLOT || s->is_output || users[slot].seen != s->uses || sizes[chain] >= ONXI_CHAIN_OPS ||
+        pl->talks[index] != pl->talks[chain])
         return ONXI_NO_SLOT;
     const onx_value *made = &pl->plan->slots[slot]->value;
     const onxi_run_op *last = &pl->g->ops[chain];

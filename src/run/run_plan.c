@@ -269,6 +269,18 @@ static uint32_t post_op_of(const onxi_run_planner *pl, uint32_t slot)
     return others > 1 ? ONXI_NO_SLOT : user;
 }
 
+/* The head of a chain is done where its last op is: not after something that waits for others, who may come meanwhile.
+ */
+static void note_talks(const onxi_run_planner *pl)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < pl->g->op_count; i++) {
+        const onxi_run_op *op = &pl->g->ops[i];
+        count += op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_ONCE;
+        pl->talks[i] = count;
+    }
+}
+
 static void claim_chain(onxi_run_planner *pl, uint32_t head)
 {
     const onxi_run_op *op = &pl->g->ops[head];
@@ -278,7 +290,7 @@ static void claim_chain(onxi_run_planner *pl, uint32_t head)
     uint32_t last = head, slot = op->outputs[0];
     for (uint32_t n = 0; n < ONXI_POST_OPS_MAX; n++) {
         uint32_t next = post_op_of(pl, slot);
-        if (next == ONXI_NO_SLOT)
+        if (next == ONXI_NO_SLOT || pl->talks[next] != pl->talks[head])
             break;
         pl->claimed[next] = 1;
         last = next;
@@ -389,8 +401,10 @@ static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
     pl->claimed = ONXI_ARRAY(arena, uint8_t, g->op_count + 1u);
     pl->head = ONXI_ARRAY(arena, uint32_t, g->op_count + 1u);
     pl->refused = ONXI_ARRAY(arena, bool, g->op_count + 1u);
-    if (!pl->dynamic || !pl->claimed || !pl->head || !pl->refused)
+    pl->talks = ONXI_ARRAY(arena, uint32_t, g->op_count + 1u);
+    if (!pl->dynamic || !pl->claimed || !pl->head || !pl->refused || !pl->talks)
         return ONX_E_MEMORY;
+    note_talks(pl);
     ONX_TRY(start_slots(pl, inputs));
     for (uint32_t i = 0; i < g->op_count; i++) {
         const onx_status going = onxi_run_watch_look(pl->e->watch);

@@ -11,6 +11,7 @@ typedef struct onxi_run_planner {
     onxi_run_plan *plan;
     bool *dynamic;    /* per op */
     uint8_t *claimed; /* per op: done in passing by a chain */
+    uint32_t *talks;  /* per op: how many before it, or itself, wait for others (ONX_KERNEL_ONCE) */
     uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
     uint32_t *chain;  /* per op: the last op of the chain that it is in, ONXI_NO_SLOT: none (run_chain.c) */
     uint32_t *next;   /* per op of a chain: the one after it; of the last one: the first */

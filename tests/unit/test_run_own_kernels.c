@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -273,6 +274,51 @@ static void test_run_own_kernels__post_operations_are_those_of_the_row(void **st
     onx_ctx_free(cx);
 }
 
+static void note_step(void *user, const onx_run_event *event)
+{
+    char *all = user;
+    const size_t at = strlen(all);
+    snprintf(all + at, 64 - at, "%.*s+%u ", ONX_ARG(event->op_type), event->post_ops);
+}
+
+/* A product takes what follows it where that is, unless something is before that which waits for others: the product
+ * is what there is to do until they come. */
+static void test_run_own_kernels__products_come_before_what_waits(void **state)
+{
+    (void)state;
+    static const char *const steps[] = { "Times+0 MatMul+1 ", "MatMul+0 Times+0 Relu+0 " };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, "<ir_version: 8, opset_import: [\"\" : 15, \"own\" : 1]>\n"
+                             "g (float[N,4] x, float[4,4] w) => (float[N,4] y, float[N,4] z) {\n"
+                             "  a = MatMul (x, w) z = own.Times <by = 3.0> (x) y = Relu (a) }");
+    for (int waits = 0; waits < 2; waits++) {
+        const onx_kernel own[] = { { .op = "Times",
+                                     .domain = "own",
+                                     .since = 1,
+                                     .dtypes = ONX_DTYPE_BIT(ONX_FLOAT),
+                                     .flags = waits ? ONX_KERNEL_ONCE : 0,
+                                     .prepare = twice_prepare,
+                                     .run = twice_run,
+                                     .types = twice_types },
+                                   { 0 } };
+        const int64_t dims[] = { 4, 4 };
+        char all[64] = "";
+        onx_session *s;
+        onx_value *x = random_floats(cx, 2, dims), *w = random_floats(cx, 2, dims), *y[2] = { NULL, NULL };
+        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+        const onx_run_options options = { .event = note_step, .user = all };
+        assert_int_equal(onx_session_run_with(s, cx, (const onx_value *const[]){ x, w }, y, &options), ONX_OK);
+        assert_string_equal(all, steps[waits]);
+        onx_value_free(x);
+        onx_value_free(w);
+        onx_value_free(y[0]);
+        onx_value_free(y[1]);
+        onx_session_free(s);
+    }
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_run_own_kernels__own_kernels_are_asked_first),
         cmocka_unit_test(test_run_own_kernels__own_kernels_are_asked_before_registered_ones),
         cmocka_unit_test(test_run_own_kernels__post_operations_are_those_of_the_row),
+        cmocka_unit_test(test_run_own_kernels__products_come_before_what_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
