@@ -17,6 +17,7 @@
 enum {
     ONXI_SHARD_RANK = 8,          /* axes of values that can be split */
     ONXI_SHARD_DIMS = 16,         /* of the iterations of a node */
+    ONXI_SHARD_AHEAD = 16,        /* steps that a value is sent before it is needed, as it is held so long */
     ONXI_SHARD_DEVICES_MAX = 4096 /* of a configuration */
 };
 
@@ -139,6 +140,7 @@ const struct onxi_split_row *onxi_split_row_find(onxi_op_id op);
 typedef struct onxi_shard_version {
     struct onxi_shard_version *next;
     const onxi_placement *placement;
+    uint32_t id;   /* among those of the plan, once that is made */
     uint32_t last; /* the step that needs it last, for predictions */
 } onxi_shard_version;
 
@@ -189,6 +191,7 @@ typedef struct onxi_shard_plan {
     uint32_t value_count, value_room, node_count;
     onxi_shard_step *step;
     uint32_t step_count, step_room;
+    uint32_t version_count;                   /* of all values */
     const onxi_placement *everywhere, *root;  /* whole on all, on device 0 */
     int32_t *scratch;                         /* per device, of onxi_shard_project */
     uint32_t *part;                           /* per dimension and device, of the node that is being placed */
@@ -206,6 +209,8 @@ onx_status onxi_shard_read(onxi_shard_plan *plan);
 /* Reads the model and places everything. */
 onx_status onxi_shard_plan_make(onxi_shard_plan *plan);
 uint32_t onxi_shard_value_find(const onxi_shard_plan *plan, onx_str name);
+/* The value as it is placed, NULL: it never is. */
+onxi_shard_version *onxi_shard_version_find(const onxi_shard_plan *plan, uint32_t value, const onxi_placement *p);
 /* The placement of an operand (inputs, then outputs) that an assignment makes. NULL when out of memory. */
 const onxi_placement *onxi_shard_project(onxi_shard_plan *plan, const onxi_shard_node *n, const onxi_assignment *a,
                                          uint32_t operand);
@@ -217,6 +222,11 @@ uint32_t onxi_shard_reduced_part(const onxi_shard_rule *rule, const onxi_assignm
 bool onxi_shard_is_partial(const onxi_shard_rule *rule, const onxi_assignment *a);
 /* A diagnostic about a node: a note, or an error where the plan is strict. */
 onx_status onxi_shard_note(onxi_shard_plan *plan, uint32_t node, const char *format, ...) ONX_PRINTF(3, 4);
+
+/* ---- the order of its steps (shard_order.c) ---- */
+
+/* Lists the steps of a plan anew, so that there is something to do while values are on their way. */
+onx_status onxi_shard_order(onxi_shard_plan *plan);
 
 /* ---- what nodes take (shard_cost.c) ---- */
 

@@ -6,8 +6,6 @@
  * earlier, at a place that is the same for all ranks. A rank that is waited for thus waits for an earlier step. */
 #include "shard/shard_write.h"
 
-enum { AHEAD = 16 /* steps that a value is sent before it is needed, as it is held so long */ };
-
 typedef struct pending {
     struct pending *next;
     onxi_shard_collective c;
@@ -24,30 +22,46 @@ typedef struct schedule {
 
 /* ---- where in the plan ---- */
 
-static void note_use(uint32_t *use, uint32_t value, uint32_t step)
+static void note_use(uint32_t *use, uint32_t which, uint32_t step)
 {
-    if (value != ONXI_SHARD_NONE)
-        use[value] = step;
+    if (which != ONXI_SHARD_NONE)
+        use[which] = step;
 }
 
-/* Backwards: the next step that has to do with the value at all. */
+static void note_version(const onxi_shard_plan *plan, uint32_t *use, uint32_t value, const onxi_placement *p,
+                         uint32_t step)
+{
+    const onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : onxi_shard_version_find(plan, value, p);
+    note_use(use, v ? v->id : ONXI_SHARD_NONE, step);
+}
+
+/* Which placement a subgraph reads is not said: it may be any. */
+static void note_all(const onxi_shard_plan *plan, uint32_t *use, uint32_t value, uint32_t step)
+{
+    for (const onxi_shard_version *v = plan->value[value].versions; v; v = v->next)
+        use[v->id] = step;
+}
+
+/* Backwards: the next step that has to do with the value as it is placed then. */
 static void find_ends(const schedule *s, uint32_t *use)
 {
     const onxi_shard_plan *plan = s->w->plan;
-    for (uint32_t i = 0; i < plan->value_count; i++)
+    for (uint32_t i = 0; i < plan->version_count; i++)
         use[i] = plan->step_count;
     for (uint32_t i = plan->step_count; i-- > 0;) {
         const onxi_shard_step *step = &plan->step[i];
         if (step->kind != ONXI_STEP_NODE) {
-            s->end[i] = use[step->value];
-            use[step->value] = i;
+            const onxi_shard_version *to = onxi_shard_version_find(plan, step->value, step->to);
+            s->end[i] = to ? use[to->id] : i;
+            note_version(plan, use, step->value, step->to, i);
+            note_version(plan, use, step->value, step->from, i);
             continue;
         }
         const onxi_shard_node *n = &plan->node[step->node];
         for (uint32_t k = 0; k < n->node->input_count + n->node->output_count; k++)
-            note_use(use, n->inputs[k], i);
+            note_version(plan, use, n->inputs[k], step->in[k], i); /* outputs follow */
         for (uint32_t k = 0; k < n->captured_count; k++)
-            note_use(use, n->captured[k], i);
+            note_all(plan, use, n->captured[k], i);
     }
 }
 
@@ -67,7 +81,8 @@ static void find_begins(const schedule *s, uint32_t *made)
             continue;
         }
         if (step->kind == ONXI_STEP_MOVE && made[step->value] < i) {
-            s->begin[i] = i < AHEAD || made[step->value] > i - AHEAD ? made[step->value] : i - AHEAD;
+            const uint32_t first = i < ONXI_SHARD_AHEAD ? 0 : i - ONXI_SHARD_AHEAD;
+            s->begin[i] = made[step->value] > first ? made[step->value] : first;
             s->next[i] = s->first[s->begin[i]];
             s->first[s->begin[i]] = i;
         }
@@ -79,15 +94,16 @@ static onx_status plan_times(schedule *s)
 {
     const size_t steps = (size_t)s->w->plan->step_count + 1;
     uint32_t *of_values = ONXI_ARRAY(s->w->arena, uint32_t, (size_t)s->w->plan->value_count + 1);
+    uint32_t *of_versions = ONXI_ARRAY(s->w->arena, uint32_t, (size_t)s->w->plan->version_count + 1);
     s->begin = ONXI_ARRAY(s->w->arena, uint32_t, steps);
     s->end = ONXI_ARRAY(s->w->arena, uint32_t, steps);
     s->first = ONXI_ARRAY(s->w->arena, uint32_t, steps);
     s->next = ONXI_ARRAY(s->w->arena, uint32_t, steps);
-    if (!of_values || !s->begin || !s->end || !s->first || !s->next)
+    if (!of_values || !of_versions || !s->begin || !s->end || !s->first || !s->next)
         return ONX_E_MEMORY;
     for (size_t i = 0; i < steps; i++)
         s->first[i] = ONXI_SHARD_NONE;
-    find_ends(s, of_values);
+    find_ends(s, of_versions);
     find_begins(s, of_values);
     return ONX_OK;
 }

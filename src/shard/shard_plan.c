@@ -190,12 +190,22 @@ static onx_status add_step(onxi_shard_plan *plan, onxi_shard_step step)
     return ONX_OK;
 }
 
+static onxi_shard_version *find_version(const onxi_shard_value *v, const onxi_placement *p)
+{
+    onxi_shard_version *at = v->versions;
+    while (at && at->placement != p)
+        at = at->next;
+    return at;
+}
+
 static bool has_version(const onxi_shard_value *v, const onxi_placement *p)
 {
-    for (const onxi_shard_version *at = v->versions; at; at = at->next)
-        if (at->placement == p)
-            return true;
-    return false;
+    return find_version(v, p) != NULL;
+}
+
+onxi_shard_version *onxi_shard_version_find(const onxi_shard_plan *plan, uint32_t value, const onxi_placement *p)
+{
+    return find_version(&plan->value[value], p);
 }
 
 static onx_status add_version(onxi_shard_plan *plan, uint32_t value, const onxi_placement *p)
@@ -203,7 +213,7 @@ static onx_status add_version(onxi_shard_plan *plan, uint32_t value, const onxi_
     onxi_shard_version *version = ONXI_NEW(plan->arena, onxi_shard_version);
     if (!version || !p)
         return ONX_E_MEMORY;
-    *version = (onxi_shard_version){ plan->value[value].versions, p, 0 };
+    *version = (onxi_shard_version){ plan->value[value].versions, p, plan->version_count++, 0 };
     plan->value[value].versions = version;
     return ONX_OK;
 }
@@ -579,5 +589,5 @@ onx_status onxi_shard_plan_make(onxi_shard_plan *plan)
         const bool there = !v->constant && v->versions && v->versions->placement == plan->everywhere;
         ONX_TRY(demand(plan, value, there || plan->outputs_everywhere ? plan->everywhere : plan->root));
     }
-    return ONX_OK;
+    return onxi_shard_order(plan);
 }

@@ -54,17 +54,9 @@ static void count_weights(simulator *m)
                 m->row[d].weight_bytes = onxi_shard_add(m->row[d].weight_bytes, bytes_at(m, i, at->placement, d));
 }
 
-static onxi_shard_version *version_of(const simulator *m, uint32_t value, const onxi_placement *p)
-{
-    onxi_shard_version *at = m->plan->value[value].versions;
-    while (at && at->placement != p)
-        at = at->next;
-    return at;
-}
-
 static void note_use(const simulator *m, uint32_t value, const onxi_placement *p, uint32_t step)
 {
-    onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : version_of(m, value, p);
+    onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : onxi_shard_version_find(m->plan, value, p);
     if (v)
         v->last = step;
 }
@@ -98,7 +90,7 @@ static void hold(simulator *m, uint32_t value, const onxi_placement *p)
 
 static void let_go(simulator *m, uint32_t value, const onxi_placement *p, uint32_t step)
 {
-    const onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : version_of(m, value, p);
+    const onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : onxi_shard_version_find(m->plan, value, p);
     if (!v || v->last != step || m->plan->value[value].constant || m->plan->value[value].input)
         return;
     for (uint32_t d = 0; d < m->devices; d++) {

@@ -110,6 +110,7 @@ typedef struct rank {
     void *(*instead)(void *rank); /* of what a rank does; NULL: that */
     bool apart;                   /* it computes or communicates, but not both at a time */
     uint32_t begun, ended;        /* halves of collectives that it has */
+    char order[1024];             /* operators of the nodes that it has, but for constants, each with a space */
     char error[256];
 } rank;
 
@@ -128,6 +129,9 @@ static void *run_rank(void *user)
     for (uint32_t i = 0; g && i < g->node_count; i++) {
         const onx_str op = onx_view(g->node[i]->op_type);
         r->begun += op.len > 5 && memcmp(op.ptr, "Begin", 5) == 0;
+        const size_t at = strlen(r->order);
+        if (!onx_str_is(op, "Constant"))
+            snprintf(r->order + at, sizeof r->order - at, "%.*s ", ONX_ARG(op));
         r->ended += op.len > 3 && memcmp(op.ptr, "End", 3) == 0;
     }
     for (size_t i = 0; i < onx_diag_count(r->cx); i++)

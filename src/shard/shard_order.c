@@ -1,0 +1,483 @@
+/* shard_order.c - the order of a plan's steps: while a value is on its way to other devices, what does not need it is
+ * done. Steps are listed anew, one after the other: values are sent as soon as they are there, and where the next step
+ * of the old order would wait for one, the first one that would not comes before it, as far as memory goes. With a
+ * clock of whole nanoseconds, so that all ranks come to the same order.
+ */
+#include "shard/shard_rules.h"
+
+#include "value/value.h"
+
+enum {
+    WINDOW = 256,   /* units of the old order that others may come before */
+    NODE_NS = 1000, /* that a node takes at least */
+    OPERATIONS_PER_NS = 50,
+    WEIGHTS_PER_NS = 10,  /* bytes, which come from memory */
+    VALUES_PER_NS = 50,   /* which are cached */
+    LATENCY_NS = 1000000, /* rather too much, which costs little, as everything is done at some time */
+    LINK_PER_NS = 1
+};
+
+/* What stays together: a node with the sums of its partial results and with nodes that go on with what it alone makes,
+ * which may be one step of a session; or a move. */
+typedef struct unit {
+    uint32_t first, last;          /* steps */
+    uint32_t key;                  /* which comes first of those that can be done */
+    uint32_t waits;                /* for so many others */
+    uint32_t next;                 /* units that wait for it, a list of edges */
+    uint32_t read, made, made_end; /* versions, in the list of all */
+    uint64_t ns;
+    uint64_t made_bytes; /* by it */
+    int64_t kept;        /* what is more of them afterwards than before, in the order in which it was done */
+    uint64_t old_held;   /* while it is done in the old order */
+    uint64_t arrival;    /* of what it waits for */
+    bool moves, done;
+} unit;
+
+typedef struct edge {
+    uint32_t to, next;
+} edge;
+
+typedef struct version {
+    uint32_t maker; /* unit, ONXI_SHARD_NONE: it is there */
+    uint32_t readers, left;
+    uint64_t bytes; /* on all devices */
+    uint64_t one;   /* on one of them */
+    uint64_t arrival;
+    bool constant;
+} version;
+
+typedef struct heap {
+    uint32_t *unit;
+    uint32_t count;
+    bool by_arrival;
+} heap;
+
+typedef struct orderer {
+    onxi_shard_plan *plan;
+    unit *unit;
+    uint32_t unit_count;
+    version *version;
+    uint32_t *list; /* of versions that units read and make */
+    uint64_t list_count, list_room;
+    edge *edge;
+    uint64_t edge_count, edge_room;
+    heap ready, later; /* what it needs is there; has begun to move */
+    uint32_t *transit; /* versions, in the order of their arrival */
+    uint32_t transit_first, transit_count;
+    uint64_t now, link;  /* until when something is sent */
+    uint64_t held, most; /* bytes of values; at any time of the old order */
+    uint64_t in_transit;
+    int64_t ahead; /* bytes of what is there before its time */
+    uint32_t base; /* the first unit of the old order that is to be done */
+    onxi_shard_step *step;
+    uint32_t step_count;
+} orderer;
+
+/* ---- what there is ---- */
+
+static onx_status add_to_list(orderer *o, uint32_t id)
+{
+    if (!ONXI_GROW_IN(o->plan->arena, o->list, o->list_room, o->list_count + 1))
+        return ONX_E_MEMORY;
+    o->list[o->list_count++] = id;
+    return ONX_OK;
+}
+
+static onx_status add_edge(orderer *o, uint32_t from, uint32_t to)
+{
+    if (!ONXI_GROW_IN(o->plan->arena, o->edge, o->edge_room, o->edge_count + 1))
+        return ONX_E_MEMORY;
+    o->edge[o->edge_count] = (edge){ to, o->unit[from].next };
+    o->unit[from].next = (uint32_t)o->edge_count++;
+    o->unit[to].waits++;
+    return ONX_OK;
+}
+
+/* Reads a version, which is made before, or is there. */
+static onx_status add_read(orderer *o, uint32_t value, const onxi_placement *p)
+{
+    const onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : onxi_shard_version_find(o->plan, value, p);
+    if (!v)
+        return ONX_OK;
+    return add_to_list(o, v->id);
+}
+
+/* Subgraphs read the whole value, wherever that comes from. */
+static onx_status add_captured(orderer *o, uint32_t value)
+{
+    for (const onxi_shard_version *v = o->plan->value[value].versions; v; v = v->next)
+        ONX_TRY(add_to_list(o, v->id));
+    return ONX_OK;
+}
+
+static onx_status list_reads(orderer *o, const onxi_shard_step *s)
+{
+    if (s->kind == ONXI_STEP_MOVE)
+        return add_read(o, s->value, s->from);
+    const onxi_shard_node *n = &o->plan->node[s->node];
+    for (uint32_t i = 0; i < n->node->input_count; i++)
+        ONX_TRY(add_read(o, n->inputs[i], s->in[i]));
+    for (uint32_t i = 0; i < n->captured_count; i++)
+        ONX_TRY(add_captured(o, n->captured[i]));
+    return ONX_OK;
+}
+
+static onx_status add_made(orderer *o, uint32_t index, uint32_t value, const onxi_placement *p)
+{
+    const onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : onxi_shard_version_find(o->plan, value, p);
+    if (!v)
+        return ONX_OK;
+    version *w = &o->version[v->id];
+    if (w->maker == ONXI_SHARD_NONE)
+        w->maker = index;
+    else if (w->maker != index) /* constants may be made again, beside others */
+        ONX_TRY(add_edge(o, w->maker, index));
+    return add_to_list(o, v->id);
+}
+
+static onx_status list_made(orderer *o, uint32_t index, const onxi_shard_step *s)
+{
+    if (s->kind == ONXI_STEP_MOVE)
+        return add_made(o, index, s->value, s->to);
+    const onxi_shard_node *n = &o->plan->node[s->node];
+    for (uint32_t i = 0; i < n->node->output_count; i++)
+        ONX_TRY(add_made(o, index, n->outputs[i], s->out[i]));
+    return ONX_OK;
+}
+
+static bool is_random(const onxi_shard_node *n)
+{
+    return n->captured_count || !n->bound->schema ||
+           n->bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN);
+}
+
+static uint64_t time_of(const onxi_shard_plan *plan, const onxi_shard_step *s)
+{
+    const onxi_shard_node *n = &plan->node[s->node];
+    uint32_t device = 0;
+    uint64_t parts = 1;
+    if (n->constant)
+        return 0;
+    for (uint32_t i = 0; i < n->rule.dim_count; i++)
+        parts *= s->assignment->shards[i];
+    while (device + 1 < plan->placements.devices && s->assignment->at[device] < 0)
+        device++;
+    const double most = 1e15; /* of which each number is a double */
+    const onxi_shard_work w = onxi_shard_work_at(plan, n, s->in, (double)parts, device);
+    const uint64_t operations = (uint64_t)(w.operations < most ? w.operations : most) / OPERATIONS_PER_NS;
+    const uint64_t weights = (uint64_t)(w.weights < most ? w.weights : most);
+    const uint64_t all = (uint64_t)(w.bytes < most ? w.bytes : most);
+    const uint64_t values = (all > weights ? all - weights : 0) / VALUES_PER_NS;
+    return NODE_NS + weights / WEIGHTS_PER_NS + (operations > values ? operations : values);
+}
+
+static onx_status count_readers(orderer *o)
+{
+    for (uint32_t i = 0; i < o->plan->step_count; i++)
+        if (o->plan->step[i].kind != ONXI_STEP_REDUCE)
+            ONX_TRY(list_reads(o, &o->plan->step[i]));
+    for (uint64_t k = 0; k < o->list_count; k++)
+        o->version[o->list[k]].readers++;
+    o->list_count = 0;
+    return ONX_OK;
+}
+
+/* Does the step, whose reads are at the end of the list, go on with the unit before it, and with nothing else that is
+ * made? What it reads besides might be waited for. */
+static bool goes_on(const orderer *o, const onxi_shard_step *s, uint64_t reads)
+{
+    const uint32_t last = o->unit_count - 1;
+    bool any = false;
+    if (s->kind != ONXI_STEP_NODE || o->plan->node[s->node].captured_count ||
+        (o->plan->node[s->node].row && o->plan->node[s->node].row->product))
+        return false;
+    if (!o->unit_count || o->unit[last].moves || o->plan->step[o->unit[last].last].kind != ONXI_STEP_NODE)
+        return false;
+    for (uint64_t k = reads; k < o->list_count; k++) {
+        const version *v = &o->version[o->list[k]];
+        if (v->maker != ONXI_SHARD_NONE && !v->constant && (v->maker != last || v->readers != 1))
+            return false;
+        any |= v->maker == last;
+    }
+    return any;
+}
+
+/* The step begins a unit, or is part of the last one; what it reads is listed. */
+static onx_status add_step(orderer *o, uint32_t step, uint64_t reads, bool more)
+{
+    const onxi_shard_step *s = &o->plan->step[step];
+    const uint32_t index = more ? o->unit_count - 1 : o->unit_count++;
+    unit *u = &o->unit[index];
+    if (more)
+        u->last = step;
+    else
+        *u = (unit){
+            .first = step, .last = step, .key = index, .next = ONXI_SHARD_NONE, .moves = s->kind == ONXI_STEP_MOVE
+        };
+    for (uint64_t k = reads; k < o->list_count; k++) {
+        const uint32_t maker = o->version[o->list[k]].maker;
+        if (maker == index)
+            o->version[o->list[k]].readers = 0; /* outside of the unit */
+        if (maker == ONXI_SHARD_NONE || maker == index)
+            continue;
+        ONX_TRY(add_edge(o, maker, index));
+        if (u->moves) /* as early as it would be done for */
+            u->key = index - maker > ONXI_SHARD_AHEAD ? index - ONXI_SHARD_AHEAD : maker;
+    }
+    if (more) { /* the rest is there already */
+        o->list_count = reads;
+    } else {
+        u->read = (uint32_t)reads;
+        u->made = (uint32_t)o->list_count;
+    }
+    ONX_TRY(list_made(o, index, s));
+    u->made_end = (uint32_t)o->list_count;
+    return ONX_OK;
+}
+
+/* Units of the old order: sums follow their node. */
+static onx_status list_units(orderer *o)
+{
+    const onxi_shard_plan *plan = o->plan;
+    uint32_t random = ONXI_SHARD_NONE;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const onxi_shard_step *s = &plan->step[i];
+        const uint64_t reads = o->list_count;
+        if (s->kind == ONXI_STEP_REDUCE) {
+            o->unit[o->unit_count - 1].last = i;
+            continue;
+        }
+        ONX_TRY(list_reads(o, s));
+        ONX_TRY(add_step(o, i, reads, goes_on(o, s, reads)));
+        const uint32_t index = o->unit_count - 1;
+        if (s->kind == ONXI_STEP_MOVE)
+            continue;
+        o->unit[index].ns += time_of(plan, s);
+        if (!is_random(&plan->node[s->node]))
+            continue;
+        if (random != ONXI_SHARD_NONE && random != index) /* what one draws may depend on how often others have */
+            ONX_TRY(add_edge(o, random, index));
+        random = index;
+    }
+    return ONX_OK;
+}
+
+/* ---- memory ---- */
+
+static void size_versions(orderer *o)
+{
+    for (uint32_t i = 0; i < o->plan->value_count; i++) {
+        const onxi_shard_value *v = &o->plan->value[i];
+        for (const onxi_shard_version *at = v->versions; at; at = at->next) {
+            version *w = &o->version[at->id];
+            *w = (version){ .maker = ONXI_SHARD_NONE, .constant = v->constant };
+            if (!v->known || v->constant || v->input)
+                continue;
+            const onxi_box box = onxi_placement_box(at->placement, v->dims, v->rank, 0);
+            w->one = (uint64_t)onxi_box_count(&box, v->rank) * onxi_element_size(v->dtype);
+            if (!onxi_mul_u64(w->one, at->placement->first[at->placement->shards], &w->bytes) ||
+                w->bytes > INT64_MAX / 4)
+                w->bytes = INT64_MAX / 4;
+        }
+    }
+}
+
+/* Goes on after unit `u`: what it made is there, and what nobody else reads is not any more. */
+static void pass(orderer *o, unit *u)
+{
+    const uint64_t before = o->held;
+    for (uint32_t k = u->made; k < u->made_end; k++)
+        o->held = onxi_shard_add(o->held, o->version[o->list[k]].bytes);
+    u->made_bytes = o->held - before;
+    for (uint32_t k = u->read; k < u->made_end; k++) {
+        version *v = &o->version[o->list[k]];
+        v->left -= k < u->made && v->left;
+        if (!v->left && v->bytes)
+            o->held -= v->bytes < o->held ? v->bytes : o->held;
+    }
+    u->kept = (int64_t)o->held - (int64_t)before;
+}
+
+static void start_pass(orderer *o, uint32_t versions)
+{
+    o->held = 0;
+    for (uint32_t i = 0; i < versions; i++)
+        o->version[i].left = o->version[i].readers;
+    for (uint32_t i = 0; i < o->plan->graph->output_count; i++) {
+        const uint32_t value = onxi_shard_value_find(o->plan, onx_view(o->plan->graph->output[i]->name));
+        for (const onxi_shard_version *v = value == ONXI_SHARD_NONE ? NULL : o->plan->value[value].versions; v;
+             v = v->next)
+            o->version[v->id].left++; /* kept to the end */
+    }
+}
+
+static void measure(orderer *o, uint32_t versions)
+{
+    start_pass(o, versions);
+    for (uint32_t i = 0; i < o->unit_count; i++) {
+        const uint64_t before = o->held;
+        pass(o, &o->unit[i]);
+        o->unit[i].old_held = onxi_shard_add(before, o->unit[i].made_bytes);
+        o->most = o->unit[i].old_held > o->most ? o->unit[i].old_held : o->most;
+    }
+    start_pass(o, versions);
+}
+
+/* Is there memory for unit `index` before those that came before it: no more than was needed at any time, and than what
+ * is on its way takes? */
+static bool has_room(const orderer *o, uint32_t index)
+{
+    const unit *u = &o->unit[index];
+    const uint64_t most = onxi_shard_add(o->most, o->in_transit);
+    const int64_t ahead = o->ahead + u->kept;
+    if (onxi_shard_add(o->held, u->made_bytes) > most)
+        return false;
+    for (uint32_t i = o->base; i < index && ahead > 0; i++)
+        if (!o->unit[i].done && onxi_shard_add(o->unit[i].old_held, (uint64_t)ahead) > most)
+            return false;
+    return true;
+}
+
+/* ---- units that can be done, the first one at the top ---- */
+
+static bool before(const orderer *o, const heap *h, uint32_t a, uint32_t b)
+{
+    const unit *x = &o->unit[a], *y = &o->unit[b];
+    const uint64_t first = h->by_arrival ? x->arrival : x->key, second = h->by_arrival ? y->arrival : y->key;
+    return first != second ? first < second : a < b;
+}
+
+static void put(const orderer *o, heap *h, uint32_t index)
+{
+    uint32_t at = h->count++;
+    for (; at && before(o, h, index, h->unit[(at - 1) / 2]); at = (at - 1) / 2)
+        h->unit[at] = h->unit[(at - 1) / 2];
+    h->unit[at] = index;
+}
+
+static uint32_t take(const orderer *o, heap *h)
+{
+    const uint32_t top = h->unit[0], last = h->unit[--h->count];
+    uint32_t at = 0;
+    for (uint32_t below; (below = 2 * at + 1) < h->count; at = below) {
+        below += below + 1 < h->count && before(o, h, h->unit[below + 1], h->unit[below]);
+        if (!before(o, h, h->unit[below], last))
+            break;
+        h->unit[at] = h->unit[below];
+    }
+    h->unit[at] = last;
+    return top;
+}
+
+/* ---- listing ---- */
+
+/* What is on its way from now on. */
+static void send(orderer *o, uint32_t id)
+{
+    version *v = &o->version[id];
+    o->link = onxi_shard_add(o->link > o->now ? o->link : o->now, v->one / LINK_PER_NS);
+    v->arrival = onxi_shard_add(o->link, LATENCY_NS);
+    o->in_transit = onxi_shard_add(o->in_transit, v->bytes);
+    o->transit[o->transit_count++] = id;
+}
+
+static void arrive(orderer *o)
+{
+    for (; o->transit_first < o->transit_count; o->transit_first++) {
+        const version *v = &o->version[o->transit[o->transit_first]];
+        if (v->arrival > o->now)
+            break;
+        o->in_transit -= v->bytes < o->in_transit ? v->bytes : o->in_transit;
+    }
+    while (o->later.count && o->unit[o->later.unit[0]].arrival <= o->now)
+        put(o, &o->ready, take(o, &o->later));
+}
+
+static void send_results(orderer *o, const unit *u)
+{
+    const onxi_shard_plan *plan = o->plan;
+    for (uint32_t i = u->first; i <= u->last; i++) {
+        const onxi_shard_step *s = &plan->step[i];
+        const onxi_shard_value *v = &plan->value[s->value];
+        const onxi_shard_version *to =
+            s->kind == ONXI_STEP_NODE ? NULL : onxi_shard_version_find(plan, s->value, s->to);
+        if (!to ||
+            (s->kind == ONXI_STEP_MOVE && !onxi_placement_cost(&plan->placements, s->from, s->to, v->dims, v->rank)))
+            continue; /* nothing changes hands */
+        send(o, to->id);
+    }
+}
+
+static void do_unit(orderer *o, uint32_t index)
+{
+    unit *u = &o->unit[index];
+    const bool early = index > o->base;
+    u->done = true;
+    for (uint32_t i = u->first; i <= u->last; i++)
+        o->step[o->step_count++] = o->plan->step[i];
+    o->now = onxi_shard_add(o->now > u->arrival ? o->now : u->arrival, u->ns);
+    pass(o, u);
+    o->ahead += early ? u->kept : 0;
+    for (; o->base < o->unit_count && o->unit[o->base].done; o->base++)
+        o->ahead -= o->base != index ? o->unit[o->base].kept : 0;
+    send_results(o, u);
+    for (uint32_t e = u->next; e != ONXI_SHARD_NONE; e = o->edge[e].next) {
+        unit *to = &o->unit[o->edge[e].to];
+        if (--to->waits)
+            continue;
+        for (uint32_t k = to->read; k < to->made; k++)
+            if (o->version[o->list[k]].arrival > to->arrival)
+                to->arrival = o->version[o->list[k]].arrival;
+        put(o, &o->later, o->edge[e].to);
+    }
+}
+
+/* The first one that waits for nothing, if there is room for it, or else the one whose turn it was. */
+static uint32_t choose(orderer *o)
+{
+    arrive(o);
+    while (o->ready.count && o->unit[o->ready.unit[0]].done)
+        (void)take(o, &o->ready);
+    if (!o->ready.count)
+        return o->base;
+    const uint32_t index = o->ready.unit[0];
+    const uint32_t ahead = index - o->base;
+    const bool may =
+        !ahead || (o->unit[index].moves && ahead <= ONXI_SHARD_AHEAD) || (ahead <= WINDOW && has_room(o, index));
+    return may ? take(o, &o->ready) : o->base;
+}
+
+static onx_status make_tables(orderer *o)
+{
+    onx_arena *arena = o->plan->arena;
+    const size_t steps = (size_t)o->plan->step_count + 1, versions = (size_t)o->plan->version_count + 1;
+    o->unit = ONXI_ARRAY(arena, unit, steps);
+    o->step = ONXI_ARRAY(arena, onxi_shard_step, steps);
+    o->version = ONXI_ARRAY(arena, version, versions);
+    o->transit = ONXI_ARRAY(arena, uint32_t, steps);
+    o->ready.unit = ONXI_ARRAY(arena, uint32_t, steps);
+    o->later = (heap){ ONXI_ARRAY(arena, uint32_t, steps), 0, true };
+    return o->unit && o->step && o->version && o->transit && o->ready.unit && o->later.unit ? ONX_OK : ONX_E_MEMORY;
+}
+
+onx_status onxi_shard_order(onxi_shard_plan *plan)
+{
+    orderer o = { .plan = plan };
+    uint32_t sent = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        sent += plan->step[i].kind != ONXI_STEP_NODE;
+    if (!sent)
+        return ONX_OK;
+    ONX_TRY(make_tables(&o));
+    size_versions(&o);
+    ONX_TRY(count_readers(&o));
+    ONX_TRY(list_units(&o));
+    measure(&o, plan->version_count);
+    for (uint32_t i = 0; i < o.unit_count; i++)
+        if (!o.unit[i].waits)
+            put(&o, &o.ready, i);
+    for (uint32_t i = 0; i < o.unit_count; i++)
+        do_unit(&o, choose(&o));
+    plan->step = o.step;
+    return ONX_OK;
+}
