@@ -307,7 +307,7 @@ static onx_status annotate(onx_ctx *cx, onx_doc *doc, onx_arena *arena, onx_shar
     ONX_TRY(onx_doc_sort(doc, NULL));
     if (model->functions_count)
         ONX_TRY(onx_inline(cx, doc, NULL));
-    ONX_TRY(onxi_spread_unfold(cx, doc, arena));
+    ONX_TRY(onxi_spread_unfold(cx, doc, o->tensor > 1, arena));
     ONX_TRY(onx_doc_share(cx, doc, &whole));
     const onx_status status = spread(cx, doc, whole, arena, name, o);
     onx_doc_free(whole);

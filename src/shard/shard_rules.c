@@ -556,8 +556,17 @@ static void gather(onxi_splitter *m)
 /* ---- the table ---- */
 
 static const onxi_split_row rows[] = {
-    { .op = ONXI_ID_MatMul, .find = matmul, .operations = onxi_split_work_of_dims, .product = true },
-    { .op = ONXI_ID_Gemm, .find = gemm, .operations = onxi_split_work_of_dims, .product = true },
+    { .op = ONXI_ID_MatMul,
+      .find = matmul,
+      .operations = onxi_split_work_of_dims,
+      .product = true,
+      .columns = onxi_apart_of_product },
+    { .op = ONXI_ID_Gemm,
+      .find = gemm,
+      .operations = onxi_split_work_of_dims,
+      .product = true,
+      .columns = onxi_apart_of_gemm },
+    { .op = ONXI_ID_Add, .columns = onxi_apart_of_sum },
     { .op = ONXI_ID_Conv, .find = convolve, .operations = onxi_split_work_of_windows },
     { .op = ONXI_ID_ConvTranspose, .operations = onxi_split_work_of_windows_back },
     { .op = ONXI_ID_Einsum, .find = einsum, .operations = onxi_split_work_of_dims },

@@ -12,6 +12,18 @@ typedef struct onxi_splitter {
 
 typedef struct onxi_unfolder onxi_unfolder;
 
+/* ---- columns that are made apart (shard_apart.c) ---- */
+
+enum { ONXI_APART = 3 /* queries, keys and values */, ONXI_APART_INPUTS = 8 };
+
+/* Which inputs of a node have the columns of its output. */
+typedef struct onxi_apart_columns {
+    int64_t count;                  /* 0: those of `through` */
+    uint32_t through;               /* an input that another node makes, ONXI_SHARD_NONE: there is none */
+    int8_t axis[ONXI_APART_INPUTS]; /* of weights, -1: they do not */
+    const char *attribute;          /* that says how many there are; NULL: none does */
+} onxi_apart_columns;
+
 /* What is known of an operator. The last row of a table has ONXI_ID_NONE. */
 typedef struct onxi_split_row {
     onxi_op_id op;
@@ -21,6 +33,10 @@ typedef struct onxi_split_row {
     bool product; /* with input 1: each element of it is multiplied by many rows, or one */
     /* Gives weights axes by which they can be split, in a model that is to be annotated; NULL: they have them. */
     onx_status (*unfold)(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node);
+    /* What it takes to make its columns apart; false, or NULL: that cannot be. */
+    bool (*columns)(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node, onxi_apart_columns *out);
+    /* Makes operands apart that it takes so, too, in a model whose weights are to be split; NULL: there are none. */
+    onx_status (*separate)(onxi_unfolder *u, const onxi_bound *bound, uint32_t node);
 } onxi_split_row;
 
 /* NULL: omitted. */
@@ -62,6 +78,35 @@ double onxi_split_work_of_attention(const onxi_shard_plan *plan, const onxi_shar
 onx_tensor *onxi_unfold_own(const onxi_unfolder *u, const onx_node *node, uint32_t i);
 /* Its one axis becomes two, if it has outer * inner elements; nothing happens otherwise. */
 onx_status onxi_unfold_axis(const onxi_unfolder *u, onx_tensor *t, int64_t outer, int64_t inner);
+
+/* ---- columns that are made apart (shard_apart.c) ---- */
+
+/* Rows say so of operators of ONNX itself. */
+bool onxi_apart_of_product(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node,
+                           onxi_apart_columns *out);
+bool onxi_apart_of_gemm(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node, onxi_apart_columns *out);
+bool onxi_apart_of_sum(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node, onxi_apart_columns *out);
+
+const onx_node *onxi_apart_at(const onxi_unfolder *u, uint32_t node);
+/* How many columns the value has, if they can be made apart; 0: they cannot. */
+int64_t onxi_apart_count(const onxi_unfolder *u, onx_bytes name);
+/* Makes so many of its columns each, which are all, and names them. */
+onx_status onxi_apart_make(onxi_unfolder *u, onx_bytes name, const int64_t size[ONXI_APART], onx_bytes out[ONXI_APART]);
+/* The tensor that is input `i` of the node and is read by nothing else, or NULL. */
+onx_tensor *onxi_apart_tensor(const onxi_unfolder *u, const onx_node *node, uint32_t i);
+/* Parts of its last axis. */
+onx_status onxi_apart_cut(onxi_unfolder *u, const onx_tensor *t, const int64_t size[ONXI_APART],
+                          onx_bytes out[ONXI_APART]);
+/* A copy of the node takes its place, or follows what does; it has at least `room` inputs. */
+onx_status onxi_apart_copy(onxi_unfolder *u, uint32_t node, uint32_t room, onx_node **out);
+/* So does an operator of ONNX with two inputs. */
+onx_status onxi_apart_binary(onxi_unfolder *u, uint32_t at, const char *op, onx_bytes a, onx_bytes b, onx_bytes *out);
+
+/* It is of another operator of the domain, without some attributes. */
+onx_status onxi_apart_rename(const onxi_unfolder *u, onx_node *node, const char *op);
+void onxi_apart_drop(onx_node *node, const char *attribute);
+/* How many axes the graph says that the value has, UINT32_MAX: it does not. */
+uint32_t onxi_apart_rank(const onxi_unfolder *u, onx_bytes name);
 
 /* ---- layers that are one node (shard_rules_layers.c) ---- */
 

@@ -33,8 +33,9 @@ typedef struct onxi_spread {
  * inputs, 1 for others. */
 onx_status onxi_spread_fix(onx_doc *doc, onx_arena *arena, const onx_infer_fixed *fixed, uint32_t fixed_count,
                            uint32_t batch);
-/* Weights get axes by which they can be split, as far as operators take them so (shard_unfold.c). */
-onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, onx_arena *arena);
+/* Weights get axes by which they can be split, as far as operators take them so; `weights`: they are to be split, so
+ * what lies one after the other is made apart (shard_unfold.c). */
+onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, bool weights, onx_arena *arena);
 /* Makes the tables. */
 onx_status onxi_spread_open(onxi_spread *s);
 /* Splits inputs along their first axis, and what follows from them, as far as that goes. ONX_E_UNSUPPORTED where there

@@ -1,16 +1,8 @@
 /* shard_unfold.c - operators that take their weights in another form, too, by whose axes they can be split, are given
  * that one in a model that is to be annotated. */
-#include "shard/shard_rules.h"
-#include "shard/shard_spread.h"
+#include "shard/shard_apart.h"
 
 #include "transform/transform.h"
-
-struct onxi_unfolder {
-    onx_doc *doc;
-    onx_graph *graph;
-    onxi_dict names;   /* how many places have each */
-    onxi_dict tensors; /* initializers by name */
-};
 
 static onx_status count_name(void *user, onx_bytes *name)
 {
@@ -44,25 +36,54 @@ onx_status onxi_unfold_axis(const onxi_unfolder *u, onx_tensor *t, int64_t outer
     return ONX_OK;
 }
 
-onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, onx_arena *arena)
+static onx_status open(onxi_unfolder *u)
 {
-    onx_graph *g = onx_doc_model(doc)->graph;
-    onxi_unfolder u = { doc, g, onxi_dict_in_arena(arena), onxi_dict_in_arena(arena) };
+    u->names = onxi_dict_in_arena(u->scratch);
+    u->tensors = onxi_dict_in_arena(u->scratch);
+    ONX_TRY(onxi_graph_each_name(u->cx, u->graph, count_name, u));
+    for (uint32_t i = 0; i < u->graph->initializer_count; i++)
+        if (!onxi_dict_at(&u->tensors, onx_view(u->graph->initializer[i]->name), i, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+static onx_status row_of(const onxi_unfolder *u, uint32_t node, const onxi_bound **bound, const onxi_split_row **row)
+{
+    *bound = onxi_bind(u->binder, u->graph->node[node]);
+    *row = *bound && (*bound)->kind == ONXI_BOUND_OPERATOR ? onxi_split_row_find((*bound)->op) : NULL;
+    return *bound ? ONX_OK : ONX_E_MEMORY;
+}
+
+static onx_status separate(onxi_unfolder *u)
+{
+    const onxi_bound *bound;
+    const onxi_split_row *row;
+    ONX_TRY(open(u));
+    ONX_TRY(onxi_apart_open(u));
+    for (uint32_t i = 0; i < u->graph->node_count; i++) {
+        ONX_TRY(row_of(u, i, &bound, &row));
+        if (row && row->separate)
+            ONX_TRY(row->separate(u, bound, i));
+    }
+    return onxi_apart_close(u);
+}
+
+onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, bool weights, onx_arena *arena)
+{
     onxi_functions functions;
     onxi_binder binder = { .arena = arena, .functions = &functions };
-    ONX_TRY(onxi_graph_each_name(cx, g, count_name, &u));
-    for (uint32_t i = 0; i < g->initializer_count; i++)
-        if (!onxi_dict_at(&u.tensors, onx_view(g->initializer[i]->name), i, NULL))
-            return ONX_E_MEMORY;
+    onxi_unfolder u = { .cx = cx, .doc = doc, .graph = onx_doc_model(doc)->graph, .scratch = arena, .binder = &binder };
+    const onxi_bound *bound;
+    const onxi_split_row *row;
     ONX_TRY(onxi_functions_index(arena, NULL, 0, &functions));
     ONX_TRY(onxi_binder_open_model(&binder, onx_doc_model(doc)));
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        const onxi_bound *bound = onxi_bind(&binder, g->node[i]);
-        if (!bound)
-            return ONX_E_MEMORY;
-        const onxi_split_row *row = bound->kind == ONXI_BOUND_OPERATOR ? onxi_split_row_find(bound->op) : NULL;
+    if (weights)
+        ONX_TRY(separate(&u));
+    ONX_TRY(open(&u));
+    for (uint32_t i = 0; i < u.graph->node_count; i++) {
+        ONX_TRY(row_of(&u, i, &bound, &row));
         if (row && row->unfold)
-            ONX_TRY(row->unfold(&u, bound, g->node[i]));
+            ONX_TRY(row->unfold(&u, bound, u.graph->node[i]));
     }
     return ONX_OK;
 }

@@ -105,6 +105,43 @@ says err 'how many devices each gets'
 } >wide.onnxtxt
 expect 0 timeout 60 "$ONX" shard wide.onnxtxt -o wide.onnx --devices 4 --data-parallel
 
+# Queries, keys and values of one product with weights of few bits are made apart: in the file of the weights, whose
+# bytes stay where they are, and with the same results. A build without com.microsoft has no such operators.
+{
+    echo '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>'
+    echo 'g (float[2, 3, 16] x) => (float[2, 3, 16] y)'
+    awk 'function list(n, m,    i) { for (i = 0; i < n; i++) printf "%s%d", i ? ", " : "", i * 37 % m }
+        BEGIN {
+            printf "<uint8[48, 1, 8] w = {"; list(384, 251); printf "}, float[48] s = {"; list(48, 3)
+            printf "}, int32[2] lengths = {2, 2}, int32 all = {3}>\n"
+        }'
+    echo '{ p = com.microsoft.MatMulNBits <K = 16, N = 48, block_size = 16> (x, w, s)'
+    echo 'y = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 2> (p, , , , , lengths, all) }'
+} >packed.onnxtxt
+if "$ONX" run packed.onnxtxt --random --seed 5 -o whole.npz >/dev/null 2>&1; then
+    expect 0 "$ONX" convert packed.onnxtxt packed.onnx --external packed.data --external-threshold 64
+    expect 0 "$ONX" shard packed.onnx -o apart.onnx --devices 2 --tensor-parallel
+    says out '4 of 4 nodes annotated'
+    expect 0 "$ONX" check apart.onnx --full
+    expect 0 "$ONX" run apart.onnx --random --seed 5 -o apart.npz
+    cmp whole.npz apart.npz || fail "the model made apart gives something else"
+    grep -q 'packed.data' apart.onnx || fail "weights are copied that lie in one piece"
+    if has_ranks; then
+        mkdir -p heads/test_data_set_0
+        cat >as_it_is.onnxtxt <<'END_MODEL'
+<ir_version: 9, opset_import: ["" : 20]>
+g (float[2, 3, 16] x) => (float[2, 3, 16] y) { y = Identity (x) }
+END_MODEL
+        expect 0 "$ONX" run as_it_is.onnxtxt --random --seed 3 --output-dir of_heads
+        cp of_heads/output_0.pb heads/test_data_set_0/input_0.pb
+        cp apart.onnx heads/model.onnx
+        cp packed.data heads
+        expect 0 "$ONX" run packed.onnxtxt -i x=of_heads/output_0.pb --output-dir heads/test_data_set_0
+        ranks 0 2 "$ONX" test heads --configuration tensor2
+        says out "1 passed"
+    fi
+fi
+
 # Ranks of MPI give the results of the whole model.
 if has_ranks; then
     ranks 0 3 "$ONX" shard --measure --ranks -o ranks.txt

@@ -1,5 +1,6 @@
 /* attention.c - how attention of com.microsoft may be split: by the batch, and by heads where those are separate. In
- * operands that hold queries, keys and values one after the other they are not: such a node has no parts of heads. */
+ * operands that hold queries, keys and values one after the other they are not: such a node has no parts of heads,
+ * unless annotations are made, for which products make them apart. */
 #include "shard/shard_rules.h"
 
 static const char *const head_counts[] = { "num_heads", "kv_num_heads", NULL };
@@ -136,12 +137,142 @@ static double work_of_projection(const onxi_shard_plan *plan, const onxi_shard_n
     return 2 * (double)x->dims[0] * (double)x->dims[1] * onxi_split_count(w) + 4 * out * (double)x->dims[1];
 }
 
+/* ---- operands that are made apart ---- */
+
+static bool is_given(const onx_node *node, uint32_t i)
+{
+    return i < node->input_count && onx_view(node->input[i]).len;
+}
+
+/* The node with queries, keys and values that are its first inputs. */
+static onx_status with_inputs(onxi_unfolder *u, uint32_t index, const onx_bytes apart[ONXI_APART], uint32_t room,
+                              onx_node **out)
+{
+    ONX_TRY(onxi_apart_copy(u, index, room, out));
+    for (uint32_t k = 0; k < ONXI_APART; k++)
+        (*out)->input[k] = apart[k];
+    return ONX_OK;
+}
+
+/* Queries of all heads come first, then keys and values of as many as there are of those. */
+static onx_status separate_groups(onxi_unfolder *u, const onxi_bound *bound, uint32_t index)
+{
+    enum { MOST = 1 << 20 };
+    const onx_node *node = onxi_apart_at(u, index);
+    const int64_t queries = onxi_bind_int(bound, node, "num_heads"), keys = onxi_bind_int(bound, node, "kv_num_heads");
+    onx_bytes apart[ONXI_APART];
+    onx_node *made;
+    if (!is_given(node, 0) || is_given(node, 1) || is_given(node, 2) || queries < 1 || queries > MOST || keys < 1 ||
+        keys > MOST)
+        return ONX_OK;
+    const int64_t count = onxi_apart_count(u, node->input[0]), size = count / (queries + 2 * keys);
+    if (!count || count % (queries + 2 * keys))
+        return ONX_OK;
+    ONX_TRY(onxi_apart_make(u, node->input[0], (const int64_t[]){ queries * size, keys * size, keys * size }, apart));
+    return with_inputs(u, index, apart, ONXI_APART, &made);
+}
+
+/* Adds its part of a bias to each. */
+static onx_status add_bias(onxi_unfolder *u, uint32_t index, const onx_tensor *bias, const int64_t size[ONXI_APART],
+                           onx_bytes apart[ONXI_APART])
+{
+    onx_bytes part[ONXI_APART];
+    ONX_TRY(onxi_apart_cut(u, bias, size, part));
+    for (uint32_t k = 0; k < ONXI_APART; k++)
+        ONX_TRY(onxi_apart_binary(u, index, "Add", apart[k], part[k], &apart[k]));
+    return ONX_OK;
+}
+
+/* The bias is added before, where queries, keys and values are products, whose columns are counted. */
+static onx_status separate_bias(onxi_unfolder *u, const onxi_bound *bound, uint32_t index)
+{
+    enum { BIAS = 3 };
+    const onx_node *node = onxi_apart_at(u, index);
+    const onx_tensor *bias = onxi_apart_tensor(u, node, BIAS);
+    int64_t size[ONXI_APART], all = 0;
+    onx_bytes apart[ONXI_APART];
+    onx_node *made;
+    (void)bound;
+    for (uint32_t k = 0; k < ONXI_APART && bias; k++) {
+        size[k] = is_given(node, k) ? onxi_apart_count(u, node->input[k]) : 0;
+        if (!size[k] || __builtin_add_overflow(all, size[k], &all))
+            return ONX_OK;
+        apart[k] = node->input[k];
+    }
+    if (!bias || bias->dims_count != 1 || bias->dims[0] != all)
+        return ONX_OK;
+    ONX_TRY(add_bias(u, index, bias, size, apart));
+    ONX_TRY(with_inputs(u, index, apart, BIAS + 1, &made));
+    made->input[BIAS] = (onx_bytes){ 0 };
+    return ONX_OK;
+}
+
+/* How many of the columns are those of queries, keys and values; false where that is not said. */
+static bool sizes_of(const onxi_bound *bound, const onx_node *node, const onx_tensor *w, int64_t size[ONXI_APART])
+{
+    uint32_t count = 0;
+    const int64_t *sizes = onxi_bind_ints(bound, node, "qkv_hidden_sizes", &count);
+    int64_t all = 0;
+    if (!w || w->dims_count != 2 || (count && count != ONXI_APART))
+        return false;
+    for (uint32_t k = 0; k < ONXI_APART; k++) {
+        size[k] = count ? sizes[k] : w->dims[1] / ONXI_APART;
+        if (size[k] < 1 || __builtin_add_overflow(all, size[k], &all))
+            return false;
+    }
+    return all == w->dims[1];
+}
+
+/* The projection becomes three products, and what is left is attention of many heads, which takes a mask for each key.
+ */
+static onx_status separate_projection(onxi_unfolder *u, const onxi_bound *bound, uint32_t index)
+{
+    enum { WEIGHTS = 1, BIAS, MASK, PAST, SCORES, LENGTH, PADDING = 4, INPUTS = 6 };
+    static const char *const dropped[] = { "do_rotary", "past_present_share_buffer", "qkv_hidden_sizes",
+                                           "rotary_embedding_dim" };
+    const onx_node *node = onxi_apart_at(u, index);
+    const onx_tensor *w = onxi_apart_tensor(u, node, WEIGHTS), *bias = onxi_apart_tensor(u, node, BIAS);
+    int64_t size[ONXI_APART];
+    onx_bytes part[ONXI_APART], apart[ONXI_APART];
+    onx_node *made;
+    if (!is_given(node, 0) || !sizes_of(bound, node, w, size) || is_given(node, PAST) || is_given(node, LENGTH) ||
+        node->output_count != 1 || onxi_bind_int(bound, node, "do_rotary") ||
+        (is_given(node, BIAS) && (!bias || bias->dims_count != 1 || bias->dims[0] != w->dims[1])) ||
+        (is_given(node, MASK) && onxi_apart_rank(u, node->input[MASK]) != 2))
+        return ONX_OK;
+    ONX_TRY(onxi_apart_cut(u, w, size, part));
+    for (uint32_t k = 0; k < ONXI_APART; k++)
+        ONX_TRY(onxi_apart_binary(u, index, "MatMul", node->input[0], part[k], &apart[k]));
+    if (bias)
+        ONX_TRY(add_bias(u, index, bias, size, apart));
+    ONX_TRY(with_inputs(u, index, apart, INPUTS, &made));
+    made->input[BIAS + 1] = (onx_bytes){ 0 };
+    made->input[PADDING] = is_given(node, MASK) ? node->input[MASK] : (onx_bytes){ 0 };
+    made->input[SCORES] = is_given(node, SCORES) ? node->input[SCORES] : (onx_bytes){ 0 };
+    made->input_count = INPUTS;
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        onxi_apart_drop(made, dropped[i]);
+    return onxi_apart_rename(u, made, "MultiHeadAttention");
+}
+
 const onxi_split_row onxi_splits_microsoft_attention[] = {
     { .op = ONXI_ID_microsoft_RotaryEmbedding, .find = rotary },
-    { .op = ONXI_ID_microsoft_GroupQueryAttention, .find = group_attention, .operations = work_of_heads },
-    { .op = ONXI_ID_microsoft_SparseAttention, .find = sparse_attention, .operations = work_of_heads },
-    { .op = ONXI_ID_microsoft_MultiHeadAttention, .find = multi_attention, .operations = work_of_heads },
-    { .op = ONXI_ID_microsoft_Attention, .find = attention, .operations = work_of_projection },
+    { .op = ONXI_ID_microsoft_GroupQueryAttention,
+      .find = group_attention,
+      .operations = work_of_heads,
+      .separate = separate_groups },
+    { .op = ONXI_ID_microsoft_SparseAttention,
+      .find = sparse_attention,
+      .operations = work_of_heads,
+      .separate = separate_groups },
+    { .op = ONXI_ID_microsoft_MultiHeadAttention,
+      .find = multi_attention,
+      .operations = work_of_heads,
+      .separate = separate_bias },
+    { .op = ONXI_ID_microsoft_Attention,
+      .find = attention,
+      .operations = work_of_projection,
+      .separate = separate_projection },
     { .op = ONXI_ID_microsoft_QAttention, .find = quantized_attention, .operations = work_of_projection },
     { .op = ONXI_ID_NONE },
 };

@@ -76,6 +76,19 @@ static onx_status few_bits_unfold(const onxi_unfolder *u, const onxi_bound *boun
     return ONX_OK;
 }
 
+/* Weights, scales, zero points and a bias begin with the columns. */
+static bool few_bits_columns(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node,
+                             onxi_apart_columns *out)
+{
+    enum { BIAS = 5, GROUPS = 4 };
+    (void)u;
+    out->count = onxi_bind_int(bound, node, "N");
+    out->attribute = "N";
+    for (uint32_t i = 1; i <= BIAS; i++)
+        out->axis[i] = (int8_t)(i == GROUPS ? -1 : 0);
+    return !onxi_bind_int(bound, node, "weight_prepacked");
+}
+
 /* Each element that is made takes a row of the left side. */
 static double work_of_rows(const onxi_shard_plan *plan, const onxi_shard_node *n)
 {
@@ -119,7 +132,8 @@ const onxi_split_row onxi_splits_microsoft_products[] = {
       .find = few_bits,
       .operations = work_of_rows,
       .product = true,
-      .unfold = few_bits_unfold },
+      .unfold = few_bits_unfold,
+      .columns = few_bits_columns },
     { .op = ONXI_ID_microsoft_FusedMatMul,
       .find = fused_product,
       .operations = onxi_split_work_of_dims,
