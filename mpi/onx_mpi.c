@@ -16,13 +16,20 @@ enum {
     TAGS = 32768           /* that any MPI has */
 };
 
+/* Parts that go one way. */
+typedef struct list {
+    const onx_comm_part *part;
+    uint32_t count;
+    bool send;
+} list;
+
 /* Messages that are on their way, in memory that is used again. */
 typedef struct trade {
     struct trade *next;
-    MPI_Request *request; /* of receives and of sends */
-    onx_comm_part *part;  /* the same */
-    uint32_t room, part_room, part_count;
-    uint32_t first_receive, receive_count; /* among the parts */
+    MPI_Request *request; /* in the order of `lists` and their parts */
+    onx_comm_part *part;  /* where lists outlive the call that brings them */
+    list lists[2];        /* in the order in which they are posted */
+    uint32_t room, part_room;
     int count;
     bool busy;
 } trade;
@@ -45,11 +52,12 @@ static uint64_t now_ns(void)
 
 /* ---- exchanging ---- */
 
+/* Nearly always one for each part. */
 static uint64_t messages(const onx_comm_part *parts, uint32_t count)
 {
     uint64_t all = 0;
     for (uint32_t i = 0; i < count; i++)
-        all += (parts[i].size + MESSAGE_MAX - 1) / MESSAGE_MAX;
+        all += parts[i].size <= MESSAGE_MAX ? parts[i].size > 0 : (parts[i].size + MESSAGE_MAX - 1) / MESSAGE_MAX;
     return all;
 }
 
@@ -97,7 +105,6 @@ static bool post(const world *w, trade *t, bool send, int tag, const onx_comm_pa
         data += size;
         left -= (uint64_t)size;
     }
-    t->part[t->part_count++] = *part;
     return true;
 }
 
@@ -105,10 +112,11 @@ static bool post(const world *w, trade *t, bool send, int tag, const onx_comm_pa
 static uint32_t missing(const trade *t)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < t->part_count; i++)
-        for (uint64_t k = messages(&t->part[i], 1); k > 0; k--, at++)
-            if (t->request[at] != MPI_REQUEST_NULL)
-                return t->part[i].rank;
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < t->lists[k].count; i++)
+            for (uint64_t left = messages(&t->lists[k].part[i], 1); left > 0; left--, at++)
+                if (t->request[at] != MPI_REQUEST_NULL)
+                    return t->lists[k].part[i].rank;
     return 0;
 }
 
@@ -116,10 +124,11 @@ static uint32_t missing(const trade *t)
 static void give_up(trade *t)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < t->part_count; i++)
-        for (uint64_t k = messages(&t->part[i], 1); k > 0 && at < (uint32_t)t->count; k--, at++)
-            if (i - t->first_receive < t->receive_count && t->request[at] != MPI_REQUEST_NULL)
-                MPI_Cancel(&t->request[at]);
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < t->lists[k].count; i++)
+            for (uint64_t left = messages(&t->lists[k].part[i], 1); left > 0 && at < (uint32_t)t->count; left--, at++)
+                if (!t->lists[k].send && t->request[at] != MPI_REQUEST_NULL)
+                    MPI_Cancel(&t->request[at]);
     t->busy = false;
 }
 
@@ -161,18 +170,6 @@ static onx_status wait_for(world *w, trade *t, uint64_t timeout_ns, uint32_t *ra
     }
 }
 
-static bool post_all(const world *w, trade *t, bool send, int tag, const onx_comm_part *parts, uint32_t count)
-{
-    if (!send) {
-        t->first_receive = t->part_count;
-        t->receive_count = count;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        if (!post(w, t, send, tag, &parts[i]))
-            return false;
-    return true;
-}
-
 static uint64_t largest(const onx_comm_part *parts, uint32_t count)
 {
     uint64_t most = 0;
@@ -181,38 +178,53 @@ static uint64_t largest(const onx_comm_part *parts, uint32_t count)
     return most;
 }
 
+/* What is small is on its way while the receives are posted, since others wait for it; what is large finds them
+ * posted, so that it is not put elsewhere first. */
+static bool post_all(const world *w, trade *t, int tag, list sends, list receives)
+{
+    const bool sends_first = largest(sends.part, sends.count) <= AT_ONCE;
+    t->lists[0] = sends_first ? sends : receives;
+    t->lists[1] = sends_first ? receives : sends;
+    t->count = 0;
+    t->busy = true;
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < t->lists[k].count; i++)
+            if (!post(w, t, t->lists[k].send, tag, &t->lists[k].part[i]))
+                return false;
+    return true;
+}
+
+/* `keeps`: the lists of parts may be gone before it ends. */
+static trade *start(world *w, uint32_t tag, list sends, list receives, bool keeps)
+{
+    trade *t = free_trade(w, messages(sends.part, sends.count) + messages(receives.part, receives.count),
+                          keeps ? (uint64_t)sends.count + receives.count : 0);
+    if (!t)
+        return NULL;
+    if (keeps) {
+        for (uint32_t i = 0; i < sends.count; i++)
+            t->part[i] = sends.part[i];
+        for (uint32_t i = 0; i < receives.count; i++)
+            t->part[sends.count + i] = receives.part[i];
+        sends.part = t->part;
+        receives.part = t->part + sends.count;
+    }
+    if (post_all(w, t, (int)(tag % TAGS), sends, receives))
+        return t;
+    give_up(t);
+    return NULL;
+}
+
 static onx_status begin(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
                         const onx_comm_part *receives, uint32_t receive_count, uint64_t *begun)
 {
-    world *w = user;
-    const int own = (int)(tag % TAGS);
-    trade *t = free_trade(w, messages(sends, send_count) + messages(receives, receive_count),
-                          (uint64_t)send_count + receive_count);
-    /* What is small is on its way while the receives are posted, since others wait for it; what is large finds them
-     * posted, so that it is not put elsewhere first. */
-    const bool sends_first = largest(sends, send_count) <= AT_ONCE;
-    bool good = t;
-    if (t) {
-        t->count = 0;
-        t->part_count = t->first_receive = t->receive_count = 0;
-        t->busy = true;
-    }
-    if (good && sends_first)
-        good = post_all(w, t, true, own, sends, send_count);
-    if (good)
-        good = post_all(w, t, false, own, receives, receive_count);
-    if (good && !sends_first)
-        good = post_all(w, t, true, own, sends, send_count);
-    if (t && !good)
-        give_up(t);
+    trade *t = start(user, tag, (list){ sends, send_count, true }, (list){ receives, receive_count, false }, true);
     *begun = (uint64_t)(uintptr_t)t;
-    return good ? ONX_OK : ONX_E_MEMORY;
+    return t ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status finish(void *user, uint64_t begun, uint64_t timeout_ns, uint32_t *rank_out)
+static onx_status end(world *w, trade *t, uint64_t timeout_ns, uint32_t *rank_out)
 {
-    world *w = user;
-    trade *t = (trade *)(uintptr_t)begun;
     const onx_status status = wait_for(w, t, timeout_ns, rank_out);
     w->cancelled |= status == ONX_E_CANCELLED;
     if (status == ONX_E_LIMIT || status == ONX_E_IO)
@@ -223,13 +235,17 @@ static onx_status finish(void *user, uint64_t begun, uint64_t timeout_ns, uint32
     return status;
 }
 
+static onx_status finish(void *user, uint64_t begun, uint64_t timeout_ns, uint32_t *rank_out)
+{
+    return end(user, (trade *)(uintptr_t)begun, timeout_ns, rank_out);
+}
+
 static onx_status exchange(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
                            const onx_comm_part *receives, uint32_t receive_count, uint64_t timeout_ns,
                            uint32_t *rank_out)
 {
-    uint64_t begun;
-    const onx_status status = begin(user, tag, sends, send_count, receives, receive_count, &begun);
-    return status == ONX_OK ? finish(user, begun, timeout_ns, rank_out) : status;
+    trade *t = start(user, tag, (list){ sends, send_count, true }, (list){ receives, receive_count, false }, false);
+    return t ? end(user, t, timeout_ns, rank_out) : ONX_E_MEMORY;
 }
 
 static void fail(void *user)
