@@ -157,6 +157,7 @@ typedef struct onxi_run_packed {
     size_t size;
     uint64_t mapped;                /* bytes in a file of the store, where `base` is mapped; 0: it is memory */
     struct onxi_run_shared *shared; /* they are those of a shelf; NULL: of their own */
+    struct onxi_run_slab *slab;     /* that they lie in; NULL: memory of their own */
 } onxi_run_packed;
 
 /* Where those are of constants that live as long as their owner: a session, or a plan that computed them. */
@@ -164,6 +165,15 @@ typedef struct onxi_run_packs {
     onxi_map by_source;
     onxi_run_packed *all;
 } onxi_run_packs;
+
+/* Where a root has the memory for what is packed from (run_slab.c). */
+enum { ONXI_RUN_SLABS = 2 };
+typedef struct onxi_run_slabs {
+    struct onxi_run_slab *open[ONXI_RUN_SLABS]; /* that blocks are cut from */
+    uint64_t total;                             /* bytes that were taken so far */
+    void *elements;                             /* to be packed next */
+    uint64_t elements_room;
+} onxi_run_slabs;
 
 /* The function body of an operator, made once per session. */
 typedef struct onxi_run_expansion {
@@ -221,6 +231,7 @@ typedef struct onxi_run_session {
     onxi_run_graph *main;
     onxi_run_owned *constants;
     onxi_run_packs packs;
+    onxi_run_slabs slabs;         /* of a root; used while somebody plans */
     onxi_store *store;            /* of a root: where packed weights are kept for later sessions; NULL: nowhere */
     struct onxi_run_shelf *shelf; /* of a root: what it shares with other sessions of the document; NULL: none */
     onxi_functions functions;
@@ -358,6 +369,15 @@ void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
 /* What the store calls that which `packing` makes of the constant; false where it is not kept (run_saved.c). */
 bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                          const onx_packing *packing, onxi_digest *out);
+/* Memory for a block that stays, by who plans: the block is given back with the slab that it lies in (*out). */
+void *onxi_run_slab_take(onxi_run_session *s, uint64_t size, struct onxi_run_slab **out);
+void onxi_run_slab_give(const onx_allocator *a, struct onxi_run_slab *slab, void *block, uint64_t size);
+void onxi_run_slabs_close(onxi_run_session *s);
+/* Memory for elements while they are packed, by who plans; one block at a time. `end`: there is no more to be packed.
+ */
+void *onxi_run_elements_take(onxi_run_session *s, uint64_t size);
+void onxi_run_elements_give(onxi_run_session *s, void *elements, uint64_t size);
+void onxi_run_elements_end(onxi_run_session *s);
 /* The shelf of the session's document, and leaving it. */
 onx_status onxi_run_shelf_open(onxi_run_session *s);
 void onxi_run_shelf_close(onxi_run_session *s);

@@ -35,7 +35,7 @@ static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, 
         onxi_team_run(s->threads, count, make_piece, &job);
         if (atomic_load_explicit(&job.failed, memory_order_relaxed))
             return ONX_E_UNSUPPORTED;
-        if (!source)
+        if (!source || packing->note) /* who notes something reads them once more */
             continue;
         const uint64_t from = groups > 1 ? size / pieces * job.first : 0;
         onxi_run_source_forget(s, source, from, job.first + count == pieces ? size - from : size / pieces * count);
@@ -43,19 +43,25 @@ static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, 
     return ONX_OK;
 }
 
-static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, void *out)
+/* Whoever does not plan has memory of its own for elements that are made first. */
+static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, bool plans,
+                             void *out)
 {
     const onxi_run_source *source = to->source;
     if (!source || source->made)
         return make_from(s, source, source ? source->value->data : to->elements, packing, out);
     if (packing->unaligned && onxi_run_source_is_whole(source))
         return make_from(s, source, source->raw, packing, out);
-    void *elements = onxi_resize(to->cx, NULL, 0, source->value->size);
+    const uint64_t size = source->value->size;
+    void *elements = plans ? onxi_run_elements_take(s, size) : onxi_resize(to->cx, NULL, 0, size);
     if (!elements)
         return ONX_E_MEMORY;
     onxi_run_source_write(s, source, elements);
     onx_status status = make_from(s, NULL, elements, packing, out);
-    onxi_release(to->cx, elements, source->value->size);
+    if (plans)
+        onxi_run_elements_give(s, elements, size);
+    else
+        onxi_release(to->cx, elements, size);
     return status;
 }
 
@@ -76,6 +82,7 @@ typedef struct onxi_run_shared {
     void *base;
     size_t size;
     uint64_t mapped; /* as in onxi_run_packed */
+    struct onxi_run_slab *slab;
 } onxi_run_shared;
 
 typedef struct onxi_run_shelf {
@@ -231,6 +238,7 @@ static void shared_put(onxi_run_shared *shared, const onxi_run_packed *k)
     shared->base = k->base;
     shared->size = k->size;
     shared->mapped = k->mapped;
+    shared->slab = k->slab;
     shared->state = k->base ? MADE : GONE;
     if (!k->base)
         shared->users--;
@@ -247,7 +255,7 @@ static void shared_let_go(onxi_run_shared *shared)
         if (shared->mapped)
             onxi_store_unmap(shared->base, shared->mapped);
         else
-            a->resize(a->user, shared->base, shared->size, 0);
+            onxi_run_slab_give(a, shared->slab, shared->base, shared->size);
         shared->base = NULL;
         shared->state = GONE;
     }
@@ -263,7 +271,7 @@ static void give_back(onx_ctx *cx, const onxi_run_packed *k)
     else if (k->mapped)
         onxi_store_unmap(k->base, k->mapped);
     else
-        onxi_release(cx, k->base, k->size);
+        onxi_run_slab_give(onxi_ctx_allocator(cx), k->slab, k->base, k->size);
 }
 
 void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
@@ -285,17 +293,20 @@ static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, c
         k->mapped = packing->size;
         return ONX_OK;
     }
-    k->base = onxi_resize(to->cx, NULL, 0, k->size);
-    const onx_status status = k->base ? make_bytes(s, to, packing, aligned(k->base)) : ONX_E_MEMORY;
+    /* What a plan has computed may go while the slab stays. */
+    k->base = to->session ? onxi_run_slab_take(s, k->size, &k->slab) : onxi_resize(to->cx, NULL, 0, k->size);
+    const onx_status status = k->base ? make_bytes(s, to, packing, true, aligned(k->base)) : ONX_E_MEMORY;
     if (status != ONX_OK) {
-        onxi_release(to->cx, k->base, k->size);
+        onxi_run_slab_give(onxi_ctx_allocator(to->cx), k->slab, k->base, k->size);
         k->base = NULL;
+        k->slab = NULL;
     } else if (saved) {
         onxi_store_put(s->root->store, s->threads, name, aligned(k->base), packing->size);
         if (s->options.lean_memory && (found = onxi_store_find(s->root->store, s->threads, name, packing->size))) {
-            onxi_release(to->cx, k->base, k->size);
+            onxi_run_slab_give(onxi_ctx_allocator(to->cx), k->slab, k->base, k->size);
             k->base = (void *)(uintptr_t)found;
             k->mapped = packing->size;
+            k->slab = NULL;
         }
     }
     return status;
@@ -428,7 +439,7 @@ static onx_status pack_passing(onxi_run_session *s, const onxi_run_keeper *to, c
     }
     void *bytes = aligned(k + 1);
     *out = bytes;
-    return make_bytes(s, &from, packing, bytes);
+    return make_bytes(s, &from, packing, false, bytes);
 }
 
 /* Can it be made at all? */

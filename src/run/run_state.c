@@ -502,6 +502,7 @@ onx_status onxi_run_planning_begin(onxi_run_session *s, const onxi_run_watch *wa
 
 void onxi_run_planning_end(onxi_run_session *s)
 {
+    onxi_run_elements_end(s);
     pthread_mutex_unlock(&s->root->planning);
 }
 

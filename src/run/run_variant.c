@@ -90,6 +90,7 @@ void onxi_run_session_close(onxi_run_session *s)
     for (onxi_run_owned *o = s->constants; o; o = o->next)
         onx_value_free(o->value);
     onxi_run_packs_free(&s->packs, s->cx);
+    onxi_run_slabs_close(s);
     onxi_run_shelf_close(s);
     onxi_store_close(s->store);
     for (onxi_run_expansion *x = s->expansions; x; x = x->next)

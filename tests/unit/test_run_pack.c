@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "counts.h"
@@ -24,7 +25,7 @@ enum { SIZE = 256, CHANNELS = 32, MISPLACED = 4 };
 
 /* A weight of small numbers, `shift` bytes behind an address that 64 divides; NULL: a third party frees it. */
 typedef struct weights {
-    void *base[4];
+    void *base[24];
     uint32_t count;
 } weights;
 
@@ -193,6 +194,55 @@ static void test_run_pack__packed_once(void **state)
         assert_int_equal(atomic_load(&c.now), 0);
         release(&all);
     }
+}
+
+/* Many small ones, which share pieces of memory: sessions come and go in any order, nothing is lost, little is wasted,
+ * and few pieces are taken. */
+static void test_run_pack__small_ones_lie_together(void **state)
+{
+    (void)state;
+    enum { LAYERS = 24 };
+    static const int64_t square[] = { SIZE, SIZE }, rows[] = { 3, SIZE };
+    char text[2048];
+    int at =
+        snprintf(text, sizeof text,
+                 "<ir_version: 8, opset_import: [\"\" : 15]> g (float[3,256] x0) => (float[3,256] x%d)\n<", LAYERS);
+    for (int i = 0; i < LAYERS; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%sfloat[1] w%d = {0}", i ? ", " : "", i);
+    at += snprintf(text + at, sizeof text - (size_t)at, "> {");
+    for (int i = 0; i < LAYERS; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, " x%d = MatMul (x%d, w%d)", i + 1, i, i);
+    snprintf(text + at, sizeof text - (size_t)at, " }");
+    counts c = { 0 };
+    weights all = { .count = 0 };
+    onx_ctx *cx = onx_ctx_new(&(onx_allocator){ counted_resize, &c });
+    onx_doc *doc = parse(cx, text);
+    for (uint32_t i = 0; i < LAYERS; i++)
+        place(doc, &all, i, 2, square, 1);
+    onx_value *x = floats(cx, 2, rows), *y[3] = { NULL };
+    const long long before = atomic_load(&c.now);
+    onx_session *s[3] = { NULL };
+    for (int i = 0; i < 3; i++) {
+        s[i] = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+        assert_int_equal(onx_session_run(s[i], cx, (const onx_value *const[]){ x }, &y[i]), ONX_OK);
+        assert_true(atomic_load(&c.now) - before < LAYERS * WEIGHT_BYTES * 5 / 4 + (2ll << 20));
+        same(y[0], y[i]);
+        if (i == 1)
+            onx_session_free(s[0]);
+    }
+    onx_session_free(s[1]);
+    onx_value_free(y[1]);
+    y[1] = NULL;
+    assert_int_equal(onx_session_run(s[2], cx, (const onx_value *const[]){ x }, &y[1]), ONX_OK);
+    same(y[0], y[1]);
+    onx_session_free(s[2]);
+    for (int i = 0; i < 3; i++)
+        onx_value_free(y[i]);
+    onx_value_free(x);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    assert_int_equal(atomic_load(&c.now), 0);
+    release(&all);
 }
 
 /* ---- sessions that are made at the same time ---- */
@@ -409,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_pack__weights_lie_anywhere),
         cmocka_unit_test(test_run_pack__packed_once),
+        cmocka_unit_test(test_run_pack__small_ones_lie_together),
         cmocka_unit_test(test_run_pack__sessions_of_many_threads_share),
         cmocka_unit_test(test_run_pack__where_shapes_are_told_by_runs),
         cmocka_unit_test(test_run_pack__runs_after_the_first_take_nothing),
