@@ -283,6 +283,7 @@ bool onxi_weights_are_finite(const onx_prepare *p, uint32_t input)
                                   .key = key,
                                   .key_size = sizeof key,
                                   .size = sizeof(bool),
+                                  .unaligned = true,
                                   .make = note_finite,
                                   .user = (void *)(uintptr_t)(const void *)p->inputs[input],
                                   .note = true };

@@ -275,11 +275,15 @@ double onxi_value_number(const onx_value *v, uint64_t index)
 
 bool onxi_value_is_finite(const onx_value *v)
 {
-    const float *x = v->data;
-    unsigned finite = 1;
-    for (uint64_t i = 0; i < v->count; i++)
-        finite &= isfinite(x[i]) != 0;
-    return finite;
+    const char *x = v->data;
+    const uint32_t exponent = 0x7f800000; /* of infinities and NaN */
+    uint32_t found = 0;
+    for (uint64_t i = 0; i < v->count; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i * sizeof bits, sizeof bits);
+        found |= (bits & exponent) == exponent;
+    }
+    return !found;
 }
 
 int64_t onxi_value_int64(const onx_value *v, uint64_t index)

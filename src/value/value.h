@@ -30,7 +30,7 @@ double onxi_value_number(const onx_value *v, uint64_t index);
 void onxi_value_numbers(const onx_value *v, uint64_t first, uint64_t count, double *out);
 /* Element `index` as an integer, truncated towards zero; NaN and overflow give INT64_MAX. */
 int64_t onxi_value_int64(const onx_value *v, uint64_t index);
-/* Of a row-major tensor of float: no element is NaN or infinite. */
+/* Of a row-major tensor of float, at any address: no element is NaN or infinite. */
 bool onxi_value_is_finite(const onx_value *v);
 void onxi_value_set_number(onx_value *v, uint64_t index, double number);
 /* Doubles as elements of an integer type or bool, rounded to nearest even and held in its range; NaN is its least. */
