@@ -45,27 +45,45 @@ static inline bool packed_bytes(const byte_packing *q, uint64_t *panels, uint64_
            onxi_mul_u64(columns * COLUMNS, sizeof(int32_t), &sums) && onxi_add_u64(*panels, sums, all);
 }
 
+/* Numbers first .. first + count - 1 of a column, in the order in which they are packed. */
+static inline void gather_column(const byte_packing *q, const uint8_t *from, uint64_t first, uint64_t count,
+                                 uint8_t *out)
+{
+    uint64_t t = first / q->c, c = first % q->c;
+    for (uint64_t n; count; count -= n, out += n, t++, c = 0) {
+        const uint8_t *x = from + t * q->tap_step + c * q->c_step;
+        n = q->c - c < count ? q->c - c : count;
+        for (uint64_t i = 0; i < n; i++)
+            out[i] = x[i * q->c_step];
+    }
+}
+
 static inline onx_status pack_panel(void *user, const void *elements, uint64_t piece, void *out)
 {
     const byte_packing *q = user;
     const uint64_t k = q->taps * q->c, depth = padded_depth(k), panels = panels_of(q);
     const uint64_t group = piece / panels, first = piece % panels * COLUMNS;
     const uint64_t width = q->n - first < COLUMNS ? q->n - first : COLUMNS;
+    const uint8_t flip = q->is_unsigned ? 0x80 : 0;
     int8_t *to = (int8_t *)out + piece * COLUMNS * depth;
     int32_t *sums = (int32_t *)(void *)((char *)out + q->groups * panels * COLUMNS * depth) + piece * COLUMNS;
-    memset(to, 0, COLUMNS * depth);
+    if (width < COLUMNS)
+        memset(to, 0, COLUMNS * depth);
     memset(sums, 0, COLUMNS * sizeof *sums);
     for (uint64_t j = 0; j < width; j++) {
         const uint8_t *from = (const uint8_t *)elements + (group * q->n + first + j) * q->n_step;
         int8_t *column = to + j / STRIP * (SLICE / 2) + j % STRIP * 4;
-        uint64_t at = 0;
-        for (uint64_t t = 0; t < q->taps; t++)
-            for (uint64_t c = 0; c < q->c; c++, at++) {
-                const uint8_t raw = from[t * q->tap_step + c * q->c_step];
-                const int8_t x = (int8_t)(q->is_unsigned ? raw ^ 0x80 : raw);
-                column[at / DEPTH * SLICE + at % DEPTH / 4 * (STRIP * 4) + at % 4] = x;
-                sums[j] += x;
+        for (uint64_t at = 0; at < k; at += DEPTH, column += SLICE) {
+            const uint64_t n = k - at < DEPTH ? k - at : DEPTH;
+            uint8_t line[DEPTH] = { 0 };
+            gather_column(q, from, at, n, line);
+            for (uint64_t i = 0; i < n; i++) {
+                line[i] ^= flip;
+                sums[j] += (int8_t)line[i];
             }
+            for (uint64_t i = 0; i < DEPTH; i += 4)
+                memcpy(column + i * STRIP, line + i, 4);
+        }
     }
     return ONX_OK;
 }
