@@ -55,7 +55,7 @@ static onx_status start_slots(onxi_run_planner *pl, const onx_value *const *inpu
     return ONX_OK;
 }
 
-static bool foldable(onxi_run_planner *pl, const onxi_run_op *op)
+static bool foldable(onxi_run_planner *pl, const onxi_run_op *op, bool part)
 {
     if (!onxi_run_op_is_pure(op))
         return false;
@@ -71,7 +71,7 @@ static bool foldable(onxi_run_planner *pl, const onxi_run_op *op)
             size += onxi_run_plan_value(pl, op->outputs[i])->size;
     if (size > FOLD_MAX && pl->g->session->options.lean_memory)
         return false;
-    return size <= FOLD_MAX || op->id == ONXI_ID_DequantizeLinear; /* of weights that a rule has left */
+    return size <= FOLD_MAX || (!part && op->id == ONXI_ID_DequantizeLinear); /* of weights that a rule has left */
 }
 
 static onx_status fold(onxi_run_planner *pl, const onxi_run_op *op)
@@ -180,7 +180,7 @@ static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
     bool dynamic = false, refused = false;
     for (uint32_t i = 0; i < op->part_count && !dynamic; i++) {
         ONX_TRY(types_of(pl, &op->parts[i], &dynamic));
-        if (!dynamic && foldable(pl, &op->parts[i])) /* shapes that others of them depend on */
+        if (!dynamic && foldable(pl, &op->parts[i], true)) /* shapes that others of them depend on */
             ONX_TRY(fold(pl, &op->parts[i]));
     }
     refused = dynamic;
@@ -216,7 +216,7 @@ static onx_status type_op(onxi_run_planner *pl, uint32_t index)
     } else {
         ONX_TRY(types_of(pl, op, &dynamic));
     }
-    if (!pl->refused[index] && !dynamic && foldable(pl, op))
+    if (!pl->refused[index] && !dynamic && foldable(pl, op, false))
         return fold(pl, op);
     pl->dynamic[index] = dynamic;
     pl->plan->has_dynamic |= dynamic;
