@@ -270,7 +270,7 @@ static const onxi_rnn_cell cells[] = {
 
 #define ROW(name, index)                                                                                               \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                                \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .packs = 1 << 1 | 1 << 2,      \
         .flags = ONX_KERNEL_SIZES_OUTPUT, .variant = ONXI_VARIANT, .body = &cells[index], .prepare = onxi_rnn_prepare, \
         .run = onxi_rnn_run                                                                                            \
     }
