@@ -252,12 +252,15 @@ typedef struct onxi_gemm {
 uint64_t onxi_gemm_workspace(int dtype, uint64_t m, uint64_t n, uint64_t k);
 void onxi_gemm_run(const onxi_gemm *g, void *pack);
 
-/* ---- some of what a node on constants gives (math/quantize.c) ---- */
+/* ---- some of what a node on constants gives (math/quantize.c, tensor/constant.c) ---- */
 
 /* Is it a row of DequantizeLinear that can be read from as below? */
 bool onxi_dequantize_reads(const onx_kernel *kernel);
 /* Some of the floats that such a row gives on constants that it was prepared for. */
 void onxi_dequantize_read(const onx_kernel *kernel, const void *params, const onx_value *const *inputs,
                           uint32_t input_count, uint64_t first, uint64_t count, float *out);
+/* Is it ConstantOfShape? All of its floats are the same. */
+bool onxi_fill_reads(const onx_kernel *kernel);
+void onxi_fill_read(const void *params, uint64_t count, float *out);
 
 #endif

@@ -70,31 +70,74 @@ onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, cons
     return onxi_run_session_keep(s, copy);
 }
 
-/* ---- scaling ---- */
+/* ---- reading ---- */
 
-/* The floats of one index of the first dim. */
-static bool write_scaled(const char *raw, double factor, uint64_t count, float *out)
+/* A node of constants whose elements are asked for some at a time: a DequantizeLinear or a ConstantOfShape. */
+typedef struct onxi_run_recipe {
+    const onx_kernel *kernel;
+    const void *params;
+    const onx_value *const *inputs;
+    uint32_t input_count;
+} onxi_run_recipe;
+
+/* Elements as they are before they are scaled. */
+static void read_plain(const onxi_run_source *source, uint64_t first, uint64_t count, void *out)
 {
-    bool finite = true;
+    const unsigned width = onx_dtype_bits(source->value->dtype) / 8;
+    const onxi_run_recipe *recipe = source->recipe;
+    if (recipe && onxi_fill_reads(recipe->kernel))
+        onxi_fill_read(recipe->params, count, out);
+    else if (recipe)
+        onxi_dequantize_read(recipe->kernel, recipe->params, recipe->inputs, recipe->input_count, first, count, out);
+    else if (source->part)
+        onxi_part_copy(source->part, first * width, count * width, out);
+    else
+        memcpy(out, source->raw + first * width, count * width);
+}
+
+/* Floats of one index of the first dim. */
+static bool scale_some(float *x, double factor, uint64_t count)
+{
+    const uint32_t exponent = 0x7f800000; /* of infinities and NaN */
+    uint32_t found = 0;
     for (uint64_t i = 0; i < count; i++) {
-        float x;
-        memcpy(&x, raw + i * sizeof x, sizeof x);
-        x = (float)((double)x * factor);
-        finite &= isfinite(x) != 0;
-        if (out)
-            out[i] = x;
+        uint32_t bits;
+        x[i] = (float)((double)x[i] * factor);
+        memcpy(&bits, &x[i], sizeof bits);
+        found |= (bits & exponent) == exponent;
+    }
+    return !found;
+}
+
+/* A stretch at a time, which the first cache holds while it is scaled. False: a product is not finite. */
+static bool read_scaled(const onxi_run_source *source, uint64_t first, uint64_t count, float *out)
+{
+    enum { STRETCH = 2048 };
+    const onx_value *v = source->value;
+    const uint64_t each = v->count / (uint64_t)v->dims[0];
+    bool finite = true;
+    for (uint64_t n; count; first += n, out += n, count -= n) {
+        const uint64_t left = each - first % each;
+        n = left < count ? left : count;
+        n = n < STRETCH ? n : STRETCH;
+        read_plain(source, first, n, out);
+        finite &= scale_some(out, source->scale[first / each], n);
     }
     return finite;
 }
 
-static bool scale_all(const onxi_run_source *source, float *out)
+/* Looks at all products; where all elements are one number, at one of each factor. */
+static bool products_are_finite(const onxi_run_source *source)
 {
+    enum { STRETCH = 2048 };
+    float some[STRETCH];
     const onx_value *v = source->value;
-    const uint64_t rows = (uint64_t)v->dims[0], each = rows ? v->count / rows : 0;
+    const uint64_t rows = v->count ? (uint64_t)v->dims[0] : 0, each = rows ? v->count / rows : 0;
+    const uint64_t most = source->recipe && onxi_fill_reads(source->recipe->kernel) ? 1 : each;
     bool finite = true;
-    for (uint64_t i = 0; i < rows; i++)
-        finite &=
-            write_scaled(source->raw + i * each * sizeof *out, source->scale[i], each, out ? out + i * each : NULL);
+    for (uint64_t row = 0; row < rows; row++)
+        for (uint64_t at = 0; at < most; at += STRETCH)
+            finite &= read_scaled(source, row * each + at, most - at < STRETCH ? most - at : STRETCH, some);
     return finite;
 }
 
@@ -109,7 +152,7 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
 {
     const onxi_run_source *from = slot->source;
     *out = NULL;
-    if (from && !from->made && (from->part || from->recipe))
+    if (from && !from->made && (from->part || (from->recipe && !onxi_fill_reads(from->recipe->kernel))))
         return ONX_OK; /* what is a part of the inputs of a sum, or made of bytes, is not what is scaled */
     onx_value *v = ONXI_NEW(s->arena, onx_value);
     onxi_run_source *source = ONXI_NEW(s->arena, onxi_run_source);
@@ -120,23 +163,18 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
     *v = *slot->constant;
     v->flags = ONXI_VALUE_BORROWED;
     *source = (onxi_run_source){ .value = v, .raw = v->data, .scale = scale, .origin = from ? from->origin : NULL };
-    if (from && !from->made)
+    if (from && !from->made) {
         v->data = (void *)(uintptr_t)(source->raw = from->raw);
-    if (scale_all(source, NULL))
+        source->recipe = from->recipe;
+    }
+    if (products_are_finite(source))
         *out = source;
-    forget(s, source, onx_str_make(source->raw, v->size));
+    if (!source->recipe)
+        forget(s, source, onx_str_make(source->raw, v->size));
     return ONX_OK;
 }
 
 /* ---- of nodes ---- */
-
-/* A DequantizeLinear of constants that is asked for some elements at a time. */
-typedef struct onxi_run_recipe {
-    const onx_kernel *kernel;
-    const void *params;
-    const onx_value *const *inputs;
-    uint32_t input_count;
-} onxi_run_recipe;
 
 const onx_value **onxi_run_op_constants(const onxi_run_graph *g, const onxi_run_op *op, onx_arena *arena)
 {
@@ -164,7 +202,8 @@ static onx_status make_recipe(onxi_run_graph *g, const onxi_run_op *op, onx_valu
     onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
     onxi_run_op_describe(&e, op, &p);
     ONX_TRY(onxi_run_op_prepare(&e, op, &p, NULL, false));
-    onxi_run_recipe *r = onxi_dequantize_reads(p.kernel) ? ONXI_NEW(s->arena, onxi_run_recipe) : NULL;
+    const bool reads = onxi_dequantize_reads(p.kernel) || onxi_fill_reads(p.kernel);
+    onxi_run_recipe *r = reads ? ONXI_NEW(s->arena, onxi_run_recipe) : NULL;
     if (r)
         *r = (onxi_run_recipe){ p.kernel, p.params, inputs, op->input_count };
     else if (p.kernel->release)
@@ -177,8 +216,9 @@ onx_status onxi_run_constant_defer(onxi_run_graph *g, const onxi_run_op *op, boo
 {
     onxi_run_session *s = g->session;
     *done = false;
-    if (!s->options.lean_memory || op->id != ONXI_ID_DequantizeLinear || op->output_count != 1 ||
-        op->outputs[0] == ONXI_NO_SLOT)
+    if (op->id != ONXI_ID_ConstantOfShape && (op->id != ONXI_ID_DequantizeLinear || !s->options.lean_memory))
+        return ONX_OK;
+    if (op->output_count != 1 || op->outputs[0] == ONXI_NO_SLOT)
         return ONX_OK;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const onxi_run_graph_slot *slot = op->inputs[i] == ONXI_NO_SLOT ? NULL : &g->slots[op->inputs[i]];
@@ -231,31 +271,15 @@ onx_status onxi_run_constant_is_too_large(onxi_run_graph *g, const onxi_run_op *
 
 /* ---- making ---- */
 
-static void read_scaled(const onxi_run_source *source, uint64_t first, uint64_t count, float *out)
-{
-    const onx_value *v = source->value;
-    const uint64_t each = v->count / (uint64_t)v->dims[0];
-    for (uint64_t n; count; first += n, out += n, count -= n) {
-        const uint64_t left = each - first % each;
-        n = left < count ? left : count;
-        (void)write_scaled(source->raw + first * sizeof *out, source->scale[first / each], n, out);
-    }
-}
-
 void onxi_run_source_read(const onxi_run_source *source, uint64_t first, uint64_t count, void *out)
 {
     const unsigned width = onx_dtype_bits(source->value->dtype) / 8;
     if (source->made)
         memcpy(out, (const char *)source->value->data + first * width, count * width);
-    else if (source->recipe)
-        onxi_dequantize_read(source->recipe->kernel, source->recipe->params, source->recipe->inputs,
-                             source->recipe->input_count, first, count, out);
     else if (source->scale)
-        read_scaled(source, first, count, out);
-    else if (source->part)
-        onxi_part_copy(source->part, first * width, count * width, out);
+        (void)read_scaled(source, first, count, out);
     else
-        memcpy(out, source->raw + first * width, count * width);
+        read_plain(source, first, count, out);
 }
 
 /* The whole tensor that a part is of may be many times as large: some of it is read at a time. */
@@ -278,15 +302,9 @@ void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, v
         gather(s, source, out);
         return;
     }
-    if (source->recipe) {
-        onxi_run_source_read(source, 0, source->value->count, out);
-        return;
-    }
-    if (source->scale)
-        scale_all(source, out);
-    else
-        memcpy(out, source->raw, source->value->size);
-    forget(s, source, onx_str_make(source->raw, source->value->size));
+    onxi_run_source_read(source, 0, source->value->count, out);
+    if (!source->recipe)
+        forget(s, source, onx_str_make(source->raw, source->value->size));
 }
 
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size)

@@ -143,6 +143,19 @@ static onx_status fill_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+bool onxi_fill_reads(const onx_kernel *kernel)
+{
+    return kernel->run == fill_run;
+}
+
+void onxi_fill_read(const void *params, uint64_t count, float *out)
+{
+    float element;
+    memcpy(&element, params, sizeof element);
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = element;
+}
+
 /* ---- Range ---- */
 
 /* Element i is start + i * step, computed as such, so that errors do not add up. */
