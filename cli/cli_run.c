@@ -41,19 +41,32 @@ static unsigned read_precision(const cli_call *call)
     return ONX_PRECISION_FULL;
 }
 
-bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run)
+/* What the environment asks for; another word than those that are known would have a comparison compare nothing. */
+static bool read_environment(const cli_call *call, onx_session_options *session)
 {
     const char *kernels = getenv("ONX_KERNELS"), *isa = getenv("ONX_ISA");
-    *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0,
-                                      .isa = cli_isa(isa),
-                                      .registry = call->registry,
+    session->plain = kernels && strcmp(kernels, "plain") == 0;
+    session->isa = cli_isa(isa);
+    if (kernels && *kernels && !session->plain)
+        cli_error(call, "ONX_KERNELS in the environment is \"plain\" or nothing, not \"%s\"", kernels);
+    else if (isa && *isa && !session->isa)
+        cli_error(call, "ONX_ISA in the environment is base, v3, v4, vnni, amx or nothing, not \"%s\"", isa);
+    else
+        return true;
+    return false;
+}
+
+bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run)
+{
+    *session = (onx_session_options){ .registry = call->registry,
                                       .no_optimize = cli_has(call, "no-optimize"),
                                       .strict = cli_has(call, "strict"),
                                       .precision = read_precision(call),
                                       .cache = cli_value(call, "cache"),
                                       .lean_memory = cli_has(call, "lean-memory") };
     *run = (onx_run_options){ 0 };
-    if (!cli_number(call, "threads", 0, 1024, threads) || !read_timeout(call, &session->timeout_ns) ||
+    if (!read_environment(call, session) || !cli_number(call, "threads", 0, 1024, threads) ||
+        !read_timeout(call, &session->timeout_ns) ||
         !cli_number(call, "max-iterations", 1, UINT64_MAX, &run->iterations))
         return false;
     session->threads = (unsigned)*threads;

@@ -45,6 +45,13 @@ says err "(limit timeout)"
 expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run constant.onnxtxt --timeout 0.1 --threads 1
 says err "(limit timeout)"
 
+# words of the environment that nobody knows are refused, and what is empty is not there
+expect 2 env ONX_KERNELS=fast "$ONX" run large.onnxtxt --random --dim N=5
+says err 'ONX_KERNELS in the environment is "plain" or nothing, not "fast"'
+expect 2 env ONX_ISA=avx2 "$ONX" run large.onnxtxt --random --dim N=5
+says err 'ONX_ISA in the environment is base, v3, v4, vnni, amx or nothing, not "avx2"'
+expect 0 env ONX_KERNELS= ONX_ISA= "$ONX" run large.onnxtxt --random --dim N=5
+
 # what stays below its limits is not disturbed
 cat >ends.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["": 21]>
