@@ -418,12 +418,13 @@ static onx_status run_placed(onx_session *session, onx_ctx *cx, const onx_named_
                              onx_arena *arena)
 {
     const uint32_t ins = session->graph->input_count, outs = session->graph->output_count;
-    onx_value **values = ONXI_ARRAY(arena, onx_value *, (size_t)ins + outs + 1), **made = values + ins;
-    bool *used = ONXI_ARRAY(arena, bool, (size_t)ins + outs + 1);
-    if (!values || !used)
+    onx_value **values = ONXI_ARRAY(arena, onx_value *, (size_t)ins + 1),
+              **made = ONXI_ARRAY(arena, onx_value *, (size_t)outs + 1);
+    bool *is_given = ONXI_ARRAY(arena, bool, (size_t)ins + 1), *is_asked = ONXI_ARRAY(arena, bool, (size_t)outs + 1);
+    if (!values || !made || !is_given || !is_asked)
         return ONX_E_MEMORY;
-    ONX_TRY(place_named(cx, "input", &session->inputs, inputs, input_count, values, used));
-    ONX_TRY(place_named(cx, "output", &session->outputs, outputs, output_count, made, used + ins));
+    ONX_TRY(place_named(cx, "input", &session->inputs, inputs, input_count, values, is_given));
+    ONX_TRY(place_named(cx, "output", &session->outputs, outputs, output_count, made, is_asked));
     const onx_status status =
         onx_session_run_with(session, cx, (const onx_value *const *)(void *)values, made, options);
     for (uint32_t i = 0; i < output_count; i++) {
@@ -432,7 +433,7 @@ static onx_status run_placed(onx_session *session, onx_ctx *cx, const onx_named_
         outputs[i].value = made[at];
     }
     for (uint32_t i = 0; i < outs; i++)
-        if (!used[ins + i])
+        if (!is_asked[i])
             onx_value_free(made[i]);
     return status;
 }
