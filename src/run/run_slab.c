@@ -118,6 +118,8 @@ void onxi_run_elements_give(onxi_run_session *s, void *elements, uint64_t size)
 
 void onxi_run_elements_end(onxi_run_session *s)
 {
+    if (!s->root) /* what was to be opened was none */
+        return;
     onxi_run_slabs *slabs = &s->root->slabs;
     onxi_release(s->root->cx, slabs->elements, slabs->elements_room);
     slabs->elements = NULL;
