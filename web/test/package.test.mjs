@@ -354,3 +354,14 @@ for (const name of CASES)
       });
     }
   });
+
+test("compiling from a file does not let Node load its fetch", () => {
+  const script = `const given = Object.getOwnPropertyDescriptor(globalThis, "Response");
+    let named = false;
+    Object.defineProperty(globalThis, "Response", { configurable: true, get() { named = true; return given.get ? given.get.call(globalThis) : given.value; } });
+    const { init, env } = await import(${JSON.stringify(pathToFileURL(join(packageDir, "lib/index.js")).href)});
+    env.simd = ${env.simd};
+    await init("session");
+    console.log(named);`;
+  assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }).trim(), "false");
+});

@@ -104,7 +104,8 @@ async function compile(what) {
 }
 
 async function compileFrom(source) {
-  if (typeof Response === "undefined" || !(source instanceof Response)) return WebAssembly.compile(source);
+  // A Response is told by what it can do: where its name is looked at, Node loads all of its fetch, which takes longer than compiling.
+  if (typeof source?.arrayBuffer !== "function") return WebAssembly.compile(source);
   // Servers that do not know the type of .wasm are common.
   if (source.headers.get("content-type")?.startsWith("application/wasm")) return WebAssembly.compileStreaming(source);
   return WebAssembly.compile(await source.arrayBuffer());
