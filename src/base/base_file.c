@@ -56,6 +56,7 @@ onx_status onxi_file_load(onx_ctx *cx, int fd, size_t expected, const char *show
     size_t room = 0, have = 0;
     char *buf = NULL;
     onx_status status = ONX_OK;
+    memset(out, 0, sizeof *out);
     for (;;) {
         if ((status = onxi_ctx_go_on(cx)) != ONX_OK)
             break;
