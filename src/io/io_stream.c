@@ -11,8 +11,7 @@ static void pass(onxi_io_stream *s, onx_str bytes)
 {
     if (!s->doc || bytes.len < PAYLOAD)
         return;
-    if (s->behind.len && onxi_str_end(s->behind) <= bytes.ptr &&
-        bytes.ptr - onxi_str_end(s->behind) < WINDOW) {
+    if (s->behind.len && onxi_str_end(s->behind) <= bytes.ptr && bytes.ptr - onxi_str_end(s->behind) < WINDOW) {
         s->behind.len = (size_t)(onxi_str_end(bytes) - s->behind.ptr);
     } else {
         onxi_doc_forget(s->doc, s->behind);

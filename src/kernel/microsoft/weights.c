@@ -418,11 +418,15 @@ static onx_status fast_prepare(onx_prepare *p)
 /* Zero points are taken out of sums at the end, where infinities would be left as NaN. */
 static bool are_finite(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1)
 {
-    float sum = 0;
+    enum { EXPONENT = 0x7f800000 };
+    uint32_t any = 0;
     for (uint64_t m = m0; m < m1; m++)
-        for (uint64_t i = n0; i < n1; i++)
-            sum += q->y[m * q->n + i] * 0;
-    return sum == 0;
+        for (uint64_t i = n0; i < n1; i++) {
+            uint32_t bits;
+            memcpy(&bits, &q->y[m * q->n + i], sizeof bits);
+            any |= (bits & EXPONENT) == EXPONENT;
+        }
+    return !any;
 }
 
 /* The strips of a piece: of what is packed, or made here. */
