@@ -10,26 +10,30 @@
 #if ONXI_LEVEL == 4 /* ONX_ISA_VNNI; others use this one */
 
 /* Vectors of a strip; bytes of a line of words; bytes that are asked for in advance; rows of the left side that a piece
- * of work has at most in threads' memory; up to how many rows three digits are faster than floats. */
+ * of work has at most; numbers of a block of which sums of two digits have room in 32 bits. */
 enum {
     VECTORS = 2,
     COLUMNS = VECTORS * ONXI_LANES,
     LINE = 4 * COLUMNS,
     AHEAD = 8192,
     ROWS_MOST = 216,
-    THREE_MOST = 12,
+    BLOCK_MOST = 256,
     DIGITS = 3
 };
 
-#define ALL _Pragma("GCC unroll 16")
+#define ALL _Pragma("GCC unroll 32")
 
 /* ---- the left side ---- */
 
-/* A row of blocks: what their sums are multiplied by, the last one for zero points; then digits, one array each. */
+/* Of a block of a row: what sums of its digits are multiplied by, those of the first two together and that of the
+ * third; what they begin with, so that the zero point that all columns have is taken out; what zero points of columns
+ * are multiplied by. */
 typedef struct block_factors {
-    float digit[DIGITS], zero;
+    float low, high, zero;
+    int32_t start[DIGITS];
 } block_factors;
 
+/* Rows of such blocks, and of digits: one array each. */
 typedef struct left_side {
     block_factors *factors;
     int8_t *digits;
@@ -55,8 +59,8 @@ static float three_digits(float most)
 }
 
 /* `n` numbers, 0 behind them up to a multiple of 16; digits are `width` apart. */
-__attribute__((always_inline)) static inline block_factors take_block(const float *x, uint64_t n, uint64_t block,
-                                                                      const int digits, uint64_t width, int8_t *out)
+__attribute__((always_inline)) static inline block_factors take_block(const onxi_few_bits *q, const float *x,
+                                                                      uint64_t n, const int digits, int8_t *out)
 {
     onxi_vf most = vf_all(0), bad = vf_all(0);
     for (uint64_t i = 0; i < n; i += ONXI_LANES) {
@@ -66,26 +70,32 @@ __attribute__((always_inline)) static inline block_factors take_block(const floa
     }
     const float greatest = _mm512_reduce_max_ps((__m512)most);
     const float unit = digits == 1 ? greatest / 127 : greatest > 0 ? three_digits(greatest) : 0;
-    __m512i sum = _mm512_setzero_si512();
-    for (uint64_t i = 0; i < block; i += ONXI_LANES) {
+    const uint64_t width = q->blocks * q->block;
+    __m512i sums[DIGITS] = { _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512() };
+    for (uint64_t i = 0; i < q->block; i += ONXI_LANES) {
         const onxi_vf v = vf_load_part(x + i, i < n ? n - i : 0, 0);
         __m512i whole = _mm512_setzero_si512();
         if (unit > 0)
             whole = _mm512_cvtps_epi32((__m512)(digits == 1 ? v / unit : v * unit));
-        sum = _mm512_add_epi32(sum, whole);
         for (int d = 0; d < digits; d++) {
             const __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(whole, 24), 24);
             _mm_storeu_si128((__m128i *)(void *)(out + (uint64_t)d * width + i), _mm512_cvtepi32_epi8(low));
+            sums[d] = _mm512_add_epi32(sums[d], low);
             whole = _mm512_srai_epi32(_mm512_sub_epi32(whole, low), 8);
         }
     }
-    const __m512d sums = _mm512_add_pd(_mm512_cvtepi32_pd(_mm512_castsi512_si256(sum)),
-                                       _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(sum, 1)));
-    const double total = _mm512_reduce_add_pd(sums);
     float back = digits == 1 || unit == 0 ? unit : 1 / unit;
     if (_mm512_cmp_ps_mask((__m512)bad, _mm512_setzero_ps(), _CMP_NEQ_UQ))
         back = NAN; /* what is not finite is no digit, and shows in the result */
-    return (block_factors){ { back, back * 256, back * 65536 }, (float)(-total * (double)back) };
+    block_factors f = { .low = back, .high = back * 65536 };
+    double total = 0;
+    for (int d = digits - 1; d >= 0; d--) {
+        const int32_t of_digit = _mm512_reduce_add_epi32(sums[d]);
+        total = total * 256 + of_digit;
+        f.start[d] = q->has_zeros ? 0 : -of_digit * (1 << (q->bits - 1));
+    }
+    f.zero = (float)(-total * (double)back);
+    return f;
 }
 
 __attribute__((always_inline)) static inline void take_left(const onxi_few_bits *q, uint64_t m0, uint64_t m1,
@@ -94,19 +104,17 @@ __attribute__((always_inline)) static inline void take_left(const onxi_few_bits 
     for (uint64_t m = m0; m < m1; m++)
         for (uint64_t b = 0; b < q->blocks; b++) {
             const uint64_t at = b * q->block, n = q->k - at < q->block ? q->k - at : q->block;
-            left->factors[(m - m0) * q->blocks + b] = take_block(q->a + m * q->k + at, n, q->block, digits, left->width,
-                                                                 left->digits + (m - m0) * left->step + at);
+            left->factors[(m - m0) * q->blocks + b] =
+                take_block(q, q->a + m * q->k + at, n, digits, left->digits + (m - m0) * left->step + at);
         }
 }
 
 /* ---- products ---- */
 
-/* The zero points of a line. */
+/* The zero points of a line, where there are any. */
 static inline onxi_vf zeros_of(const onxi_few_bits *q, uint64_t line, int vector)
 {
     const uint64_t at = line * COLUMNS + (uint64_t)vector * ONXI_LANES;
-    if (!q->has_zeros)
-        return vf_all((float)(1 << (q->bits - 1)));
     if (q->is_real)
         return vf_load((const float *)q->zeros + at);
     const __m128i *bytes = (const void *)((const uint8_t *)q->zeros + at);
@@ -152,7 +160,8 @@ __attribute__((always_inline)) static inline void dots(const onxi_few_bits *q, c
     for (uint64_t b = 0, at = 0; b < blocks; b++) {
         __m512i part[MOST][VECTORS][DIGITS];
         ALL for (int i = 0; i < rows * VECTORS * digits; i++)
-            part[i / (VECTORS * digits)][i / digits % VECTORS][i % digits] = _mm512_setzero_si512();
+            part[i / (VECTORS * digits)][i / digits % VECTORS][i % digits] =
+                _mm512_set1_epi32(factors[i / (VECTORS * digits)][b].start[i % digits]);
         for (uint64_t w = 0; w < count; w++, words += LINE, at += 4 * each) {
             const __m512i v[VECTORS] = { _mm512_loadu_si512(words), _mm512_loadu_si512(words + LINE / 2) };
             __builtin_prefetch((const void *)((uintptr_t)words + AHEAD));
@@ -174,13 +183,19 @@ __attribute__((always_inline)) static inline void dots(const onxi_few_bits *q, c
         __builtin_prefetch((const void *)((uintptr_t)(scales + b * COLUMNS) + AHEAD / 4 + 64));
         ALL for (int s = 0; s < VECTORS; s++)
         {
-            const onxi_vf scale = vf_load(scales + b * COLUMNS + s * ONXI_LANES),
-                          zero = zeros_of(q, strip * blocks + b, s);
+            const onxi_vf scale = vf_load(scales + b * COLUMNS + s * ONXI_LANES);
+            const onxi_vf zero = q->has_zeros ? zeros_of(q, strip * blocks + b, s) : vf_all(0);
             ALL for (int r = 0; r < rows; r++)
             {
                 const block_factors *f = factors[r] + b;
-                onxi_vf p = zero * f->zero;
-                ALL for (int d = 0; d < digits; d++) p += (onxi_vf)_mm512_cvtepi32_ps(part[r][s][d]) * f->digit[d];
+                __m512i low = part[r][s][0];
+                if (digits > 1)
+                    low = _mm512_add_epi32(low, _mm512_slli_epi32(part[r][s][1], 8));
+                onxi_vf p = (onxi_vf)_mm512_cvtepi32_ps(low) * f->low;
+                if (digits > 1)
+                    p += (onxi_vf)_mm512_cvtepi32_ps(part[r][s][2]) * f->high;
+                if (q->has_zeros)
+                    p += zero * f->zero;
                 sum[r][s] += scale * p;
             }
         }
@@ -193,7 +208,7 @@ __attribute__((always_inline)) static inline void dots(const onxi_few_bits *q, c
 }
 
 /* Rows that are multiplied together: sums of all of them are in registers. */
-enum { ROWS_OF_ONE = 6, ROWS_OF_THREE = 2 };
+enum { ROWS_OF_ONE = 6, ROWS_OF_THREE = 3 };
 
 #define EACH(bits_, digits_, rows_)                                                                                    \
     static void dots_##bits_##_##digits_##_##rows_(const onxi_few_bits *q, const left_side *left, uint64_t first,      \
@@ -208,9 +223,9 @@ EACH(8, 1, 6)
 EACH(2, 3, 1)
 EACH(4, 3, 1)
 EACH(8, 3, 1)
-EACH(2, 3, 2)
-EACH(4, 3, 2)
-EACH(8, 3, 2)
+EACH(2, 3, 3)
+EACH(4, 3, 3)
+EACH(8, 3, 3)
 #undef EACH
 
 typedef struct way {
@@ -223,8 +238,8 @@ typedef struct way {
 
 static const way ways[] = {
     { 2, 1, 1, dots_2_1_1 }, { 4, 1, 1, dots_4_1_1 }, { 8, 1, 1, dots_8_1_1 }, { 8, 1, 6, dots_8_1_6 },
-    { 2, 3, 1, dots_2_3_1 }, { 4, 3, 1, dots_4_3_1 }, { 8, 3, 1, dots_8_3_1 }, { 2, 3, 2, dots_2_3_2 },
-    { 4, 3, 2, dots_4_3_2 }, { 8, 3, 2, dots_8_3_2 },
+    { 2, 3, 1, dots_2_3_1 }, { 4, 3, 1, dots_4_3_1 }, { 8, 3, 1, dots_8_3_1 }, { 2, 3, 3, dots_2_3_3 },
+    { 4, 3, 3, dots_4_3_3 }, { 8, 3, 3, dots_8_3_3 },
 };
 
 static const way *way_of(unsigned bits, int digits, uint64_t rows)
@@ -247,10 +262,10 @@ static void widen(const onxi_few_bits *q, const uint8_t *strip, uint8_t *out)
             }
 }
 
-/* Whether strips are widened once for all rows of a piece. */
+/* Whether strips are widened first, for several tiles of rows. */
 static bool is_wide(const onxi_few_bits *q)
 {
-    return q->rounded && q->m > 1 && q->bits < 8;
+    return q->bits < 8 && q->m > (q->rounded ? 1 : ROWS_OF_THREE);
 }
 
 /* Bytes of the memory of a piece: factors, digits, widened strips. */
@@ -308,16 +323,17 @@ static void piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0,
     }
 }
 
-/* The left side is taken once for each piece: many rows are cut for threads, a few have their columns cut. */
+/* The left side is taken, and strips are widened, once for each piece: many rows are cut for threads, in a few pieces;
+ * a few rows have their columns cut. */
 static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
-    enum { WHOLE = 64, ALONE = 16 };
-    const uint64_t pieces = threads > 1 ? 4 * (uint64_t)threads : 1;
+    enum { WHOLE = 64, ALONE = 24 };
+    const uint64_t pieces = threads > 1 ? 4 * (uint64_t)threads : 1, halves = (pieces + 1) / 2;
     room at;
-    if (!q->rounded && q->m > THREE_MOST)
+    if (q->block > BLOCK_MOST)
         return false;
-    const bool by_rows = q->m >= ALONE * pieces;
-    const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST, parts = by_rows && blocks < pieces ? pieces : blocks;
+    const bool by_rows = q->m >= ALONE * halves;
+    const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST, parts = by_rows && blocks < halves ? halves : blocks;
     const uint64_t columns = by_rows ? q->n : (q->n + pieces - 1) / pieces;
     q->rows_each = ((q->m + parts - 1) / parts + ROWS_OF_ONE - 1) / ROWS_OF_ONE * ROWS_OF_ONE;
     q->columns_each = (columns + WHOLE - 1) / WHOLE * WHOLE;
