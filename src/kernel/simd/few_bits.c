@@ -135,8 +135,7 @@ __attribute__((always_inline)) static inline void some_rows(const onxi_few_bits 
         for (int i = 0; i < 2 * TILE_V * WAYS; i++)
             part[i / (TILE_V * WAYS)][i / WAYS % TILE_V][i % WAYS] = vf_all(0);
         for (uint64_t w = 0; w < words; w++) {
-            onxi_vi v[TILE_V];
-            memcpy(v, from, sizeof v);
+            const onxi_vi v[TILE_V] = { load_words(from), load_words(from + sizeof v[0]) };
             for (uint64_t i = 0; i < sizeof v; i += 64)
                 __builtin_prefetch((const void *)((uintptr_t)from + AHEAD + i));
             from += sizeof v;
