@@ -135,17 +135,16 @@ static inline void add_products(__m512i *sum, __m512i numbers, __m512i digits)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(numbers), "v"(digits));
 }
 
-/* `rows` rows from `first` on (the last of them again where there are fewer: `height`) times a strip, which is
- * `words`, as it lies or with a byte for each number. */
+/* `rows` rows from `first` on (the last of them again where there are fewer: `height`) times a strip. */
 __attribute__((always_inline)) static inline void dots(const onxi_few_bits *q, const unsigned bits, const int digits,
                                                        const int rows, const left_side *left, uint64_t first,
-                                                       uint64_t height, const uint8_t *words, uint64_t strip,
-                                                       float *out)
+                                                       uint64_t height, uint64_t strip, float *out)
 {
     enum { MOST = 6 };
     const unsigned each = 8 / bits;
     const uint64_t count = q->block * bits / 32, blocks = q->blocks;
     const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1));
+    const uint8_t *words = q->weights + strip * q->row_bytes * COLUMNS;
     const float *scales = q->scales + strip * blocks * COLUMNS;
     const int8_t *a[MOST];
     const block_factors *factors[MOST];
@@ -212,13 +211,15 @@ enum { ROWS_OF_ONE = 6, ROWS_OF_THREE = 3 };
 
 #define EACH(bits_, digits_, rows_)                                                                                    \
     static void dots_##bits_##_##digits_##_##rows_(const onxi_few_bits *q, const left_side *left, uint64_t first,      \
-                                                   uint64_t height, const uint8_t *words, uint64_t strip, float *out)  \
+                                                   uint64_t height, uint64_t strip, float *out)                        \
     {                                                                                                                  \
-        dots(q, bits_, digits_, rows_, left, first, height, words, strip, out);                                        \
+        dots(q, bits_, digits_, rows_, left, first, height, strip, out);                                               \
     }
 EACH(2, 1, 1)
 EACH(4, 1, 1)
 EACH(8, 1, 1)
+EACH(2, 1, 6)
+EACH(4, 1, 6)
 EACH(8, 1, 6)
 EACH(2, 3, 1)
 EACH(4, 3, 1)
@@ -232,14 +233,14 @@ typedef struct way {
     unsigned bits;
     int digits;
     uint64_t rows;
-    void (*run)(const onxi_few_bits *q, const left_side *left, uint64_t first, uint64_t height, const uint8_t *words,
-                uint64_t strip, float *out);
+    void (*run)(const onxi_few_bits *q, const left_side *left, uint64_t first, uint64_t height, uint64_t strip,
+                float *out);
 } way;
 
 static const way ways[] = {
-    { 2, 1, 1, dots_2_1_1 }, { 4, 1, 1, dots_4_1_1 }, { 8, 1, 1, dots_8_1_1 }, { 8, 1, 6, dots_8_1_6 },
-    { 2, 3, 1, dots_2_3_1 }, { 4, 3, 1, dots_4_3_1 }, { 8, 3, 1, dots_8_3_1 }, { 2, 3, 3, dots_2_3_3 },
-    { 4, 3, 3, dots_4_3_3 }, { 8, 3, 3, dots_8_3_3 },
+    { 2, 1, 1, dots_2_1_1 }, { 4, 1, 1, dots_4_1_1 }, { 8, 1, 1, dots_8_1_1 }, { 2, 1, 6, dots_2_1_6 },
+    { 4, 1, 6, dots_4_1_6 }, { 8, 1, 6, dots_8_1_6 }, { 2, 3, 1, dots_2_3_1 }, { 4, 3, 1, dots_4_3_1 },
+    { 8, 3, 1, dots_8_3_1 }, { 2, 3, 3, dots_2_3_3 }, { 4, 3, 3, dots_4_3_3 }, { 8, 3, 3, dots_8_3_3 },
 };
 
 static const way *way_of(unsigned bits, int digits, uint64_t rows)
@@ -250,49 +251,25 @@ static const way *way_of(unsigned bits, int digits, uint64_t rows)
     return NULL;
 }
 
-/* A strip with a byte for each number. */
-static void widen(const onxi_few_bits *q, const uint8_t *strip, uint8_t *out)
+/* Bytes of the memory of a piece: factors, then digits. */
+static bool room_of(const onxi_few_bits *q, uint64_t *digits_at, uint64_t *total)
 {
-    const __m512i mask = _mm512_set1_epi8((char)((1 << q->bits) - 1));
-    for (uint64_t w = 0; w < q->row_bytes / 4; w++, strip += LINE)
-        for (unsigned i = 0; i < 8; i += q->bits, out += LINE)
-            for (int half = 0; half < LINE; half += LINE / 2) {
-                const __m512i v = _mm512_loadu_si512(strip + half);
-                _mm512_storeu_si512(out + half, _mm512_and_si512(_mm512_srl_epi32(v, _mm_cvtsi32_si128((int)i)), mask));
-            }
-}
-
-/* Whether strips are widened first, for several tiles of rows. */
-static bool is_wide(const onxi_few_bits *q)
-{
-    return q->bits < 8 && q->m > (q->rounded ? 1 : ROWS_OF_THREE);
-}
-
-/* Bytes of the memory of a piece: factors, digits, widened strips. */
-typedef struct room {
-    uint64_t digits_at, wide_at, total;
-} room;
-
-static bool room_of(const onxi_few_bits *q, room *out)
-{
-    uint64_t width, row;
+    uint64_t width, all;
     if (!onxi_mul_u64(q->blocks, q->block, &width) || width > UINT64_MAX / 4096 ||
-        !onxi_mul_u64(q->blocks * sizeof(block_factors) + width * DIGITS, q->rows_each, &row) ||
-        row > UINT64_MAX / 2 - width * COLUMNS)
+        !onxi_mul_u64(q->blocks * sizeof(block_factors) + width * DIGITS, q->rows_each, &all))
         return false;
-    out->digits_at = q->rows_each * q->blocks * sizeof(block_factors);
-    out->wide_at = out->digits_at + q->rows_each * width * (uint64_t)digits_of(q);
-    out->total = out->wide_at + (is_wide(q) ? width * COLUMNS : 0);
+    *digits_at = q->rows_each * q->blocks * sizeof(block_factors);
+    *total = *digits_at + q->rows_each * width * (uint64_t)digits_of(q);
     return true;
 }
 
-static void one_strip(const onxi_few_bits *q, const way *by, const left_side *left, const uint8_t *words,
-                      uint64_t strip, uint64_t m0, uint64_t m1, uint64_t column, uint64_t count)
+static void one_strip(const onxi_few_bits *q, const way *by, const left_side *left, uint64_t strip, uint64_t m0,
+                      uint64_t m1, uint64_t column, uint64_t count)
 {
     for (uint64_t m = m0; m < m1; m += by->rows) {
         float out[ROWS_OF_ONE * COLUMNS];
         const uint64_t height = m1 - m < by->rows ? m1 - m : by->rows;
-        by->run(q, left, m - m0, height, words, strip, out);
+        by->run(q, left, m - m0, height, strip, out);
         for (uint64_t i = 0; i < height; i++)
             for (uint64_t j = 0; j < count; j++)
                 q->y[(m + i) * q->n + column + j] = out[i * COLUMNS + j] + (q->bias ? q->bias[column + j] : 0);
@@ -301,35 +278,28 @@ static void one_strip(const onxi_few_bits *q, const way *by, const left_side *le
 
 static void piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory)
 {
-    room at = { 0 };
-    if (!room_of(q, &at))
+    uint64_t digits_at, total;
+    if (!room_of(q, &digits_at, &total))
         return; /* `plan` has asked */
     const int digits = digits_of(q);
     const uint64_t width = q->blocks * q->block;
-    const left_side left = { memory, (int8_t *)memory + at.digits_at, width, width * (uint64_t)digits };
-    uint8_t *wide = (uint8_t *)memory + at.wide_at;
-    const way *by = way_of(is_wide(q) ? 8 : q->bits, digits, q->m == 1 ? 1 : q->rounded ? ROWS_OF_ONE : ROWS_OF_THREE);
+    const left_side left = { memory, (int8_t *)memory + digits_at, width, width * (uint64_t)digits };
+    const way *by = way_of(q->bits, digits, q->m == 1 ? 1 : q->rounded ? ROWS_OF_ONE : ROWS_OF_THREE);
     if (digits == 1)
         take_left(q, m0, m1, 1, &left);
     else
         take_left(q, m0, m1, DIGITS, &left);
-    for (uint64_t n = n0, strip = 0; n < n1; n += COLUMNS, strip++) {
-        const uint8_t *words = q->weights + strip * q->row_bytes * COLUMNS;
-        if (is_wide(q)) {
-            widen(q, words, wide);
-            words = wide;
-        }
-        one_strip(q, by, &left, words, strip, m0, m1, n, n1 - n < COLUMNS ? n1 - n : COLUMNS);
-    }
+    for (uint64_t n = n0, strip = 0; n < n1; n += COLUMNS, strip++)
+        one_strip(q, by, &left, strip, m0, m1, n, n1 - n < COLUMNS ? n1 - n : COLUMNS);
 }
 
-/* The left side is taken, and strips are widened, once for each piece: many rows are cut for threads, in a few pieces;
- * a few rows have their columns cut. */
+/* The left side is taken once for each piece: many rows are cut for threads, in a few pieces; a few rows have their
+ * columns cut. */
 static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
     enum { WHOLE = 64, ALONE = 24 };
     const uint64_t pieces = threads > 1 ? 4 * (uint64_t)threads : 1, halves = (pieces + 1) / 2;
-    room at;
+    uint64_t digits_at;
     if (q->block > BLOCK_MOST)
         return false;
     const bool by_rows = q->m >= ALONE * halves;
@@ -337,10 +307,7 @@ static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
     const uint64_t columns = by_rows ? q->n : (q->n + pieces - 1) / pieces;
     q->rows_each = ((q->m + parts - 1) / parts + ROWS_OF_ONE - 1) / ROWS_OF_ONE * ROWS_OF_ONE;
     q->columns_each = (columns + WHOLE - 1) / WHOLE * WHOLE;
-    if (!room_of(q, &at))
-        return false;
-    *memory = at.total;
-    return true;
+    return room_of(q, &digits_at, memory);
 }
 
 const onxi_few_bits_ops onxi_few_bits_vnni = { .lanes = COLUMNS, .plan = plan, .piece = piece };
