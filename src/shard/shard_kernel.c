@@ -42,6 +42,8 @@ typedef struct collective {
     uint32_t member_count, me;
     bool adds, alone; /* partial results; everything itself */
     uint64_t staged;  /* bytes of all pieces, or of the parts of one member */
+    uint64_t own_bytes;
+    bool unpacks; /* some of what is received is not where it belongs */
 } collective;
 
 static uint64_t piece_bytes(const collective *c, const int64_t *box)
@@ -87,6 +89,8 @@ static piece piece_at(collective *c, const int64_t *pieces, uint32_t i)
     q.kept_at = q.kind == ONXI_PIECE_COPY && q.direct && q.size ? run_of(c, c->to, q.box, true) : UINT64_MAX;
     c->send_count += q.kind == ONXI_PIECE_SEND;
     c->receive_count += receives;
+    c->own_bytes += q.kind == ONXI_PIECE_COPY ? q.size : 0;
+    c->unpacks |= receives && !q.direct;
     c->staged += q.direct ? 0 : whole_lines(q.size);
     return q;
 }
@@ -318,7 +322,7 @@ static void copy_own(const collective *c, char *input, char *output, char *stage
 
 static void unpack(const collective *c, char *output, char *staged)
 {
-    for (uint32_t i = 0; i < c->piece_count; i++) {
+    for (uint32_t i = 0; i < c->piece_count && c->unpacks; i++) {
         const piece *q = &c->piece[i];
         if (q->kind == ONXI_PIECE_RECEIVE && !q->direct)
             copy_box(c, output, c->to, q->box, true, staged + q->staged, false);
@@ -340,14 +344,16 @@ static onx_status prepare_move(onx_prepare *p)
 
 static onx_status run_move(onx_work *work, uint64_t first, uint64_t last)
 {
+    enum { WORTH = 1024 };
     const collective *c = work->params;
     char *input = data_of(work, 0), *output = work->outputs[0]->data, *staged = work->workspace;
     traffic t = lists_at(c, staged + c->staged);
     (void)first;
     (void)last;
     pack(c, input, output, staged, &t);
-    /* What stays here is copied while the rest is on its way. */
-    const bool halves = c->runtime->comm.begin && (t.sent || t.received);
+    /* What stays here is copied while the rest is on its way, where that takes longer than two calls in place of one.
+     */
+    const bool halves = c->runtime->comm.begin && (t.sent || t.received) && c->own_bytes > WORTH;
     uint64_t begun = 0;
     ONX_TRY(halves ? begin_traffic(work, c, &t, &begun) : exchange(work, c, 0, &t));
     copy_own(c, input, output, staged);
