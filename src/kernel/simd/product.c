@@ -33,7 +33,7 @@ typedef struct product_params {
 /* ---- packing ---- */
 
 /* Pieces follow the layout of b: some of its rows, or the rows of a panel. It may be at any address. */
-enum { PIECE_ROWS = 16 };
+enum { PIECE_ROWS = 16, WIDE = ONXI_LANES > 4 };
 
 static uint64_t pieces_of(const packing *q)
 {
@@ -58,13 +58,17 @@ static void pack_rows(const packing *q, const char *b, uint64_t first, float *ou
 static void pack_panel(const packing *q, const char *b, uint64_t panel, float *out)
 {
     const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
-    const char *from = b + first * q->k * sizeof *out;
+    const uint64_t step = q->k * sizeof *out, whole = WIDE && width == PANEL ? q->k / ONXI_LANES * ONXI_LANES : 0;
+    const char *from = b + first * step;
     float *to = out + first * q->k;
-    for (uint64_t k = 0; k < q->k; k++, to += PANEL)
+    for (uint64_t k = 0; k < whole; k += ONXI_LANES)
+        for (uint64_t i = 0; i < PANEL; i += ONXI_LANES)
+            vf_turn(from + i * step + k * sizeof *to, step, to + k * PANEL + i, PANEL);
+    for (uint64_t k = whole; k < q->k; k++)
         for (uint64_t i = 0; i < PANEL; i++) {
-            to[i] = 0;
+            to[k * PANEL + i] = 0;
             if (i < width)
-                memcpy(&to[i], from + (i * q->k + k) * sizeof *to, sizeof *to);
+                memcpy(&to[k * PANEL + i], from + i * step + k * sizeof *to, sizeof *to);
         }
 }
 

@@ -10,13 +10,22 @@
 enum { WIDTH = ONXI_ROWS == 4 ? 4 : 2, ROWS = ONXI_ROWS == 4 ? 2 : 6, TILE = WIDTH * ONXI_LANES };
 
 /* A tile is k rows of TILE columns of the weights; a gate fills up its last one with zeros. */
+static void pack_tile(const float *weight, uint64_t width, uint64_t k, float *out)
+{
+    const uint64_t whole = ONXI_LANES > 4 && width == TILE ? k / ONXI_LANES * ONXI_LANES : 0;
+    for (uint64_t j = 0; j < whole; j += ONXI_LANES)
+        for (uint64_t i = 0; i < TILE; i += ONXI_LANES)
+            vf_turn((const char *)(weight + i * k + j), k * sizeof *weight, out + j * TILE + i, TILE);
+    for (uint64_t j = whole; j < k; j++)
+        for (uint64_t i = 0; i < TILE; i++)
+            out[j * TILE + i] = i < width ? weight[i * k + j] : 0;
+}
+
 static void pack(const float *weight, uint32_t gates, uint64_t hidden, uint64_t k, float *out)
 {
     for (uint32_t gate = 0; gate < gates; gate++, weight += hidden * k)
         for (uint64_t n = 0; n < hidden; n += TILE, out += k * TILE)
-            for (uint64_t j = 0; j < k; j++)
-                for (uint64_t i = 0; i < TILE; i++)
-                    out[j * TILE + i] = n + i < hidden ? weight[(n + i) * k + j] : 0;
+            pack_tile(weight + n * k, hidden - n < TILE ? hidden - n : TILE, k, out);
 }
 
 /* `rows` and `apart` are constants at each call: the number of rows, of sums of each, which are added at the end. */

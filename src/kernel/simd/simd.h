@@ -103,6 +103,35 @@ static inline void vf_store_part(float *p, onxi_vf v, uint64_t n)
 }
 #endif
 
+#if ONXI_LANES == 16
+#define ONXI_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define ONXI_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif ONXI_LANES == 8
+#define ONXI_LOW  0, 8, 1, 9, 2, 10, 3, 11
+#define ONXI_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#else
+#define ONXI_LOW  0, 4, 1, 5
+#define ONXI_HIGH 2, 6, 3, 7
+#endif
+
+/* A vector of each of ONXI_LANES rows, `step` bytes apart, becomes a column of as many rows, `to_step` floats apart.
+ * Always in line: it is all registers. */
+__attribute__((always_inline)) static inline void vf_turn(const char *from, uint64_t step, float *to, uint64_t to_step)
+{
+    onxi_vf rows[ONXI_LANES], next[ONXI_LANES];
+    for (uint64_t i = 0; i < ONXI_LANES; i++)
+        memcpy(&rows[i], from + i * step, sizeof rows[i]);
+    for (int round = 1; round < ONXI_LANES; round *= 2) {
+        for (int i = 0; i < ONXI_LANES / 2; i++) {
+            next[2 * i] = __builtin_shufflevector(rows[i], rows[i + ONXI_LANES / 2], ONXI_LOW);
+            next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + ONXI_LANES / 2], ONXI_HIGH);
+        }
+        memcpy(rows, next, sizeof rows);
+    }
+    for (uint64_t i = 0; i < ONXI_LANES; i++)
+        vf_store(to + i * to_step, rows[i]);
+}
+
 /* Lanes from `first` to end - 1, where they are any, as instructions take them; others are not read (0) or written. */
 #if ONXI_LANES == 16 && defined(__AVX512F__)
 #define VF_MASKS
