@@ -90,6 +90,8 @@ typedef struct onx_packing {
     void *user;
     bool note;        /* what is made tells of the elements, and does not take their place */
     bool may_decline; /* make may give ONX_E_UNSUPPORTED: what the constant holds cannot be packed so */
+    /* Elements that a piece reads: piece i none but those from i * part on, and others may not be there; 0: any. */
+    uint64_t part;
 } onx_packing;
 
 /* Elements of a constant that are read a stretch at a time, by any thread. */

@@ -44,6 +44,47 @@ static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, 
 }
 
 /* Whoever does not plan has memory of its own for elements that are made first. */
+static void *elements_take(onxi_run_session *s, const onxi_run_keeper *to, bool plans, uint64_t size)
+{
+    return plans ? onxi_run_elements_take(s, size) : onxi_resize(to->cx, NULL, 0, size);
+}
+
+static void elements_give(onxi_run_session *s, const onxi_run_keeper *to, bool plans, void *elements, uint64_t size)
+{
+    if (plans)
+        onxi_run_elements_give(s, elements, size);
+    else
+        onxi_release(to->cx, elements, size);
+}
+
+enum { SOME = 4 << 20 }; /* bytes of elements that are made at a time where pieces say which they read */
+
+/* Makes the elements of some pieces, packs these, and goes on: all elements at once may be more than what is packed. */
+static onx_status make_some(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, bool plans,
+                            void *out)
+{
+    const onxi_run_source *source = to->source;
+    const uint64_t count = source->value->count, width = source->value->size / count, pieces = packing->pieces;
+    uint64_t each = SOME / width / packing->part;
+    each = each < s->threads ? s->threads : each;
+    each = each < pieces ? each : pieces;
+    const uint64_t most = each * packing->part < count ? each * packing->part : count;
+    char *elements = elements_take(s, to, plans, most * width);
+    packing_job job = { .packing = packing, .out = out };
+    if (!elements)
+        return ONX_E_MEMORY;
+    for (; job.first < pieces && !atomic_load_explicit(&job.failed, memory_order_relaxed); job.first += each) {
+        const uint64_t from = job.first * packing->part, left = from < count ? count - from : 0;
+        const uint64_t n = left < most ? left : most;
+        onxi_run_source_read(source, from, n, elements);
+        onxi_run_source_forget(s, source, from * width, n * width);
+        job.elements = (const void *)((uintptr_t)elements - from * width); /* pieces count from the first one */
+        onxi_team_run(s->threads, pieces - job.first < each ? pieces - job.first : each, make_piece, &job);
+    }
+    elements_give(s, to, plans, elements, most * width);
+    return atomic_load_explicit(&job.failed, memory_order_relaxed) ? ONX_E_UNSUPPORTED : ONX_OK;
+}
+
 static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, bool plans,
                              void *out)
 {
@@ -53,15 +94,14 @@ static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, con
     if (packing->unaligned && onxi_run_source_is_whole(source))
         return make_from(s, source, source->raw, packing, out);
     const uint64_t size = source->value->size;
-    void *elements = plans ? onxi_run_elements_take(s, size) : onxi_resize(to->cx, NULL, 0, size);
+    if (packing->part && size > SOME)
+        return make_some(s, to, packing, plans, out);
+    void *elements = elements_take(s, to, plans, size);
     if (!elements)
         return ONX_E_MEMORY;
     onxi_run_source_write(s, source, elements);
     onx_status status = make_from(s, NULL, elements, packing, out);
-    if (plans)
-        onxi_run_elements_give(s, elements, size);
-    else
-        onxi_release(to->cx, elements, size);
+    elements_give(s, to, plans, elements, size);
     return status;
 }
 

@@ -237,12 +237,14 @@ static void compare(const sample *of, const onx_value *a, const onx_value *b)
         fail_msg("%s: %g apart of %g", of->name, apart, most);
 }
 
-static void run_sample(const sample *of, const onx_session_options *options, size_t shift)
+/* A session, and one that keeps little with options of its own. */
+static void run_both(const sample *of, const onx_session_options *options, const onx_session_options *others,
+                     size_t shift)
 {
     weights all = { .count = 0 };
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = parse(cx, of->text, &all, shift);
-    onx_session_options lean = *options;
+    onx_session_options lean = *others;
     lean.lean_memory = true;
     onx_session *s[] = { session_of(cx, doc, options), session_of(cx, doc, &lean) };
     const uint32_t ins = onx_session_input_count(s[0]), outs = onx_session_output_count(s[0]);
@@ -266,6 +268,11 @@ static void run_sample(const sample *of, const onx_session_options *options, siz
     onx_doc_free(doc);
     onx_ctx_free(cx);
     release(&all);
+}
+
+static void run_sample(const sample *of, const onx_session_options *options, size_t shift)
+{
+    run_both(of, options, options, shift);
 }
 
 static void test_run_lean__every_kernel_that_packs(void **state)
@@ -427,6 +434,28 @@ static void test_run_lean__with_a_folder(void **state)
     assert_int_equal(folder_remove(dir), 0);
 }
 
+/* Weights that are made of others, and too large to be made at once: some of them are, packed, and so on. Neither the
+ * rows nor the columns fill up the last piece. */
+static void test_run_lean__some_elements_at_a_time(void **state)
+{
+    (void)state;
+    static const sample large = {
+        "large products of bytes",
+        HEAD(
+            "float[3,1203] x", "float[3,1203] y",
+            "int8[1] w1_1203_1101 = {0}, int8[1] w2_1203_1101 = {0}, float s = {0.01}") "d = DequantizeLinear (w1_1203_1101, s)"
+                                                                                        " e = DequantizeLinear (w2_1203_1101, s) a = MatMul (x, d) y = Gemm <transB = 1> (a, e) }",
+        true
+    };
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        char dir[FOLDER_ROOM];
+        assert_true(folder_make(dir));
+        run_both(&large, &(onx_session_options){ .threads = threads },
+                 &(onx_session_options){ .threads = threads, .cache = dir }, 1);
+        assert_int_equal(folder_remove(dir), 0);
+    }
+}
+
 /* ---- runs at the same time, also while others plan ---- */
 
 typedef struct runner {
@@ -496,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_run_lean__small_models_keep_what_is_packed),
         cmocka_unit_test(test_run_lean__within_the_limit),
         cmocka_unit_test(test_run_lean__with_a_folder),
+        cmocka_unit_test(test_run_lean__some_elements_at_a_time),
         cmocka_unit_test(test_run_lean__many_runs_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

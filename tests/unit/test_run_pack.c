@@ -38,7 +38,7 @@ static void place(onx_doc *doc, weights *all, uint32_t index, uint32_t rank, con
     t->dims_count = rank;
     for (uint32_t i = 0; i < rank; i++)
         count *= (uint64_t)(t->dims[i] = dims[i]);
-    char *base = all->base[all->count++] = aligned_alloc(64, count * sizeof(float) + 64);
+    char *base = all->base[all->count++] = aligned_alloc(64, (count * sizeof(float) + 127) / 64 * 64);
     assert_non_null(base);
     for (uint64_t i = 0; i < count; i++) {
         const float x = (float)((i * 2654435761u + index * 40503u) >> 7 & 1023) / 1024.0f - 0.5f;
@@ -290,6 +290,39 @@ static void test_run_pack__filled_weights_are_not_kept(void **state)
     assert_int_equal(atomic_load(&c.now), 0);
 }
 
+/* Weights that a BatchNormalization scales, and too many to be scaled at once. */
+static void test_run_pack__scaled_some_at_a_time(void **state)
+{
+    (void)state;
+    enum { MANY = 344 };
+    static const int64_t kernel[] = { MANY, MANY, 3, 3 }, image[] = { 1, MANY, 16, 16 }, channels[] = { MANY };
+    static const char text[] =
+        "<ir_version: 8, opset_import: [\"\" : 15]> g (float[1,344,16,16] x) => (float[1,344,16,16] y)\n"
+        "<float[1] k = {0}, float[1] scale = {0}, float[1] mean = {0}> {\n"
+        "  o = Conv <pads = [1, 1, 1, 1]> (x, k) v = Mul (mean, mean)\n"
+        "  y = BatchNormalization <epsilon = 1.0> (o, scale, mean, mean, v) }";
+    weights all = { .count = 0 };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, text);
+    place(doc, &all, 0, 4, kernel, 1);
+    place(doc, &all, 1, 1, channels, 1);
+    place(doc, &all, 2, 1, channels, 1);
+    onx_value *x = floats(cx, 4, image), *y = NULL, *z = NULL;
+    onx_session *fast = session_of(cx, doc, &(onx_session_options){ .threads = 2, .isa = isa });
+    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
+    assert_int_equal(onx_session_run(fast, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+    assert_int_equal(onx_session_run(plain, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
+    close_to(y, z);
+    onx_value_free(x);
+    onx_value_free(y);
+    onx_value_free(z);
+    onx_session_free(fast);
+    onx_session_free(plain);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    release(&all);
+}
+
 /* ---- sessions that are made at the same time ---- */
 
 typedef struct maker {
@@ -506,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_run_pack__packed_once),
         cmocka_unit_test(test_run_pack__small_ones_lie_together),
         cmocka_unit_test(test_run_pack__filled_weights_are_not_kept),
+        cmocka_unit_test(test_run_pack__scaled_some_at_a_time),
         cmocka_unit_test(test_run_pack__sessions_of_many_threads_share),
         cmocka_unit_test(test_run_pack__where_shapes_are_told_by_runs),
         cmocka_unit_test(test_run_pack__runs_after_the_first_take_nothing),

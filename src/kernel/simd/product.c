@@ -476,6 +476,7 @@ static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
                               .pieces = panels,
                               .unaligned = true,
                               .in_order = turned,
+                              .part = turned ? PANEL * q->k : 0,
                               .make = pack_narrow,
                               .user = &b,
                               .may_decline = true };
@@ -519,6 +520,7 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
                               .pieces = pieces_of(&b),
                               .unaligned = true,
                               .in_order = true,
+                              .part = turned ? PANEL * q->k : PIECE_ROWS * q->n,
                               .make = pack_b,
                               .user = &b };
     const void *packed;

@@ -415,6 +415,7 @@ static onx_status conv_prepare(onx_prepare *p)
                               .size = POINTS * q->panels * q->c * PANEL * sizeof(float),
                               .pieces = q->panels,
                               .in_order = true,
+                              .part = PANEL * q->c * 9,
                               .make = pack,
                               .user = &from };
     onx_elements elements; /* where packed weights are not kept, four times as many are not worth making */
