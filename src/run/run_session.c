@@ -173,7 +173,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         status = index_names(&session->outputs, model->graph->output, model->graph->output_count);
     if (status == ONX_OK)
         status = plan_early(&session->s);
-    onxi_run_elements_end(&session->s);
+    if (status == ONX_OK)
+        onxi_run_elements_end(&session->s);
     session->s.watch = (onxi_run_watch){ 0 };
     onxi_store_tell(session->s.store, cx);
     if (status != ONX_OK) {

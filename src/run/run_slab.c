@@ -116,21 +116,25 @@ void onxi_run_elements_give(onxi_run_session *s, void *elements, uint64_t size)
         onxi_release(s->root->cx, elements, size);
 }
 
-void onxi_run_elements_end(onxi_run_session *s)
+static void end_elements(onxi_run_slabs *slabs, onx_ctx *cx)
 {
-    if (!s->root) /* what was to be opened was none */
-        return;
-    onxi_run_slabs *slabs = &s->root->slabs;
-    onxi_release(s->root->cx, slabs->elements, slabs->elements_room);
+    onxi_release(cx, slabs->elements, slabs->elements_room);
     slabs->elements = NULL;
     slabs->elements_room = 0;
 }
 
+void onxi_run_elements_end(onxi_run_session *s)
+{
+    end_elements(&s->root->slabs, s->root->cx);
+}
+
+/* A variant has none, and one that was not opened has no root. */
 void onxi_run_slabs_close(onxi_run_session *s)
 {
-    onxi_run_elements_end(s);
+    end_elements(&s->slabs, s->cx);
     for (size_t i = 0; i < ONXI_RUN_SLABS; i++) {
-        let_go(s->slabs.open[i], onxi_ctx_allocator(s->cx));
+        if (s->slabs.open[i])
+            let_go(s->slabs.open[i], onxi_ctx_allocator(s->cx));
         s->slabs.open[i] = NULL;
     }
 }
