@@ -33,8 +33,8 @@ void cli_json_value(cli_json *json, const onx_value *value, const cli_look *look
 /* The ONX_ISA_* of a name, as ONX_ISA in the environment and `onx compare --isa` have it; 0: none, the best there is.
  */
 unsigned cli_isa(const char *name);
-/* What --threads, --timeout, --max-iterations, and ONX_KERNELS and ONX_ISA in the environment say; false after a message.
- * `threads` is the default and what came out of it. */
+/* What --threads, --timeout, --max-iterations, and ONX_KERNELS and ONX_ISA in the environment say; false after a
+ * message. `threads` is the default and what came out of it. */
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run);
 /* clang-format off */
 #define CLI_OPTION_TIMEOUT { "timeout", 0, "SECONDS", NULL, "end a run, or the planning before it, after so long" }
