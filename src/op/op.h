@@ -383,6 +383,9 @@ static inline bool onxi_operator_is(onxi_op_id id, unsigned traits)
 /* Does the node name that operator, in whatever version? An operator of another domain with the same name is another
  * one. For those that read nodes which are not bound. */
 bool onxi_node_is(const onx_node *node, onxi_op_id id);
+/* Are there all inputs and outputs that the row demands, none without a name, and no more than it knows? What reads
+ * operands by their place, in a node that nobody has checked, asks this first. */
+bool onxi_node_has_operands(const onx_node *node, const onxi_schema *row);
 /* "" and "ai.onnx" are the same; NULL when there is none. */
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);
 /* The one in force at a version of the domain, or NULL: others' names in the default domain may be older than those of

@@ -62,6 +62,17 @@ bool onxi_node_is(const onx_node *node, onxi_op_id id)
            onx_str_equal(onxi_domain_plain(onx_view(node->domain)), onx_str_make(op->domain, op->domain_length));
 }
 
+bool onxi_node_has_operands(const onx_node *node, const onxi_schema *row)
+{
+    bool has = onxi_arity_fits(node->input_count, row->min_input, row->max_input) &&
+               onxi_arity_fits(node->output_count, row->min_output, row->max_output);
+    for (uint32_t i = 0; has && i < node->input_count; i++) {
+        const onxi_port *port = onxi_port_at(row->inputs, i);
+        has = onx_view(node->input[i]).len || !port || port->flags & (ONXI_PORT_OPTIONAL | ONXI_PORT_VARIADIC);
+    }
+    return has;
+}
+
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
 {
     domain = onxi_domain_plain(domain);

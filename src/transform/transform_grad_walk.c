@@ -169,20 +169,6 @@ static onx_status total(tape *t, onx_bytes name, onx_bytes *sum)
 
 /* ---- nodes ---- */
 
-/* Rules take what the row of an operator must have without asking whether it is there. */
-static bool has_operands(const onx_node *node, const onxi_schema *row)
-{
-    if (!row)
-        return true;
-    bool has = onxi_arity_fits(node->input_count, row->min_input, row->max_input) &&
-               onxi_arity_fits(node->output_count, row->min_output, row->max_output);
-    for (uint32_t i = 0; has && i < node->input_count; i++) {
-        const onxi_port *port = onxi_port_at(row->inputs, i);
-        has = onx_view(node->input[i]).len || !port || port->flags & (ONXI_PORT_OPTIONAL | ONXI_PORT_VARIADIC);
-    }
-    return has;
-}
-
 static void fill(onxi_grad *g, onxi_grad_node *n, const onxi_bound *bound, onxi_scope *scope, const onx_node *node)
 {
     *n = (onxi_grad_node){
@@ -203,7 +189,7 @@ static onx_status fail_without_rule(onxi_grad *g, const onx_node *node, const on
 
 static onx_status check_operands(onxi_grad *g, const onx_node *node, const onxi_schema *row)
 {
-    if (has_operands(node, row))
+    if (!row || onxi_node_has_operands(node, row))
         return ONX_OK;
     return onxi_grad_fail(g, node, "it has %u inputs and %u outputs, and not all that %s must have", node->input_count,
                           node->output_count, row->name);
@@ -319,7 +305,7 @@ static const onxi_grad_rule *lowering_of(onxi_grad *g, onxi_scope *scope, const 
     if (!rules)
         return NULL;
     fill(g, n, bound_of(g, node), scope, node);
-    if (!has_operands(node, n->s.row)) /* which is said where the node is derived */
+    if (n->s.row && !onxi_node_has_operands(node, n->s.row)) /* which is said where the node is derived */
         return NULL;
     for (const onxi_grad_rule *rule = rules; rule->op == rules->op; rule++)
         if (rule->kind == ONXI_GRAD_LOWER && rule->when(n))

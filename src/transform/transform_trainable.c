@@ -60,7 +60,8 @@ const onxi_bound *onxi_trainable_bound(onxi_trainable *t, const onx_node *node)
 onxi_op_id onxi_trainable_op(onxi_trainable *t, const onx_node *node)
 {
     const onxi_bound *bound = onxi_trainable_bound(t, node);
-    return bound && bound->kind == ONXI_BOUND_OPERATOR ? bound->op : ONXI_ID_NONE;
+    return bound && bound->kind == ONXI_BOUND_OPERATOR && onxi_node_has_operands(node, bound->schema) ? bound->op
+                                                                                                      : ONXI_ID_NONE;
 }
 
 /* ---- before the work ---- */

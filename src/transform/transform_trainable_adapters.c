@@ -172,7 +172,8 @@ static bool is_op(merger *m, const onx_node *node, onxi_op_id op)
 {
     const onxi_bound *bound = onxi_bind(&m->binder, node);
     m->starved |= !bound;
-    return bound && bound->kind == ONXI_BOUND_OPERATOR && bound->op == op;
+    return bound && bound->kind == ONXI_BOUND_OPERATOR && bound->op == op &&
+           onxi_node_has_operands(node, bound->schema);
 }
 
 /* The node that makes a value, where nothing else reads it. */

@@ -11,6 +11,7 @@
 
 #include <onx/grad.h>
 #include <onx/text.h>
+#include <onx/trainable.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,13 @@ static bool is_refused(const writer *w)
         const onx_grad_options options = { .of = onx_str_of("y"), .wrt = wrt, .wrt_count = 1 };
         refused = onx_grad(cx, doc, &options) != ONX_OK;
         assert_true(!refused || onx_diag_total(cx, ONX_ERROR) > 0);
+    }
+    onx_doc_free(doc);
+    doc = NULL;
+    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(w->text), 0, &doc) == ONX_OK) {
+        const onx_trainable_options options = { .lora_rank = 1 };
+        (void)onx_trainable(cx, doc, &options); /* what has no weights is no error of its own */
+        (void)onx_trainable(cx, doc, NULL);
     }
     onx_doc_free(doc);
     onx_ctx_free(cx);
