@@ -349,17 +349,18 @@ static bool shape_of(onx_prepare *p, wino *q)
 }
 
 /* Is it worth it? Per pair of channels the multiplications of the tiles, and of some more for reading weights that are
- * four times as large, against those of the direct convolution; transforms cost some hundred per tile and channel. */
+ * four times as large, against those of the direct convolution; transforms cost some hundred per tile and channel. Where
+ * weights take much memory, which a session has to fill first, there must be more to gain. */
 static bool worth_it(const wino *q)
 {
-    enum { C_MIN = 16, CACHED = 8 << 20, MOST = 160 << 20 };
+    enum { C_MIN = 16, CACHED = 8 << 20, LARGE = 32 << 20, MOST = 160 << 20 };
     if (q->c < C_MIN || q->m < C_MIN || q->m > MOST / (POINTS * sizeof(float)) / q->c ||
         q->h > INT32_MAX / BLOCK / q->w)
         return false;
-    const bool cached = q->m * q->c * POINTS * sizeof(float) <= CACHED;
+    const uint64_t size = q->m * q->c * POINTS * sizeof(float);
     const double tiles = (double)(q->tiles * q->batch), pairs = (double)q->c * (double)q->m;
-    const double ours = POINTS * pairs * (tiles + (cached ? 6 : 16)) + 400 * tiles * (double)(q->c + q->m);
-    return ours * 1.25 < 9 * pairs * (double)(q->oh * q->ow * q->batch);
+    const double ours = POINTS * pairs * (tiles + (size <= CACHED ? 6 : 16)) + 400 * tiles * (double)(q->c + q->m);
+    return ours * (size > LARGE ? 1.6 : 1.25) < 9 * pairs * (double)(q->oh * q->ow * q->batch);
 }
 
 /* How the work is cut: groups of tiles whose transformed input stays in the second cache where that can be, and pieces
