@@ -139,6 +139,7 @@ typedef struct unpacker {
     onxi_dict initializers; /* indexes */
     onx_graph first;        /* nodes that round */
     bool *gone;             /* initializers that have become numbers */
+    bool *replaced;         /* nodes in whose place there is one in `first` */
 } unpacker;
 
 static onx_tensor *initializer(const unpacker *u, const onx_node *node, uint32_t i)
@@ -192,9 +193,10 @@ static onx_status restore_numbers(const unpacker *u, const onx_node *node, const
 
 /* Integers that are only dequantized become numbers, which QuantizeLinear makes the same integers of. Sums in 32 bits,
  * biases, become numbers and stay so: rounding them is nothing that training has to know. */
-static onx_status unpack(unpacker *u, onx_node *node)
+static onx_status unpack(unpacker *u, uint32_t index)
 {
     onxi_trainable *t = u->t;
+    onx_node *node = t->graph->node[index];
     onx_tensor *q = onxi_trainable_op(t, node) == ONXI_ID_DequantizeLinear ? initializer(u, node, 0) : NULL, *numbers;
     const bool bias = q && q->data_type == ONX_INT32;
     const onx_tensor *zero = q ? initializer(u, node, 2) : NULL;
@@ -214,7 +216,7 @@ static onx_status unpack(unpacker *u, onx_node *node)
                                         .out = node->output,
                                         .in_count = 1,
                                         .out_count = 1 };
-        node->output_count = 0; /* goes */
+        u->replaced[index] = true;
         return onxi_trainable_put(t, &u->first, &nodes);
     }
     u->gone[onxi_dict_find(&u->initializers, onx_view(node->input[0]))->value] = true;
@@ -237,15 +239,16 @@ onx_status onxi_trainable_unpack(onxi_trainable *t)
     const uint32_t before = g->initializer_count;
     uint32_t kept = 0;
     u.gone = ONXI_ARRAY(t->scratch, bool, (size_t)before + 1);
-    if (!u.gone)
+    u.replaced = ONXI_ARRAY(t->scratch, bool, (size_t)g->node_count + 1);
+    if (!u.gone || !u.replaced)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < before; i++)
         if (!onxi_dict_at(&u.initializers, onx_view(g->initializer[i]->name), i, NULL))
             return ONX_E_MEMORY;
     for (uint32_t i = 0; i < g->node_count; i++)
-        ONX_TRY(unpack(&u, g->node[i]));
+        ONX_TRY(unpack(&u, i));
     for (uint32_t i = 0; i < g->node_count; i++)
-        if (g->node[i]->output_count || onxi_trainable_op(t, g->node[i]) != ONXI_ID_DequantizeLinear)
+        if (!u.replaced[i])
             ONX_TRY(onxi_trainable_add_node(t, &u.first, g->node[i]));
     for (uint32_t i = 0; i < g->initializer_count; i++)
         if (i >= before || !u.gone[i])
