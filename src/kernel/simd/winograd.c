@@ -349,8 +349,8 @@ static bool shape_of(onx_prepare *p, wino *q)
 }
 
 /* Is it worth it? Per pair of channels the multiplications of the tiles, and of some more for reading weights that are
- * four times as large, against those of the direct convolution; transforms cost some hundred per tile and channel. Where
- * weights take much memory, which a session has to fill first, there must be more to gain. */
+ * four times as large, against those of the direct convolution; transforms cost some hundred per tile and channel.
+ * Where weights take much memory, which a session has to fill first, there must be more to gain. */
 static bool worth_it(const wino *q)
 {
     enum { C_MIN = 16, CACHED = 8 << 20, LARGE = 32 << 20, MOST = 160 << 20 };
