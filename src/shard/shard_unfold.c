@@ -47,10 +47,13 @@ static onx_status open(onxi_unfolder *u)
     return ONX_OK;
 }
 
+/* Rows read operands by their place, so a node without one that it must have has none. */
 static onx_status row_of(const onxi_unfolder *u, uint32_t node, const onxi_bound **bound, const onxi_split_row **row)
 {
     *bound = onxi_bind(u->binder, u->graph->node[node]);
-    *row = *bound && (*bound)->kind == ONXI_BOUND_OPERATOR ? onxi_split_row_find((*bound)->op) : NULL;
+    const bool whole = *bound && (*bound)->kind == ONXI_BOUND_OPERATOR &&
+                       onxi_node_has_operands(u->graph->node[node], (*bound)->schema);
+    *row = whole ? onxi_split_row_find((*bound)->op) : NULL;
     return *bound ? ONX_OK : ONX_E_MEMORY;
 }
 

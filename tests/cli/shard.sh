@@ -164,4 +164,22 @@ END_MODEL
         says out "1 passed"
     done
 fi
+# What a node must have and does not is no operand that can be made apart, and nothing that is written over.
+cat >none.textproto <<'END_MODEL'
+ir_version: 9 opset_import { domain: "" version: 21 } opset_import { domain: "com.microsoft" version: 1 }
+graph { name: "g"
+ node { op_type: "MatMul" input: "x" input: "wq" output: "q" }
+ node { op_type: "MatMul" input: "x" input: "wk" output: "k" }
+ node { op_type: "MatMul" input: "x" input: "wv" output: "v" }
+ node { op_type: "MultiHeadAttention" domain: "com.microsoft" input: "q" input: "k" input: "v" input: "b" attribute { name: "num_heads" type: INT i: 2 } }
+ initializer { name: "wq" data_type: 1 dims: 2 dims: 2 float_data: [1,1,1,1] }
+ initializer { name: "wk" data_type: 1 dims: 2 dims: 2 float_data: [1,1,1,1] }
+ initializer { name: "wv" data_type: 1 dims: 2 dims: 2 float_data: [1,1,1,1] }
+ initializer { name: "b" data_type: 1 dims: 6 float_data: [1,1,1,1,1,1] }
+ input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } dim { dim_value: 2 } } } } }
+ output { name: "x" type { tensor_type { elem_type: 1 } } }
+}
+END_MODEL
+expect 1 "$ONX" shard none.textproto -o none.onnx --devices 2 --tensor-parallel
+says err "has no weights that 2 devices can share"
 done_testing
