@@ -25,12 +25,27 @@ static onx_status count_inside(void *user, onx_bytes *name)
     return count_read(user, onx_view(*name), 2); /* whatever it is there: it stays as it is */
 }
 
+static onx_status list_ranks(onxi_unfolder *u, onx_value_info *const *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_str name = onx_view(values[i]->name);
+        const onx_type *type = values[i]->type;
+        if (name.len && type && ONX_HAS(type, type, tensor_type) && type->tensor_type->shape &&
+            !onxi_dict_at(&u->ranks, name, type->tensor_type->shape->dim_count, NULL))
+            return ONX_E_MEMORY;
+    }
+    return ONX_OK;
+}
+
 onx_status onxi_apart_open(onxi_unfolder *u)
 {
     const onx_graph *g = u->graph;
     u->reads = onxi_dict_in_arena(u->scratch);
     u->makers = onxi_dict_in_arena(u->scratch);
     u->gone = onxi_dict_in_arena(u->scratch);
+    u->ranks = onxi_dict_in_arena(u->scratch);
+    ONX_TRY(list_ranks(u, g->input, g->input_count));
+    ONX_TRY(list_ranks(u, g->value_info, g->value_info_count));
     u->instead = (onxi_apart_list *)ONXI_ARRAY(u->scratch, onxi_apart_list, (size_t)g->node_count + 1);
     if (!u->instead)
         return ONX_E_MEMORY;
@@ -323,16 +338,8 @@ void onxi_apart_drop(onx_node *node, const char *attribute)
 
 uint32_t onxi_apart_rank(const onxi_unfolder *u, onx_bytes name)
 {
-    onx_value_info *const *const lists[] = { u->graph->input, u->graph->value_info };
-    const uint32_t counts[] = { u->graph->input_count, u->graph->value_info_count };
-    for (uint32_t k = 0; k < 2; k++)
-        for (uint32_t i = 0; i < counts[k]; i++) {
-            const onx_type *type = lists[k][i]->type;
-            if (onx_str_equal(onx_view(lists[k][i]->name), onx_view(name)) && type &&
-                ONX_HAS(type, type, tensor_type) && type->tensor_type->shape)
-                return type->tensor_type->shape->dim_count;
-        }
-    return UINT32_MAX;
+    const onxi_dict_entry *e = onxi_dict_find(&u->ranks, onx_view(name));
+    return e ? e->value : UINT32_MAX;
 }
 
 /* The node once more, with a part of the columns. */

@@ -25,6 +25,7 @@ struct onxi_unfolder {
     onxi_dict tensors; /* initializers by name */
     /* while columns are made apart */
     onxi_dict reads, makers, gone; /* how often each is read, which node makes it, what is not there any more */
+    onxi_dict ranks;               /* of values whose type is declared */
     onxi_apart_list *instead;      /* per node; empty: it stays */
     uint32_t named;
 };
