@@ -25,6 +25,15 @@ int64_t onxi_platform_data_after(int fd, int64_t at);
 
 /* ---- memory ---- */
 
+/* Does memory come in pages that are filled when they are touched? That of WebAssembly is there as a whole. */
+enum {
+#ifdef __wasm__
+    ONXI_PLATFORM_PAGES = 0
+#else
+    ONXI_PLATFORM_PAGES = 1
+#endif
+};
+
 /* Is a large block best taken as a mapping of its own? Not where a sanitizer watches the C library, nor where
  * mappings are only imitated. */
 bool onxi_platform_has_mappings(void);

@@ -31,13 +31,6 @@ static void let_go(onxi_run_slab *slab, const onx_allocator *a)
         a->resize(a->user, slab, slab->size, 0);
 }
 
-#ifdef __wasm__ /* its memory does not come in pages */
-static onxi_run_slab *slab_for(onxi_run_session *root, size_t size)
-{
-    (void)root, (void)size;
-    return NULL;
-}
-#else
 /* Of the slabs that blocks are cut from the one with room; else a new one takes the place of that with the least. */
 static onxi_run_slab *slab_for(onxi_run_session *root, size_t size)
 {
@@ -66,13 +59,12 @@ static onxi_run_slab *slab_for(onxi_run_session *root, size_t size)
     slabs->open[least] = slab;
     return slab;
 }
-#endif
 
 void *onxi_run_slab_take(onxi_run_session *s, uint64_t size, onxi_run_slab **out)
 {
     onxi_run_slab *slab = NULL;
     *out = NULL;
-    if (size <= MOST / SHARE + 64 && !s->options.lean_memory)
+    if (ONXI_PLATFORM_PAGES && size <= MOST / SHARE + 64 && !s->options.lean_memory)
         slab = slab_for(s->root, whole_lines((size_t)size));
     if (!slab) {
         void *own = onxi_resize(s->root->cx, NULL, 0, size);
