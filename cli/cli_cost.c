@@ -1,5 +1,4 @@
-/* cli_cost.c - what a run of a model takes: a rule for each family of operators, and one for each of those whose work
- * is more than an operation per element. */
+/* cli_cost.c - what a run of a model takes: the work of each node, by what is known of its operator (onx_op_work). */
 #include "cli_cost.h"
 #include "cli_attribute.h"
 #include "cli_table.h"
@@ -184,7 +183,7 @@ static bool times_elements(const walk *w, sized v, cost_term *out)
     return times_dims_from(w, v, 0, out);
 }
 
-/* ---- rules ---- */
+/* ---- the work of a node ---- */
 
 /* A node with the types around it. */
 typedef struct site {
@@ -203,110 +202,81 @@ static sized output(const site *s, uint32_t i)
     return i < s->node->output_count ? value_size(s->w, onx_view(s->node->output[i])) : (sized){ 0 };
 }
 
-/* Each rule adds its part to `sum`; false when it is not known. */
-typedef bool (*rule)(const site *s, cost_sum *sum);
-
-static bool put(cost_sum *sum, const cost_term *t)
+/* A number at *text, which is moved past it. */
+static int64_t read_number(const char **text)
 {
-    return add(sum, t) == ONX_OK;
+    const bool negative = **text == '-';
+    int64_t n = 0;
+    for (*text += negative; **text >= '0' && **text <= '9'; ++*text)
+        n = 10 * n + (**text - '0');
+    return negative ? -n : n;
 }
 
-static bool per_output(const site *s, cost_sum *sum)
+/* A name at *text, which is moved past it. */
+static size_t read_name(const char **text, char name[64])
 {
-    cost_term t = one;
-    return times_elements(s->w, output(s, 0), &t) && put(sum, &t);
+    size_t len = 0;
+    for (; (**text >= 'a' && **text <= 'z') || (**text >= 'A' && **text <= 'Z') || **text == '_'; ++*text)
+        if (len < 63)
+            name[len++] = **text;
+    name[len] = 0;
+    return len;
 }
 
-static bool per_input(const site *s, cost_sum *sum)
+/* Inside of brackets: an index, "1:" for all dims from there on, or "transA?0:1". */
+static bool times_dims_told(const site *s, sized v, const char **text, cost_term *out)
 {
-    cost_term t = one;
-    return times_elements(s->w, input(s, 0), &t) && put(sum, &t);
-}
-
-static bool nothing(const site *s, cost_sum *sum)
-{
-    (void)s;
-    (void)sum;
-    return true;
-}
-
-/* Outputs times what each of them sums over: all dims of the weights but the first. */
-static bool convolution(const site *s, cost_sum *sum)
-{
-    cost_term t = one;
-    const bool quantized = cli_node_is(s->node, "QLinearConv");
-    return times_elements(s->w, output(s, 0), &t) && times_dims_from(s->w, input(s, quantized ? 3 : 1), 1, &t) &&
-           put(sum, &t);
-}
-
-static bool transposed_convolution(const site *s, cost_sum *sum)
-{
-    cost_term t = one;
-    return times_elements(s->w, input(s, 0), &t) && times_dims_from(s->w, input(s, 1), 1, &t) && put(sum, &t);
-}
-
-static bool matrix_product(const site *s, cost_sum *sum)
-{
-    cost_term t = one;
-    return times_elements(s->w, output(s, 0), &t) && times_one_dim(s->w, input(s, 0), -1, &t) && put(sum, &t);
-}
-
-static bool gemm(const site *s, cost_sum *sum)
-{
-    cost_term t = one;
-    return times_elements(s->w, output(s, 0), &t) &&
-           times_one_dim(s->w, input(s, 0), cli_attribute_int(s->op, s->node, "transA") ? 0 : 1, &t) && put(sum, &t);
-}
-
-/* Every step multiplies by all of W and R: [directions, gates * hidden, input or hidden]. */
-static bool recurrent(const site *s, cost_sum *sum)
-{
-    for (uint32_t k = 1; k <= 2; k++) {
-        cost_term t = one;
-        if (!times_one_dim(s->w, input(s, 0), 0, &t) || !times_one_dim(s->w, input(s, 0), 1, &t) ||
-            !times_elements(s->w, input(s, k), &t) || !put(sum, &t))
-            return false;
+    char name[64];
+    if (read_name(text, name)) {
+        const bool first = cli_attribute_int(s->op, s->node, name) != 0;
+        ++*text; /* the question mark */
+        const int64_t yes = read_number(text);
+        ++*text; /* the colon */
+        const int64_t no = read_number(text);
+        return times_one_dim(s->w, v, first ? yes : no, out);
     }
-    return true;
+    const int64_t index = read_number(text);
+    if (**text != ':')
+        return times_one_dim(s->w, v, index, out);
+    ++*text;
+    return times_dims_from(s->w, v, (uint32_t)index, out);
 }
 
-/* Scores of every query with every key, and sums of values with them; what came before is `past_key`. */
-static bool attention(const site *s, cost_sum *sum)
+/* Of a port: its elements, or some of its dims. */
+static bool times_port(const site *s, bool is_input, const char **text, cost_term *out)
 {
-    for (uint32_t k = 0; k < 2; k++)
-        for (uint32_t past = 0; past < 2; past++) {
-            const sized keys = past ? input(s, 4) : input(s, 1);
-            cost_term t = one;
-            if (past && (s->node->input_count <= 4 || !onx_view(s->node->input[4]).len))
-                continue;
-            if (!times_elements(s->w, k ? output(s, 0) : input(s, 0), &t) || !times_one_dim(s->w, keys, -2, &t) ||
-                !put(sum, &t))
-                return false;
-        }
-    return true;
+    const uint32_t at = (uint32_t)read_number(text);
+    const sized v = is_input ? input(s, at) : output(s, at);
+    if (**text != '[')
+        return times_elements(s->w, v, out);
+    ++*text;
+    const bool known = times_dims_told(s, v, text, out);
+    *text += strcspn(*text, "]") + 1;
+    return known;
 }
 
-/* A window of `kernel_shape` per output. */
-static bool pooling(const site *s, cost_sum *sum)
+/* The number of an attribute, or the product of its numbers. */
+static bool times_attribute(const site *s, const char *name, cost_term *out)
 {
-    cost_term t = one;
     uint32_t n = 0;
-    const onx_attribute *a = onx_node_attribute(s->node, "kernel_shape");
-    const int64_t *size = a ? onx_attribute_value(a, ONX_SLOT_INTS, &n) : NULL;
-    for (uint32_t i = 0; size && i < n; i++)
-        t.factor *= size[i] > 0 ? (double)size[i] : 0;
-    return size && times_elements(s->w, output(s, 0), &t) && put(sum, &t);
+    const onx_attribute *a = onx_node_attribute(s->node, name);
+    const int64_t *list = a ? onx_attribute_value(a, ONX_SLOT_INTS, &n) : NULL;
+    const int64_t single = list ? 0 : cli_attribute_int(s->op, s->node, name);
+    for (uint32_t i = 0; list && i < n; i++)
+        out->factor *= list[i] > 0 ? (double)list[i] : 0;
+    if (!list)
+        out->factor *= single > 0 ? (double)single : 0;
+    return list || single > 0;
 }
 
 /* The product of the sizes of all letters of the equation. Dots stand for dims that the output has as well. */
-static bool einsum(const site *s, cost_sum *sum)
+static bool times_letters(const site *s, cost_term *out)
 {
     uint32_t n;
     const onx_attribute *a = onx_node_attribute(s->node, "equation");
     const onx_bytes *text = a ? onx_attribute_value(a, ONX_SLOT_S, &n) : NULL;
     const onx_str equation = text ? onx_view(*text) : onx_str_of("");
     bool seen[256] = { false }, dots = false;
-    cost_term t = one;
     uint32_t term = 0, axis = 0;
     for (size_t i = 0; i < equation.len; i++) {
         const unsigned char c = (unsigned char)equation.ptr[i];
@@ -318,67 +288,62 @@ static bool einsum(const site *s, cost_sum *sum)
         } else if (c == '.') {
             dots = true;
         } else if (c != ' ') {
-            if (!seen[c] && !dots && !times_one_dim(s->w, input(s, term), (int)axis, &t))
+            if (!seen[c] && !dots && !times_one_dim(s->w, input(s, term), (int)axis, out))
                 return false;
             seen[c] = true;
             axis++;
         }
     }
-    return equation.len && !dots && put(sum, &t);
+    return equation.len && !dots;
 }
 
-/* Several operations per element: mean, variance, scale and shift, or maximum, exponential, sum and quotient. */
-static bool four_per_output(const site *s, cost_sum *sum)
+/* Is a product about an input that the node leaves out? */
+static bool leaves_out(const site *s, const char *text, size_t len)
 {
-    cost_term t = { .factor = 4 };
-    return times_elements(s->w, output(s, 0), &t) && put(sum, &t);
+    for (const char *c = text; (c = strstr(c, "in")) && c < text + len; c++)
+        if ((c == text || c[-1] == ' ') && c[2] >= '0' && c[2] <= '9') {
+            const char *digits = c + 2;
+            const uint32_t at = (uint32_t)read_number(&digits);
+            if (at >= s->node->input_count || !onx_view(s->node->input[at]).len)
+                return true;
+        }
+    return false;
 }
 
-static const struct {
-    const char *names; /* with a blank before and after each */
-    rule rule;
-} operators[] = {
-    { " Conv ConvInteger QLinearConv DeformConv CausalConvWithState ", convolution },
-    { " ConvTranspose ", transposed_convolution },
-    { " MatMul MatMulInteger QLinearMatMul ", matrix_product },
-    { " Gemm ", gemm },
-    { " Einsum ", einsum },
-    { " LSTM GRU RNN ", recurrent },
-    { " Attention FlexAttention ", attention },
-    { " AveragePool MaxPool LpPool ", pooling },
-    { " GlobalAveragePool GlobalMaxPool GlobalLpPool CumSum CumProd TopK DFT STFT Det Scaler Normalizer ", per_input },
-    { " Softmax LogSoftmax Hardmax LayerNormalization InstanceNormalization GroupNormalization RMSNormalization "
-      "LpNormalization MeanVarianceNormalization LRN RotaryEmbedding ",
-      four_per_output },
-    { " Flatten Dropout Expand If Loop Scan Constant ", nothing },
-    { " GridSample Resize Upsample AffineGrid IsInf IsNaN Where ", per_output },
-};
-
-/* What the operators of a family do that have no rule of their own; work that depends on data, as that of trees, is
- * left out of the table and so not known. */
-static const struct {
-    const char *family;
-    rule rule;
-} families[] = {
-    { "math", per_output },         { "logical", per_output },   { "nn", per_output },  { "reduction", per_input },
-    { "quantization", per_output }, { "generator", per_output }, { "tensor", nothing }, { "sequence", nothing },
-    { "optional", nothing },        { "controlflow", nothing },  { "text", nothing },   { "image", nothing },
-    { "training", per_output },     { "preview", per_output },
-};
-
-static rule rule_of(const onx_op *op)
+static bool times_factor(const site *s, const char **text, cost_term *out)
 {
-    char word[128];
-    const int n = op ? snprintf(word, sizeof word, " %s ", onx_op_name(op)) : 0;
-    if (n <= 0 || (size_t)n >= sizeof word)
-        return NULL;
-    for (size_t i = 0; !*onx_op_domain(op) && i < sizeof operators / sizeof *operators; i++)
-        if (strstr(operators[i].names, word))
-            return operators[i].rule;
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strcmp(families[i].family, onx_op_family(op)) == 0)
-            return families[i].rule;
-    return NULL;
+    char name[64];
+    if (**text >= '0' && **text <= '9') {
+        out->factor *= (double)read_number(text);
+        return true;
+    }
+    if (!read_name(text, name))
+        return false;
+    const bool numbered = **text >= '0' && **text <= '9';
+    if (numbered)
+        return times_port(s, strcmp(name, "in") == 0, text, out);
+    return strcmp(name, "letters") == 0 ? times_letters(s, out) : times_attribute(s, name, out);
+}
+
+/* Adds what the words of onx_op_work say of the node; false when it is not known. */
+static bool count_work(const site *s, const char *text, cost_sum *sum)
+{
+    while (*text) {
+        cost_term t = one;
+        const size_t len = strcspn(text, "+");
+        const char *end = text + len;
+        if (leaves_out(s, text, len)) {
+            text = end;
+        } else {
+            for (; text < end; text += strspn(text, " "))
+                if (!times_factor(s, &text, &t))
+                    return false;
+            if (add(sum, &t) != ONX_OK)
+                return false;
+        }
+        text += strspn(text, "+ ");
+    }
+    return true;
 }
 
 /* ---- the walk ---- */
@@ -412,6 +377,7 @@ static void count_bytes(const site *s, cost_row *row, cost_node *told)
             row->weights += *used ? 0 : (uint64_t)bytes;
             *used = true;
             told->bytes += told->bytes < 0 ? 0 : bytes;
+            told->weights += told->macs > 0 ? bytes : 0;
         } else if (name.len) {
             const bool known = times_bytes(w, value_size(w, name), &t) && !t.count;
             told->bytes = known && told->bytes >= 0 ? told->bytes + t.factor : -1;
@@ -462,8 +428,8 @@ static onx_status walk_node(const walk *w, const onx_node *node)
     const site s = { .w = w, .node = node, .op = onx_op_newest(onx_view(node->domain), onx_view(node->op_type)) };
     cost_node told = { .node = node, .macs = -1 };
     cost_sum part = { 0 };
-    const rule apply = rule_of(s.op);
-    const bool known = apply && apply(&s, &part);
+    const char *work = onx_op_work(s.op);
+    const bool known = work && count_work(&s, work, &part);
     if (known && cli_cost_number(&part, &told.macs) == false)
         told.macs = -1;
     for (uint32_t i = 0; known && i < part.count; i++)

@@ -32,6 +32,7 @@ typedef struct cost_row {
 typedef struct cost_node {
     const onx_node *node;
     double macs, bytes; /* bytes that it reads and writes */
+    double weights; /* bytes of initializers among them; 0 where it does no arithmetic, and need not read them all */
 } cost_node;
 
 typedef struct cli_cost {

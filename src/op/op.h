@@ -337,7 +337,7 @@ typedef struct onxi_schema {
 
 /* Where an operator belongs: ONNX's folders of definitions. */
 typedef enum onxi_family {
-#define FAMILY(name, title) ONXI_FAMILY_##name,
+#define FAMILY(name, title, work) ONXI_FAMILY_##name,
 #include "op/families.def"
     ONXI_FAMILY_COUNT
 } onxi_family;
@@ -345,6 +345,7 @@ typedef enum onxi_family {
 typedef struct onxi_family_row {
     const char *name;  /* "math" */
     const char *title; /* "mathematics" */
+    const char *work;  /* as onx_op_work */
 } onxi_family_row;
 extern const onxi_family_row onxi_families[ONXI_FAMILY_COUNT];
 

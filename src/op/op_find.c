@@ -4,7 +4,7 @@
 #include "op/op_hash.h"
 
 const onxi_family_row onxi_families[ONXI_FAMILY_COUNT] = {
-#define FAMILY(name, title) { #name, title },
+#define FAMILY(name, title, work) { #name, title, work },
 #include "op/families.def"
 };
 

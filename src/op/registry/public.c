@@ -86,6 +86,24 @@ const char *onx_op_summary(const onx_op *op)
     return operator_ ? operator_->summary : "";
 }
 
+const char *onx_op_work(const onx_op *op)
+{
+    const onxi_operator *operator_ = op ? built_in(op) : NULL;
+    if (!operator_)
+        return NULL;
+    const char *text = onxi_families[operator_->family].work;
+    switch (onxi_operator_id(operator_)) {
+#define WORK(symbol, work)                                                                                             \
+    case ONXI_ID_##symbol:                                                                                             \
+        text = work;                                                                                                   \
+        break;
+#include "op/work.def"
+    default:
+        break;
+    }
+    return strcmp(text, "?") == 0 ? NULL : text;
+}
+
 /* The row itself, where a variadic port stands for one operand more. */
 static const onx_op_port *row_at(const onxi_port *ports, uint32_t index)
 {
