@@ -1,6 +1,7 @@
 #!/bin/sh
 # networks.sh ONX FOLDER [THREADS]: every model of a folder in onnxruntime-node and in onx, in turn: the least time of a
-# run in ms, over some rounds, and how many times as fast onx is. NODE_PATH names a folder with onnxruntime-node
+# run in ms, over some rounds, how many times as fast onx is, and what share of that time its arithmetic, or reading its
+# weights, takes at the rates that this machine reaches in a product and in copying (`onx bench --profile`). NODE_PATH names a folder with onnxruntime-node
 # (npm install onnxruntime-node); ROUNDS and DURATION (seconds) say how long to look. Busy neighbours cost either side
 # more than most changes gain: have an idle machine, or many rounds.
 set -eu
@@ -14,7 +15,7 @@ seconds=${DURATION:-1}
 least() { # of numbers, one per line
     sort -g | head -1
 }
-printf '  %-30s %12s %12s %8s   %s thread(s)\n' '' onnxruntime onx ratio "$threads"
+printf '  %-30s %12s %12s %8s %8s   %s thread(s)\n' '' onnxruntime onx ratio bound "$threads"
 for file in "$folder"/*.onnx; do
     theirs= ours=
     for _ in $(seq "$rounds"); do
@@ -27,6 +28,7 @@ $("$onx" bench "$file" --threads "$threads" --seconds "$seconds" --json | sed -n
     b=$(echo "$ours" | sed '/^$/d' | least)
     case $a in fail | '') continue ;; esac
     [ -n "$b" ] || continue
-    echo "$(basename "$file" .onnx) $a $b"
-done | awk '{ r = $2 / $3; sum += log(r); n++; printf "  %-30s %12.3f %12.3f %7.2fx\n", $1, $2, $3, r; fflush() }
+    bound=$("$onx" bench "$file" --threads "$threads" --seconds 0.1 --profile --json | sed -n 's/.*"bound_ms": \([0-9.e+-]*\).*/\1/p')
+    echo "$(basename "$file" .onnx) $a $b ${bound:-0}"
+done | awk '{ r = $2 / $3; sum += log(r); n++; printf "  %-30s %12.3f %12.3f %7.2fx %7.0f%%\n", $1, $2, $3, r, 100 * $4 / $3; fflush() }
     END { if (n) printf "  %-30s %12s %12s %7.2fx\n", "geometric mean", "", "", exp(sum / n) }'

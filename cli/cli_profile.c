@@ -176,6 +176,9 @@ static void take_cost(void *user, const cost_node *node)
 {
     sizes *s = user;
     const onx_str name = onx_view(node->node->name), op = onx_view(node->node->op_type);
+    const double arithmetic = node->macs > 0 && s->profile->flops > 0 ? 2 * node->macs / s->profile->flops : 0;
+    const double reading = s->profile->copied > 0 ? node->weights / s->profile->copied : 0;
+    s->profile->bound += arithmetic > reading ? arithmetic : reading;
     if (!name.len)
         return;
     CLI_TABLE_EACH (&s->table, cli_table_hash(&s->table, name, op), i) {
@@ -246,8 +249,8 @@ onx_status cli_profile_run(cli_profile *p, onx_doc *doc, onx_session *session, c
     free(out);
     if (status != ONX_OK)
         return status;
-    ONX_TRY(size_steps(p, doc, session, inputs));
-    return cli_profile_measure(p, options);
+    ONX_TRY(cli_profile_measure(p, options));
+    return size_steps(p, doc, session, inputs);
 }
 
 void cli_profile_free(cli_profile *p)

@@ -21,9 +21,11 @@ typedef struct cli_profile {
     size_t count;
     uint32_t room;
     unsigned runs;
-    double seconds;          /* of all those runs, what is between the nodes included */
-    double flops, copied;    /* what this machine does per second: products of matrices, bytes copied */
-    size_t at;               /* the next step of the run in hand */
+    double seconds;       /* of all those runs, what is between the nodes included */
+    double flops, copied; /* what this machine does per second: products of matrices, bytes copied */
+    double bound;         /* seconds that a run takes at these rates: of each node the longer one of its arithmetic and
+                           * the reading of its weights; bodies count once; 0: not known */
+    size_t at;            /* the next step of the run in hand */
     bool no_memory, changed; /* steps are others than those of the run before, which then does not count */
 } cli_profile;
 

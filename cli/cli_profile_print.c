@@ -144,6 +144,10 @@ onx_status cli_profile_print(const cli_profile *p)
            p->runs == 1 ? "" : "s");
     printf("; 100%% are %s flop/s of a product of matrices ", cli_count(p->flops).text);
     printf("and %s byte/s of copying\n", cli_count(p->copied).text);
+    if (p->bound > 0)
+        printf(
+            "at these rates its arithmetic, or reading its weights where that takes longer, takes %s: %.0f%% of a run\n",
+            cli_duration(p->bound).text, 100 * p->bound * p->runs / p->seconds);
     free(list);
     free(order);
     return ONX_OK;
@@ -172,6 +176,8 @@ onx_status cli_profile_json(const cli_profile *p, cli_json *json)
     cli_json_real(json, "run_ms", 1e3 * p->seconds / p->runs);
     cli_json_real(json, "machine_flops_per_second", p->flops);
     cli_json_real(json, "machine_bytes_per_second", p->copied);
+    if (p->bound > 0)
+        cli_json_real(json, "bound_ms", 1e3 * p->bound);
     cli_json_open(json, "operators", '[');
     for (size_t i = 0; i < count; i++) {
         cli_json_open(json, NULL, '{');
