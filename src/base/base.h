@@ -599,6 +599,9 @@ void onxi_process_leave(void);
 
 /* Does piece `piece`; `worker` < threads is unique at that time. */
 typedef void onxi_team_work(void *user, uint64_t piece, unsigned worker);
+/* How many of `threads` would work on a job that is posted now: 1 where the caller is to stay alone, so that work need
+ * not be cut, else all. */
+unsigned onxi_team_threads(unsigned threads);
 /* Does pieces 0 .. pieces-1, on up to `threads` threads, the calling one included; returns when all are done. Who does
  * which is left open. Calls from within a piece do all of theirs by themselves, as worker 0. Any number of threads may
  * call it at the same time. */

@@ -13,6 +13,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #endif
 #if defined(__linux__) || defined(__APPLE__) || defined(__EMSCRIPTEN__)
@@ -194,6 +195,20 @@ void onxi_platform_pause(void)
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+}
+
+bool onxi_platform_preempted(uint64_t *seen)
+{
+#if defined(__linux__)
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+        const bool more = (uint64_t)usage.ru_nivcsw != *seen;
+        *seen = (uint64_t)usage.ru_nivcsw;
+        return more;
+    }
+#endif
+    *seen = 0;
+    return true;
 }
 
 bool onxi_platform_permit_tiles(void)

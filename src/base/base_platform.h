@@ -58,6 +58,9 @@ const void *onxi_platform_seed(void);
 unsigned onxi_platform_processors(void);
 /* Tells a processor that this thread is only waiting. */
 void onxi_platform_pause(void);
+/* Has this thread lost its processor to another one since *seen was last filled, other than by waiting for something?
+ * True where the system does not tell. */
+bool onxi_platform_preempted(uint64_t *seen);
 /* Asks for the tile registers of AMX, once for a process: they are kept for programs that have asked. */
 bool onxi_platform_permit_tiles(void);
 

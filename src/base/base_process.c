@@ -8,7 +8,7 @@ static onxi_process process = {
     .shared_lock = PTHREAD_MUTEX_INITIALIZER,
     .team = { .lock = PTHREAD_MUTEX_INITIALIZER, .posted = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER }
 };
-static _Thread_local bool in_piece;
+static _Thread_local onxi_process_thread this_thread;
 
 onxi_process *onxi_process_get(void)
 {
@@ -26,7 +26,7 @@ void onxi_process_leave(void)
     pthread_mutex_unlock(&process.shared_lock);
 }
 
-bool *onxi_process_in_piece(void)
+onxi_process_thread *onxi_process_this_thread(void)
 {
-    return &in_piece;
+    return &this_thread;
 }

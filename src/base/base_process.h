@@ -32,7 +32,7 @@ typedef struct onxi_team {
     pthread_mutex_t lock;
     pthread_cond_t posted, done;
     atomic_uint posts; /* how many there were: threads without work look at it for a while before they sleep */
-    _Atomic uint64_t alone_until; /* on the monotonic clock: helpers lose their processors to others until then */
+    _Atomic uint64_t alone_until; /* on the monotonic clock: threads lose their processors to others until then */
     struct onxi_team_job *jobs;   /* of the callers that are at it, first come first */
     unsigned threads, sleeping;
     unsigned working; /* on jobs, callers included */
@@ -48,7 +48,13 @@ typedef struct onxi_process {
 } onxi_process;
 
 onxi_process *onxi_process_get(void);
-/* Of this thread: does it do a piece of a job? */
-bool *onxi_process_in_piece(void);
+/* What a thread knows of itself. */
+typedef struct onxi_process_thread {
+    bool in_piece;      /* it does a piece of a job */
+    uint64_t ended;     /* its last job as a caller, on the monotonic clock */
+    uint64_t at, used;  /* when its processor time was looked at, and what that was; at 0: not yet */
+    uint64_t preempted; /* as onxi_platform_preempted has it */
+} onxi_process_thread;
+onxi_process_thread *onxi_process_this_thread(void);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * A caller posts a job, works on it itself, and is helped by threads of the team that have nothing better to do. It can
  * finish alone, so callers never wait for each other, and a team that is busy or gets no processor costs nothing. What
- * can cost is a helper that loses its processor to another process in the middle of a piece: when a caller had
- * to wait for one of those, callers stay alone for a while. */
+ * can cost is a thread that loses its processor to another process in the middle of a piece: a helper, for which the
+ * caller then waits, or the caller, which would have a processor for itself without the helper. When that was seen,
+ * callers stay alone for a while. */
 #include "base/base_process.h"
 
 #include <signal.h>
@@ -12,7 +13,8 @@
 enum {
     TEAM_MAX = 1023,            /* threads, the callers not counted */
     SPIN_NANOSECONDS = 100000,  /* before a thread sleeps; waking up takes about as long */
-    STALL_NANOSECONDS = 200000, /* of waiting for a helper that count */
+    STALL_NANOSECONDS = 200000, /* without a processor, from which on they count */
+    LOOK_NANOSECONDS = 1000000, /* between looks at what a caller got of its processor */
     ALONE_FACTOR = 16 /* how many times the time lost callers stay alone: so much of the time is lost at most */
 };
 
@@ -92,6 +94,8 @@ static void help(onxi_team *team, onxi_team_job *job)
     do_pieces(job, me);
     used = clock_of(CLOCK_THREAD_CPUTIME_ID) - used;
     uint64_t took = now() - start, off = took > used ? took - used : 0;
+    if (off >= STALL_NANOSECONDS && !onxi_platform_preempted(&onxi_process_this_thread()->preempted))
+        off = 0; /* it waited for a page of a file, say */
     pthread_mutex_lock(&team->lock);
     team->working--;
     if (off > job->off_processor)
@@ -105,7 +109,7 @@ static void help(onxi_team *team, onxi_team_job *job)
 static void *thread_of_team(void *argument)
 {
     onxi_team *team = argument;
-    *onxi_process_in_piece() = true; /* what it runs never posts jobs */
+    onxi_process_this_thread()->in_piece = true; /* what it runs never posts jobs */
     pthread_mutex_lock(&team->lock);
     for (;;) {
         onxi_team_job *job = find_job(team);
@@ -222,30 +226,69 @@ static void finish(onxi_team *team, onxi_team_job *job)
     pthread_mutex_unlock(&team->lock);
 }
 
-/* `waited`: for helpers, after the caller had no more to do. */
-static void judge(onxi_team *team, const onxi_team_job *job, uint64_t waited)
+static void stay_alone(onxi_team *team, uint64_t lost)
 {
-    uint64_t lost = waited < job->off_processor ? waited : job->off_processor;
     if (lost >= STALL_NANOSECONDS)
         atomic_store_explicit(&team->alone_until, now() + lost * ALONE_FACTOR, memory_order_relaxed);
 }
 
+/* A caller begins a job: what it lost before, while it may have waited for something else, does not count. */
+static void watch_caller(onxi_process_thread *t, uint64_t start)
+{
+    if (t->at && start - t->ended < STALL_NANOSECONDS)
+        return;
+    t->at = start;
+    t->used = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    (void)onxi_platform_preempted(&t->preempted);
+}
+
+/* It has done its pieces: was there a processor for it, now and then? */
+static void judge_caller(onxi_team *team, onxi_process_thread *t, uint64_t end)
+{
+    if (end - t->at < LOOK_NANOSECONDS)
+        return;
+    const uint64_t took = end - t->at, used = clock_of(CLOCK_THREAD_CPUTIME_ID) - t->used;
+    if (onxi_platform_preempted(&t->preempted) && took > used)
+        stay_alone(team, took - used);
+    t->at = end;
+    t->used += used;
+}
+
+/* At this time. */
+static bool is_alone(const onxi_team *team, uint64_t time)
+{
+    return time <= atomic_load_explicit(&team->alone_until, memory_order_relaxed);
+}
+
+unsigned onxi_team_threads(unsigned threads)
+{
+    return threads > 1 && (onxi_process_this_thread()->in_piece || is_alone(&onxi_process_get()->team, now()))
+               ? 1
+               : threads;
+}
+
 void onxi_team_run(unsigned threads, uint64_t pieces, onxi_team_work *work, void *user)
 {
-    bool *in_piece = onxi_process_in_piece();
+    onxi_process_thread *t = onxi_process_this_thread();
     onxi_team *team = &onxi_process_get()->team;
-    uint64_t start = threads < 2 || pieces < 2 || *in_piece ? 0 : now();
-    if (start <= atomic_load_explicit(&team->alone_until, memory_order_relaxed)) {
+    uint64_t start = threads < 2 || pieces < 2 || t->in_piece ? 0 : now();
+    if (is_alone(team, start)) {
         for (uint64_t i = 0; i < pieces; i++)
             work(user, i, 0);
         return;
     }
     onxi_team_job job = { .work = work, .user = user, .pieces = pieces, .threads = threads };
+    watch_caller(t, start);
     post(team, &job);
-    *in_piece = true;
+    t->in_piece = true;
     do_pieces(&job, 0);
-    *in_piece = false;
-    uint64_t end = now();
+    t->in_piece = false;
+    const uint64_t end = now();
+    judge_caller(team, t, end);
     finish(team, &job);
-    judge(team, &job, now() - end);
+    t->ended = now();
+    const uint64_t waited = t->ended - end;
+    if (waited >= SPIN_NANOSECONDS)
+        t->at = 0; /* it may have slept */
+    stay_alone(team, waited < job.off_processor ? waited : job.off_processor);
 }

@@ -69,10 +69,11 @@ static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
     size_t errors = onx_diag_total(work->cx, ONX_ERROR);
     if (!rows)
         return ONX_OK;
-    uint64_t pieces = rows / grain, most = (uint64_t)work->threads * BLOCKS;
-    if (pieces > 1 && work->threads > 1) {
+    const unsigned threads = onxi_team_threads(work->threads);
+    uint64_t pieces = rows / grain, most = (uint64_t)threads * BLOCKS;
+    if (pieces > 1 && threads > 1) {
         row_blocks b = { .kernel = kernel, .work = work, .rows = rows, .count = pieces < most ? pieces : most };
-        onxi_team_run(work->threads, b.count, run_block, &b);
+        onxi_team_run(threads, b.count, run_block, &b);
         if (!atomic_load_explicit(&b.failed, memory_order_relaxed))
             return ONX_OK;
         if (atomic_load_explicit(&b.declined, memory_order_relaxed) && !work->prepared->nonfinite)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/base.h"
+#include "base/base_process.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -132,6 +132,36 @@ static void test_base_team__works_after_a_fork(void **state)
     assert_true(run_tally(THREADS, 100, 0));
 }
 
+/* Within a piece there is no help. */
+static void count_inside(void *user, uint64_t piece, unsigned me)
+{
+    (void)piece, (void)me;
+    atomic_fetch_add((atomic_uint *)user, onxi_team_threads(THREADS) != 1);
+}
+
+static void note_worker(void *user, uint64_t piece, unsigned me)
+{
+    (void)piece;
+    atomic_fetch_add((atomic_uint *)user, me);
+}
+
+/* While threads lose their processors to others a caller does all by itself, and is told so before it cuts its work. */
+static void test_base_team__callers_stay_alone(void **state)
+{
+    (void)state;
+    onxi_team *team = &onxi_process_get()->team;
+    atomic_uint others = 0;
+    assert_int_equal(onxi_team_threads(1), 1);
+    atomic_store(&team->alone_until, UINT64_MAX);
+    assert_int_equal(onxi_team_threads(THREADS), 1);
+    onxi_team_run(THREADS, 100, note_worker, &others);
+    assert_int_equal(atomic_load(&others), 0);
+    atomic_store(&team->alone_until, 0);
+    assert_int_equal(onxi_team_threads(THREADS), THREADS);
+    onxi_team_run(2, 2, count_inside, &others);
+    assert_int_equal(atomic_load(&others), 0);
+}
+
 static int thread_count(void)
 {
     char line[256];
@@ -170,6 +200,7 @@ int main(void)
         cmocka_unit_test(test_base_team__one_thread_makes_none),   cmocka_unit_test(test_base_team__every_piece_once),
         cmocka_unit_test(test_base_team__many_short_jobs),         cmocka_unit_test(test_base_team__several_callers),
         cmocka_unit_test(test_base_team__nested_calls_run_inline), cmocka_unit_test(test_base_team__works_after_a_fork),
+        cmocka_unit_test(test_base_team__callers_stay_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

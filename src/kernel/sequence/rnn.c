@@ -451,10 +451,10 @@ static void packed_product(const lane *l, const onxi_rnn_product *product, uint3
     const rnn_params *q = l->q;
     const uint64_t bytes = q->cell->gates * q->hidden * q->hidden * sizeof(float);
     product_job job = { q->cell->packing, *product, first * q->tiles, last * q->tiles, 1 };
-    if (q->directions == 1 && bytes >= PART_BYTES && l->work->threads > 1)
-        job.parts = l->work->threads;
+    if (q->directions == 1 && bytes >= PART_BYTES)
+        job.parts = onxi_team_threads(l->work->threads);
     if (job.parts > 1)
-        onxi_team_run(l->work->threads, job.parts, run_part, &job);
+        onxi_team_run((unsigned)job.parts, job.parts, run_part, &job);
     else
         run_part(&job, 0, 0);
 }
