@@ -14,6 +14,7 @@
 enum {
     LANES = 8,
     ROWS = 512,          /* of a block, if their keys take no more than */
+    SEEN = 256,          /* keys that are remembered while they are collected */
     KEY_BYTES = 1u << 16 /* which stay in the second cache, beside a tree in the first */
 };
 
@@ -262,12 +263,13 @@ static int compare_slots(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Which keys are asked for, and how many nodes there will be. */
+/* Which keys are asked for, and how many nodes there will be. Thousands of nodes ask for the same few keys: what was
+ * seen a moment ago is not kept for sorting. */
 static onx_status count_all(const onx_prepare *p, onxi_tree_lanes *l, uint64_t *nodes)
 {
     const onxi_forest *f = l->forest;
     uint64_t *slots = ONXI_ARRAY(p->arena, uint64_t, f->node_count + UINT64_C(1));
-    uint64_t count = 0;
+    uint64_t count = 0, seen[SEEN] = { 0 }; /* plus 1 */
     if (!slots)
         return ONX_E_MEMORY;
     *nodes = f->root_count;
@@ -277,8 +279,9 @@ static onx_status count_all(const onx_prepare *p, onxi_tree_lanes *l, uint64_t *
             continue;
         tests t = tests_of(n);
         *nodes += 2 * (uint64_t)t.count;
-        if (t.count)
-            slots[count++] = slot_of(n, &t);
+        const uint64_t slot = slot_of(n, &t);
+        if (t.count && seen[slot % SEEN] != slot + 1)
+            slots[count++] = slot, seen[slot % SEEN] = slot + 1;
     }
     qsort(slots, count, sizeof *slots, compare_slots);
     for (uint64_t i = 0; i < count; i++)

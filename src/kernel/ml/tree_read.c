@@ -123,11 +123,32 @@ typedef struct lists {
     entry *sorted;
 } lists;
 
-static uint32_t find_entry(const lists *l, int64_t tree, int64_t node)
+/* The place of a node among those sorted, or UINT32_MAX. Nodes mostly have numbers without gaps, so it is as far from a
+ * place that is known as its number is from the number there. */
+static uint32_t find_entry(const lists *l, uint32_t known, int64_t tree, int64_t node)
 {
     const entry key = { tree, node, 0 };
+    const uint64_t guess = known + ((uint64_t)node - (uint64_t)l->sorted[known].node);
+    if (guess < l->count && compare_entries(&key, &l->sorted[guess]) == 0)
+        return (uint32_t)guess;
     const entry *found = bsearch(&key, l->sorted, l->count, sizeof key, compare_entries);
-    return found ? found->index : UINT32_MAX;
+    return found ? (uint32_t)(found - l->sorted) : UINT32_MAX;
+}
+
+/* Converters write the nodes in order, mostly, which is seen faster than made. */
+static onx_status sort_entries(const onx_prepare *p, lists *l)
+{
+    uint32_t in_order = 1;
+    while (in_order < l->count && compare_entries(&l->sorted[in_order - 1], &l->sorted[in_order]) < 0)
+        in_order++;
+    if (in_order >= l->count)
+        return ONX_OK;
+    qsort(l->sorted, l->count, sizeof *l->sorted, compare_entries);
+    for (uint32_t i = 1; i < l->count; i++)
+        if (compare_entries(&l->sorted[i - 1], &l->sorted[i]) == 0)
+            return onx_prepare_fail(p, ONX_E_INVALID, "node %lld of tree %lld is there twice",
+                                    (long long)l->sorted[i].node, (long long)l->sorted[i].tree);
+    return ONX_OK;
 }
 
 static onx_status read_lists(const onx_prepare *p, lists *l)
@@ -151,21 +172,19 @@ static onx_status read_lists(const onx_prepare *p, lists *l)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < l->count; i++)
         l->sorted[i] = (entry){ l->tree[i], l->node[i], i };
-    qsort(l->sorted, l->count, sizeof *l->sorted, compare_entries);
-    for (uint32_t i = 1; i < l->count; i++)
-        if (compare_entries(&l->sorted[i - 1], &l->sorted[i]) == 0)
-            return onx_prepare_fail(p, ONX_E_INVALID, "node %lld of tree %lld is there twice",
-                                    (long long)l->sorted[i].node, (long long)l->sorted[i].tree);
-    return ONX_OK;
+    return sort_entries(p, l);
 }
 
 static onx_status read_mode(const onx_prepare *p, onx_str name, uint8_t *out)
 {
+    if (onx_str_is(name, "LEAF")) { /* every second node */
+        *out = ONXI_TREE_LEAF;
+        return ONX_OK;
+    }
     static const char *const names[] = {
         [ONXI_TREE_LEQ] = "BRANCH_LEQ", [ONXI_TREE_LT] = "BRANCH_LT", [ONXI_TREE_GTE] = "BRANCH_GTE",
         [ONXI_TREE_GT] = "BRANCH_GT",   [ONXI_TREE_EQ] = "BRANCH_EQ", [ONXI_TREE_NEQ] = "BRANCH_NEQ",
         [ONXI_TREE_MEMBER] = NULL, /* is no mode here */
-        [ONXI_TREE_LEAF] = "LEAF",
     };
     for (uint8_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i] && onx_str_is(name, names[i])) {
@@ -175,8 +194,10 @@ static onx_status read_mode(const onx_prepare *p, onx_str name, uint8_t *out)
     return onx_prepare_fail(p, ONX_E_INVALID, "a node has the mode \"%.*s\"", ONX_ARG(name));
 }
 
-static onx_status read_node(const onx_prepare *p, const lists *l, uint32_t i, uint64_t columns, onxi_tree_node *nodes)
+static onx_status read_node(const onx_prepare *p, const lists *l, uint32_t place, uint64_t columns,
+                            onxi_tree_node *nodes)
 {
+    const uint32_t i = l->sorted[place].index;
     onxi_tree_node *n = &nodes[i];
     if (n->mode == ONXI_TREE_LEAF)
         return ONX_OK;
@@ -185,10 +206,11 @@ static onx_status read_node(const onx_prepare *p, const lists *l, uint32_t i, ui
     n->missing = l->missing && l->missing[i] != 0;
     for (int side = 0; side < 2; side++) {
         int64_t id = side ? l->yes[i] : l->no[i];
-        uint32_t next = find_entry(l, l->tree[i], id);
-        if (next == UINT32_MAX)
+        const uint32_t found = find_entry(l, place, l->tree[i], id);
+        if (found == UINT32_MAX)
             return onx_prepare_fail(p, ONX_E_INVALID, "node %lld of tree %lld leads to node %lld, which is not there",
                                     (long long)l->node[i], (long long)l->tree[i], (long long)id);
+        const uint32_t next = l->sorted[found].index;
         n->next[side] = nodes[next].mode == ONXI_TREE_LEAF ? next | ONXI_TREE_IS_LEAF : next;
     }
     return ONX_OK;
@@ -231,12 +253,13 @@ static onx_status read_votes(const onx_prepare *p, const lists *l, const char *v
     double *weights = ONXI_ARRAY(p->arena, double, count + 1u);
     if (!leaf || !first || !to || !weights)
         return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < count; i++) {
-        leaf[i] = find_entry(l, tree[i], node[i]);
-        if (leaf[i] == UINT32_MAX)
+    for (uint32_t i = 0, found = 0; i < count; i++) {
+        found = find_entry(l, found, tree[i], node[i]);
+        if (found == UINT32_MAX)
             return onx_prepare_fail(p, ONX_E_INVALID,
                                     "entry %u of %s is for node %lld of tree %lld, which is not there", i, name[1],
                                     (long long)node[i], (long long)tree[i]);
+        leaf[i] = l->sorted[found].index;
         first[leaf[i] + 2u]++;
     }
     for (uint32_t i = 0; i < l->count; i++)
