@@ -2,22 +2,14 @@
  * registers that bias, residual and activation are applied to before they are stored. The sum over k runs in one fixed
  * order, so the bits depend on neither blocks nor threads. After Goto and van de Geijn, "Anatomy of High-Performance
  * Matrix Multiplication" (2008). */
+#include "kernel/simd/product.h"
 #include "kernel/simd/narrow.h"
-#include "kernel/simd/post.h"
 
-/* How many rows are processed at a time: they stay in the second cache. How many panels of weights that are not packed
- * ahead are gathered at a time. */
-enum { BLOCK_M = 216, GROUP = 8, STRETCH = BLOCK_K * PANEL /* floats of a panel of those */ };
-
-typedef struct packing {
-    uint64_t n, k;
-    bool turned; /* n rows of k, else k rows of n */
-} packing;
+/* How many panels of weights that are not packed ahead are gathered at a time. */
+enum { GROUP = 8, STRETCH = BLOCK_K * PANEL /* floats of a panel of those */ };
 
 typedef struct product_params {
-    uint64_t m, n, k;
-    uint64_t panels, m_blocks, chunks, chunk; /* chunk: panels of a piece of work */
-    uint64_t m_block;                         /* rows of a block */
+    product of;
     const float *b;     /* packed: panel by panel, k rows of PANEL columns; NULL: as it comes, or narrow */
     const char *narrow; /* b in fewer bits: panel by panel, `narrow_step` bytes each; NULL: not so */
     uint64_t narrow_step;
@@ -27,13 +19,12 @@ typedef struct product_params {
     onx_elements elements;
     uint32_t rank;                                                          /* of the batch, where b comes as it is */
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
-    simd_posts posts;
 } product_params;
 
 /* ---- packing ---- */
 
 /* Pieces follow the layout of b: some of its rows, or the rows of a panel. It may be at any address. */
-enum { PIECE_ROWS = 16, WIDE = ONXI_LANES > 4 };
+enum { PIECE_ROWS = 16 };
 
 static uint64_t pieces_of(const packing *q)
 {
@@ -55,28 +46,11 @@ static void pack_rows(const packing *q, const char *b, uint64_t first, float *ou
     }
 }
 
-static void pack_panel(const packing *q, const char *b, uint64_t panel, float *out)
-{
-    const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
-    const uint64_t step = q->k * sizeof *out, whole = WIDE && width == PANEL ? q->k / ONXI_LANES * ONXI_LANES : 0;
-    const char *from = b + first * step;
-    float *to = out + first * q->k;
-    for (uint64_t k = 0; k < whole; k += ONXI_LANES)
-        for (uint64_t i = 0; i < PANEL; i += ONXI_LANES)
-            vf_turn(from + i * step + k * sizeof *to, step, to + k * PANEL + i, PANEL);
-    for (uint64_t k = whole; k < q->k; k++)
-        for (uint64_t i = 0; i < PANEL; i++) {
-            to[k * PANEL + i] = 0;
-            if (i < width)
-                memcpy(&to[k * PANEL + i], from + i * step + k * sizeof *to, sizeof *to);
-        }
-}
-
 static onx_status pack_b(void *user, const void *elements, uint64_t piece, void *out)
 {
     const packing *q = user;
     if (q->turned)
-        pack_panel(q, elements, piece, out);
+        product_gather(q, elements, piece, 0, q->k, (float *)out + piece * PANEL * q->k);
     else
         pack_rows(q, elements, piece * PIECE_ROWS, out);
     return ONX_OK;
@@ -90,17 +64,6 @@ typedef struct narrow_packing {
     uint64_t step;
 } narrow_packing;
 
-/* Rows k0 .. k0+count-1 of a panel. */
-static void gather(const packing *q, const char *b, uint64_t panel, uint64_t k0, uint64_t count, float *out)
-{
-    const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
-    const uint64_t row = q->turned ? 1 : q->n, column = q->turned ? q->k : 1;
-    memset(out, 0, count * PANEL * sizeof *out);
-    for (uint64_t k = 0; k < count; k++)
-        for (uint64_t i = 0; i < width; i++)
-            memcpy(&out[k * PANEL + i], b + ((k0 + k) * row + (first + i) * column) * sizeof *out, sizeof *out);
-}
-
 static onx_status pack_narrow(void *user, const void *elements, uint64_t panel, void *out)
 {
     enum { ROWS = 64 };
@@ -110,7 +73,7 @@ static onx_status pack_narrow(void *user, const void *elements, uint64_t panel, 
     char *to = (char *)out + panel * q->step;
     for (uint64_t k = 0; q->precision == ONX_PRECISION_INT8 && k < all; k += ROWS) {
         const uint64_t count = all - k < ROWS ? all - k : ROWS;
-        gather(&q->shape, elements, panel, k, count, rows);
+        product_gather(&q->shape, elements, panel, k, count, rows);
         for (uint64_t i = 0; i < count * PANEL; i++)
             most[i % PANEL] = fabsf(rows[i]) > most[i % PANEL] ? fabsf(rows[i]) : most[i % PANEL];
     }
@@ -119,7 +82,7 @@ static onx_status pack_narrow(void *user, const void *elements, uint64_t panel, 
     to += narrow_head(q->precision);
     for (uint64_t k = 0; k < all; k += ROWS) {
         const uint64_t count = all - k < ROWS ? all - k : ROWS;
-        gather(&q->shape, elements, panel, k, count, rows);
+        product_gather(&q->shape, elements, panel, k, count, rows);
         if (!narrow_pack(q->precision, rows, count * PANEL, to_int8, to))
             return ONX_E_UNSUPPORTED;
         to += count * PANEL * width;
@@ -142,10 +105,10 @@ static const float *elements_at(const onx_elements *b, uint64_t first, uint64_t 
 static void gather_rows(const product_params *q, uint64_t p0, uint64_t p1, uint64_t k0, uint64_t kc, float *out)
 {
     float row[GROUP * PANEL];
-    const uint64_t first = p0 * PANEL, last = p1 * PANEL < q->n ? p1 * PANEL : q->n;
+    const uint64_t first = p0 * PANEL, last = p1 * PANEL < q->of.n ? p1 * PANEL : q->of.n;
     memset(row, 0, sizeof row);
     for (uint64_t k = 0; k < kc; k++) {
-        const float *from = elements_at(&q->elements, (k0 + k) * q->n + first, last - first, row);
+        const float *from = elements_at(&q->elements, (k0 + k) * q->of.n + first, last - first, row);
         for (uint64_t p = p0; p < p1; p++, from += PANEL)
             memcpy(out + (p - p0) * STRETCH + k * PANEL, from, PANEL * sizeof *out);
     }
@@ -155,12 +118,12 @@ static void gather_columns(const product_params *q, uint64_t panel, uint64_t k0,
 {
     enum { PIECE = 64 };
     float t[PANEL][PIECE];
-    const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
+    const uint64_t first = panel * PANEL, width = q->of.n - first < PANEL ? q->of.n - first : PANEL;
     memset(t, 0, sizeof t);
     for (uint64_t at = 0; at < kc; at += PIECE) {
         const uint64_t count = kc - at < PIECE ? kc - at : PIECE;
         for (uint64_t i = 0; i < width; i++)
-            (void)elements_at(&q->elements, (first + i) * q->k + k0 + at, count, t[i]);
+            (void)elements_at(&q->elements, (first + i) * q->of.k + k0 + at, count, t[i]);
         for (uint64_t k = 0; k < count; k++)
             for (uint64_t i = 0; i < PANEL; i++)
                 out[(at + k) * PANEL + i] = t[i][k];
@@ -173,32 +136,6 @@ static void gather_group(const product_params *q, uint64_t p0, uint64_t p1, uint
         gather_rows(q, p0, p1, k0, kc, out);
     for (uint64_t p = p0; q->shape.turned && p < p1; p++)
         gather_columns(q, p, k0, kc, out + (p - p0) * STRETCH);
-}
-
-/* ---- what is done to results before they are left ---- */
-
-/* What is in c, `rows` rows of `width` columns, in memory for whole vectors. */
-static void finish(const product_params *q, const onx_work *work, uint64_t row, uint64_t column, uint64_t rows,
-                   uint64_t width, float *c, uint64_t ldc)
-{
-    const uint64_t vectors = (width + ONXI_LANES - 1) / ONXI_LANES;
-    for (uint32_t p = 0; p < q->posts.count; p++) {
-        const simd_post *f = &q->posts.list[p];
-        float part[TILE_M * PANEL];
-        const float *same = NULL;
-        uint64_t step = q->n;
-        if (f->operand >= 0) {
-            same = (const float *)work->inputs[f->operand]->data + row * q->n + column;
-            if (width < PANEL) {
-                memset(part, 0, sizeof part);
-                for (uint64_t i = 0; i < rows; i++)
-                    memcpy(part + i * PANEL, same + i * q->n, width * sizeof *part);
-                same = part;
-                step = PANEL;
-            }
-        }
-        post_apply(f, c, ldc, rows, vectors, f->row ? f->row + column : NULL, same, step);
-    }
 }
 
 /* ---- tiles ---- */
@@ -271,22 +208,11 @@ static const float *panel_of(const product_params *q, const operands *o, uint64_
 {
     *step = PANEL;
     if (q->b)
-        return o->b + panel * q->k * PANEL;
-    if ((panel + 1) * PANEL > q->n)
+        return o->b + panel * q->of.k * PANEL;
+    if ((panel + 1) * PANEL > q->of.n)
         return o->edge;
-    *step = q->n;
+    *step = q->of.n;
     return o->b + panel * PANEL;
-}
-
-/* What came out of panels p and `pair`, which is p itself or the one after it. */
-static void put_row(const product_params *q, const onx_work *work, const operands *o, uint64_t p, uint64_t pair,
-                    float *two)
-{
-    const uint64_t column = p * PANEL, left = q->n - column;
-    const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
-    for (uint64_t i = 0; q->posts.count && i < width; i += PANEL)
-        finish(q, work, o->row, column + i, 1, width - i < PANEL ? width - i : PANEL, two + i, PANEL);
-    memcpy(o->c + column, two, width * sizeof *two);
 }
 
 static void one_row(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
@@ -297,12 +223,12 @@ static void one_row(const product_params *q, const onx_work *work, const operand
         uint64_t step[2];
         if (q->narrow) {
             const char *panels[] = { q->narrow + p * q->narrow_step, q->narrow + pair * q->narrow_step };
-            narrow_row(q->precision, o->a, panels, q->k, two);
+            narrow_row(q->precision, o->a, panels, q->of.k, two);
         } else {
             const float *b0 = panel_of(q, o, p, &step[0]), *b1 = panel_of(q, o, pair, &step[1]);
-            row_of_two(o->a, b0, step[0], b1, step[1], q->k, two);
+            row_of_two(o->a, b0, step[0], b1, step[1], q->of.k, two);
         }
-        put_row(q, work, o, p, pair, two);
+        product_put_row(&q->of, work, o->c, o->row, p, pair, two);
     }
 }
 
@@ -315,8 +241,8 @@ static void one_row_gathered(const product_params *q, const onx_work *work, cons
         end = p1 - g < GROUP ? p1 : g + GROUP;
         for (int i = 0; i < GROUP / 2; i++)
             row_begin(&sums[i]);
-        for (uint64_t k0 = 0, kc; k0 < q->k; k0 += kc) {
-            kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K;
+        for (uint64_t k0 = 0, kc; k0 < q->of.k; k0 += kc) {
+            kc = q->of.k - k0 < BLOCK_K ? q->of.k - k0 : BLOCK_K;
             gather_group(q, g, end, k0, kc, space);
             for (uint64_t p = g; p < end; p += 2) {
                 const float *b = space + (p - g) * STRETCH;
@@ -326,7 +252,7 @@ static void one_row_gathered(const product_params *q, const onx_work *work, cons
         for (uint64_t p = g; p < end; p += 2) {
             float two[2 * PANEL];
             row_end(&sums[(p - g) / 2], two);
-            put_row(q, work, o, p, p + 1 < end ? p + 1 : p, two);
+            product_put_row(&q->of, work, o->c, o->row, p, p + 1 < end ? p + 1 : p, two);
         }
     }
 }
@@ -338,31 +264,30 @@ typedef struct stretch {
     const float *b; /* where it is, unless it is packed or comes as it is */
 } stretch;
 
-/* A tile of the result; what is at its edges goes through memory of its own. */
+/* A tile of the result. */
 static void tile(const product_params *q, const onx_work *work, const operands *o, uint64_t row, uint64_t rows,
                  uint64_t index, uint64_t panel, const stretch *s)
 {
     const uint64_t k0 = s->k0, kc = s->kc;
     float edge[TILE_M * PANEL];
-    const uint64_t column = panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
-    tile_operands t = { .a = o->a + row * q->k + k0, .lda = q->k, .k = kc, .more = k0 > 0 };
+    const product_place at = { .c = o->c,
+                               .row = row,
+                               .rows = rows,
+                               .whole_row = o->row + row,
+                               .panel = panel,
+                               .ends = k0 + kc == q->of.k,
+                               .edge = edge };
+    tile_operands t = { .a = o->a + row * q->of.k + k0, .lda = q->of.k, .k = kc, .more = k0 > 0 };
     if (q->narrow || q->in_place) {
         t.b = s->b;
         t.ldb = PANEL;
     } else {
         t.b = panel_of(q, o, panel, &t.ldb) + k0 * t.ldb;
     }
-    float *c = o->c + row * q->n + column;
-    t.c = width == PANEL ? c : edge;
-    t.ldc = width == PANEL ? q->n : PANEL;
-    for (uint64_t i = 0; width < PANEL && t.more && i < rows; i++)
-        memcpy(edge + i * PANEL, c + i * q->n, width * sizeof *c);
+    product_tile_begin(&q->of, &at, &t);
     tile_fetch(&t, s->next, index, s->tiles);
     tile_run(&t, rows);
-    if (k0 + kc == q->k && q->posts.count)
-        finish(q, work, o->row + row, column, rows, width, t.c, t.ldc);
-    for (uint64_t i = 0; width < PANEL && i < rows; i++)
-        memcpy(c + i * q->n, edge + i * PANEL, width * sizeof *c);
+    product_tile_end(&q->of, work, &at, &t);
 }
 
 static operands operands_of(const product_params *q, const onx_work *work, uint64_t batch)
@@ -371,18 +296,18 @@ static operands operands_of(const product_params *q, const onx_work *work, uint6
     if (q->b || q->narrow || q->in_place)
         return o;
     o.b = work->inputs[1]->data;
-    o.c += batch * q->m * q->n;
-    o.row = batch * q->m;
+    o.c += batch * q->of.m * q->of.n;
+    o.row = batch * q->of.m;
     for (uint32_t d = q->rank; d-- > 0; batch /= (uint64_t)q->dims[d]) {
         const int64_t at = (int64_t)(batch % (uint64_t)q->dims[d]);
         o.a += at * q->a_step[d];
         o.b += at * q->b_step[d];
     }
-    const uint64_t whole = q->n / PANEL * PANEL;
+    const uint64_t whole = q->of.n / PANEL * PANEL;
     float *edge = work->thread_workspace;
-    for (uint64_t k = 0; whole < q->n && k < q->k; k++)
+    for (uint64_t k = 0; whole < q->of.n && k < q->of.k; k++)
         for (uint64_t i = 0; i < PANEL; i++)
-            edge[k * PANEL + i] = whole + i < q->n ? o.b[k * q->n + whole + i] : 0;
+            edge[k * PANEL + i] = whole + i < q->of.n ? o.b[k * q->of.n + whole + i] : 0;
     o.edge = edge;
     return o;
 }
@@ -396,8 +321,9 @@ static void one_stretch(const product_params *q, const onx_work *work, const ope
     for (uint64_t p = p0; p < p1; p++) {
         const bool along = p + 1 < p1;
         if (q->b)
-            s.next =
-                along || k0 + kc < q->k ? o->b + (along ? (p + 1) * q->k + k0 : p0 * q->k + k0 + kc) * PANEL : NULL;
+            s.next = along || k0 + kc < q->of.k
+                         ? o->b + (along ? (p + 1) * q->of.k + k0 : p0 * q->of.k + k0 + kc) * PANEL
+                         : NULL;
         s.b = space;
         if (q->narrow)
             narrow_widen(q->precision, q->narrow + p * q->narrow_step, k0, kc, space);
@@ -415,21 +341,19 @@ static void one_stretch(const product_params *q, const onx_work *work, const ope
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product_params *q = work->params;
-    const uint64_t each = q->m_blocks * q->chunks; /* pieces of one product */
     operands o = { 0 };
-    for (uint64_t piece = first; piece < last; piece++) {
-        const uint64_t m0 = piece % each / q->chunks * q->m_block, p0 = piece % q->chunks * q->chunk;
-        const uint64_t m1 = q->m - m0 < q->m_block ? q->m : m0 + q->m_block;
-        const uint64_t p1 = q->panels - p0 < q->chunk ? q->panels : p0 + q->chunk;
-        if (piece == first || piece % each == 0)
-            o = operands_of(q, work, piece / each);
-        if (q->m == 1) {
-            (q->in_place ? one_row_gathered : one_row)(q, work, &o, p0, p1);
+    for (uint64_t piece = first, batch = UINT64_MAX; piece < last; piece++) {
+        const product_piece at = product_piece_of(&q->of, piece);
+        if (at.batch != batch)
+            o = operands_of(q, work, at.batch);
+        batch = at.batch;
+        if (q->of.m == 1) {
+            (q->in_place ? one_row_gathered : one_row)(q, work, &o, at.p0, at.p1);
             continue;
         }
-        for (uint64_t k0 = 0, kc; k0 < q->k; k0 += kc) {
-            kc = tile_depth(q->k - k0);
-            one_stretch(q, work, &o, m0, m1, p0, p1, k0, kc);
+        for (uint64_t k0 = 0, kc; k0 < q->of.k; k0 += kc) {
+            kc = tile_depth(q->of.k - k0);
+            one_stretch(q, work, &o, at.m0, at.m1, at.p0, at.p1, k0, kc);
         }
     }
     return ONX_OK;
@@ -437,38 +361,25 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-/* How the work is cut, and what follows that is done in passing. */
 static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
 {
-    const uint64_t threads = p->threads ? p->threads : 1;
-    q->panels = (q->n + PANEL - 1) / PANEL;
-    q->m_blocks = (q->m + BLOCK_M - 1) / BLOCK_M;
-    q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + TILE_M - 1) / TILE_M * TILE_M;
-    q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
-    q->chunks = q->m_blocks >= 2 * threads || threads == 1 || batch > 1 ? 1 : 4 * threads / q->m_blocks + 1;
-    q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
-    q->chunk = (q->panels + q->chunks - 1) / q->chunks;
-    q->chunks = (q->panels + q->chunk - 1) / q->chunk;
-    post_take_rows(p, &q->posts, q->n, PANEL);
+    product_cut(p, &q->of, batch);
     p->params = q;
-    p->rows = batch * q->m_blocks * q->chunks;
-    const uint64_t cost = batch * q->m * q->n * q->k / p->rows + 1;
-    p->grain = 262144 / cost + 1;
     return ONX_OK;
 }
 
 /* The weights in the bits that the caller asks for; declines where they do not fit. */
 static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
 {
-    const uint64_t panels = (q->n + PANEL - 1) / PANEL;
-    narrow_packing b = { .shape = { .n = q->n, .k = q->k, .turned = turned }, .precision = p->precision };
+    const uint64_t panels = (q->of.n + PANEL - 1) / PANEL;
+    narrow_packing b = { .shape = { .n = q->of.n, .k = q->of.k, .turned = turned }, .precision = p->precision };
     uint64_t size;
-    if (!narrow_size(p->precision, q->k, &b.step) || !onxi_mul_u64(panels, b.step, &size))
+    if (!narrow_size(p->precision, q->of.k, &b.step) || !onxi_mul_u64(panels, b.step, &size))
         return ONX_E_UNSUPPORTED;
     const struct {
         char what[8];
         uint64_t precision, panel, n, k, turned;
-    } key = { "narrow", p->precision, PANEL, q->n, q->k, turned };
+    } key = { "narrow", p->precision, PANEL, q->of.n, q->of.k, turned };
     const onx_packing job = { .input = 1,
                               .key = &key,
                               .key_size = sizeof key,
@@ -476,7 +387,7 @@ static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
                               .pieces = panels,
                               .unaligned = true,
                               .in_order = turned,
-                              .part = turned ? PANEL * q->k : 0,
+                              .part = turned ? PANEL * q->of.k : 0,
                               .make = pack_narrow,
                               .user = &b,
                               .may_decline = true };
@@ -497,10 +408,10 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
         if (status != ONX_E_UNSUPPORTED)
             return status;
     }
-    const uint64_t panels = (q->n + PANEL - 1) / PANEL;
-    if (!onxi_mul_u64(panels * PANEL, q->k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
+    const uint64_t panels = (q->of.n + PANEL - 1) / PANEL;
+    if (!onxi_mul_u64(panels * PANEL, q->of.k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
         return ONX_E_UNSUPPORTED;
-    q->shape = (packing){ .n = q->n, .k = q->k, .turned = turned };
+    q->shape = (packing){ .n = q->of.n, .k = q->of.k, .turned = turned };
     const onx_status there = p->ops->in_place(p, 1, size, &q->elements);
     if (there != ONX_E_UNSUPPORTED) {
         ONX_TRY(there);
@@ -511,8 +422,8 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
     const struct {
         char what[8];
         uint64_t panel, n, k, turned;
-    } key = { "panels", PANEL, q->n, q->k, turned };
-    packing b = { .n = q->n, .k = q->k, .turned = turned };
+    } key = { "panels", PANEL, q->of.n, q->of.k, turned };
+    packing b = { .n = q->of.n, .k = q->of.k, .turned = turned };
     const onx_packing job = { .input = 1,
                               .key = &key,
                               .key_size = sizeof key,
@@ -520,7 +431,7 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
                               .pieces = pieces_of(&b),
                               .unaligned = true,
                               .in_order = true,
-                              .part = turned ? PANEL * q->k : PIECE_ROWS * q->n,
+                              .part = turned ? PANEL * q->of.k : PIECE_ROWS * q->of.n,
                               .make = pack_b,
                               .user = &b };
     const void *packed;
@@ -536,13 +447,13 @@ static onx_status prepare_batch(onx_prepare *p, product_params *q)
     const onx_value *a = p->inputs[0], *b = p->inputs[1], *y = p->outputs[0];
     if (a->rank < 2 || b->rank < 2 || y->rank < 2 || !a->count || !b->count || b->dims[b->rank - 2] <= 0)
         return ONX_E_UNSUPPORTED;
-    q->m = (uint64_t)y->dims[y->rank - 2];
-    q->n = (uint64_t)y->dims[y->rank - 1];
-    q->k = (uint64_t)b->dims[b->rank - 2];
-    if (a->dims[a->rank - 1] != (int64_t)q->k || a->dims[a->rank - 2] != (int64_t)q->m ||
-        b->dims[b->rank - 1] != (int64_t)q->n || q->n > B_MAX / q->k)
+    q->of.m = (uint64_t)y->dims[y->rank - 2];
+    q->of.n = (uint64_t)y->dims[y->rank - 1];
+    q->of.k = (uint64_t)b->dims[b->rank - 2];
+    if (a->dims[a->rank - 1] != (int64_t)q->of.k || a->dims[a->rank - 2] != (int64_t)q->of.m ||
+        b->dims[b->rank - 1] != (int64_t)q->of.n || q->of.n > B_MAX / q->of.k)
         return ONX_E_UNSUPPORTED;
-    int64_t a_step = (int64_t)(q->m * q->k), b_step = (int64_t)(q->k * q->n);
+    int64_t a_step = (int64_t)(q->of.m * q->of.k), b_step = (int64_t)(q->of.k * q->of.n);
     q->rank = y->rank - 2;
     for (uint32_t i = 0; i < q->rank; i++) { /* from the last dim of the batch */
         const uint32_t d = q->rank - 1 - i;
@@ -556,52 +467,30 @@ static onx_status prepare_batch(onx_prepare *p, product_params *q)
         a_step *= in_a;
         b_step *= in_b;
     }
-    p->thread_workspace = q->n % PANEL ? q->k * PANEL * sizeof(float) : 0;
-    return cut(p, q, y->count / (q->m * q->n));
+    p->thread_workspace = q->of.n % PANEL ? q->of.k * PANEL * sizeof(float) : 0;
+    return cut(p, q, y->count / (q->of.m * q->of.n));
 }
 
 static onx_status matmul_prepare(onx_prepare *p)
 {
-    const onx_value *a = p->inputs[0], *b = p->inputs[1], *y = p->outputs[0];
+    const onx_value *b = p->inputs[1], *y = p->outputs[0];
     product_params *q = ONXI_NEW(p->arena, product_params);
     if (!q)
         return ONX_E_MEMORY;
     if (!y || !y->count || b->dtype != ONX_FLOAT)
         return ONX_E_UNSUPPORTED;
-    if (!b->data || b->rank != 2)
-        return prepare_batch(p, q);
-    if (a->rank < 1 || b->dims[0] <= 0 || a->dims[a->rank - 1] != b->dims[0])
-        return ONX_E_UNSUPPORTED;
-    q->n = (uint64_t)b->dims[1];
-    q->k = (uint64_t)b->dims[0];
-    q->m = a->count / q->k;
-    if (!q->n || y->count / q->n != q->m || y->count % q->n)
-        return ONX_E_UNSUPPORTED;
-    const onx_status status = prepare_packed(p, q, false, true);
+    const onx_status status = product_of_matmul(p, &q->of) ? prepare_packed(p, q, false, true) : ONX_E_UNSUPPORTED;
     return status == ONX_E_UNSUPPORTED ? prepare_batch(p, q)
                                        : status; /* no constant, of a node whose shapes a run tells */
 }
 
 static onx_status gemm_prepare(onx_prepare *p)
 {
-    const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
-    const onx_value *y = p->outputs[0];
+    bool turned;
     product_params *q = ONXI_NEW(p->arena, product_params);
     if (!q)
         return ONX_E_MEMORY;
-    if (!y || !y->count || b->dtype != ONX_FLOAT || !b->data || a->rank != 2 || b->rank != 2 ||
-        onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
-        return ONX_E_UNSUPPORTED;
-    const bool turned = onx_prepare_int(p, "transB") != 0;
-    if (b->dims[turned ? 1 : 0] <= 0 || a->dims[1] != b->dims[turned ? 1 : 0] || y->rank != 2 ||
-        y->dims[0] != a->dims[0] || y->dims[1] != b->dims[turned ? 0 : 1])
-        return ONX_E_UNSUPPORTED;
-    q->m = (uint64_t)y->dims[0];
-    q->n = (uint64_t)y->dims[1];
-    q->k = (uint64_t)a->dims[1];
-    if (c && (onx_prepare_float(p, "beta") != 1 || !post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL)))
-        return ONX_E_UNSUPPORTED;
-    return prepare_packed(p, q, turned, true);
+    return product_of_gemm(p, &q->of, &turned) ? prepare_packed(p, q, turned, true) : ONX_E_UNSUPPORTED;
 }
 
 /* Windows of one pixel on images of one, as blocks have that weigh their channels: the bytes are those of rows in any
@@ -626,12 +515,12 @@ static onx_status conv_prepare(onx_prepare *p)
     for (uint32_t i = 0; i < win.spatial; i++)
         if (win.pad[i])
             return ONX_E_UNSUPPORTED;
-    q->m = (uint64_t)x->dims[0];
-    q->n = (uint64_t)y->dims[1];
-    q->k = (uint64_t)x->dims[1];
+    q->of.m = (uint64_t)x->dims[0];
+    q->of.n = (uint64_t)y->dims[1];
+    q->of.k = (uint64_t)x->dims[1];
     if (c) {
         if (!c->data || c->dtype != ONX_FLOAT || c->rank != 1 ||
-            !post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL))
+            !post_add_row(p, &q->of.posts.list[q->of.posts.count++], c, q->of.n, PANEL))
             return ONX_E_UNSUPPORTED;
     }
     return prepare_packed(p, q, true, false);

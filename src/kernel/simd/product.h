@@ -1,0 +1,189 @@
+/* product.h - what products by constant weights share, whichever type they are multiplied in: sizes, how the work is
+ * cut, how weights are read to be packed, the edges of the result, and what follows in passing. */
+#ifndef ONXI_KERNEL_SIMD_PRODUCT_H
+#define ONXI_KERNEL_SIMD_PRODUCT_H
+
+#include "kernel/simd/post.h"
+#include "kernel/simd/tile.h"
+
+/* How many rows are processed at a time: they stay in the second cache. How many rows a tile may have, of whichever
+ * kind. */
+enum { BLOCK_M = 216, PRODUCT_ROWS = 32 };
+
+typedef struct product {
+    uint64_t m, n, k;
+    uint64_t panels, m_blocks, chunks, chunk; /* chunk: panels of a piece of work */
+    uint64_t m_block;                         /* rows of a block */
+    simd_posts posts;
+} product;
+
+/* ---- weights as they come ---- */
+
+typedef struct packing {
+    uint64_t n, k;
+    bool turned; /* n rows of k, else k rows of n */
+} packing;
+
+/* Rows k0 .. k0+count-1 of a panel; columns past the last one are 0. The weights may be at any address. */
+static inline void product_gather(const packing *q, const char *b, uint64_t panel, uint64_t k0, uint64_t count,
+                                  float *out)
+{
+    enum { WIDE = ONXI_LANES > 4 };
+    const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
+    if (!q->turned) {
+        for (uint64_t k = 0; k < count; k++, out += PANEL) {
+            memcpy(out, b + ((k0 + k) * q->n + first) * sizeof *out, width * sizeof *out);
+            memset(out + width, 0, (PANEL - width) * sizeof *out);
+        }
+        return;
+    }
+    const uint64_t step = q->k * sizeof *out, whole = WIDE && width == PANEL ? count / ONXI_LANES * ONXI_LANES : 0;
+    const char *from = b + first * step + k0 * sizeof *out;
+    for (uint64_t k = 0; k < whole; k += ONXI_LANES)
+        for (uint64_t i = 0; i < PANEL; i += ONXI_LANES)
+            vf_turn(from + i * step + k * sizeof *out, step, out + k * PANEL + i, PANEL);
+    for (uint64_t k = whole; k < count; k++)
+        for (uint64_t i = 0; i < PANEL; i++) {
+            out[k * PANEL + i] = 0;
+            if (i < width)
+                memcpy(&out[k * PANEL + i], from + i * step + k * sizeof *out, sizeof *out);
+        }
+}
+
+/* ---- what is done to results before they are left ---- */
+
+/* What is in c, `rows` rows of `width` columns, in memory for whole vectors. */
+static inline void product_finish(const product *q, const onx_work *work, uint64_t row, uint64_t column, uint64_t rows,
+                                  uint64_t width, float *c, uint64_t ldc)
+{
+    const uint64_t vectors = (width + ONXI_LANES - 1) / ONXI_LANES;
+    for (uint32_t p = 0; p < q->posts.count; p++) {
+        const simd_post *f = &q->posts.list[p];
+        float part[PRODUCT_ROWS * PANEL];
+        const float *same = NULL;
+        uint64_t step = q->n;
+        if (f->operand >= 0) {
+            same = (const float *)work->inputs[f->operand]->data + row * q->n + column;
+            if (width < PANEL) {
+                memset(part, 0, sizeof part);
+                for (uint64_t i = 0; i < rows; i++)
+                    memcpy(part + i * PANEL, same + i * q->n, width * sizeof *part);
+                same = part;
+                step = PANEL;
+            }
+        }
+        post_apply(f, c, ldc, rows, vectors, f->row ? f->row + column : NULL, same, step);
+    }
+}
+
+/* What came out of panels p and `pair`, which is p itself or the one after it, of the only row of a product. */
+static inline void product_put_row(const product *q, const onx_work *work, float *c, uint64_t row, uint64_t p,
+                                   uint64_t pair, float *two)
+{
+    const uint64_t column = p * PANEL, left = q->n - column;
+    const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
+    for (uint64_t i = 0; q->posts.count && i < width; i += PANEL)
+        product_finish(q, work, row, column + i, 1, width - i < PANEL ? width - i : PANEL, two + i, PANEL);
+    memcpy(c + column, two, width * sizeof *two);
+}
+
+/* A tile of the result: some rows of a panel, `row` the first of them in c, and `whole_row` in the whole result. */
+typedef struct product_place {
+    float *c;
+    uint64_t row, rows, whole_row, panel;
+    bool ends;   /* no more is added afterwards */
+    float *edge; /* PANEL numbers for each row: where a panel that is not whole goes */
+} product_place;
+
+/* Where the sums of the tile go. */
+static inline void product_tile_begin(const product *q, const product_place *at, tile_operands *t)
+{
+    const uint64_t column = at->panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
+    float *c = at->c + at->row * q->n + column;
+    t->c = width == PANEL ? c : at->edge;
+    t->ldc = width == PANEL ? q->n : PANEL;
+    for (uint64_t i = 0; width < PANEL && t->more && i < at->rows; i++)
+        memcpy(at->edge + i * PANEL, c + i * q->n, width * sizeof *c);
+}
+
+static inline void product_tile_end(const product *q, const onx_work *work, const product_place *at,
+                                    const tile_operands *t)
+{
+    const uint64_t column = at->panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
+    float *c = at->c + at->row * q->n + column;
+    if (at->ends && q->posts.count)
+        product_finish(q, work, at->whole_row, column, at->rows, width, t->c, t->ldc);
+    for (uint64_t i = 0; width < PANEL && i < at->rows; i++)
+        memcpy(c + i * q->n, at->edge + i * PANEL, width * sizeof *c);
+}
+
+/* ---- how the work is cut ---- */
+
+typedef struct product_piece {
+    uint64_t batch, m0, m1, p0, p1; /* rows and panels */
+} product_piece;
+
+static inline product_piece product_piece_of(const product *q, uint64_t piece)
+{
+    const uint64_t each = q->m_blocks * q->chunks; /* pieces of one product */
+    product_piece at = { .batch = piece / each,
+                         .m0 = piece % each / q->chunks * q->m_block,
+                         .p0 = piece % q->chunks * q->chunk };
+    at.m1 = q->m - at.m0 < q->m_block ? q->m : at.m0 + q->m_block;
+    at.p1 = q->panels - at.p0 < q->chunk ? q->panels : at.p0 + q->chunk;
+    return at;
+}
+
+/* How the work is cut, and what follows that is done in passing. */
+static inline void product_cut(onx_prepare *p, product *q, uint64_t batch)
+{
+    const uint64_t threads = p->threads ? p->threads : 1;
+    q->panels = (q->n + PANEL - 1) / PANEL;
+    q->m_blocks = (q->m + BLOCK_M - 1) / BLOCK_M;
+    q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + TILE_M - 1) / TILE_M * TILE_M;
+    q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
+    q->chunks = q->m_blocks >= 2 * threads || threads == 1 || batch > 1 ? 1 : 4 * threads / q->m_blocks + 1;
+    q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
+    q->chunk = (q->panels + q->chunks - 1) / q->chunks;
+    q->chunks = (q->panels + q->chunk - 1) / q->chunk;
+    post_take_rows(p, &q->posts, q->n, PANEL);
+    p->rows = batch * q->m_blocks * q->chunks;
+    const uint64_t cost = batch * q->m * q->n * q->k / p->rows + 1;
+    p->grain = 262144 / cost + 1;
+}
+
+/* ---- sizes ---- */
+
+/* Of a MatMul by a constant matrix. */
+static inline bool product_of_matmul(const onx_prepare *p, product *q)
+{
+    const onx_value *a = p->inputs[0], *b = p->inputs[1], *y = p->outputs[0];
+    if (!y || !y->count || b->dtype != ONX_FLOAT || !b->data || b->rank != 2 || a->rank < 1 || b->dims[0] <= 0 ||
+        a->dims[a->rank - 1] != b->dims[0])
+        return false;
+    q->n = (uint64_t)b->dims[1];
+    q->k = (uint64_t)b->dims[0];
+    q->m = a->count / q->k;
+    return q->n && y->count / q->n == q->m && y->count % q->n == 0;
+}
+
+/* Of a Gemm by a constant matrix, and the row that it adds. */
+static inline bool product_of_gemm(onx_prepare *p, product *q, bool *turned)
+{
+    const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
+    const onx_value *y = p->outputs[0];
+    if (!y || !y->count || b->dtype != ONX_FLOAT || !b->data || a->rank != 2 || b->rank != 2 ||
+        onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
+        return false;
+    *turned = onx_prepare_int(p, "transB") != 0;
+    if (b->dims[*turned ? 1 : 0] <= 0 || a->dims[1] != b->dims[*turned ? 1 : 0] || y->rank != 2 ||
+        y->dims[0] != a->dims[0] || y->dims[1] != b->dims[*turned ? 0 : 1])
+        return false;
+    q->m = (uint64_t)y->dims[0];
+    q->n = (uint64_t)y->dims[1];
+    q->k = (uint64_t)a->dims[1];
+    return !c ||
+           (onx_prepare_float(p, "beta") == 1 && post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL));
+}
+
+#endif
