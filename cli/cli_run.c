@@ -16,11 +16,8 @@ static bool read_timeout(const cli_call *call, uint64_t *ns_out)
 
 unsigned cli_isa(const char *name)
 {
-    static const char *const names[] = { [ONX_ISA_BASE] = "base",
-                                         [ONX_ISA_V3] = "v3",
-                                         [ONX_ISA_V4] = "v4",
-                                         [ONX_ISA_VNNI] = "vnni",
-                                         [ONX_ISA_AMX] = "amx" };
+    static const char *const names[] = { [ONX_ISA_BASE] = "base", [ONX_ISA_V3] = "v3",     [ONX_ISA_V4] = "v4",
+                                         [ONX_ISA_VNNI] = "vnni", [ONX_ISA_BF16] = "bf16", [ONX_ISA_AMX] = "amx" };
     for (unsigned i = ONX_ISA_BASE; name && i < ONX_ISA_END; i++)
         if (strcmp(name, names[i]) == 0)
             return i;
@@ -50,7 +47,7 @@ static bool read_environment(const cli_call *call, onx_session_options *session)
     if (kernels && *kernels && !session->plain)
         cli_error(call, "ONX_KERNELS in the environment is \"plain\" or nothing, not \"%s\"", kernels);
     else if (isa && *isa && !session->isa)
-        cli_error(call, "ONX_ISA in the environment is base, v3, v4, vnni, amx or nothing, not \"%s\"", isa);
+        cli_error(call, "ONX_ISA in the environment is base, v3, v4, vnni, bf16, amx or nothing, not \"%s\"", isa);
     else
         return true;
     return false;

@@ -503,7 +503,7 @@ static const cli_option options[] = {
     CLI_OPTIONS_IMAGES,
     { "against", 0, "FILE", NULL, "compare with these outputs: a folder with output_0.pb, ..., an .npz, or a file" },
     { "kernels", 0, "KERNELS", "fast|plain", "the second run uses these kernels" },
-    { "isa", 0, "ISA", "base|v3|v4|vnni|amx", "the second run uses the kernels of an older processor" },
+    { "isa", 0, "ISA", "base|v3|v4|vnni|bf16|amx", "the second run uses the kernels of an older processor" },
     { "threads", 0, "N", NULL, "the second run uses so many threads (1)" },
     { "no-optimize", 0, NULL, NULL, "the second run runs the nodes as the model has them" },
     { "precision", 0, "TYPE", "full|bf16|f16|int8-weights",

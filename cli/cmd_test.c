@@ -378,7 +378,7 @@ const cli_command cmd_test = {
         "folders is searched for cases; one without data is skipped. Floats agree within rtol 1e-3 and atol 1e-7 (a data.json beside\n"
         "the model may say otherwise), everything else must be equal. What a model computes at random\n"
         "is judged by type and shape. ONX_KERNELS=plain turns the fast kernels off.\n"
-        "ONX_ISA=base, v3, v4 or vnni asks for those of an older processor.\n",
+        "ONX_ISA=base, v3, v4, vnni or bf16 asks for those of an older processor.\n",
     .example = "onx test backend/node/test_conv_with_strides_padding\n"
                "onx test --junit outcomes.xml backend/node\n",
     .options = options,

@@ -42,7 +42,7 @@ ONX_API ONX_ANY_THREAD uint32_t onx_version(void);
 /* The same as text: "0.1.0". */
 ONX_API ONX_ANY_THREAD const char *onx_version_text(void);
 /* What the library was built with, one fact per index from 0 on: "compiler gcc 12.2.0", "processor x86_64", "kernels
- * base v3 v4 vnni amx", "libraries oneDNN libzip"; NULL past the last one. */
+ * base v3 v4 vnni bf16 amx", "libraries oneDNN libzip"; NULL past the last one. */
 ONX_API ONX_ANY_THREAD const char *onx_build_info(uint32_t index);
 
 /* Options of functions are structs that begin with `struct_size`: sizeof of the struct as the caller was compiled, or

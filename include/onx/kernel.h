@@ -198,15 +198,16 @@ enum {
     ONX_ISA_V3,   /* x86-64-v3: AVX2, FMA */
     ONX_ISA_V4,   /* x86-64-v4: AVX-512 */
     ONX_ISA_VNNI, /* and AVX512_VNNI: products of bytes */
+    ONX_ISA_BF16, /* and AVX512_BF16: products of bfloat16 */
     ONX_ISA_AMX,  /* and AMX: tiles of bytes and bfloat16 */
     ONX_ISA_END
 };
 
-/* What kernels may hold constant weights of products in, where a caller says so (onx_session_options.precision). They
- * compute in float all the same. */
+/* What kernels may hold constant weights of products in, where a caller says so (onx_session_options.precision). Sums
+ * are floats all the same. */
 enum {
     ONX_PRECISION_FULL,
-    ONX_PRECISION_BF16,
+    ONX_PRECISION_BF16, /* with ONX_ISA_BF16 the left side of products of several rows, too */
     ONX_PRECISION_F16,
     ONX_PRECISION_INT8, /* 8 bits, and a factor for each column of a product */
     ONX_PRECISION_END

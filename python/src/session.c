@@ -170,7 +170,7 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "model",   "threads",   "optimize", "plain", "strict", "precision",   "isa", "memory",
                              "timeout", "operators", "base_dir", "links", "cache",  "lean_memory", NULL };
-    static const char *const isas[] = { "best", "base", "base", "v3", "v4", "vnni", "amx", NULL };
+    static const char *const isas[] = { "best", "base", "base", "v3", "v4", "vnni", "bf16", "amx", NULL };
     static const char *const precisions[] = { "full", "bf16", "f16", "int8", NULL };
     session *s = (session *)self;
     PyObject *model, *operators = Py_None, *base_dir = Py_None, *cache = Py_None;

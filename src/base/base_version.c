@@ -33,7 +33,7 @@ const char *onx_version_text(void)
 #endif
 
 #ifdef ONX_WITH_X86_LEVELS
-#define KERNELS "plain base v3 v4 vnni amx"
+#define KERNELS "plain base v3 v4 vnni bf16 amx"
 #else
 #define KERNELS "plain base"
 #endif

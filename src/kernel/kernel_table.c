@@ -86,12 +86,15 @@
     TABLE(simd_rotary##level)
 /* For the levels that come after v4, the widest first: a session takes rows of all that it has. */
 #define BYTE_TABLES(TABLE, level) TABLE(byte_product##level) TABLE(byte_conv##level) TABLE(byte_lines##level)
+#define HALF_TABLES(TABLE, level) TABLE(half_product##level)
 #ifdef ONX_WITH_X86_LEVELS
 #define LEVEL_TABLES(TABLE)                                                                                            \
     SIMD_TABLES(TABLE, _base)                                                                                          \
     SIMD_TABLES(TABLE, _v3)                                                                                            \
     SIMD_TABLES(TABLE, _v4)                                                                                            \
     BYTE_TABLES(TABLE, _amx)                                                                                           \
+    HALF_TABLES(TABLE, _amx)                                                                                           \
+    HALF_TABLES(TABLE, _bf16)                                                                                          \
     BYTE_TABLES(TABLE, _vnni)
 #else
 #define LEVEL_TABLES(TABLE) SIMD_TABLES(TABLE, _base)

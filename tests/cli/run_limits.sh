@@ -49,7 +49,7 @@ says err "(limit timeout)"
 expect 2 env ONX_KERNELS=fast "$ONX" run large.onnxtxt --random --dim N=5
 says err 'ONX_KERNELS in the environment is "plain" or nothing, not "fast"'
 expect 2 env ONX_ISA=avx2 "$ONX" run large.onnxtxt --random --dim N=5
-says err 'ONX_ISA in the environment is base, v3, v4, vnni, amx or nothing, not "avx2"'
+says err 'ONX_ISA in the environment is base, v3, v4, vnni, bf16, amx or nothing, not "avx2"'
 expect 0 env ONX_KERNELS= ONX_ISA= "$ONX" run large.onnxtxt --random --dim N=5
 
 # what stays below its limits is not disturbed

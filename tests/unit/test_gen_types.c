@@ -245,6 +245,8 @@ static const struct {
     { "Conv", "winograd", ONX_FLOAT, "by constant weights, which test_kernel_convolutions has" },
     { "QuantizeLinear", "amx", ONX_FLOAT, "in a layout that a fast convolution leaves: test_kernel_bytes" },
     { "QuantizeLinear", "vnni", ONX_FLOAT, "likewise" },
+    { "MatMul", "bf16", ONX_FLOAT, "in sessions with a precision: test_run_precision" },
+    { "MatMul", "amx", ONX_FLOAT, "likewise" },
     { "MatMulNBits", "avx512", ONX_FLOAT, "blocks that a wider instruction set does not take: test_kernel_few_bits" },
     { "Gemm", NULL, ONX_FLOAT, "by constant weights; which of two fast rows comes first depends on the processor" },
 };

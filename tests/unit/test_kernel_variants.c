@@ -456,8 +456,23 @@ static void test_kernel_variants__integer_convolutions_are_the_same(void **state
 
 /* ---- products by constant weights ---- */
 
+/* Numbers of which bfloat16 has all bits. */
+static void shorten(onx_value *v)
+{
+    for (uint64_t i = 0; i < v->count; i++)
+        ((float *)v->data)[i] = rintf(((float *)v->data)[i] * 128) / 128;
+}
+
+static void write_short_numbers(writer *w, source *s, const char *name, uint32_t rows, uint32_t width)
+{
+    add(w, "float[%u, %u] %s = {", rows, width, name);
+    for (uint32_t i = 0; i < rows * width; i++)
+        add(w, "%s%.8f", i ? ", " : "", ((double)below(s, 129) - 64) / 256);
+    add(w, "}");
+}
+
 /* Sizes around those of tiles and blocks; what follows is done in passing, up to four nodes of it. */
-static void test_kernel_variants__products_are_the_same(void **state)
+static void compare_products(unsigned seed)
 {
     static const uint32_t ms[] = { 1, 2, 5, 6, 7, 13, 130, 217 }, ks[] = { 1, 3, 64, 257, 385, 777 },
                           ns[] = { 1, 7, 16, 17, 33, 100 };
@@ -475,8 +490,7 @@ static void test_kernel_variants__products_are_the_same(void **state)
         "%s = Clip (%s, low, high)",
     };
     static writer w;
-    source s = { 5 };
-    (void)state;
+    source s = { seed };
     for (unsigned turn = 0; turn < 150; turn++) {
         const uint32_t m = ms[below(&s, 8)], k = ks[below(&s, 6)], n = ns[below(&s, 6)], posts = below(&s, 5);
         const bool gemm = turn % 3 == 0, turned = gemm && below(&s, 2);
@@ -485,7 +499,12 @@ static void test_kernel_variants__products_are_the_same(void **state)
         w.len = 0;
         add(&w, "<ir_version: 10, opset_import: [\"\" : 24]>\ng (float[%s] x0, float[%s] x1) => (float[%s] y) <",
             gemm ? "A, B" : "A, B, C", gemm ? "A, E" : "A, B, E", gemm ? "A, E" : "A, B, E");
-        write_numbers(&w, &s, "w", turned ? n : k, turned ? k : n, 0);
+        if (precision) {
+            shorten(x);
+            write_short_numbers(&w, &s, "w", turned ? n : k, turned ? k : n);
+        } else {
+            write_numbers(&w, &s, "w", turned ? n : k, turned ? k : n, 0);
+        }
         add(&w, ", float[%u] bias = {", n);
         for (uint32_t i = 0; i < n; i++)
             add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
@@ -507,6 +526,21 @@ static void test_kernel_variants__products_are_the_same(void **state)
         onx_value_free(x);
         onx_value_free(residual);
     }
+}
+
+static void test_kernel_variants__products_are_the_same(void **state)
+{
+    (void)state;
+    compare_products(5);
+}
+
+/* In bfloat16, of numbers that it holds: sums are floats all the same. */
+static void test_kernel_variants__products_in_fewer_bits_are_the_same(void **state)
+{
+    (void)state;
+    precision = ONX_PRECISION_BF16;
+    compare_products(7);
+    precision = ONX_PRECISION_FULL;
 }
 
 /* Two values of the run, with a batch that either repeats. */
@@ -669,6 +703,7 @@ int main(void)
         cmocka_unit_test(test_kernel_variants__attention_is_the_same),
         cmocka_unit_test(test_kernel_variants__masked_weights_are_zero),
         cmocka_unit_test(test_kernel_variants__products_are_the_same),
+        cmocka_unit_test(test_kernel_variants__products_in_fewer_bits_are_the_same),
         cmocka_unit_test(test_kernel_variants__batches_are_the_same),
         cmocka_unit_test(test_kernel_variants__labelled_sums_are_the_same),
         cmocka_unit_test(test_kernel_variants__regressors_are_the_same),

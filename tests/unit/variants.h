@@ -144,13 +144,15 @@ static void feed_from_buffers(onx_doc *doc)
     assert_int_equal(onx_doc_sort(doc, NULL), ONX_OK);
 }
 
+static unsigned precision; /* ONX_PRECISION_* of the sessions with fast rows; numbers have to suit it */
+
 /* Runs a model by the plain rows and by others; in every second call values come from buffers of the run. Returns the
  * variant that ran `op` at the end, with the least instruction set. */
 __attribute__((unused)) static const char *compare_any(const writer *w, const char *op, const onx_value *const *in,
                                                        double ulps)
 {
-    enum { OUTPUTS = 4, RUNS = 7 }; /* plain, one thread, two, lower instruction sets */
-    static const unsigned isas[RUNS] = { [3] = ONX_ISA_VNNI, ONX_ISA_V4, ONX_ISA_V3, ONX_ISA_BASE };
+    enum { OUTPUTS = 4, RUNS = 8 }; /* plain, one thread, two, lower instruction sets */
+    static const unsigned isas[RUNS] = { [3] = ONX_ISA_BF16, ONX_ISA_VNNI, ONX_ISA_V4, ONX_ISA_V3, ONX_ISA_BASE };
     onx_doc *doc = NULL;
     const char *variant = NULL;
     onx_value *out[RUNS][OUTPUTS] = { { NULL } };
@@ -162,7 +164,7 @@ __attribute__((unused)) static const char *compare_any(const writer *w, const ch
         feed_from_buffers(doc);
     run(doc, op, &(onx_session_options){ .threads = 1, .plain = true }, in, out[0]);
     for (int i = 1; i < RUNS; i++) {
-        const onx_session_options options = { .threads = i == 2 ? 2 : 1, .isa = isas[i] };
+        const onx_session_options options = { .threads = i == 2 ? 2 : 1, .isa = isas[i], .precision = precision };
         variant = run(doc, op, &options, in, out[i]);
     }
     for (int i = 0; i < OUTPUTS && out[0][i]; i++) {

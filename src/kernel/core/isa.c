@@ -6,7 +6,7 @@
 #include <sys/platform/x86.h> /* what the C library found out when the program began: CPUID traps in virtual machines */
 #define HAS_FEATURE_LEAVES
 #define HAS(name, built_in) active(x86_cpu_##name)
-#define HAS_TILES           (HAS(AMX_TILE, ) && HAS(AMX_INT8, ) && HAS(AMX_BF16, ) && HAS(AVX512_BF16, ))
+#define HAS_TILES           (HAS(AMX_TILE, ) && HAS(AMX_INT8, ) && HAS(AMX_BF16, ))
 #else
 #define HAS(name, built_in) (__builtin_cpu_supports(built_in) != 0)
 #define HAS_TILES           false /* compilers differ in which names of them they know */
@@ -40,8 +40,11 @@ unsigned onxi_isa_best(void)
 {
     const unsigned vectors = onxi_isa_vectors();
 #ifdef ONX_WITH_X86_LEVELS
-    if (vectors == ONX_ISA_V4 && HAS(AVX512_VNNI, "avx512vnni"))
-        return HAS_TILES && onxi_platform_permit_tiles() ? ONX_ISA_AMX : ONX_ISA_VNNI;
+    if (vectors == ONX_ISA_V4 && HAS(AVX512_VNNI, "avx512vnni")) {
+        if (!HAS(AVX512_BF16, "avx512bf16"))
+            return ONX_ISA_VNNI;
+        return HAS_TILES && onxi_platform_permit_tiles() ? ONX_ISA_AMX : ONX_ISA_BF16;
+    }
 #endif
     return vectors;
 }

@@ -4,9 +4,7 @@
 #ifndef ONXI_KERNEL_SIMD_BYTE_DOT_H
 #define ONXI_KERNEL_SIMD_BYTE_DOT_H
 
-#include "kernel/simd/simd.h"
-
-#include <immintrin.h>
+#include "kernel/simd/amx.h"
 
 #if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
 
@@ -91,7 +89,7 @@ static inline onx_status pack_panel(void *user, const void *elements, uint64_t p
 /* ---- the left operand ---- */
 
 /* VNNI multiplies unsigned numbers by signed ones: there the left ones are raised by 128 if they are signed. */
-#if ONXI_LEVEL >= 5
+#if ONXI_LEVEL >= 6 /* ONX_ISA_AMX */
 static const bool raises = false;
 #else
 static const bool raises = true;
@@ -145,26 +143,15 @@ typedef struct dot_operands {
 } dot_operands;
 
 /* Tiles are set up by each piece of work, and left at its end. */
-#if ONXI_LEVEL >= 5
-typedef struct tile_setup {
-    uint8_t palette, start, zero[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-} tile_setup;
-
+#if ONXI_LEVEL >= 6
 static inline void dot_begin(void)
 {
-    tile_setup s = { .palette = 1 };
-    for (int i = 0; i < 8; i++) {
-        s.bytes[i] = 64;
-        s.rows[i] = 16;
-    }
-    _tile_loadconfig(&s);
+    amx_begin();
 }
 
 static inline void dot_end(void)
 {
-    _tile_release();
+    amx_end();
 }
 
 #define MULTIPLY(how, both)                                                                                            \

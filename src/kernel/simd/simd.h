@@ -13,10 +13,14 @@
 #ifndef ONXI_LEVEL
 #define ONXI_LEVEL 1
 #endif
-#if ONXI_LEVEL == 5 /* ONX_ISA_AMX */
+#if ONXI_LEVEL == 6 /* ONX_ISA_AMX */
 #define ONXI_LANES      16
 #define ONXI_LEVELED(x) x##_amx
 #define ONXI_VARIANT    "amx"
+#elif ONXI_LEVEL == 5 /* ONX_ISA_BF16 */
+#define ONXI_LANES      16
+#define ONXI_LEVELED(x) x##_bf16
+#define ONXI_VARIANT    "bf16"
 #elif ONXI_LEVEL == 4 /* ONX_ISA_VNNI */
 #define ONXI_LANES      16
 #define ONXI_LEVELED(x) x##_vnni

@@ -33,6 +33,20 @@ static inline uint64_t tile_depth(uint64_t left)
     return depth < left ? depth : left;
 }
 
+/* What a number adds to a vector of sums. Where the level has products of bfloat16, a pair of these takes the place of
+ * a float on both sides, and k counts pairs (half.h). */
+#if ONXI_LEVEL >= 5 /* ONX_ISA_BF16 */
+static inline onxi_vf tile_add(onxi_vf sum, float a, onxi_vf b)
+{
+    return (onxi_vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_ps(a), (__m512bh)b);
+}
+#else
+static inline onxi_vf tile_add(onxi_vf sum, float a, onxi_vf b)
+{
+    return sum + a * b;
+}
+#endif
+
 typedef struct tile_operands {
     const float *a, *b; /* a: rows, `lda` apart, k contiguous; b: PANEL columns, `ldb` from one k to the next */
     float *c;           /* rows of PANEL columns, `ldc` apart */
@@ -76,7 +90,7 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
             for (int i = 0; i < rows; i++)
                 UNROLL
             for (int v = 0; v < TILE_V; v++)
-                sum[i][v] += a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda] * x[v];
+                sum[i][v] = tile_add(sum[i][v], a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda], x[v]);
             UNROLL
             for (int i = 0; i < rows; i += TOGETHER)
                 a[i / TOGETHER]++;

@@ -1,0 +1,32 @@
+/* amx.h - the tiles of AMX as kernels have them: eight of 16 lines with 64 bytes. They are set up by each piece of
+ * work, and left at its end. */
+#ifndef ONXI_KERNEL_SIMD_AMX_H
+#define ONXI_KERNEL_SIMD_AMX_H
+
+#include "kernel/simd/simd.h"
+
+#if ONXI_LEVEL >= 6 /* ONX_ISA_AMX; files of lower levels do not have it */
+
+typedef struct amx_setup {
+    uint8_t palette, start, zero[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} amx_setup;
+
+static inline void amx_begin(void)
+{
+    amx_setup s = { .palette = 1 };
+    for (int i = 0; i < 8; i++) {
+        s.bytes[i] = 64;
+        s.rows[i] = 16;
+    }
+    _tile_loadconfig(&s);
+}
+
+static inline void amx_end(void)
+{
+    _tile_release();
+}
+
+#endif
+#endif
