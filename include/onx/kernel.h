@@ -207,7 +207,7 @@ enum {
  * are floats all the same. */
 enum {
     ONX_PRECISION_FULL,
-    ONX_PRECISION_BF16, /* with ONX_ISA_BF16 the left side of products of several rows, too */
+    ONX_PRECISION_BF16, /* with ONX_ISA_BF16 both sides of products of several rows and of convolutions */
     ONX_PRECISION_F16,
     ONX_PRECISION_INT8, /* 8 bits, and a factor for each column of a product */
     ONX_PRECISION_END

@@ -54,7 +54,7 @@ typedef struct onx_session_options {
                                * ONX_CHECK_ONE_MEANING); else those run, with a warning */
     /* ONX_PRECISION_* (onx/kernel.h) that constant weights of MatMul and Gemm may be held in, which costs memory and
      * time of products with few rows in proportion to the bits; results differ by what the weights lose. Products of
-     * several rows in bfloat16 take half the time where a processor multiplies such numbers. */
+     * several rows, and convolutions, in bfloat16 take half the time where a processor multiplies such numbers. */
     unsigned precision;
     /* A folder, made if it is missing, in which packed weights are kept for later sessions of any process, which then
      * read them in place of packing; NULL: nowhere. What is found there is used only if it is this user's, whole, and

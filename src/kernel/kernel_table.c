@@ -95,6 +95,7 @@
     BYTE_TABLES(TABLE, _amx)                                                                                           \
     HALF_TABLES(TABLE, _amx)                                                                                           \
     HALF_TABLES(TABLE, _bf16)                                                                                          \
+    TABLE(simd_unfold_bf16)                                                                                            \
     BYTE_TABLES(TABLE, _vnni)
 #else
 #define LEVEL_TABLES(TABLE) SIMD_TABLES(TABLE, _base)

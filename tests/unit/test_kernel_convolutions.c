@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "kernel/kernel.h"
 #include "unit/variants.h"
 
 /* The nodes that may be done in passing, of a value like x1. */
@@ -122,6 +123,87 @@ static void test_kernel_convolutions__windows_are_the_same(void **state)
         assert_true(strcmp(variant, "plain") != 0);
         onx_value_free(x);
         onx_value_free(residual);
+    }
+}
+
+/* Convolutions and transposed ones in bfloat16, of numbers that it holds: sums are floats all the same, so are NaN and
+ * infinities. */
+static void test_kernel_convolutions__in_fewer_bits_they_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 31 };
+    (void)state;
+    precision = ONX_PRECISION_BF16;
+    for (unsigned turn = 0; turn < 48; turn++) {
+        const bool transposed = turn % 3 == 2;
+        const uint32_t group = 1 + below(&s, 2), c = 16 * (1 + below(&s, 5)), m = 16 * (1 + below(&s, 5));
+        uint32_t kernel[2], stride[2], dilation[2], pad[2], size[2], made[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            kernel[i] = 1 + below(&s, 3);
+            stride[i] = 1 + below(&s, 2);
+            dilation[i] = 1 + below(&s, 2);
+            const uint32_t reach = (kernel[i] - 1) * dilation[i] + 1;
+            pad[i] = below(&s, reach);
+            size[i] = 2 * reach + below(&s, 12);
+            made[i] = transposed ? (size[i] - 1) * stride[i] + reach - 2 * pad[i]
+                                 : (size[i] + 2 * pad[i] - reach) / stride[i] + 1;
+        }
+        onx_value *x = floats(&s, 4, (int64_t[]){ 1 + below(&s, 2), group * c, size[0], size[1] });
+        onx_value *residual = floats(&s, 4, (int64_t[]){ x->dims[0], group * m, made[0], made[1] });
+        shorten(x);
+        if (turn % 8 == 7)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float[%u, %u, %u, %u] w = {",
+            group * (transposed ? c : m), transposed ? m : c, kernel[0], kernel[1]);
+        add_short_numbers(&w, &s, group * c * m * kernel[0] * kernel[1]);
+        add(&w, ", float[%u] b = {", group * m);
+        add_short_numbers(&w, &s, group * m);
+        add(&w,
+            "> {\n t = Conv%s <group = %u, strides = [%u, %u], dilations = [%u, %u], pads = [%u, %u, %u, %u]> (x0, w%s)\n"
+            " u = Add (t, x1)\n y = %s (u)\n}\n",
+            transposed ? "Transpose" : "", group, stride[0], stride[1], dilation[0], dilation[1], pad[0], pad[1],
+            pad[0], pad[1], turn % 4 ? ", b" : "", turn % 2 ? "Relu" : "Sigmoid");
+        (void)compare_any(&w, transposed ? "ConvTranspose" : "Conv", (const onx_value *const[]){ x, residual }, 150);
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+    precision = ONX_PRECISION_FULL;
+}
+
+/* The rows for that run where the processor has them, and nothing but that precision asks for them. */
+static void test_kernel_convolutions__rows_of_fewer_bits_run(void **state)
+{
+    static const char *const ops[] = { "Conv <strides = [2, 2], kernel_shape = [3, 3]>", "Conv <kernel_shape = [3, 3]>",
+                                       "ConvTranspose <strides = [2, 2], kernel_shape = [3, 3]>" };
+    static writer w;
+    source s = { 37 };
+    (void)state;
+    if (onxi_isa_best() < (unsigned)ONX_ISA_BF16)
+        skip();
+    for (int i = 0; i < 3; i++) {
+        onx_doc *doc = NULL;
+        onx_value *x = floats(&s, 4, (int64_t[]){ 1, 48, 30, 30 });
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+                "g (float[N, C, H, W] x) => (float[N, M, P, Q] y) <float[48, 48, 3, 3] w = {");
+        add_short_numbers(&w, &s, 48 * 48 * 9);
+        add(&w, "> { y = %s (x, w) }\n", ops[i]);
+        assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc), ONX_OK);
+        for (unsigned asked = 0; asked < ONX_PRECISION_END; asked++) {
+            onx_value *y = NULL;
+            const onx_session_options options = { .threads = 1, .precision = asked };
+            const char *variant =
+                run(doc, i == 2 ? "ConvTranspose" : "Conv", &options, (const onx_value *const[]){ x }, &y);
+            /* Winograd's way has a quarter of the products, and all bits */
+            if ((strcmp(variant, "bf16") == 0) != (asked == ONX_PRECISION_BF16 && i != 1))
+                fail_msg("%s runs as %s", ops[i], variant);
+            onx_value_free(y);
+        }
+        onx_value_free(x);
+        onx_doc_free(doc);
     }
 }
 
@@ -572,6 +654,8 @@ int main(void)
         cmocka_unit_test(test_kernel_convolutions__windows_of_all_kinds_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__windows_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__in_fewer_bits_they_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__rows_of_fewer_bits_run),
         cmocka_unit_test(test_kernel_convolutions__what_is_added_is_read_to_the_end),
         cmocka_unit_test(test_kernel_convolutions__layouts_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_cut),

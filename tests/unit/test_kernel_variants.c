@@ -456,21 +456,6 @@ static void test_kernel_variants__integer_convolutions_are_the_same(void **state
 
 /* ---- products by constant weights ---- */
 
-/* Numbers of which bfloat16 has all bits. */
-static void shorten(onx_value *v)
-{
-    for (uint64_t i = 0; i < v->count; i++)
-        ((float *)v->data)[i] = rintf(((float *)v->data)[i] * 128) / 128;
-}
-
-static void write_short_numbers(writer *w, source *s, const char *name, uint32_t rows, uint32_t width)
-{
-    add(w, "float[%u, %u] %s = {", rows, width, name);
-    for (uint32_t i = 0; i < rows * width; i++)
-        add(w, "%s%.8f", i ? ", " : "", ((double)below(s, 129) - 64) / 256);
-    add(w, "}");
-}
-
 /* Sizes around those of tiles and blocks; what follows is done in passing, up to four nodes of it. */
 static void compare_products(unsigned seed)
 {
@@ -501,7 +486,8 @@ static void compare_products(unsigned seed)
             gemm ? "A, B" : "A, B, C", gemm ? "A, E" : "A, B, E", gemm ? "A, E" : "A, B, E");
         if (precision) {
             shorten(x);
-            write_short_numbers(&w, &s, "w", turned ? n : k, turned ? k : n);
+            add(&w, "float[%u, %u] w = {", turned ? n : k, turned ? k : n);
+            add_short_numbers(&w, &s, n * k);
         } else {
             write_numbers(&w, &s, "w", turned ? n : k, turned ? k : n, 0);
         }

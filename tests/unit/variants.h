@@ -198,4 +198,19 @@ __attribute__((unused)) static onx_value *floats(source *s, uint32_t rank, const
     return v;
 }
 
+/* Numbers of which bfloat16 has all bits. */
+__attribute__((unused)) static void shorten(onx_value *v)
+{
+    for (uint64_t i = 0; i < v->count; i++)
+        ((float *)v->data)[i] = rintf(((float *)v->data)[i] * 128) / 128;
+}
+
+/* The same as text, and the brace behind it. */
+__attribute__((unused)) static void add_short_numbers(writer *w, source *s, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        add(w, "%s%.8f", i ? ", " : "", ((double)below(s, 129) - 64) / 256);
+    add(w, "}");
+}
+
 #endif

@@ -37,6 +37,13 @@ static inline __m512i half_of(onxi_vf low, onxi_vf high)
     return (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
 }
 
+/* A vector of numbers in pairs. */
+static inline void half_vector(const float *from, float *to)
+{
+    const __m256i half = (__m256i)_mm512_cvtneps_pbh((__m512)half_bound(vf_load(from)));
+    _mm256_storeu_si256((__m256i *)(void *)to, half);
+}
+
 /* Numbers of a row in pairs, rounded to nearest even, with zeros up to a multiple of HALF_DEPTH. */
 static inline void half_line(const float *from, uint64_t n, float *to)
 {
@@ -53,26 +60,26 @@ static inline void half_line(const float *from, uint64_t n, float *to)
 
 /* ---- weights ---- */
 
-/* HALF_DEPTH rows of a panel in pairs. False where one does not fit the type. Numbers that the instructions would take
- * for 0 become the least that they do not: infinity times one of these is no NaN. */
-static inline bool half_pack(const float *rows, char *out)
+/* Rows of a panel in pairs, an even number of them. False where one does not fit the type. Numbers that the
+ * instructions would take for 0 become the least that they do not: infinity times one of these is no NaN. */
+static inline bool half_pack(const float *rows, uint64_t count, char *out)
 {
     const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                                            21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     const onxi_vf most = vf_all(0x1.fep127f), least = vf_all(0x1p-126f), zero = vf_all(0);
     __mmask16 fit = 0xffff;
-    for (int k = 0; k < HALF_DEPTH; k += 2)
+    for (uint64_t k = 0; k < count; k += 2)
         for (int v = 0; v < TILE_V; v++) {
             onxi_vf x[2];
-            for (int i = 0; i < 2; i++) {
-                x[i] = vf_load(rows + (k + i) * PANEL + v * ONXI_LANES);
+            for (uint64_t i = 0; i < 2; i++) {
+                x[i] = vf_load(rows + (k + i) * PANEL + (uint64_t)v * ONXI_LANES);
                 const __m512 size = (__m512)vf_abs(x[i]);
                 fit &= _mm512_cmp_ps_mask(size, (__m512)most, _CMP_LE_OQ);
                 const __mmask16 small = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(size, (__m512)zero, _CMP_GT_OQ),
                                                                 size, (__m512)least, _CMP_LT_OQ);
                 x[i] = (onxi_vf)_mm512_mask_blend_ps(small, (__m512)x[i], (__m512)vf_sign_of(least, x[i]));
             }
-            _mm512_storeu_si512(out + (k / 2 * PANEL + v * ONXI_LANES) * 4,
+            _mm512_storeu_si512(out + (k / 2 * PANEL + (uint64_t)v * ONXI_LANES) * sizeof *rows,
                                 _mm512_permutexvar_epi16(order, half_of(x[0], x[1])));
         }
     return fit == 0xffff;

@@ -1,13 +1,16 @@
 /* unfold.c - Conv and ConvTranspose of any window as products of matrices, on channels in blocks, or last: of some
  * pixels of the result the inputs of a stretch of the sum are gathered, and multiplied with panels of packed weights. A
- * transposed convolution is one convolution for each place that its result has within a step, of evenly spaced taps. */
+ * transposed convolution is one convolution for each place that its result has within a step, of evenly spaced taps.
+ * Where the level has products of bfloat16 both sides are rounded to that, and sessions with that precision have these
+ * rows: pairs of channels lie where else one is (half.h). */
 #include "kernel/core/blocked.h"
+#include "kernel/simd/half.h"
 #include "kernel/simd/post.h"
-#include "kernel/simd/tile.h"
 
 enum {
     DIMS = 3,
     BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES, /* channels */
+    EACH = ONXI_LEVEL >= 5 ? 2 : 1,          /* of which one of k stands for as many */
     PIXELS = 96,                             /* at a time, at most */
     PIXELS_LEAST = 24,
     LINE = BLOCK_K + 16, /* floats from a pixel to the next in what was gathered: not a power of two */
@@ -34,6 +37,7 @@ typedef struct phase {
 
 typedef struct unfold_params {
     uint64_t batch, sets, c, m;          /* sets of channels that are convolved apart, channels of one */
+    uint64_t depth;                      /* of k that a tap has */
     int64_t in[DIMS], out[DIMS];         /* sizes */
     int64_t stride[DIMS], step[DIMS];    /* from a pixel to the next in the input, in the result */
     uint64_t in_plane, out_plane, taps;  /* taps of all phases */
@@ -55,7 +59,18 @@ typedef struct packing {
 
 static uint64_t panel_at(const unfold_params *q, uint64_t set, const phase *f, uint64_t panel)
 {
-    return ((set * q->taps + f->before) * q->panels + panel * f->count) * q->c * PANEL;
+    return ((set * q->taps + f->before) * q->panels + panel * f->count) * q->depth * PANEL;
+}
+
+/* BLOCK rows of a panel; false where one does not fit the type. */
+static bool put_weights(const float *rows, float *to)
+{
+#if ONXI_LEVEL >= 5
+    return half_pack(rows, BLOCK, (char *)to);
+#else
+    memcpy(to, rows, BLOCK * PANEL * sizeof *to);
+    return true;
+#endif
 }
 
 /* A piece is a panel of a set. */
@@ -69,12 +84,17 @@ static onx_status pack(void *user, const void *elements, uint64_t piece, void *o
         const phase *f = &q->phases[i];
         float *to = (float *)out + panel_at(q, set, f, panel);
         for (uint64_t t = 0; t < f->count; t++)
-            for (uint64_t c = 0; c < q->c; c++)
-                for (uint64_t j = 0; j < PANEL; j++) {
-                    const uint64_t m = m0 + j;
-                    const uint64_t at = job->transposed ? (set * q->c + c) * q->m + m : (set * q->m + m) * q->c + c;
-                    *to++ = m < q->m ? w[at * q->taps + f->taps[t].which] : 0;
+            for (uint64_t c = 0; c < q->c; c += BLOCK, to += BLOCK / EACH * PANEL) {
+                float rows[BLOCK * PANEL];
+                for (uint64_t k = 0; k < BLOCK * PANEL; k++) {
+                    const uint64_t m = m0 + k % PANEL, from = c + k / PANEL;
+                    const uint64_t at =
+                        job->transposed ? (set * q->c + from) * q->m + m : (set * q->m + m) * q->c + from;
+                    rows[k] = m < q->m ? w[at * q->taps + f->taps[t].which] : 0;
                 }
+                if (!put_weights(rows, to))
+                    return ONX_E_UNSUPPORTED;
+            }
     }
     return ONX_OK;
 }
@@ -107,6 +127,25 @@ static void place_pixels(const unfold_params *q, const phase *f, uint64_t first,
     }
 }
 
+/* A block of channels, and any number of blocks that follow one another. */
+static inline void put_block(const float *from, float *to)
+{
+#if ONXI_LEVEL >= 5
+    half_vector(from, to);
+#else
+    memcpy(to, from, BLOCK * sizeof *to);
+#endif
+}
+
+static inline void put_channels(const float *from, uint64_t count, float *to)
+{
+#if ONXI_LEVEL >= 5
+    half_line(from, count, to); /* zeros behind it are where the next ones go, or behind the last */
+#else
+    memcpy(to, from, count * sizeof *to);
+#endif
+}
+
 /* Channels c .. c+count-1 of what a tap reads; x: of the image and set. */
 static void gather_tap(const unfold_params *q, const pixels *p, const tap *t, const float *x, uint64_t c,
                        uint64_t count, float *a)
@@ -121,13 +160,13 @@ static void gather_tap(const unfold_params *q, const pixels *p, const tap *t, co
             at = at * q->in[d] + from;
         }
         if (!inside) {
-            memset(a, 0, count * sizeof *a);
+            memset(a, 0, count / EACH * sizeof *a);
         } else if (q->in_block == BLOCK) {
             const float *from = channels + at * BLOCK;
             for (uint64_t k = 0; k < count; k += BLOCK, from += q->in_plane * BLOCK)
-                memcpy(a + k, from, BLOCK * sizeof *a);
+                put_block(from, a + k / EACH);
         } else {
-            memcpy(a, channels + (uint64_t)at * q->in_block, count * sizeof *a);
+            put_channels(channels + (uint64_t)at * q->in_block, count, a);
         }
     }
 }
@@ -136,8 +175,8 @@ static void gather(const unfold_params *q, const phase *f, const pixels *p, cons
                    float *a)
 {
     for (uint64_t k = k0; k < k0 + kc;) {
-        const uint64_t c = k % q->c, left = k0 + kc - k, count = q->c - c < left ? q->c - c : left;
-        gather_tap(q, p, &f->taps[k / q->c], x, c, count, a + (k - k0));
+        const uint64_t c = k % q->depth, left = k0 + kc - k, count = q->depth - c < left ? q->depth - c : left;
+        gather_tap(q, p, &f->taps[k / q->depth], x, c * EACH, count * EACH, a + (k - k0));
         k += count;
     }
 }
@@ -225,8 +264,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         for (uint64_t t = 0, end; t < f->count; t = end) { /* taps that follow one another and read something */
             for (end = t; end < f->count && reads(q, &p, &f->taps[end]); end++)
                 ;
-            for (uint64_t k = t * q->c, kc; k < end * q->c; k += kc, more = true) {
-                kc = tile_depth(end * q->c - k);
+            for (uint64_t k = t * q->depth, kc; k < end * q->depth; k += kc, more = true) {
+                kc = tile_depth(end * q->depth - k);
                 gather(q, f, &p, x, k, kc, a);
                 multiply(q, f, set, p.count, p0, p1, k, kc, more, a, c);
             }
@@ -367,7 +406,7 @@ static onx_status take_weights(onx_prepare *p, unfold_params *q, const int64_t k
         char what[8];
         uint64_t transposed, panel, sets, c, m;
         int64_t kernel[DIMS], by[DIMS][3]; /* phases follow from these */
-    } key = { "unfold", transposed, PANEL, q->sets, q->c, q->m, { 0 }, { { 0 } } };
+    } key = { "unfold", transposed, PANEL * EACH, q->sets, q->c, q->m, { 0 }, { { 0 } } };
     for (int d = 0; d < DIMS; d++) {
         key.kernel[d] = kernel[d];
         key.by[d][0] = transposed ? q->step[d] : 0;
@@ -381,10 +420,11 @@ static onx_status take_weights(onx_prepare *p, unfold_params *q, const int64_t k
                         .pieces = q->sets * q->panels,
                         .in_order = !transposed,
                         .make = pack,
-                        .user = &from };
+                        .user = &from,
+                        .may_decline = EACH > 1 };
     const void *packed;
     if (!onxi_mul_u64(q->sets * q->panels * PANEL, q->taps * sizeof(float), &job.size) ||
-        !onxi_mul_u64(job.size, q->c, &job.size))
+        !onxi_mul_u64(job.size, q->depth, &job.size))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(p->ops->packed(p, &job, &packed));
     q->w = packed;
@@ -434,6 +474,15 @@ static bool has_few_pixels(const unfold_params *q)
     return q->sets == 1 && q->m >= PANEL && q->batch * (uint64_t)(q->out[0] * q->out[1] * q->out[2]) <= FEW;
 }
 
+/* Is this what pairs are asked for? Rounding what is gathered is worth it where that is multiplied with a panel at
+ * least, and sums are long enough: of 16 to 48 numbers it takes 1.4 to 3.5 times as long as oneDNN does with floats, of
+ * 64 as long, of 80 and more 0.5 to 0.7. */
+static bool suits_pairs(const onx_prepare *p, const unfold_params *q)
+{
+    enum { LONG = 80 };
+    return p->precision == ONX_PRECISION_BF16 && q->m >= PANEL && q->taps * q->c >= LONG;
+}
+
 static onx_status prepare(onx_prepare *p)
 {
     const unfold_row *row = p->kernel->body;
@@ -453,6 +502,7 @@ static onx_status prepare(onx_prepare *p)
                           .sets = (uint64_t)sets,
                           .c = (uint64_t)(x->dims[1] / sets),
                           .m = (uint64_t)(y->dims[1] / sets) };
+    q->depth = q->c / EACH;
     const uint64_t rows = (uint64_t)w->dims[0], columns = (uint64_t)w->dims[1];
     if (q->c % BLOCK || q->m % BLOCK || (sets > 1 && q->m < PANEL) || x->dims[0] != y->dims[0] ||
         (transposed ? rows != (uint64_t)x->dims[1] || columns != q->m
@@ -464,7 +514,8 @@ static onx_status prepare(onx_prepare *p)
         ONX_TRY(onxi_window_transpose(p, &win));
     /* Taps of a phase that are outside are zeros that are multiplied, of which the standard has none there. */
     q->skips = onxi_weights_are_finite(p, 1);
-    if (!take_sizes(&win, q, kernel, dilation, pad) || (transposed && !q->skips) || (row->few && !has_few_pixels(q)))
+    if (!take_sizes(&win, q, kernel, dilation, pad) || (transposed && !q->skips) || (row->few && !has_few_pixels(q)) ||
+        (EACH > 1 && !suits_pairs(p, q)))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(make_phases(p, q, kernel, dilation, pad, transposed));
     if (!cut(p, q))
@@ -475,7 +526,10 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static const unfold_row few = { .few = true }, any = { 0 }, transposed = { .transposed = true };
+static const unfold_row any = { 0 }, transposed = { .transposed = true };
+#if ONXI_LEVEL < 5
+static const unfold_row few = { .few = true };
+#endif
 
 #define ROW(name, preference_, body_)                                                                                  \
     {                                                                                                                  \
@@ -483,7 +537,13 @@ static const unfold_row few = { .few = true }, any = { 0 }, transposed = { .tran
         .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = &body_,                    \
         .prepare = prepare, .run = run                                                                                 \
     }
+#if ONXI_LEVEL >= 5
+/* Before all others of floats but Winograd's way. */
+const onx_kernel
+    ONXI_LEVELED(onxi_kernels_simd_unfold)[] = { ROW("Conv", 12, any), ROW("ConvTranspose", 10, transposed), { 0 } };
+#else
 /* Before what oneDNN does where there are few pixels, else behind it. */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_unfold)[] = {
     ROW("Conv", 11, few), ROW("Conv", 9, any), ROW("ConvTranspose", 9, transposed), { 0 }
 };
+#endif
