@@ -29,8 +29,9 @@ typedef struct onxi_few_bits_ops {
     uint64_t lanes;
     /* How work is cut (rows_each; columns_each, a multiple of 64), and bytes of a thread's memory. False: declines. */
     bool (*plan)(onxi_few_bits *q, unsigned threads, uint64_t *memory_out);
-    /* Rows m0 .. m1 - 1 of columns n0 .. n1 - 1, with which strips and lines begin. */
-    void (*piece)(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory);
+    /* Rows m0 .. m1 - 1 of columns n0 .. n1 - 1, with which strips and lines begin. Whether all of it is finite: zero
+     * points are taken out of sums, where infinities would be left as NaN. */
+    bool (*piece)(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory);
 } onxi_few_bits_ops;
 
 extern const onxi_few_bits_ops onxi_few_bits_base, onxi_few_bits_v3, onxi_few_bits_v4, onxi_few_bits_vnni;

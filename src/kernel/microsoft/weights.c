@@ -415,20 +415,6 @@ static onx_status fast_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Zero points are taken out of sums at the end, where infinities would be left as NaN. */
-static bool are_finite(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1)
-{
-    enum { EXPONENT = 0x7f800000 };
-    uint32_t any = 0;
-    for (uint64_t m = m0; m < m1; m++)
-        for (uint64_t i = n0; i < n1; i++) {
-            uint32_t bits;
-            memcpy(&bits, &q->y[m * q->n + i], sizeof bits);
-            any |= (bits & EXPONENT) == EXPONENT;
-        }
-    return !any;
-}
-
 /* The strips of a piece: of what is packed, or made here. */
 static void take_strips(const fast *f, const onx_work *work, uint64_t n0, uint64_t n1, onxi_few_bits *q)
 {
@@ -475,8 +461,7 @@ static onx_status fast_run(onx_work *work, uint64_t first, uint64_t last)
         q.bias = bias ? bias->data : NULL;
         q.y = work->outputs[0]->data;
         take_strips(f, work, n0, n1, &q);
-        ops->piece(&q, m0, m1, n0, n1, work->thread_workspace);
-        finite = finite && are_finite(&q, m0, m1, n0, n1);
+        finite &= ops->piece(&q, m0, m1, n0, n1, work->thread_workspace);
     }
     return finite ? ONX_OK : ONX_E_UNSUPPORTED;
 }

@@ -21,111 +21,210 @@ enum {
     DIGITS = 3
 };
 
+/* Rows that are multiplied together: many, whose digits are added up one after the other; some, one. */
+enum { MANY = 6, SOME = 3 };
+
 #define ALL _Pragma("GCC unroll 32")
 
 /* ---- the left side ---- */
 
-/* Of a block of a row: what sums of its digits are multiplied by, those of the first two together and that of the
- * third; what they begin with, so that the zero point that all columns have is taken out; what zero points of columns
- * are multiplied by. */
-typedef struct block_factors {
-    float low, high, zero;
-    int32_t start[DIGITS];
-} block_factors;
+/* What a left side is to weights: digits of a number, and sums of a block that are made of them (parts; of two the
+ * first is that of the highest digit). Where one sum has room for all three digits, a part of its own is spared, all
+ * blocks of a row count in one unit, and their sums are moved there: these are `narrow`. Others have factors. */
+typedef struct kind {
+    unsigned bits;
+    int digits, parts;
+    bool narrow;
+} kind;
 
-/* Rows of such blocks, and of digits: one array each. */
+static inline kind rounded_of(unsigned bits)
+{
+    return (kind){ bits, 1, 1, false };
+}
+static inline kind wide_of(unsigned bits)
+{
+    return (kind){ bits, DIGITS, 2, false };
+}
+static inline kind narrow_of(unsigned bits)
+{
+    return (kind){ bits, DIGITS, 1, true };
+}
+
+/* Numbers are below LARGEST = 127 * (65536 + 256 + 1), weights at most 2^bits / 2 from their middle. */
+static kind kind_of(const onxi_few_bits *q)
+{
+    const bool fits = q->block << (q->bits - 1) <= 256; /* 256 * LARGEST < 2^31 */
+    return q->rounded ? rounded_of(q->bits) : fits ? narrow_of(q->bits) : wide_of(q->bits);
+}
+enum { LARGEST = 127 * 65793 };
+
+/* A row is words of 32 bits, `words` of them for a block: for each part what is added to its sum, for each what that is
+ * then moved or multiplied by, what zero points are multiplied by, and digits: of each four numbers the lowest, and so
+ * on. */
 typedef struct left_side {
-    block_factors *factors;
-    int8_t *digits;
-    uint64_t width, step; /* bytes of an array; of a row */
+    uint64_t words, step; /* the latter of a row */
+    float *backs;         /* of rows: what sums are multiplied by in the end */
+    int32_t *rows;
 } left_side;
 
-static int digits_of(const onxi_few_bits *q)
+static inline uint64_t digits_at(kind t)
 {
-    return q->rounded ? 1 : DIGITS;
+    return 2 * (uint64_t)t.parts + 1;
 }
 
-/* Power of two by which numbers of up to `most` become integers of 24 bits, in three signed digits. */
-static float three_digits(float most)
+static inline void put_float(int32_t *to, float x)
 {
-    enum { LARGEST = 127 * 65536 + 127 * 256 + 127, LEAST = -100 };
+    memcpy(to, &x, sizeof x);
+}
+
+static inline float power_of_two(int e)
+{
+    const uint32_t bits = (uint32_t)(127 + e) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The power of two that makes integers of three signed digits of numbers of up to `most`. */
+static inline int power_for(float most)
+{
+    enum { LEAST = -100 };
     uint32_t bits;
     memcpy(&bits, &most, sizeof bits);
-    const int e = (int)(bits >> 23) - 126; /* `most` is below 2^e */
-    const uint32_t power = (uint32_t)(127 + 23 - (e < LEAST ? LEAST : e)) << 23;
-    float scale;
-    memcpy(&scale, &power, sizeof scale);
-    return most * scale <= (float)LARGEST ? scale : scale / 2;
+    const int e = (int)(bits >> 23) - 126, power = 23 - (e < LEAST ? LEAST : e); /* `most` is below 2^e */
+    return most * power_of_two(power) <= (float)LARGEST ? power : power - 1;
 }
 
-/* `n` numbers, 0 behind them up to a multiple of 16; digits are `width` apart. */
-__attribute__((always_inline)) static inline block_factors take_block(const onxi_few_bits *q, const float *x,
-                                                                      uint64_t n, const int digits, int8_t *out)
+static inline onxi_vf numbers_at(const float *x, uint64_t i, uint64_t n)
 {
-    onxi_vf most = vf_all(0), bad = vf_all(0);
+    return i + ONXI_LANES <= n ? vf_load(x + i) : vf_load_part(x + i, i < n ? n - i : 0, 0);
+}
+
+static inline float greatest_of(const float *x, uint64_t n)
+{
+    onxi_vf most = vf_all(0);
+    for (uint64_t i = 0; i < n; i += ONXI_LANES)
+        most = vf_max(vf_abs(numbers_at(x, i, n)), most);
+    return _mm512_reduce_max_ps((__m512)most);
+}
+
+/* Numbers that are finite times 0 are. */
+static inline bool is_zero(onxi_vf v)
+{
+    return !_mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+}
+
+/* The greatest of a row, while the next one is asked for; NaN: not all numbers are finite. */
+static float greatest_of_row(const float *x, uint64_t n)
+{
+    onxi_vf most = vf_all(0), bad = most;
     for (uint64_t i = 0; i < n; i += ONXI_LANES) {
-        const onxi_vf v = vf_load_part(x + i, n - i, 0);
+        const onxi_vf v = numbers_at(x, i, n);
+        __builtin_prefetch((const void *)((uintptr_t)(x + i) + n * sizeof *x));
         most = vf_max(vf_abs(v), most);
         bad += v * 0;
     }
-    const float greatest = _mm512_reduce_max_ps((__m512)most);
-    const float unit = digits == 1 ? greatest / 127 : greatest > 0 ? three_digits(greatest) : 0;
-    const uint64_t width = q->blocks * q->block;
-    __m512i sums[DIGITS] = { _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512() };
-    for (uint64_t i = 0; i < q->block; i += ONXI_LANES) {
-        const onxi_vf v = vf_load_part(x + i, i < n ? n - i : 0, 0);
-        __m512i whole = _mm512_setzero_si512();
-        if (unit > 0)
-            whole = _mm512_cvtps_epi32((__m512)(digits == 1 ? v / unit : v * unit));
-        for (int d = 0; d < digits; d++) {
-            const __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(whole, 24), 24);
-            _mm_storeu_si128((__m128i *)(void *)(out + (uint64_t)d * width + i), _mm512_cvtepi32_epi8(low));
-            sums[d] = _mm512_add_epi32(sums[d], low);
-            whole = _mm512_srai_epi32(_mm512_sub_epi32(whole, low), 8);
-        }
-    }
-    float back = digits == 1 || unit == 0 ? unit : 1 / unit;
-    if (_mm512_cmp_ps_mask((__m512)bad, _mm512_setzero_ps(), _CMP_NEQ_UQ))
-        back = NAN; /* what is not finite is no digit, and shows in the result */
-    block_factors f = { .low = back, .high = back * 65536 };
-    double total = 0;
-    for (int d = digits - 1; d >= 0; d--) {
-        const int32_t of_digit = _mm512_reduce_add_epi32(sums[d]);
-        total = total * 256 + of_digit;
-        f.start[d] = q->has_zeros ? 0 : -of_digit * (1 << (q->bits - 1));
-    }
-    f.zero = (float)(-total * (double)back);
-    return f;
+    return is_zero(bad) ? _mm512_reduce_max_ps((__m512)most) : NAN;
 }
 
-__attribute__((always_inline)) static inline void take_left(const onxi_few_bits *q, uint64_t m0, uint64_t m1,
-                                                            const int digits, const left_side *left)
+/* Stores the digits of 16 integers. */
+static inline void store_digits(__m512i v, const int digits, int32_t *out)
 {
-    for (uint64_t m = m0; m < m1; m++)
-        for (uint64_t b = 0; b < q->blocks; b++) {
-            const uint64_t at = b * q->block, n = q->k - at < q->block ? q->k - at : q->block;
-            left->factors[(m - m0) * q->blocks + b] =
-                take_block(q, q->a + m * q->k + at, n, digits, left->digits + (m - m0) * left->step + at);
-        }
+    /* Of what is half a digit more for each, bytes are half a digit more than signed digits. */
+    const __m512i half = _mm512_set1_epi32(0x00808080), bytes = _mm512_xor_si512(_mm512_add_epi32(v, half), half);
+    const __m512i digit = _mm512_set4_epi32(-1, 0x0e0a0602, 0x0d090501, 0x0c080400),
+                  three = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+    if (digits == 1)
+        _mm_storeu_si128((__m128i *)(void *)out, _mm512_cvtepi32_epi8(bytes));
+    else
+        _mm512_mask_storeu_epi32(out, 0x0fff, _mm512_permutexvar_epi32(three, _mm512_shuffle_epi8(bytes, digit)));
+}
+
+/* A block of n numbers, and zeros up to its end; `row_power` is what belongs to the greatest of the row. */
+__attribute__((always_inline)) static inline void take_block(const kind t, const float *x, uint64_t n, uint64_t block,
+                                                             int row_power, int32_t *out)
+{
+    enum { APART_MOST = 23 }; /* of powers, so that there is room for half of a row's unit in sums */
+    const float most = greatest_of(x, n), unit = most / 127;
+    const int own = t.digits > 1 ? power_for(most) : 0,
+              power = t.narrow && own - row_power > APART_MOST ? row_power + APART_MOST : own;
+    const float by = t.digits > 1 ? power_of_two(power) : 0;
+    __m512i sums = _mm512_setzero_si512(), highest = sums;
+    for (uint64_t i = 0; i < block; i += ONXI_LANES) {
+        const onxi_vf v = numbers_at(x, i, n);
+        const __m512i whole = _mm512_cvtps_epi32((__m512)(t.digits > 1 ? v * by : unit > 0 ? v / unit : v * 0));
+        sums = _mm512_add_epi32(sums, whole);
+        if (t.parts > 1)
+            highest =
+                _mm512_add_epi32(highest, _mm512_srai_epi32(_mm512_add_epi32(whole, _mm512_set1_epi32(0x8080)), 16));
+        store_digits(whole, t.digits, out + digits_at(t) + i / 4 * (uint64_t)t.digits);
+    }
+    /* Sums of products may leave 32 bits on the way, as unsigned numbers may. */
+    const uint32_t sum = (uint32_t)_mm512_reduce_add_epi32(sums), middle = 1u << (t.bits - 1);
+    float back = t.digits > 1 ? power_of_two(t.narrow ? row_power - power : -power) : unit;
+    if (t.parts > 1) {
+        const uint32_t high = (uint32_t)_mm512_reduce_add_epi32(highest);
+        out[0] = (int32_t)(-high * middle);
+        out[1] = (int32_t)((high * 65536 - sum) * middle);
+        put_float(out + 2, back * 65536);
+        put_float(out + 3, back);
+    } else {
+        out[0] = (int32_t)((t.narrow ? (1u << (power - row_power)) >> 1 : 0) - sum * middle);
+        out[1] = power - row_power;
+        if (!t.narrow)
+            put_float(out + 1, back);
+    }
+    put_float(out + 2 * t.parts, -(float)(int32_t)sum * back);
+}
+
+/* A row of n numbers; what its sums are multiplied by in the end. */
+__attribute__((always_inline)) static inline float take_row(const onxi_few_bits *q, const kind t, const float *x,
+                                                            uint64_t words, int32_t *out)
+{
+    const float most = greatest_of_row(x, q->k);
+    const int power = t.narrow ? power_for(most) : 0;
+    if (isnan(most))
+        return NAN; /* what is not finite is no digit, and shows in the result */
+    for (uint64_t b = 0; b < q->blocks; b++, out += words) {
+        const uint64_t at = b * q->block, n = q->k - at < q->block ? q->k - at : q->block;
+        take_block(t, x + at, n, q->block, power, out);
+    }
+    return power_of_two(-power);
+}
+
+static void take_left(const onxi_few_bits *q, uint64_t m0, uint64_t m1, const left_side *left)
+{
+    const kind t = kind_of(q);
+    for (uint64_t i = 0; i < m1 - m0; i++) {
+        const float *x = q->a + (m0 + i) * q->k;
+        int32_t *out = left->rows + i * left->step;
+        if (t.narrow)
+            left->backs[i] = take_row(q, narrow_of(q->bits), x, left->words, out);
+        else if (t.parts > 1)
+            left->backs[i] = take_row(q, wide_of(q->bits), x, left->words, out);
+        else
+            left->backs[i] = take_row(q, rounded_of(q->bits), x, left->words, out);
+    }
 }
 
 /* ---- products ---- */
 
-/* The zero points of a line, where there are any. */
+/* The zero points of a line, from the middle that sums begin with. */
 static inline onxi_vf zeros_of(const onxi_few_bits *q, uint64_t line, int vector)
 {
     const uint64_t at = line * COLUMNS + (uint64_t)vector * ONXI_LANES;
+    const float middle = (float)(1 << (q->bits - 1));
     if (q->is_real)
-        return vf_load((const float *)q->zeros + at);
+        return vf_load((const float *)q->zeros + at) - middle;
     const __m128i *bytes = (const void *)((const uint8_t *)q->zeros + at);
-    return (onxi_vf)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(bytes)));
+    return (onxi_vf)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(bytes))) - middle;
 }
 
-static inline __m512i four_of(const int8_t *p)
+static inline onxi_vf float_of(const int32_t *p)
 {
-    int32_t four;
-    memcpy(&four, p, sizeof four);
-    return _mm512_set1_epi32(four);
+    float x;
+    memcpy(&x, p, sizeof x);
+    return vf_all(x);
 }
 
 /* Adds products of four numbers each. Around the intrinsic gcc copies every sum twice, which takes longer than the
@@ -135,162 +234,269 @@ static inline void add_products(__m512i *sum, __m512i numbers, __m512i digits)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(numbers), "v"(digits));
 }
 
-/* `rows` rows from `first` on (the last of them again where there are fewer: `height`) times a strip. */
-__attribute__((always_inline)) static inline void dots(const onxi_few_bits *q, const unsigned bits, const int digits,
-                                                       const int rows, const left_side *left, uint64_t first,
-                                                       uint64_t height, uint64_t strip, float *out)
+/* The i-th numbers of the bytes of a line of words. */
+__attribute__((always_inline)) static inline void numbers_of(const unsigned bits, const uint8_t *line, unsigned i,
+                                                             __m512i x[VECTORS])
 {
-    enum { MOST = 6 };
-    const unsigned each = 8 / bits;
-    const uint64_t count = q->block * bits / 32, blocks = q->blocks;
-    const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1));
-    const uint8_t *words = q->weights + strip * q->row_bytes * COLUMNS;
-    const float *scales = q->scales + strip * blocks * COLUMNS;
-    const int8_t *a[MOST];
-    const block_factors *factors[MOST];
-    onxi_vf sum[MOST][VECTORS];
-    ALL for (int r = 0; r < rows; r++)
+    const __m512i mask = _mm512_set1_epi8((char)((1u << bits) - 1));
+    ALL for (int s = 0; s < VECTORS; s++)
     {
-        const uint64_t row = first + ((uint64_t)r < height ? (uint64_t)r : height - 1);
-        a[r] = left->digits + row * left->step;
-        factors[r] = left->factors + row * blocks;
-        sum[r][0] = sum[r][1] = vf_all(0);
+        const __m512i v = _mm512_loadu_si512(line + s * LINE / VECTORS);
+        x[s] = bits == 8 ? v : _mm512_and_si512(_mm512_srli_epi32(v, i * bits), mask);
     }
-    for (uint64_t b = 0, at = 0; b < blocks; b++) {
-        __m512i part[MOST][VECTORS][DIGITS];
-        ALL for (int i = 0; i < rows * VECTORS * digits; i++)
-            part[i / (VECTORS * digits)][i / digits % VECTORS][i % digits] =
-                _mm512_set1_epi32(factors[i / (VECTORS * digits)][b].start[i % digits]);
-        for (uint64_t w = 0; w < count; w++, words += LINE, at += 4 * each) {
-            const __m512i v[VECTORS] = { _mm512_loadu_si512(words), _mm512_loadu_si512(words + LINE / 2) };
-            __builtin_prefetch((const void *)((uintptr_t)words + AHEAD));
-            __builtin_prefetch((const void *)((uintptr_t)words + AHEAD + LINE / 2));
-            ALL for (unsigned i = 0; i < each; i++)
-            {
-                __m512i x[VECTORS];
-                ALL for (int s = 0; s < VECTORS; s++) x[s] =
-                    bits == 8 ? v[s] : _mm512_and_si512(_mm512_srli_epi32(v[s], i * bits), mask);
-                ALL for (int r = 0; r < rows; r++) ALL for (int d = 0; d < digits; d++)
-                {
-                    const __m512i by = four_of(a[r] + (uint64_t)d * left->width + at + 4 * i);
-                    add_products(&part[r][0][d], x[0], by);
-                    add_products(&part[r][1][d], x[1], by);
-                }
-            }
-        }
-        __builtin_prefetch((const void *)((uintptr_t)(scales + b * COLUMNS) + AHEAD / 4));
-        __builtin_prefetch((const void *)((uintptr_t)(scales + b * COLUMNS) + AHEAD / 4 + 64));
-        ALL for (int s = 0; s < VECTORS; s++)
+}
+
+/* What a sum of a row's block stands for: part `part` of it. */
+__attribute__((always_inline)) static inline onxi_vf real_of(const kind t, __m512i sum, const int32_t *a, int part)
+{
+    const int32_t *by = a + t.parts + part;
+    return t.narrow ? (onxi_vf)_mm512_cvtepi32_ps(_mm512_srav_epi32(sum, _mm512_set1_epi32(*by)))
+                    : (onxi_vf)_mm512_cvtepi32_ps(sum) * float_of(by);
+}
+
+/* A block of many rows times words: digit by digit, the highest first, so that a row has one sum, and is moved on by a
+ * digit in between. */
+__attribute__((always_inline)) static inline void digit_by_digit(const kind t, const int rows, uint64_t block,
+                                                                 const uint8_t *words, const int32_t *const *a,
+                                                                 const float *scales, onxi_vf (*out)[VECTORS])
+{
+    const unsigned each = 8 / t.bits;
+    __m512i sums[MANY][VECTORS];
+    ALL for (int i = 0; i < rows * VECTORS; i++) sums[i / VECTORS][i % VECTORS] =
+        t.digits > 1 ? _mm512_setzero_si512() : _mm512_set1_epi32(a[i / VECTORS][0]);
+    _Pragma("GCC unroll 1") for (int d = t.digits - 1; d >= 0; d--)
+    {
+        uint64_t at = digits_at(t) + (uint64_t)d;
+        if (d < t.digits - 1)
+            ALL for (int i = 0; i < rows * VECTORS; i++) sums[i / VECTORS][i % VECTORS] =
+                _mm512_slli_epi32(sums[i / VECTORS][i % VECTORS], 8);
+        _Pragma("GCC unroll 1") for (const uint8_t *line = words, *end = words + block * t.bits / 8 * COLUMNS;
+                                     line < end; line += 4 / each * LINE, at += 4 * (uint64_t)t.digits)
+            ALL for (unsigned k = 0; k < 4; k++)
         {
-            const onxi_vf scale = vf_load(scales + b * COLUMNS + s * ONXI_LANES);
-            const onxi_vf zero = q->has_zeros ? zeros_of(q, strip * blocks + b, s) : vf_all(0);
+            __m512i x[VECTORS];
+            numbers_of(t.bits, line + k / each * LINE, k % each, x);
             ALL for (int r = 0; r < rows; r++)
             {
-                const block_factors *f = factors[r] + b;
-                __m512i low = part[r][s][0];
-                if (digits > 1)
-                    low = _mm512_add_epi32(low, _mm512_slli_epi32(part[r][s][1], 8));
-                onxi_vf p = (onxi_vf)_mm512_cvtepi32_ps(low) * f->low;
-                if (digits > 1)
-                    p += (onxi_vf)_mm512_cvtepi32_ps(part[r][s][2]) * f->high;
-                if (q->has_zeros)
-                    p += zero * f->zero;
-                sum[r][s] += scale * p;
+                const __m512i four = _mm512_set1_epi32(a[r][at + k * (unsigned)t.digits]);
+                add_products(&sums[r][0], x[0], four);
+                add_products(&sums[r][1], x[1], four);
             }
         }
     }
+    ALL for (int r = 0; r < rows; r++) ALL for (int s = 0; s < VECTORS; s++)
+    {
+        const __m512i sum = t.digits > 1 ? _mm512_add_epi32(sums[r][s], _mm512_set1_epi32(a[r][0])) : sums[r][s];
+        out[r][s] += vf_load(scales + s * ONXI_LANES) * real_of(t, sum, a[r], 0);
+    }
+}
+
+/* A block of a few rows times words: all digits at once, so that there are enough sums that do not wait for one
+ * another. */
+__attribute__((always_inline)) static inline void digits_at_once(const kind t, const int rows, uint64_t block,
+                                                                 const uint8_t *words, const int32_t *const *a,
+                                                                 const float *scales, onxi_vf (*out)[VECTORS])
+{
+    const unsigned each = 8 / t.bits;
+    const uint64_t lines = block * t.bits / 32;
+    __m512i sums[DIGITS][SOME][VECTORS];
+    ALL for (int d = 0; d < t.digits; d++) ALL for (int r = 0; r < rows; r++) ALL for (int s = 0; s < VECTORS; s++)
+        sums[d][r][s] = d == 0                     ? _mm512_set1_epi32(a[r][t.parts - 1])
+                        : d + 1 == t.parts * 2 - 1 ? _mm512_set1_epi32(a[r][0])
+                                                   : _mm512_setzero_si512();
+    for (uint64_t w = 0, at = digits_at(t); w < lines; w++, words += LINE, at += each * (unsigned)t.digits) {
+        __builtin_prefetch((const void *)((uintptr_t)words + AHEAD));
+        __builtin_prefetch((const void *)((uintptr_t)words + AHEAD + LINE / 2));
+        ALL for (unsigned i = 0; i < each; i++)
+        {
+            __m512i x[VECTORS];
+            numbers_of(t.bits, words, i, x);
+            ALL for (int r = 0; r < rows; r++) ALL for (int d = 0; d < t.digits; d++)
+            {
+                const __m512i four = _mm512_set1_epi32(a[r][at + i * (unsigned)t.digits + (unsigned)d]);
+                add_products(&sums[d][r][0], x[0], four);
+                add_products(&sums[d][r][1], x[1], four);
+            }
+        }
+    }
+    ALL for (int r = 0; r < rows; r++) ALL for (int s = 0; s < VECTORS; s++)
+    {
+        __m512i low = sums[0][r][s];
+        if (t.digits > 1) {
+            const __m512i middle = sums[1][r][s], high = _mm512_slli_epi32(sums[DIGITS - 1][r][s], 8);
+            low = _mm512_add_epi32(low, _mm512_slli_epi32(t.parts > 1 ? middle : _mm512_add_epi32(middle, high), 8));
+        }
+        onxi_vf x = real_of(t, low, a[r], t.parts - 1);
+        if (t.parts > 1)
+            x += real_of(t, sums[DIGITS - 1][r][s], a[r], 0);
+        out[r][s] += vf_load(scales + s * ONXI_LANES) * x;
+    }
+}
+
+/* `rows` rows of the left side from `first` on (the last of them again where there are fewer: `height`) times a strip,
+ * whose words are given. */
+__attribute__((always_inline)) static inline void dots(const onxi_few_bits *q, const kind t, const int rows,
+                                                       const left_side *left, uint64_t first, uint64_t height,
+                                                       uint64_t strip, const uint8_t *words, onxi_vf (*out)[VECTORS])
+{
+    const uint64_t size = q->block * t.bits / 8 * COLUMNS;
+    const float *scales = q->scales + strip * q->blocks * COLUMNS;
+    const int32_t *a[MANY];
+    onxi_vf sum[MANY][VECTORS];
     ALL for (int r = 0; r < rows; r++)
     {
-        vf_store(out + r * COLUMNS, sum[r][0]);
-        vf_store(out + (r * VECTORS + 1) * ONXI_LANES, sum[r][1]);
+        a[r] = left->rows + (first + ((uint64_t)r < height ? (uint64_t)r : height - 1)) * left->step;
+        sum[r][0] = sum[r][1] = vf_all(0);
     }
+    for (uint64_t b = 0; b < q->blocks; b++, words += size, scales += COLUMNS) {
+        if (rows > SOME)
+            digit_by_digit(t, rows, q->block, words, a, scales, sum);
+        else
+            digits_at_once(t, rows, q->block, words, a, scales, sum);
+        if (rows <= SOME) {
+            __builtin_prefetch((const void *)((uintptr_t)scales + AHEAD / 4));
+            __builtin_prefetch((const void *)((uintptr_t)scales + AHEAD / 4 + 64));
+        }
+        if (q->has_zeros)
+            ALL for (int s = 0; s < VECTORS; s++)
+            {
+                const onxi_vf zero = zeros_of(q, strip * q->blocks + b, s) * vf_load(scales + s * ONXI_LANES);
+                ALL for (int r = 0; r < rows; r++) sum[r][s] += zero * float_of(a[r] + 2 * t.parts);
+            }
+        ALL for (int r = 0; r < rows; r++) a[r] += left->words;
+    }
+    ALL for (int i = 0; i < rows * VECTORS; i++) out[i / VECTORS][i % VECTORS] = sum[i / VECTORS][i % VECTORS];
 }
 
-/* Rows that are multiplied together: sums of all of them are in registers. */
-enum { ROWS_OF_ONE = 6, ROWS_OF_THREE = 3 };
+typedef void run_rows(const onxi_few_bits *q, const left_side *left, uint64_t first, uint64_t height, uint64_t strip,
+                      const uint8_t *words, onxi_vf (*out)[VECTORS]);
 
-#define EACH(bits_, digits_, rows_)                                                                                    \
-    static void dots_##bits_##_##digits_##_##rows_(const onxi_few_bits *q, const left_side *left, uint64_t first,      \
-                                                   uint64_t height, uint64_t strip, float *out)                        \
+#define EACH(kind_, bits_, rows_)                                                                                      \
+    static void kind_##_##bits_##_##rows_(const onxi_few_bits *q, const left_side *left, uint64_t first,               \
+                                          uint64_t height, uint64_t strip, const uint8_t *words,                       \
+                                          onxi_vf(*out)[VECTORS])                                                      \
     {                                                                                                                  \
-        dots(q, bits_, digits_, rows_, left, first, height, strip, out);                                               \
+        dots(q, kind_##_of(bits_), rows_, left, first, height, strip, words, out);                                     \
     }
-EACH(2, 1, 1)
-EACH(4, 1, 1)
-EACH(8, 1, 1)
-EACH(2, 1, 6)
-EACH(4, 1, 6)
-EACH(8, 1, 6)
-EACH(2, 3, 1)
-EACH(4, 3, 1)
-EACH(8, 3, 1)
-EACH(2, 3, 3)
-EACH(4, 3, 3)
-EACH(8, 3, 3)
+EACH(narrow, 2, 1)
+EACH(narrow, 4, 1)
+EACH(wide, 2, 1)
+EACH(wide, 4, 1)
+EACH(wide, 8, 1)
+EACH(rounded, 2, 1)
+EACH(rounded, 4, 1)
+EACH(rounded, 8, 1)
+EACH(narrow, 2, 3)
+EACH(narrow, 4, 3)
+EACH(wide, 2, 3)
+EACH(wide, 4, 3)
+EACH(wide, 8, 3)
+EACH(rounded, 2, 3)
+EACH(rounded, 4, 3)
+EACH(rounded, 8, 3)
+EACH(narrow, 8, 6)
+EACH(rounded, 2, 6)
+EACH(rounded, 4, 6)
+EACH(rounded, 8, 6)
 #undef EACH
 
-typedef struct way {
-    unsigned bits;
-    int digits;
-    uint64_t rows;
-    void (*run)(const onxi_few_bits *q, const left_side *left, uint64_t first, uint64_t height, uint64_t strip,
-                float *out);
-} way;
-
-static const way ways[] = {
-    { 2, 1, 1, dots_2_1_1 }, { 4, 1, 1, dots_4_1_1 }, { 8, 1, 1, dots_8_1_1 }, { 2, 1, 6, dots_2_1_6 },
-    { 4, 1, 6, dots_4_1_6 }, { 8, 1, 6, dots_8_1_6 }, { 2, 3, 1, dots_2_3_1 }, { 4, 3, 1, dots_4_3_1 },
-    { 8, 3, 1, dots_8_3_1 }, { 2, 3, 3, dots_2_3_3 }, { 4, 3, 3, dots_4_3_3 }, { 8, 3, 3, dots_8_3_3 },
-};
-
-static const way *way_of(unsigned bits, int digits, uint64_t rows)
+/* Rows that go on together where `left` are left. Two parts take too many registers for many. */
+static uint64_t together(kind t, uint64_t left)
 {
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (ways[i].bits == bits && ways[i].digits == digits && ways[i].rows == rows)
-            return &ways[i];
-    return NULL;
+    return left > SOME && t.parts == 1 ? MANY : left > 1 ? SOME : 1;
 }
 
-/* Bytes of the memory of a piece: factors, then digits. */
-static bool room_of(const onxi_few_bits *q, uint64_t *digits_at, uint64_t *total)
+static run_rows *way_of(kind t, uint64_t rows)
 {
-    uint64_t width, all;
-    if (!onxi_mul_u64(q->blocks, q->block, &width) || width > UINT64_MAX / 4096 ||
-        !onxi_mul_u64(q->blocks * sizeof(block_factors) + width * DIGITS, q->rows_each, &all))
+    static run_rows *const ways[3][3][3] = {
+        { { narrow_2_1, narrow_4_1, NULL }, { narrow_2_3, narrow_4_3, NULL }, { narrow_8_6, narrow_8_6, NULL } },
+        { { wide_2_1, wide_4_1, wide_8_1 }, { wide_2_3, wide_4_3, wide_8_3 }, { NULL } },
+        { { rounded_2_1, rounded_4_1, rounded_8_1 },
+          { rounded_2_3, rounded_4_3, rounded_8_3 },
+          { rounded_2_6, rounded_4_6, rounded_8_6 } },
+    };
+    return ways[t.narrow ? 0 : t.parts > 1 ? 1 : 2][rows == MANY ? 2 : rows > 1][t.bits / 4];
+}
+
+/* Numbers of a strip as bytes: many rows with three digits meet them so often that this is worth while. */
+static const uint8_t *bytes_of(const onxi_few_bits *q, const uint8_t *words, uint8_t *out)
+{
+    const unsigned each = 8 / q->bits;
+    __m512i x[VECTORS];
+    uint8_t *to = out;
+    for (uint64_t i = 0; i < q->row_bytes / 4; i++, words += LINE)
+        for (unsigned k = 0; k < each; k++, to += LINE) {
+            if (q->bits == 4)
+                numbers_of(4, words, k, x);
+            else
+                numbers_of(2, words, k, x);
+            _mm512_storeu_si512(to, x[0]);
+            _mm512_storeu_si512(to + LINE / 2, x[1]);
+        }
+    return out;
+}
+
+/* How a piece's memory is used: digits of rows, what they are multiplied by, a strip as bytes. */
+static bool room_of(const onxi_few_bits *q, left_side *left, uint64_t *bytes_at, uint64_t *total)
+{
+    const kind t = kind_of(q);
+    uint64_t width;
+    left->words = digits_at(t) + (uint64_t)t.digits * q->block / 4;
+    if (!onxi_mul_u64(q->blocks, q->block * DIGITS * COLUMNS, &width) ||
+        !onxi_mul_u64(width + COLUMNS, q->rows_each + 1, total) || *total > UINT64_MAX / 64)
         return false;
-    *digits_at = q->rows_each * q->blocks * sizeof(block_factors);
-    *total = *digits_at + q->rows_each * width * (uint64_t)digits_of(q);
+    left->step = left->words * q->blocks;
+    *bytes_at = (q->rows_each * (left->step * sizeof(int32_t) + sizeof(float)) + 63) / 64 * 64;
+    *total = *bytes_at + (q->m > SOME && t.narrow ? q->blocks * q->block * COLUMNS : 0);
     return true;
 }
 
-static void one_strip(const onxi_few_bits *q, const way *by, const left_side *left, uint64_t strip, uint64_t m0,
-                      uint64_t m1, uint64_t column, uint64_t count)
+/* Writes what a strip gives rows. False: not all of it is finite. */
+static bool finish_rows(const onxi_few_bits *q, const float *backs, const onxi_vf (*sums)[VECTORS], uint64_t m,
+                        uint64_t rows, uint64_t column)
 {
-    for (uint64_t m = m0; m < m1; m += by->rows) {
-        float out[ROWS_OF_ONE * COLUMNS];
-        const uint64_t height = m1 - m < by->rows ? m1 - m : by->rows;
-        by->run(q, left, m - m0, height, strip, out);
-        for (uint64_t i = 0; i < height; i++)
-            for (uint64_t j = 0; j < count; j++)
-                q->y[(m + i) * q->n + column + j] = out[i * COLUMNS + j] + (q->bias ? q->bias[column + j] : 0);
+    const uint64_t count = q->n - column;
+    onxi_vf bad = vf_all(0);
+    for (uint64_t s = 0; s * ONXI_LANES < count && s < VECTORS; s++) {
+        const uint64_t at = s * ONXI_LANES;
+        const onxi_vf bias = q->bias ? numbers_at(q->bias + column, at, count) : vf_all(0);
+        for (uint64_t r = 0; r < rows; r++) {
+            float *y = q->y + (m + r) * q->n + column + at;
+            const onxi_vf v = sums[r][s] * backs[r] + bias;
+            bad += v * 0;
+            if (at + ONXI_LANES <= count)
+                vf_store(y, v);
+            else
+                vf_store_part(y, v, count - at);
+        }
     }
+    return is_zero(bad);
 }
 
-static void piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory)
+static bool piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory)
 {
-    uint64_t digits_at, total;
-    if (!room_of(q, &digits_at, &total))
-        return; /* `plan` has asked */
-    const int digits = digits_of(q);
-    const uint64_t width = q->blocks * q->block;
-    const left_side left = { memory, (int8_t *)memory + digits_at, width, width * (uint64_t)digits };
-    const way *by = way_of(q->bits, digits, q->m == 1 ? 1 : q->rounded ? ROWS_OF_ONE : ROWS_OF_THREE);
-    if (digits == 1)
-        take_left(q, m0, m1, 1, &left);
-    else
-        take_left(q, m0, m1, DIGITS, &left);
-    for (uint64_t n = n0, strip = 0; n < n1; n += COLUMNS, strip++)
-        one_strip(q, by, &left, strip, m0, m1, n, n1 - n < COLUMNS ? n1 - n : COLUMNS);
+    const kind t = kind_of(q);
+    left_side left;
+    uint64_t bytes_at, total;
+    if (!room_of(q, &left, &bytes_at, &total))
+        return false; /* `plan` has asked */
+    left.rows = memory;
+    left.backs = (float *)memory + q->rows_each * left.step;
+    take_left(q, m0, m1, &left);
+    bool finite = true;
+    for (uint64_t n = n0, strip = 0; n < n1; n += COLUMNS, strip++) {
+        const uint8_t *words = q->weights + strip * q->row_bytes * COLUMNS, *bytes = words;
+        if (t.narrow && together(t, m1 - m0) == MANY)
+            bytes = bytes_of(q, words, (uint8_t *)memory + bytes_at);
+        for (uint64_t m = m0, rows; m < m1; m += rows) {
+            onxi_vf sums[MANY][VECTORS];
+            rows = together(t, m1 - m);
+            const uint64_t height = m1 - m < rows ? m1 - m : rows;
+            way_of(t, rows)(q, &left, m - m0, height, strip, rows == MANY ? bytes : words, sums);
+            finite &= finish_rows(q, left.backs + (m - m0), (const onxi_vf(*)[VECTORS])sums, m, height, n);
+        }
+    }
+    return finite;
 }
 
 /* The left side is taken once for each piece: many rows are cut for threads, in a few pieces; a few rows have their
@@ -299,15 +505,16 @@ static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
     enum { WHOLE = 64, ALONE = 24 };
     const uint64_t pieces = threads > 1 ? 4 * (uint64_t)threads : 1, halves = (pieces + 1) / 2;
-    uint64_t digits_at;
+    left_side left;
+    uint64_t bytes_at;
     if (q->block > BLOCK_MOST)
         return false;
     const bool by_rows = q->m >= ALONE * halves;
     const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST, parts = by_rows && blocks < halves ? halves : blocks;
     const uint64_t columns = by_rows ? q->n : (q->n + pieces - 1) / pieces;
-    q->rows_each = ((q->m + parts - 1) / parts + ROWS_OF_ONE - 1) / ROWS_OF_ONE * ROWS_OF_ONE;
+    q->rows_each = (q->m + parts - 1) / parts;
     q->columns_each = (columns + WHOLE - 1) / WHOLE * WHOLE;
-    return room_of(q, &digits_at, memory);
+    return room_of(q, &left, &bytes_at, memory);
 }
 
 const onxi_few_bits_ops onxi_few_bits_vnni = { .lanes = COLUMNS, .plan = plan, .piece = piece };

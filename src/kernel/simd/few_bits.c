@@ -294,12 +294,16 @@ static void many_rows(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t
     }
 }
 
-static void piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory)
+static bool piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0, uint64_t n1, void *memory)
 {
     if (q->m <= FEW)
         few_rows(q, n0, n1, memory);
     else
         many_rows(q, m0, m1, n0, n1, memory);
+    bool finite = true;
+    for (uint64_t m = m0; m < m1; m++)
+        finite &= onxi_value_is_finite(&(onx_value){ .data = q->y + m * q->n + n0, .count = n1 - n0 });
+    return finite;
 }
 
 /* Columns are cut for threads, rows for caches. */
