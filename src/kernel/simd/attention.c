@@ -308,6 +308,15 @@ static void some_queries(const job *j, uint64_t start, uint64_t lanes)
 
 /* ---- one query, at memory speed ---- */
 
+/* Columns that are mixed at once, in vectors; bytes that are asked for in advance: keys of a long past come from
+ * memory, and the processor alone waits at each page. */
+enum { MIXED = 8, AHEAD = 8192 };
+
+static inline void ask_for(const float *p)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + AHEAD));
+}
+
 /* The lines of a that are `step` apart, each times b. */
 static void dots(const float *a, int64_t row, int64_t col, uint64_t rows, const float *b, uint64_t n, float *out)
 {
@@ -316,6 +325,8 @@ static void dots(const float *a, int64_t row, int64_t col, uint64_t rows, const 
         onxi_vf sum = vf_all(0), other = vf_all(0);
         uint64_t d = 0;
         for (; d + 2 * ONXI_LANES <= whole; d += 2 * ONXI_LANES) {
+            ask_for(a + d);
+            ask_for(a + d + ONXI_LANES);
             sum += vf_load(a + d) * vf_load(b + d);
             other += vf_load(a + d + ONXI_LANES) * vf_load(b + d + ONXI_LANES);
         }
@@ -328,32 +339,36 @@ static void dots(const float *a, int64_t row, int64_t col, uint64_t rows, const 
     }
 }
 
-/* y += the lines of a, each times its number of p. */
+/* Columns of vectors, `at_once` of them, of y += the lines of a, each times its number of p. */
+__attribute__((always_inline)) static inline void mix_vectors(const int at_once, const float *a, int64_t row,
+                                                              uint64_t rows, const float *p, float *y)
+{
+    onxi_vf sum[MIXED];
+    UNROLL
+    for (int v = 0; v < at_once; v++)
+        sum[v] = vf_load(y + v * ONXI_LANES);
+    for (uint64_t i = 0; i < rows; i++, a += row)
+        UNROLL
+    for (int v = 0; v < at_once; v++) {
+        ask_for(a + v * ONXI_LANES);
+        sum[v] += p[i] * vf_load(a + v * ONXI_LANES);
+    }
+    UNROLL
+    for (int v = 0; v < at_once; v++)
+        vf_store(y + v * ONXI_LANES, sum[v]);
+}
+
 static void mix(const float *a, int64_t row, int64_t col, uint64_t rows, const float *p, uint64_t n, float *y)
 {
-    enum { AT_ONCE = 8 };
     uint64_t d = 0;
-    for (; col == 1 && d + AT_ONCE * ONXI_LANES <= n; d += AT_ONCE * ONXI_LANES) {
-        onxi_vf sum[AT_ONCE];
-        UNROLL
-        for (int v = 0; v < AT_ONCE; v++)
-            sum[v] = vf_load(y + d + v * ONXI_LANES);
-        const float *from = a + d;
-        for (uint64_t i = 0; i < rows; i++, from += row)
-            UNROLL
-        for (int v = 0; v < AT_ONCE; v++)
-            sum[v] += p[i] * vf_load(from + v * ONXI_LANES);
-        UNROLL
-        for (int v = 0; v < AT_ONCE; v++)
-            vf_store(y + d + v * ONXI_LANES, sum[v]);
-    }
-    for (; col == 1 && d + ONXI_LANES <= n; d += ONXI_LANES) {
-        onxi_vf sum = vf_load(y + d);
-        const float *from = a + d;
-        for (uint64_t i = 0; i < rows; i++, from += row)
-            sum += p[i] * vf_load(from);
-        vf_store(y + d, sum);
-    }
+    for (; col == 1 && d + MIXED * ONXI_LANES <= n; d += MIXED * ONXI_LANES)
+        mix_vectors(MIXED, a + d, row, rows, p, y + d);
+#if ONXI_LANES == 16 /* heads of 64 */
+    for (; col == 1 && d + 4 * ONXI_LANES <= n; d += 4 * ONXI_LANES)
+        mix_vectors(4, a + d, row, rows, p, y + d);
+#endif
+    for (; col == 1 && d + ONXI_LANES <= n; d += ONXI_LANES)
+        mix_vectors(1, a + d, row, rows, p, y + d);
     for (; d < n; d++)
         for (uint64_t i = 0; i < rows; i++)
             y[d] += p[i] * a[(int64_t)i * row + (int64_t)d * col];
