@@ -7,16 +7,30 @@
 
 /* ---- rotation by position ---- */
 
-/* Pairs of the first 2 * pairs elements are rotated; the rest stays. */
-static void turn(float *x, uint64_t pairs, bool interleaved, const onx_value *cosines, const onx_value *sines,
-                 uint64_t position)
+/* A row of a table of cosines or sines as floats: where it lies, or in `space`. */
+static const float *row_of(const onx_value *table, uint64_t position, uint64_t pairs, float *space)
 {
-    const uint64_t step = interleaved ? 2 : 1, apart = interleaved ? 1 : pairs;
-    for (uint64_t i = 0; i < pairs; i++) {
-        const float a = x[i * step], b = x[i * step + apart], c = onxi_ms_float(cosines, position * pairs + i),
-                    s = onxi_ms_float(sines, position * pairs + i);
-        x[i * step] = a * c - b * s;
-        x[i * step + apart] = b * c + a * s;
+    if (table->dtype == ONX_FLOAT)
+        return (const float *)table->data + position * pairs;
+    onxi_ms_floats(table, position * pairs, pairs, space);
+    return space;
+}
+
+/* Pairs of the first 2 * pairs elements are rotated; the rest stays. `space`: for as many floats. */
+static void turn(float *restrict x, uint64_t pairs, bool interleaved, const onx_value *cosines, const onx_value *sines,
+                 uint64_t position, float *space)
+{
+    const float *restrict c = row_of(cosines, position, pairs, space), *restrict s = row_of(sines, position, pairs,
+                                                                                            space + pairs);
+    for (uint64_t i = 0; interleaved && i < pairs; i++) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        x[2 * i] = a * c[i] - b * s[i];
+        x[2 * i + 1] = b * c[i] + a * s[i];
+    }
+    for (uint64_t i = 0; !interleaved && i < pairs; i++) {
+        const float a = x[i], b = x[i + pairs];
+        x[i] = a * c[i] - b * s[i];
+        x[i + pairs] = b * c[i] + a * s[i];
     }
 }
 
@@ -77,7 +91,7 @@ static onx_status rotary_prepare(onx_prepare *p)
     p->params = q;
     p->rows = x->count ? q->batch * q->length : 0;
     p->grain = x->count ? 4096 / (q->heads * q->size) + 1 : 1;
-    p->thread_workspace = q->size * sizeof(float);
+    p->thread_workspace = 2 * q->size * sizeof(float); /* 2 * pairs are at most `size` */
     return ONX_OK;
 }
 
@@ -96,7 +110,7 @@ static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
         for (uint64_t h = 0; h < q->heads; h++) {
             const uint64_t at = row / q->length * q->batch_step + h * q->head_step + row % q->length * q->row_step;
             onxi_ms_floats(work->inputs[0], at, q->size, head);
-            turn(head, q->pairs, q->interleaved, cosines, work->inputs[3], position);
+            turn(head, q->pairs, q->interleaved, cosines, work->inputs[3], position, head + q->size);
             onxi_ms_store(work->outputs[0], at, q->size, head);
         }
     }
@@ -393,7 +407,8 @@ static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t
         if (position < 0 || position >= cosines->dims[0])
             return onx_work_fail(work, ONX_E_INVALID, "position %lld is outside of the %lld in the tables",
                                  (long long)position, (long long)cosines->dims[0]);
-        turn(out, q->pairs, q->interleaved, cosines, in(work, q->cosines + 1), (uint64_t)position);
+        turn(out, q->pairs, q->interleaved, cosines, in(work, q->cosines + 1), (uint64_t)position,
+             (float *)(void *)((char *)work->thread_workspace + q->space_at));
     }
     for (uint64_t i = 0; q->bits && which != QUERY && i < q->size; i++) {
         const float scale = scale_at(work, q, which, head, i);
@@ -545,8 +560,7 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     ops->run(&all, (float *)(void *)(memory + q->tiles_at));
     *done = true;
     for (uint64_t i = 0; i < q->length; i++)
-        for (uint64_t d = 0; d < q->size; d++)
-            *done &= isfinite(all.y[i * all.y_row + d]) != 0;
+        *done &= onxi_value_is_finite(&(onx_value){ .data = all.y + i * all.y_row, .count = q->size });
     return ONX_OK;
 }
 
