@@ -469,6 +469,9 @@ onxi_digest onxi_store_digest(const onxi_store *store, unsigned threads, onxi_di
 /* The `size` bytes of that name, mapped read-only from the start of a page on: what onxi_store_unmap takes. NULL: there
  * are none. */
 const void *onxi_store_find(onxi_store *store, unsigned threads, onxi_digest name, uint64_t size);
+/* The same where there may be `least` (1 or more) to `most` bytes; *size: how many there are. */
+const void *onxi_store_find_some(onxi_store *store, unsigned threads, onxi_digest name, uint64_t least, uint64_t most,
+                                 uint64_t *size);
 void onxi_store_unmap(const void *bytes, uint64_t size);
 /* Keeps bytes under a name, as well as may be. */
 void onxi_store_put(onxi_store *store, unsigned threads, onxi_digest name, const void *bytes, uint64_t size);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -15,6 +16,9 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#endif
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 #if defined(__linux__) || defined(__APPLE__) || defined(__EMSCRIPTEN__)
 #include <sys/random.h> /* of Apple's and Emscripten's, only getentropy is used */
@@ -186,6 +190,42 @@ unsigned onxi_platform_processors(void)
 #endif
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (unsigned)n : 1;
+}
+
+#if defined(__linux__)
+/* Lines of /proc/cpuinfo about the first processor that say what it is; others say how fast it runs just now. */
+static bool is_about_model(const char *line)
+{
+    static const char *const names[] = { "vendor_id",       "cpu family",       "model",       "stepping",
+                                         "CPU implementer", "CPU architecture", "CPU variant", "CPU part" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(line, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+#endif
+
+void onxi_platform_processor_model(char *out, size_t size)
+{
+    struct utsname system;
+    snprintf(out, size, "%s", uname(&system) == 0 ? system.machine : "");
+#if defined(__APPLE__)
+    char brand[256];
+    size_t room = sizeof brand;
+    if (sysctlbyname("machdep.cpu.brand_string", brand, &room, NULL, 0) == 0)
+        snprintf(out, size, "%s", brand);
+#elif defined(__linux__)
+    char line[256];
+    size_t at = strlen(out);
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f) && line[0] != '\n')
+        if (is_about_model(line) && at + strlen(line) < size) {
+            memcpy(out + at, line, strlen(line) + 1);
+            at += strlen(line);
+        }
+    if (f)
+        fclose(f);
+#endif
 }
 
 void onxi_platform_pause(void)

@@ -23,6 +23,15 @@ int onxi_platform_same_file(int fd);
  * does not tell, everything is taken for data. */
 int64_t onxi_platform_data_after(int fd, int64_t at);
 
+/* Do files outlast the process? Those of a module of WebAssembly, which is fetched anew, do not. */
+enum {
+#ifdef __wasm__
+    ONXI_PLATFORM_KEEPS = 0
+#else
+    ONXI_PLATFORM_KEEPS = 1
+#endif
+};
+
 /* ---- memory ---- */
 
 /* Does memory come in pages that are filled when they are touched? That of WebAssembly is there as a whole. */
@@ -56,6 +65,9 @@ const void *onxi_platform_seed(void);
 
 /* That this process may run on, at least 1. */
 unsigned onxi_platform_processors(void);
+/* What tells processors apart that run at other speeds: the model that the system says, or at least the architecture.
+ */
+void onxi_platform_processor_model(char *out, size_t size);
 /* Tells a processor that this thread is only waiting. */
 void onxi_platform_pause(void);
 /* Has this thread lost its processor to another one since *seen was last filled, other than by waiting for something?

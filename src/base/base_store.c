@@ -63,8 +63,9 @@ void onxi_store_tell(onxi_store *s, onx_ctx *cx)
 
 /* ---- opening ---- */
 
-/* Bytes of other users are never trusted, nor what others may change while it is mapped. */
-static const char *distrust(const struct stat *st, uint64_t size)
+/* Bytes of other users are never trusted, nor what others may change while it is mapped. The size is `least` or more,
+ * and `most` at most. */
+static const char *distrust(const struct stat *st, uint64_t least, uint64_t most)
 {
     if (!S_ISREG(st->st_mode))
         return "is no regular file";
@@ -72,11 +73,13 @@ static const char *distrust(const struct stat *st, uint64_t size)
         return "belongs to another user";
     if (st->st_mode & (S_IWGRP | S_IWOTH))
         return "may be written by others";
-    return (uint64_t)st->st_size != size ? "has another size" : NULL;
+    const uint64_t size = (uint64_t)st->st_size;
+    return size < least || size > most ? "has another size" : NULL;
 }
 
 /* -1: there is none, or none to be trusted, which `why` says. */
-static int open_trusted(const onxi_store *s, const char *name, uint64_t size, const char **why)
+static int open_trusted(const onxi_store *s, const char *name, uint64_t least, uint64_t most, uint64_t *size,
+                        const char **why)
 {
     struct stat st;
     *why = NULL;
@@ -88,16 +91,19 @@ static int open_trusted(const onxi_store *s, const char *name, uint64_t size, co
     if (fstat(fd, &st) != 0)
         *why = "cannot be looked at";
     else
-        *why = distrust(&st, size);
-    if (!*why)
+        *why = distrust(&st, least, most);
+    if (!*why) {
+        *size = (uint64_t)st.st_size;
         return fd;
+    }
     close(fd);
     return -1;
 }
 
 static bool read_secret(onxi_store *s, const char **why)
 {
-    const int fd = open_trusted(s, SECRET_NAME, sizeof s->secret, why);
+    uint64_t size;
+    const int fd = open_trusted(s, SECRET_NAME, sizeof s->secret, sizeof s->secret, &size, why);
     if (fd < 0)
         return false;
     const bool whole = read(fd, &s->secret, sizeof s->secret) == (ssize_t)sizeof s->secret;
@@ -234,32 +240,50 @@ static trailer make_trailer(const onxi_store *s, unsigned threads, onxi_digest n
     return t;
 }
 
-const void *onxi_store_find(onxi_store *s, unsigned threads, onxi_digest name, uint64_t size)
+/* Is what is mapped what its last bytes say, and that? *size: of the contents. */
+static bool is_whole(const onxi_store *s, unsigned threads, onxi_digest name, const char *map, size_t all,
+                     uint64_t *size)
 {
-    const size_t all = file_size(size);
+    trailer found;
+    memcpy(&found, map + all - UNIT, sizeof found);
+    if (file_size(found.size) != all)
+        return false;
+    const trailer expected = make_trailer(s, threads, name, map, found.size);
+    *size = found.size;
+    return memcmp(&expected, &found, sizeof expected) == 0;
+}
+
+const void *onxi_store_find_some(onxi_store *s, unsigned threads, onxi_digest name, uint64_t least, uint64_t most,
+                                 uint64_t *size)
+{
     char file[48];
     const char *why;
-    if (s->dir < 0 || !all || !size)
+    uint64_t all;
+    if (s->dir < 0 || !least || !file_size(most))
         return NULL;
     name_file(name, file);
-    const int fd = open_trusted(s, file, all, &why);
+    const int fd = open_trusted(s, file, file_size(least), file_size(most), &all, &why);
     if (fd < 0) {
         if (why)
             note(s, "%s %s", file, why);
         return NULL;
     }
-    const char *map = mmap(NULL, all, PROT_READ, MAP_PRIVATE, fd, 0);
+    const char *map = mmap(NULL, (size_t)all, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (map == MAP_FAILED) {
         note(s, "%s cannot be mapped", file);
         return NULL;
     }
-    const trailer expected = make_trailer(s, threads, name, map, size);
-    if (memcmp(&expected, map + all - UNIT, sizeof expected) == 0)
+    if (is_whole(s, threads, name, map, (size_t)all, size) && *size >= least && *size <= most)
         return map;
-    munmap((void *)(uintptr_t)map, all);
+    munmap((void *)(uintptr_t)map, (size_t)all);
     note(s, "%s is damaged or from elsewhere", file);
     return NULL;
+}
+
+const void *onxi_store_find(onxi_store *s, unsigned threads, onxi_digest name, uint64_t size)
+{
+    return onxi_store_find_some(s, threads, name, size, size, &size);
 }
 
 void onxi_store_unmap(const void *bytes, uint64_t size)
