@@ -35,6 +35,7 @@ typedef struct onx_run_event {
     uint32_t rule_count;
     const char *const *rules; /* by which one operator took the place of several nodes, while the call lasts */
     bool each_run;            /* types and kernel are found by every run, as shapes depend on data */
+    bool measured;            /* the kernel is not the one that the fixed order has (onx_session_options.measure) */
 } onx_run_event;
 
 typedef struct onx_session_options {
@@ -65,6 +66,13 @@ typedef struct onx_session_options {
      * is a matrix that is multiplied by, straight from the mapped file. Results have the same bits, but for nodes whose
      * constants are no longer known to be such when they run; those agree within rounding. */
     bool lean_memory;
+    /* Which of several fast kernels runs a node is measured on this machine: the first run for each set of shapes of
+     * inputs runs the model some dozens of times, for 5 seconds of a session at most, and keeps what is faster by 3 %
+     * in place, and as a whole. With `cache` that is done once per machine, and kept there; without, by each session.
+     * Without `measure` the order is fixed, and results have the same bits everywhere; with it they agree within
+     * rounding, and have the same bits with one such folder, for any number of threads. Not for sessions with `plain`,
+     * `kernels`, `precision` or `lean_memory`, nor in WebAssembly. */
+    bool measure;
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that

@@ -234,6 +234,8 @@ typedef struct onxi_run_session {
     onxi_run_slabs slabs;         /* of a root; used while somebody plans */
     onxi_store *store;            /* of a root: where packed weights are kept for later sessions; NULL: nowhere */
     struct onxi_run_shelf *shelf; /* of a root: what it shares with other sessions of the document; NULL: none */
+    struct onxi_run_choices
+        *choices; /* of a root: rows that are asked first (run_choice.h); NULL: the order is fixed */
     onxi_functions functions;
     struct onxi_run_op *spare_op; /* memory for the next one, while graphs are resolved */
     onxi_binder *binder;          /* of the model's graphs */
@@ -413,10 +415,14 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
 /* Whether the inputs have types that the operator takes, and the outputs (those that have one by now) types that it
  * gives; a diagnostic says which has not. */
 onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p);
+/* Rows of an op that are asked before all of them are in their order; those of them that are plain are not. */
+typedef struct onxi_run_order {
+    uint32_t from, to;
+} onxi_run_order;
 /* Takes the first kernel row that accepts, and prepares it. `row_major` (NULL: p->inputs) are the inputs for kernels
  * that know no layouts; `flat`: all inputs have one layout, so that ONX_KERNEL_FLAT kernels may see it. */
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
-                               const onx_value *const *row_major, bool flat);
+                               const onx_value *const *row_major, bool flat, onxi_run_order order);
 /* Was something asked for that each run has to make? */
 bool onxi_run_op_is_anew(const onx_prepare *p);
 /* Asks the row that took an op, which `from` was left by, once more while running: `p` gets what came out, with params
@@ -459,6 +465,8 @@ typedef struct onxi_run_step {
     uint32_t input_count, capture_count, output_count;
     uint32_t first_site;     /* of the op's subgraphs */
     const bool *last_use;    /* per input and capture of a step whose types come while running; NULL: of none */
+    uint32_t chosen;         /* 1 + which of the plan's it is or was planned with, post-operations too; 0: none */
+    bool measured;           /* its row is one that the table has put first */
     bool eager;              /* typed, prepared and run anew every time */
     const onx_prepare *anew; /* what the row was asked with, where each run has to ask it again; NULL: once will do */
 } onxi_run_step;
@@ -490,8 +498,11 @@ typedef struct onxi_run_plan {
     onxi_run_packs packs;
     uint64_t buffer_size; /* activations, workspace included */
     uint64_t workspace_offset, thread_workspace_offset, thread_workspace;
-    uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
-    bool *moves;       /* per output: the slot's own value is unused after it */
+    uint32_t *outputs;              /* plan slots of the graph's outputs, row-major */
+    struct onxi_run_chosen *chosen; /* nodes whose rows are chosen by what was measured */
+    uint32_t chosen_count, chosen_room;
+    onxi_digest context; /* of what was measured in this graph */
+    bool *moves;         /* per output: the slot's own value is unused after it */
     bool has_dynamic;
     bool nonfinite; /* as in onxi_run_env */
     struct onxi_run_state *idle;

@@ -551,16 +551,19 @@ static onx_status check_view(const onx_prepare *p)
 }
 
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
-                               const onx_value *const *row_major, bool flat)
+                               const onx_value *const *row_major, bool flat, onxi_run_order order)
 {
     const onx_value *const *as_laid_out = p->inputs;
+    const uint32_t first = order.to - order.from;
     if (!p->engine)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_run_op_check_types(op, p));
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     bool unsized = false;
-    for (uint32_t i = 0; i < op->kernel_count; i++) {
-        p->kernel = op->kernels[i];
+    for (uint32_t i = 0; i < first + op->kernel_count; i++) {
+        p->kernel = op->kernels[i < first ? order.from + i : i - first];
+        if (i < first && onxi_kernel_is_plain(p->kernel))
+            continue;
         if (!is_sized(op, p, p->kernel)) {
             unsized = true;
             continue;
@@ -735,7 +738,7 @@ static onx_status eager_once(onxi_run_env *e, const onxi_run_op *op, const onx_v
     ONX_TRY(onxi_run_op_types(e, op, inputs, type_list));
     onx_prepare p = { .inputs = inputs, .outputs = type_list, .last_use = last_use };
     onxi_run_op_describe(e, op, &p);
-    onx_status status = onxi_run_op_prepare(e, op, &p, NULL, false);
+    onx_status status = onxi_run_op_prepare(e, op, &p, NULL, false, (onxi_run_order){ 0 });
     if (status != ONX_OK)
         return status;
     if (kernel_out)

@@ -326,7 +326,7 @@ static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, c
                                const onx_packing *packing, onxi_run_packed *k)
 {
     onxi_digest name;
-    const bool saved = onxi_run_saved_name(s, to, p, packing, &name);
+    const bool saved = ONXI_PLATFORM_KEEPS && onxi_run_saved_name(s, to, p, packing, &name);
     const void *found = saved ? onxi_store_find(s->root->store, s->threads, name, packing->size) : NULL;
     if (found) {
         k->base = (void *)(uintptr_t)found;

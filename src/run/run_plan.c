@@ -419,6 +419,8 @@ static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
     for (uint32_t i = 0; i < g->op_count; i++)
         claim_chain(pl, i);
     ONX_TRY(onxi_run_plan_find_chains(pl));
+    if (ONXI_RUN_MEASURES && pl->chooses)
+        onxi_run_plan_context(pl);
     ONX_TRY(plan_steps(pl));
     ONX_TRY(onxi_run_plan_memory(pl->plan, pl->e->cx, &pl->plan->buffer_size));
     return add_workspace(pl);
@@ -456,7 +458,11 @@ static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, co
     onxi_run_env e = {
         .cx = own, .session = s, .graph = g, .arena = arena, .plan = plan, .watch = o->watch, .nonfinite = o->nonfinite
     };
-    onxi_run_planner pl = { .e = &e, .g = g, .plan = plan };
+    onxi_run_planner pl = { .e = &e,
+                            .g = g,
+                            .plan = plan,
+                            .chooses = ONXI_RUN_MEASURES && onxi_run_plan_chooses(g, o->nonfinite),
+                            .by_key = onxi_table_in_arena(arena) };
     onx_status status = onx_arena_new(own, &e.scratch);
     if (status == ONX_OK)
         status = make(&pl, inputs);

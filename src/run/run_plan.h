@@ -3,7 +3,7 @@
 #ifndef ONXI_RUN_PLAN_H
 #define ONXI_RUN_PLAN_H
 
-#include "run/run.h"
+#include "run/run_choice.h"
 
 typedef struct onxi_run_planner {
     onxi_run_env *e;
@@ -17,7 +17,19 @@ typedef struct onxi_run_planner {
     uint32_t *next;   /* per op of a chain: the one after it; of the last one: the first */
     bool *refused;    /* per op: it cannot take the place of its parts here */
     bool any_refused;
+    bool chooses;      /* rows are looked up in the session's table */
+    onxi_table by_key; /* plan->chosen by their keys */
 } onxi_run_planner;
+
+/* ---- rows that are asked first (run_key.c) ---- */
+
+/* Notes which graph this is, with types. */
+void onxi_run_plan_context(onxi_run_planner *pl);
+/* What the op, described by `p`, is to be asked for first; *chosen: 1 + its place among those of the plan, or 0. */
+onx_status onxi_run_plan_choose(onxi_run_planner *pl, const onxi_run_op *op, const onx_prepare *p,
+                                onxi_run_order *order, uint32_t *chosen);
+/* The row that took it (`chosen` is not 0); true where the order had put that first. */
+bool onxi_run_plan_chose(onxi_run_planner *pl, uint32_t chosen, const onxi_run_order *order, const onx_kernel *kernel);
 
 /* ---- slots, storages, layouts (run_layout.c) ---- */
 

@@ -1,5 +1,5 @@
 /* run_session.c - the public face: sessions over a model, and runs with the caller's inputs checked. */
-#include "run/run.h"
+#include "run/run_choice.h"
 
 #include <onx/check.h>
 #include <onx/grad.h>
@@ -67,7 +67,9 @@ static onx_status plan_early(onxi_run_session *s)
     if (status == ONX_OK && known) {
         onxi_run_plan *plan;
         status = onxi_run_plan_new(g, inputs, &s->watch, s->once, s->cx, &plan);
-        if (status == ONX_OK) {
+        if (ONXI_RUN_MEASURES && status == ONX_OK && onxi_run_measure_is_due(plan)) { /* by a run, with values */
+            onxi_run_plan_free(s, plan);
+        } else if (status == ONX_OK) {
             (void)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
             (void)onxi_run_recent_let_go(&plan->kept); /* not in use so far */
         }
@@ -176,7 +178,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     if (status == ONX_OK)
         onxi_run_elements_end(&session->s);
     session->s.watch = (onxi_run_watch){ 0 };
-    onxi_store_tell(session->s.store, cx);
+    if (ONXI_PLATFORM_KEEPS)
+        onxi_store_tell(session->s.store, cx);
     if (status != ONX_OK) {
         onxi_diag_move(cx, own);
         onx_session_free(session);

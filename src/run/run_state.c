@@ -1,5 +1,5 @@
 /* run_state.c - what one run needs: its buffer, values bound to it, and walking through the steps of a plan. */
-#include "run/run.h"
+#include "run/run_choice.h"
 
 #include <time.h>
 
@@ -318,7 +318,8 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
                             .node = step->op ? step->op->node : NULL,
                             .outputs = (const onx_value *const *)w->outputs,
                             .output_count = step->output_count,
-                            .each_run = step->eager };
+                            .each_run = step->eager,
+                            .measured = step->measured };
     const char *rules[1 + ONXI_POST_OPS_MAX + ONXI_CHAIN_OPS];
     event.rules = rules;
     if (step->op && step->op->link_count)
@@ -553,9 +554,12 @@ onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs,
     onx_status status = ONX_OK;
     if (!(*out = find_plan(g, inputs, nonfinite, idle))) { /* no other thread has made it meanwhile */
         status = onxi_run_plan_new(g, inputs, watch, nonfinite, cx, out);
+        if (ONXI_RUN_MEASURES && status == ONX_OK && onxi_run_measure_is_due(*out))
+            status = onxi_run_measure(g, inputs, watch, cx, out);
         if (status == ONX_OK)
             add_plan(g, *out);
-        onxi_store_tell(g->session->root->store, cx);
+        if (ONXI_PLATFORM_KEEPS)
+            onxi_store_tell(g->session->root->store, cx);
     }
     onxi_run_planning_end(g->session);
     return status;

@@ -36,7 +36,7 @@ static onx_status prepare_holder(onxi_run_planner *pl, onxi_run_step *step)
         outputs[i] = onxi_run_plan_value(pl, step->outputs[i]);
     onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
     onxi_run_op_describe(pl->e, op, &p);
-    ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, false));
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, false, (onxi_run_order){ 0 }));
     step->kernel = p.kernel;
     step->prepare = p;
     step->first_site = pl->plan->site_count;
@@ -97,6 +97,9 @@ typedef struct draft {
     onx_value **outputs;
     bool flat;               /* all inputs have one layout and the shape of the output */
     const onx_prepare *anew; /* as in a step */
+    bool alone;              /* it is no link of a chain, so its row may be chosen */
+    uint32_t chosen;         /* as in a step */
+    bool measured;
     onx_prepare p;
 } draft;
 
@@ -336,7 +339,12 @@ static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
     d->p.want = want;
     d->p.post_ops = d->post_ops;
     d->p.post_op_count = d->post_op_count;
-    ONX_TRY(onxi_run_op_prepare(pl->e, op, &d->p, d->row_major, d->flat));
+    onxi_run_order order = { 0 };
+    if (ONXI_RUN_MEASURES && d->alone)
+        ONX_TRY(onxi_run_plan_choose(pl, op, &d->p, &order, &d->chosen));
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &d->p, d->row_major, d->flat, order));
+    if (ONXI_RUN_MEASURES && d->chosen)
+        d->measured = onxi_run_plan_chose(pl, d->chosen, &order, d->p.kernel);
     if (onxi_run_op_is_anew(&d->p))
         ONX_TRY(note_anew(pl, d));
     const uint16_t flags = d->p.kernel->flags;
@@ -401,6 +409,7 @@ static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, u
                            .input_count = d->count,
                            .outputs = outs,
                            .output_count = op->output_count,
+                           .measured = d->measured,
                            .anew = d->anew };
     uint64_t cut_at = 0;
     for (uint32_t i = 0; i < op->output_count; i++) {
@@ -446,12 +455,16 @@ static onx_status finish_step(onxi_run_planner *pl, draft *d)
 
 onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uint32_t chain)
 {
+    const uint32_t before = pl->plan->step_count;
     draft d;
     ONX_TRY(draft_make(pl, &d, op, chain));
+    d.alone = true;
     ONX_TRY(draft_prepare(pl, &d));
     ONX_TRY(finish_step(pl, &d));
     for (uint32_t n = d.taken; n < d.post_op_count; n++) /* what it did not take is planned as usual */
         ONX_TRY(onxi_run_plan_static(pl, d.post_op_ops[n], 0));
+    for (uint32_t i = before; d.chosen && i < pl->plan->step_count; i++) /* with the layouts that its row asked for */
+        pl->plan->steps[i].chosen = d.chosen;
     return ONX_OK;
 }
 

@@ -1,6 +1,6 @@
 /* run_variant.c - what is made once of a model: for the model as it is, and again for each set of initializers that
  * runs override, of which the ones used last are kept. */
-#include "run/run.h"
+#include "run/run_choice.h"
 
 /* ---- making and freeing ---- */
 
@@ -55,9 +55,11 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
         ONX_TRY(onxi_run_session_takes_bytes(s));
         for (const onx_kernel *k = s->options.kernels; k && k->op; k++)
             s->once |= (k->flags & ONX_KERNEL_ONCE) != 0;
-        if (s->options.cache)
+        if (ONXI_PLATFORM_KEEPS && s->options.cache)
             ONX_TRY(onxi_store_open(own, s->options.cache, &s->store));
         s->options.cache = NULL; /* the caller's */
+        if (ONXI_RUN_MEASURES)
+            ONX_TRY(onxi_run_choices_open(s));
         ONX_TRY(onxi_run_shelf_open(s));
         ONX_TRY(onxi_functions_index(s->arena, s->model->functions, s->model->functions_count, &s->functions));
     }
@@ -92,7 +94,10 @@ void onxi_run_session_close(onxi_run_session *s)
     onxi_run_packs_free(&s->packs, s->cx);
     onxi_run_slabs_close(s);
     onxi_run_shelf_close(s);
-    onxi_store_close(s->store);
+    if (ONXI_RUN_MEASURES)
+        onxi_run_choices_free(s->choices);
+    if (ONXI_PLATFORM_KEEPS)
+        onxi_store_close(s->store);
     for (onxi_run_expansion *x = s->expansions; x; x = x->next)
         onx_doc_free(x->doc);
     onxi_rewrites_close(&s->rewrites);

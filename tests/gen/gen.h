@@ -135,6 +135,7 @@ typedef struct gen_run {
     bool planned;                    /* a session could be made */
     char why[320];                   /* the first error, empty when there is none */
     uint32_t events;                 /* nodes that ran */
+    uint32_t others;                 /* of them, by other rows than those that come first */
     const char *variant[8];          /* by which kernels the first of them did */
 } gen_run;
 /* Runs a model on the values of operands, found by the names of the inputs. Diagnostics are cleared. */
@@ -143,6 +144,12 @@ void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint3
 /* With the vector kernels of an instruction set (ONX_ISA_*, 0: the best). */
 void gen_run_level(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
                    unsigned isa, gen_run *run);
+/* By a session of the caller. */
+void gen_run_session(onx_ctx *cx, onx_session *s, const gen_operand *operands, uint32_t count, gen_run *run);
+/* By other rows: each node that has a choice is asked for one of its rows first, in another `turn` for another one.
+ * How many turns there are; 0: no node has a choice, and nothing was run. */
+uint32_t gen_run_rows(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, uint32_t turn,
+                      unsigned threads, gen_run *run);
 void gen_run_free(gen_run *run);
 /* Do both have the same status and the same outputs? Floats agree within a tolerance that suits their type, or bit for
  * bit with `exact`; NaN agrees with NaN and an infinity with itself alone. What differs is written to `why`. */
@@ -173,7 +180,8 @@ enum {
     GEN_ANY_VALUES = 1,  /* results are random: only their types are compared */
     GEN_TWO_THREADS = 2, /* two threads give the bits that one gives */
     GEN_LEVELS = 4,      /* the vector kernels of all instruction sets that there are agree */
-    GEN_LEAVE_RUNS = 8   /* plain and fast runs are compared by the caller, each with one of the same computation */
+    GEN_LEAVE_RUNS = 8,  /* plain and fast runs are compared by the caller, each with one of the same computation */
+    GEN_ROWS = 16        /* all rows that take a node agree, and two threads give the bits that one gives with them */
 };
 
 /* What onx says of a model, and what runs give. */
@@ -182,7 +190,8 @@ typedef struct gen_verdict {
     bool full;    /* by all rules with inference */
     bool refused; /* the rule of a node fails */
     gen_run plain, fast;
-    char why[400]; /* the first contradiction; empty: none */
+    uint32_t others; /* nodes that ran by other rows */
+    char why[400];   /* the first contradiction; empty: none */
 } gen_verdict;
 /* Checks, infers and runs the model and looks for contradictions: a run of what the check refuses or a rule refuses,
  * outputs that are not of the type inferred, plain and fast kernels that differ, a failure without a message. */

@@ -156,7 +156,7 @@ void gen_differential(gen_random *random, gen_finding *found)
         }
         const unsigned flags = graph.any_values ? GEN_ANY_VALUES : 0;
         found->nodes = graph.node_count;
-        gen_verify(cx, graph.doc, graph.operands, graph.operand_count, flags | GEN_TWO_THREADS, &v);
+        gen_verify(cx, graph.doc, graph.operands, graph.operand_count, flags | GEN_TWO_THREADS | GEN_ROWS, &v);
         say(found, v.why, "");
         if (!v.full && !graph.refused && !graph.wild)
             say(found, "the check refuses what inference takes", "");

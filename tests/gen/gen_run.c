@@ -23,6 +23,7 @@ static void count_event(void *user, const onx_run_event *event)
     if (run->events < sizeof run->variant / sizeof *run->variant)
         run->variant[run->events] = event->variant;
     run->events++;
+    run->others += event->measured;
 }
 
 static onx_status make_inputs(onx_ctx *cx, const onx_session *s, const gen_operand *operands, uint32_t count,
@@ -44,21 +45,15 @@ void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint3
     gen_run_level(cx, doc, operands, count, plain, threads, 0, run);
 }
 
-void gen_run_level(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
-                   unsigned isa, gen_run *run)
+void gen_run_session(onx_ctx *cx, onx_session *s, const gen_operand *operands, uint32_t count, gen_run *run)
 {
     enum { ROOM = 64 };
     onx_value *inputs[ROOM] = { NULL };
-    onx_session *s = NULL;
-    onx_session_options options = { .threads = threads, .plain = plain, .isa = isa, .memory = 64 << 20 };
     onx_run_options watch = { .event = count_event, .user = run, .iterations = 10000 };
     memset(run, 0, sizeof *run);
-    run->status = onx_session_new(cx, doc, &options, &s);
-    run->planned = run->status == ONX_OK;
-    if (run->planned) {
-        run->count = onx_session_output_count(s);
-        run->status = run->count <= GEN_OUTPUTS ? make_inputs(cx, s, operands, count, inputs, ROOM) : ONX_E_UNSUPPORTED;
-    }
+    run->planned = true;
+    run->count = onx_session_output_count(s);
+    run->status = run->count <= GEN_OUTPUTS ? make_inputs(cx, s, operands, count, inputs, ROOM) : ONX_E_UNSUPPORTED;
     if (run->status == ONX_OK)
         run->status = onx_session_run_with(s, cx, (const onx_value *const *)inputs, run->outputs, &watch);
     if (run->status != ONX_OK) {
@@ -68,6 +63,19 @@ void gen_run_level(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint3
     onx_diag_clear(cx);
     for (uint32_t i = 0; i < ROOM; i++)
         onx_value_free(inputs[i]);
+}
+
+void gen_run_level(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
+                   unsigned isa, gen_run *run)
+{
+    onx_session *s = NULL;
+    const onx_session_options options = { .threads = threads, .plain = plain, .isa = isa, .memory = 64 << 20 };
+    memset(run, 0, sizeof *run);
+    run->status = onx_session_new(cx, doc, &options, &s);
+    if (run->status == ONX_OK)
+        gen_run_session(cx, s, operands, count, run);
+    else
+        note(run, cx);
     onx_session_free(s);
 }
 

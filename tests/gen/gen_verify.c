@@ -35,6 +35,25 @@ static void compare_types(onx_infer *infer, const onx_graph *graph, const gen_ru
     }
 }
 
+/* Each row of each node that has several. */
+static void compare_rows(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, gen_origin *origin,
+                         gen_verdict *v)
+{
+    char why[300];
+    for (uint32_t turn = 0, turns = 1; turn < turns && !v->why[0]; turn++) {
+        gen_run one, two;
+        turns = gen_run_rows(cx, doc, operands, count, turn, 1, &one);
+        if (turns && !gen_run_close(&v->plain, &one, origin, why, sizeof why))
+            say(v, "other rows differ", why);
+        gen_run_rows(cx, doc, operands, count, turn, 2, &two);
+        if (turns && !gen_run_agree(&one, &two, true, why, sizeof why))
+            say(v, "two threads differ, other rows", why);
+        v->others += one.others;
+        gen_run_free(&one);
+        gen_run_free(&two);
+    }
+}
+
 static void compare_runs(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, unsigned flags,
                          gen_verdict *v)
 {
@@ -54,6 +73,8 @@ static void compare_runs(onx_ctx *cx, onx_doc *doc, const gen_operand *operands,
             say(v, "kernels of an older instruction set differ", why);
         gen_run_free(&level);
     }
+    if (flags & GEN_ROWS)
+        compare_rows(cx, doc, operands, count, &origin, v);
     gen_origin_free(&origin);
     if (!(flags & GEN_TWO_THREADS))
         return;

@@ -45,7 +45,7 @@ static void verify(subject *s, onx_doc *doc, const gen_operand *operands, uint32
 {
     const unsigned flags = s->schema->flags & ONXI_OP_NONDETERMINISTIC ? GEN_ANY_VALUES : 0;
     gen_verdict v;
-    gen_verify(s->cx, doc, operands, count, flags | GEN_TWO_THREADS | GEN_LEVELS, &v);
+    gen_verify(s->cx, doc, operands, count, flags | GEN_TWO_THREADS | GEN_LEVELS | GEN_ROWS, &v);
     s->models++;
     s->ran += v.plain.status == ONX_OK;
     if (v.why[0])
