@@ -35,7 +35,9 @@ static void put_step(void *user, const onx_run_event *e)
     printf("%6llu %6u  ", (unsigned long long)t->steps, e->node_count);
     cli_put_text(stdout, e->op_type);
     printf("%*s  %-9s %-8s ", e->op_type.len < 22 ? (int)(22 - e->op_type.len) : 0, "", e->variant,
-           e->each_run ? "each run" : "");
+           e->each_run   ? "each run"
+           : e->measured ? "measured"
+                         : "");
     put_type(e->output);
     printf("  ");
     cli_put_text(stdout, e->name);

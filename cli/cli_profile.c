@@ -65,6 +65,7 @@ void cli_profile_note(void *profile, const onx_run_event *e)
     }
     profile_step *s = &p->step[p->at++];
     s->post_ops = e->post_ops;
+    s->measured = e->measured;
     s->start_ns = e->start_ns;
     s->end_ns = e->end_ns;
     s->output_bytes = e->output_bytes;

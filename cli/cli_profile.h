@@ -10,6 +10,7 @@ typedef struct profile_step {
     char *name, *op; /* of the node; op is never NULL */
     const char *variant;
     uint32_t post_ops;
+    bool measured;                   /* the kernel is one that --measure has found */
     uint64_t total_ns, output_bytes; /* over all runs; of the last one */
     uint64_t start_ns, end_ns;       /* of the last run */
     double macs, bytes;              /* as the model has the node; negative: not known */

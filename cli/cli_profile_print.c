@@ -109,6 +109,8 @@ static void put_step(const cli_profile *p, const profile_step *s, uint64_t total
     cli_put_text(stdout, onx_str_of(s->name)); /* whole: names differ at any place */
     if (s->post_ops)
         printf(" (+%u)", s->post_ops);
+    if (s->measured)
+        printf(" measured");
     putchar('\n');
 }
 
@@ -194,6 +196,7 @@ onx_status cli_profile_json(const cli_profile *p, cli_json *json)
         cli_json_cstr(json, "name", s->name);
         cli_json_cstr(json, "op", s->op);
         cli_json_cstr(json, "kernel", s->variant);
+        cli_json_bool(json, "measured", s->measured);
         cli_json_uint(json, "post_ops", s->post_ops);
         cli_json_uint(json, "output_bytes", s->output_bytes);
         json_rates(json, p, s->total_ns, s->macs, s->bytes);

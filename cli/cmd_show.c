@@ -225,6 +225,8 @@ static const cli_option options[] = {
     { "threads", 0, "N", NULL, "threads of the plan (1)" },
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_PRECISION,
+    CLI_OPTION_CACHE,
+    CLI_OPTION_MEASURE,
     CLI_OPTION_AS,
     CLI_END,
 };
@@ -236,7 +238,7 @@ const cli_command cmd_show = {
     .help = "Long weights are cut short unless --full is given. What --full prints can be read back.\n"
             "\n"
             "--plan shows what a session makes of the model for inputs of these shapes, made up unless they are\n"
-            "given; options of inputs, --threads, --no-optimize and --precision go with it.\n",
+            "given; options of inputs, --threads, --no-optimize, --precision, --cache and --measure go with it.\n",
     .example = "onx show model.onnx\n"
                "onx show --types model.onnx\n"
                "onx show --node conv1 model.onnx\n"

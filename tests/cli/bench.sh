@@ -51,6 +51,25 @@ cmp -s out first || fail "results differ with what was kept"
 for f in kept/*.pack; do [ ! -f "$f" ] || : >"$f"; done
 expect 0 "$ONX" bench wide.onnxtxt --seconds 0 --cache kept
 [ ! -f "$f" ] || says err "has another size"
+cat >conv.onnxtxt <<'END'
+<ir_version: 9, opset_import: ["" : 19]>
+g (float[1, 8, 12, 12] x) => (float[1, 8, 12, 12] y) {
+  shape = Constant <value_ints = [8, 8, 3, 3]> () w = ConstantOfShape <value = float[1] {0.5}> (shape)
+  y = Conv <pads = [1, 1, 1, 1]> (x, w) }
+END
+expect 0 "$ONX" run conv.onnxtxt --random --measure --cache measured
+[ "$(find measured -name '*.pack' | wc -l)" -eq 1 ] || fail "--measure keeps no table"
+for f in measured/*.pack; do cp "$f" table; done
+mv out first
+expect 0 "$ONX" run conv.onnxtxt --random --measure --cache measured
+cmp -s out first || fail "results differ with one table"
+cmp -s "$f" table || fail "what was measured is measured again"
+expect 0 "$ONX" show --plan conv.onnxtxt --measure --cache measured
+expect 0 "$ONX" bench conv.onnxtxt --seconds 0 --measure --cache measured --profile --json
+says out '"measured":'
+: >"$f"
+expect 0 "$ONX" run conv.onnxtxt --random --measure --cache measured
+says err "has another size"
 expect 2 "$ONX" run wide.onnxtxt --random --cache wide.onnxtxt
 says err "cannot open the folder wide.onnxtxt"
 done_testing
