@@ -94,12 +94,13 @@ async function needRandom() {
 }
 
 async function compile(what) {
-  await needRandom();
   const vectors = env.simd ?? hasSimd();
   const name = MODULE_OF[what] + (vectors ? "" : "-plain");
   const glue = BUILDS[name].glue();
   glue.catch(() => {}); // the other may fail first
   const module = compileFrom(givenBuild(name) ?? (await fetchBuild(name)));
+  module.catch(() => {});
+  await needRandom(); // Node loads its own for that, while others compile
   return { module: await module, create: (await glue).default };
 }
 
