@@ -1,7 +1,8 @@
 // web.mjs MODEL...: the npm package against onnxruntime-web in Node, one thread each, on random inputs whose symbolic
-// sizes are 1: least time of a run, in turn, and the time of a fresh process from its start to the first result.
+// sizes are 1: least time of a run, in turn; and of fresh processes, in turn, the median time to the first result, from
+// before the package is imported, and from the start of the process.
 //   ONX_WEB  the package (build-web/package)     ORT_WEB  a folder in which onnxruntime-web is installed
-//   SECONDS_EACH  per model, default 10
+//   SECONDS_EACH  per model, default 10          STARTS  of processes, default 7
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -43,23 +44,31 @@ const feedsOf = (runtime, inputs) =>
 
 /** A process of its own, which is told what the inputs are. */
 async function firstResult(which, model) {
-  const inputs = JSON.parse(process.env.ONX_INPUTS);
+  const inputs = JSON.parse(process.env.ONX_INPUTS), start = performance.now();
   for (const t of inputs) t.data = new ARRAYS[t.type](t.dims.reduce((a, b) => a * b, 1));
   const runtime = await runtimes(which);
   const session = await runtime.InferenceSession.create(new Uint8Array(readFileSync(model)));
   await session.run(feedsOf(runtime, inputs));
+  console.log(performance.now() - start);
 }
 
-function timeProcess(which, model, inputs) {
+const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
+
+/** Of both sides: { library, whole }, to the first result. */
+function timeStarts(model, inputs) {
   const env = { ...process.env, ONX_INPUTS: JSON.stringify(inputs.map(({ name, type, dims }) => ({ name, type, dims }))) };
-  let best = Infinity;
-  for (let i = 0; i < 5; i++) {
-    const start = process.hrtime.bigint();
-    execFileSync(process.execPath, [here, "--first", which, model], { stdio: ["ignore", "ignore", "inherit"], env });
-    best = Math.min(best, Number(process.hrtime.bigint() - start) / 1e6);
-  }
-  return best;
+  const times = { onx: { library: [], whole: [] }, ort: { library: [], whole: [] } };
+  for (let i = 0; i < (process.env.STARTS ?? 7); i++)
+    for (const [which, { library, whole }] of Object.entries(times)) {
+      const start = performance.now();
+      library.push(Number(execFileSync(process.execPath, [here, "--first", which, model], { stdio: ["ignore", "pipe", "inherit"], env })));
+      whole.push(performance.now() - start);
+    }
+  return Object.values(times).map(({ library, whole }) => ({ library: median(library), whole: median(whole) }));
 }
+
+/** Two times, ours first, and how many times the other's is longer. */
+const against = (ours, other, digits = 0) => `${ours.toFixed(digits)} ms against ${other.toFixed(digits)} ms, ${(other / ours).toFixed(2)}x`;
 
 async function compare(model) {
   const bytes = new Uint8Array(readFileSync(model));
@@ -86,9 +95,9 @@ async function compare(model) {
     for (let i = 0; i < b.length; i++) apart = Math.max(apart, Math.abs(Number(a[i]) - Number(b[i])) / (greatest || 1));
   }
   const [onx, ort] = sides.map((s) => s.best);
-  const [start, startPeer] = [timeProcess("onx", model, inputs), timeProcess("ort", model, inputs)];
-  console.log(`${model.split("/").pop()}: run ${onx.toFixed(2)} ms against ${ort.toFixed(2)} ms, ${(ort / onx).toFixed(2)}x; ` +
-    `first result ${start.toFixed(0)} ms against ${startPeer.toFixed(0)} ms, ${(startPeer / start).toFixed(2)}x; apart ${apart.toExponential(1)}`);
+  const [start, startPeer] = timeStarts(model, inputs);
+  console.log(`${model.split("/").pop()}: run ${against(onx, ort, 2)}; first result ${against(start.library, startPeer.library)}; ` +
+    `of the process ${against(start.whole, startPeer.whole)}; apart ${apart.toExponential(1)}`);
 }
 
 if (process.argv[2] === "--first") {

@@ -1,8 +1,9 @@
 // web_page.mjs MODEL...: the npm package against onnxruntime-web in Chromium, both from an address of this machine, on random
-// inputs whose symbolic sizes are 1: least time of a run, in turn, and in new pages the time from the import to the first result.
+// inputs whose symbolic sizes are 1: least time of a run, in turn, and in new pages, in turn, the median
+// time from before the import to the first result.
 //   ONX_WEB  the package (build-web/package)     ORT_WEB  a folder in which onnxruntime-web is installed
 //   ONX_BROWSER_TOOLS  a folder in which puppeteer-core is (build-web/browser)
-//   SECONDS_EACH  per model, default 10          THREADS  default 1
+//   SECONDS_EACH  per model, default 10          THREADS  default 1          STARTS  of pages, default 7
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { basename, join, resolve } from "node:path";
@@ -55,18 +56,19 @@ async function first(which, model, threads) {
 }
 
 for (const index of models.keys()) {
-  const sides = { onx: { first: Infinity, run: Infinity }, ort: { first: Infinity, run: Infinity } };
-  for (let pages = 0; pages < 3; pages++)
+  const sides = { onx: { starts: [], run: Infinity }, ort: { starts: [], run: Infinity } };
+  for (let pages = 0; pages < (env.STARTS ?? 7); pages++)
     for (const [which, side] of Object.entries(sides)) {
       await side.page?.close();
       side.page = await browser.newPage();
       await side.page.goto(`http://127.0.0.1:${server.address().port}/`);
-      side.first = Math.min(side.first, await side.page.evaluate(first, which, `/model/${index}`, Number(env.THREADS ?? 1)));
+      side.starts.push(await side.page.evaluate(first, which, `/model/${index}`, Number(env.THREADS ?? 1)));
     }
   const end = Date.now() + 1000 * (env.SECONDS_EACH ?? 10);
   for (let runs = 0; runs < 3 || Date.now() < end; runs++)
     for (const side of Object.values(sides)) side.run = Math.min(side.run, await side.page.evaluate(() => window.step()));
   const { onx, ort } = sides;
+  for (const side of [onx, ort]) side.first = side.starts.sort((a, b) => a - b)[side.starts.length >> 1];
   console.log(`${basename(models[index])}: run ${onx.run.toFixed(2)} ms against ${ort.run.toFixed(2)} ms, ${(ort.run / onx.run).toFixed(2)}x; ` +
     `first result ${onx.first.toFixed(0)} ms against ${ort.first.toFixed(0)} ms, ${(ort.first / onx.first).toFixed(2)}x`);
   for (const side of Object.values(sides)) await side.page.close();
