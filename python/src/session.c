@@ -168,22 +168,22 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 
 static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "model",   "threads",   "optimize", "plain", "strict", "precision",   "isa", "memory",
-                             "timeout", "operators", "base_dir", "links", "cache",  "lean_memory", NULL };
+    static char *names[] = { "model",   "threads",   "optimize", "plain", "strict", "precision",   "isa",     "memory",
+                             "timeout", "operators", "base_dir", "links", "cache",  "lean_memory", "measure", NULL };
     static const char *const isas[] = { "best", "base", "base", "v3", "v4", "vnni", "bf16", "amx", NULL };
     static const char *const precisions[] = { "full", "bf16", "f16", "int8", NULL };
     session *s = (session *)self;
     PyObject *model, *operators = Py_None, *base_dir = Py_None, *cache = Py_None;
     PyObject *keep = NULL, *keep_cache = NULL;
-    int threads = 0, optimize = 1, plain = 0, strict = 0, links = 0, lean = 0;
+    int threads = 0, optimize = 1, plain = 0, strict = 0, links = 0, lean = 0, measure = 0;
     const char *precision = NULL, *isa = NULL;
     unsigned long long memory = 0;
     double timeout = 0;
     onx_session_options options = { .struct_size = sizeof options };
     onx_load_options load = { .struct_size = sizeof load };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOOpOp:Session", names, &model, &threads, &optimize,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOOpOpp:Session", names, &model, &threads, &optimize,
                                      &plain, &strict, &precision, &isa, &memory, &timeout, &operators, &base_dir,
-                                     &links, &cache, &lean))
+                                     &links, &cache, &lean, &measure))
         return -1;
     if (s->ctx) {
         PyErr_SetString(PyExc_TypeError, "a session is made once");
@@ -200,6 +200,7 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
     options.plain = plain != 0;
     options.strict = strict != 0;
     options.lean_memory = lean != 0;
+    options.measure = measure != 0;
     options.memory = memory;
     options.timeout_ns = (uint64_t)(timeout * 1e9);
     load.flags = links ? ONX_READ_LINKS : 0;
@@ -778,7 +779,8 @@ bool py_add_session(PyObject *module)
     static PyType_Slot slots[] = {
         { Py_tp_doc,
           "Session(model, *, threads=0, optimize=True, plain=False, strict=False, precision=None, isa=None, memory=0, "
-          "timeout=0, operators=None, base_dir=None, links=False, cache=None, lean_memory=False)\n\n"
+          "timeout=0, operators=None, base_dir=None, links=False, cache=None, lean_memory=False, "
+          "measure=False)\n\n"
           "A model that is planned once and runs as often as wanted, by any number of threads at the same time.\n\n"
           "`model` is a path, the bytes of a file, or a model in memory. session(x, y=...) runs it with inputs by place "
           "or name and gives the output, or a tuple of several. Arrays are shared, not copied. While it runs other "

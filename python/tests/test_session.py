@@ -60,6 +60,15 @@ class TestInOut(Case):
         with self.assertRaises(onx.Error):
             self.session("(float[1] x) => (float[1] y)", "y = Neg (x)", cache=folder / "secret")
 
+    def test_measure(self):
+        folder = pathlib.Path(self.folder.name) / "measured"
+        w = "s = Constant <value_ints = [8, 8, 3, 3]> () w = ConstantOfShape <value = float[1] {0.5}> (s)"
+        x = np.ones((1, 8, 9, 9), np.float32)
+        for _ in range(2):
+            s = self.session("(float[1, 8, 9, 9] x) => (float[1, 8, 7, 7] y)", w + " y = Conv (x, w)", cache=folder, measure=True)
+            self.assertEqual(s(x).tolist(), np.full((1, 8, 7, 7), 36.0).tolist())
+        self.assertEqual(len(list(folder.glob("*.pack"))), 1)
+
     def test_lean_memory(self):
         s = "s = Constant <value_ints = [2500, 2500]> () w = ConstantOfShape <value = float[1] {0.5}> (s) y = MatMul (x, w)"
         x = np.ones((1, 2500), np.float32)
