@@ -20,7 +20,7 @@ static void one_row(const half_params *q, const onx_work *work, const product_pi
         const uint64_t pair = p + 1 < at->p1 ? p + 1 : p;
         const float *const panels[] = { q->b + p * q->pairs * PANEL, q->b + pair * q->pairs * PANEL };
         half_row(work->inputs[0]->data, panels, q->of.k, two);
-        product_put_row(&q->of, work, work->outputs[0]->data, 0, p, pair, two);
+        product_put_row(&q->of, work, work->outputs[0]->data, 0, p, pair + 1, two);
     }
 }
 

@@ -39,9 +39,12 @@ static void pack_rows(const packing *q, const char *b, uint64_t first, float *ou
         for (uint64_t k = first; k < last; k++) {
             float *to = out + j * q->k + k * PANEL;
             const char *from = b + (k * q->n + j) * sizeof *to;
-            memcpy(to, from, (width == PANEL ? PANEL : width) * sizeof *to);
-            if (width < PANEL)
-                memset(to + width, 0, (PANEL - width) * sizeof *to);
+            if (width == PANEL) { /* a size that the compiler knows: vectors, not a call */
+                memcpy(to, from, PANEL * sizeof *to);
+                continue;
+            }
+            memcpy(to, from, width * sizeof *to);
+            memset(to + width, 0, (PANEL - width) * sizeof *to);
         }
     }
 }
@@ -140,60 +143,69 @@ static void gather_group(const product_params *q, uint64_t p0, uint64_t p1, uint
 
 /* ---- tiles ---- */
 
-/* One row, at memory speed: two panels at a time, since two streams are read faster than one, and sums enough that
- * none waits for another. */
-enum { WAYS = 2 };
+/* One row, at memory speed: some panels at a time, since more streams are read faster than one, and sums enough that
+ * none waits for another. With vectors of four floats that takes more panels, which are narrower there. */
+enum { STREAMS = ONXI_LANES < 8 ? 4 : 2, WAYS = ONXI_LANES < 8 ? 1 : 2 };
 typedef struct row_sums {
-    onxi_vf of[2][WAYS][TILE_V];
+    onxi_vf of[STREAMS][WAYS][TILE_V];
 } row_sums;
 
 static inline void row_begin(row_sums *s)
 {
-    for (int i = 0; i < 2 * WAYS * TILE_V; i++)
+    for (int i = 0; i < STREAMS * WAYS * TILE_V; i++)
         s->of[i / (WAYS * TILE_V)][i / TILE_V % WAYS][i % TILE_V] = vf_all(0);
 }
 
+/* Panels, and how far it is from one row of each to the next. */
+typedef struct streams {
+    const float *b[STREAMS];
+    uint64_t step[STREAMS];
+} streams;
+
 /* Adds kc rows of the panels; an odd number of them is the end. */
-__attribute__((always_inline)) static inline void row_add(const float *restrict a, const float *restrict b0,
-                                                          uint64_t ld0, const float *restrict b1, uint64_t ld1,
-                                                          uint64_t kc, row_sums *s)
+__attribute__((always_inline)) static inline void row_add(const float *restrict a, const streams *from, uint64_t kc,
+                                                          row_sums *s)
 {
-    onxi_vf sum[2][WAYS][TILE_V];
+    onxi_vf sum[STREAMS][WAYS][TILE_V];
+    streams in = *from;
     memcpy(sum, s->of, sizeof sum);
     uint64_t k = 0;
     for (; k + WAYS <= kc; k += WAYS)
         UNROLL
     for (int w = 0; w < WAYS; w++) {
         UNROLL
-        for (int v = 0; v < TILE_V; v++) {
-            sum[0][w][v] += a[k + (uint64_t)w] * vf_load(b0 + v * ONXI_LANES);
-            sum[1][w][v] += a[k + (uint64_t)w] * vf_load(b1 + v * ONXI_LANES);
+        for (int i = 0; i < STREAMS; i++) {
+            UNROLL
+            for (int v = 0; v < TILE_V; v++)
+                sum[i][w][v] += a[k + (uint64_t)w] * vf_load(in.b[i] + v * ONXI_LANES);
+            in.b[i] += in.step[i];
         }
-        b0 += ld0;
-        b1 += ld1;
     }
-    for (; k < kc; k++, b0 += ld0, b1 += ld1)
-        for (int v = 0; v < TILE_V; v++) {
-            sum[0][0][v] += a[k] * vf_load(b0 + v * ONXI_LANES);
-            sum[1][0][v] += a[k] * vf_load(b1 + v * ONXI_LANES);
+    for (; k < kc; k++)
+        for (int i = 0; i < STREAMS; i++) {
+            for (int v = 0; v < TILE_V; v++)
+                sum[i][0][v] += a[k] * vf_load(in.b[i] + v * ONXI_LANES);
+            in.b[i] += in.step[i];
         }
     memcpy(s->of, sum, sizeof sum);
 }
 
 static inline void row_end(const row_sums *s, float *restrict c)
 {
-    for (int v = 0; v < TILE_V; v++) {
-        vf_store(c + v * ONXI_LANES, s->of[0][0][v] + s->of[0][1][v]);
-        vf_store(c + PANEL + v * ONXI_LANES, s->of[1][0][v] + s->of[1][1][v]);
-    }
+    for (int i = 0; i < STREAMS; i++)
+        for (int v = 0; v < TILE_V; v++) {
+            onxi_vf sum = s->of[i][0][v];
+            for (int w = 1; w < WAYS; w++)
+                sum += s->of[i][w][v];
+            vf_store(c + i * PANEL + v * ONXI_LANES, sum);
+        }
 }
 
-static void row_of_two(const float *restrict a, const float *restrict b0, uint64_t ld0, const float *restrict b1,
-                       uint64_t ld1, uint64_t kc, float *restrict c)
+static void row_of_panels(const float *restrict a, const streams *from, uint64_t kc, float *restrict c)
 {
     row_sums sums;
     row_begin(&sums);
-    row_add(a, b0, ld0, b1, ld1, kc, &sums);
+    row_add(a, from, kc, &sums);
     row_end(&sums, c);
 }
 
@@ -215,20 +227,28 @@ static const float *panel_of(const product_params *q, const operands *o, uint64_
     return o->b + panel * PANEL;
 }
 
-static void one_row(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
+/* With weights in fewer bits. */
+static void one_row_narrow(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
 {
     for (uint64_t p = p0; p < p1; p += 2) {
         float two[2 * PANEL];
         const uint64_t pair = p + 1 < p1 ? p + 1 : p;
-        uint64_t step[2];
-        if (q->narrow) {
-            const char *panels[] = { q->narrow + p * q->narrow_step, q->narrow + pair * q->narrow_step };
-            narrow_row(q->precision, o->a, panels, q->of.k, two);
-        } else {
-            const float *b0 = panel_of(q, o, p, &step[0]), *b1 = panel_of(q, o, pair, &step[1]);
-            row_of_two(o->a, b0, step[0], b1, step[1], q->of.k, two);
-        }
-        product_put_row(&q->of, work, o->c, o->row, p, pair, two);
+        const char *panels[] = { q->narrow + p * q->narrow_step, q->narrow + pair * q->narrow_step };
+        narrow_row(q->precision, o->a, panels, q->of.k, two);
+        product_put_row(&q->of, work, o->c, o->row, p, pair + 1, two);
+    }
+}
+
+static void one_row(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
+{
+    for (uint64_t p = p0, end; p < p1; p = end) {
+        float row[STREAMS * PANEL];
+        streams from;
+        end = p1 - p < STREAMS ? p1 : p + STREAMS;
+        for (uint64_t i = 0; i < STREAMS; i++) /* the last one again where there are no more */
+            from.b[i] = panel_of(q, o, p + i < end ? p + i : end - 1, &from.step[i]);
+        row_of_panels(o->a, &from, q->of.k, row);
+        product_put_row(&q->of, work, o->c, o->row, p, end, row);
     }
 }
 
@@ -237,22 +257,26 @@ static void one_row_gathered(const product_params *q, const onx_work *work, cons
 {
     float *space = work->thread_workspace;
     for (uint64_t g = p0, end; g < p1; g = end) {
-        row_sums sums[GROUP / 2];
+        row_sums sums[GROUP / STREAMS];
         end = p1 - g < GROUP ? p1 : g + GROUP;
-        for (int i = 0; i < GROUP / 2; i++)
+        for (int i = 0; i < GROUP / STREAMS; i++)
             row_begin(&sums[i]);
         for (uint64_t k0 = 0, kc; k0 < q->of.k; k0 += kc) {
             kc = q->of.k - k0 < BLOCK_K ? q->of.k - k0 : BLOCK_K;
             gather_group(q, g, end, k0, kc, space);
-            for (uint64_t p = g; p < end; p += 2) {
-                const float *b = space + (p - g) * STRETCH;
-                row_add(o->a + k0, b, PANEL, p + 1 < end ? b + STRETCH : b, PANEL, kc, &sums[(p - g) / 2]);
+            for (uint64_t p = g; p < end; p += STREAMS) {
+                streams from;
+                for (uint64_t i = 0; i < STREAMS; i++) {
+                    from.b[i] = space + ((p + i < end ? p + i : end - 1) - g) * STRETCH;
+                    from.step[i] = PANEL;
+                }
+                row_add(o->a + k0, &from, kc, &sums[(p - g) / STREAMS]);
             }
         }
-        for (uint64_t p = g; p < end; p += 2) {
-            float two[2 * PANEL];
-            row_end(&sums[(p - g) / 2], two);
-            product_put_row(&q->of, work, o->c, o->row, p, p + 1 < end ? p + 1 : p, two);
+        for (uint64_t p = g; p < end; p += STREAMS) {
+            float row[STREAMS * PANEL];
+            row_end(&sums[(p - g) / STREAMS], row);
+            product_put_row(&q->of, work, o->c, o->row, p, p + STREAMS < end ? p + STREAMS : end, row);
         }
     }
 }
@@ -348,7 +372,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             o = operands_of(q, work, at.batch);
         batch = at.batch;
         if (q->of.m == 1) {
-            (q->in_place ? one_row_gathered : one_row)(q, work, &o, at.p0, at.p1);
+            (q->in_place ? one_row_gathered : q->narrow ? one_row_narrow : one_row)(q, work, &o, at.p0, at.p1);
             continue;
         }
         for (uint64_t k0 = 0, kc; k0 < q->of.k; k0 += kc) {

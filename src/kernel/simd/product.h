@@ -76,15 +76,15 @@ static inline void product_finish(const product *q, const onx_work *work, uint64
     }
 }
 
-/* What came out of panels p and `pair`, which is p itself or the one after it, of the only row of a product. */
+/* What came out of panels p to end - 1 of the only row of a product. */
 static inline void product_put_row(const product *q, const onx_work *work, float *c, uint64_t row, uint64_t p,
-                                   uint64_t pair, float *two)
+                                   uint64_t end, float *sums)
 {
     const uint64_t column = p * PANEL, left = q->n - column;
-    const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
+    const uint64_t width = (end - p) * PANEL < left ? (end - p) * PANEL : left;
     for (uint64_t i = 0; q->posts.count && i < width; i += PANEL)
-        product_finish(q, work, row, column + i, 1, width - i < PANEL ? width - i : PANEL, two + i, PANEL);
-    memcpy(c + column, two, width * sizeof *two);
+        product_finish(q, work, row, column + i, 1, width - i < PANEL ? width - i : PANEL, sums + i, PANEL);
+    memcpy(c + column, sums, width * sizeof *sums);
 }
 
 /* A tile of the result: some rows of a panel, `row` the first of them in c, and `whole_row` in the whole result. */
