@@ -152,7 +152,7 @@ bool onxi_run_plan_chose(onxi_run_planner *pl, uint32_t chosen, const onxi_run_o
         row++;
     if (c->row == c->count)
         c->row = row;
-    return row >= order->from && row < order->to;
+    return row >= order->from && row < order->to && !onxi_kernel_is_plain(kernel);
 }
 
 bool onxi_run_plan_chooses(const onxi_run_graph *g, bool nonfinite)
