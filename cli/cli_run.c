@@ -60,7 +60,7 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
                                       .strict = cli_has(call, "strict"),
                                       .precision = read_precision(call),
                                       .cache = cli_value(call, "cache"),
-                                      .measure = cli_has(call, "measure"),
+                                      .measure = cli_has(call, "measure") && !cli_has(call, "no-measure"),
                                       .lean_memory = cli_has(call, "lean-memory") };
     *run = (onx_run_options){ 0 };
     if (!read_environment(call, session) || !cli_number(call, "threads", 0, 1024, threads) ||

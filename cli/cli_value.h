@@ -44,10 +44,12 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
 #define CLI_OPTION_PRECISION { "precision", 0, "TYPE", "full|bf16|f16|int8-weights", "what constant weights of products may be held in" }
 #define CLI_OPTION_CACHE { "cache", 0, "DIR", NULL, "keep packed weights in this folder, for a quick start of later runs" }
 #define CLI_OPTION_LEAN { "lean-memory", 0, NULL, NULL, "memory before speed: use weights where they lie in the file, and keep next to nothing that is made of them" }
-#define CLI_OPTION_MEASURE { "measure", 0, NULL, NULL, "measure which kernels are the fastest here, once per model and folder of --cache" }
+#define CLI_OPTIONS_MEASURE \
+    { "measure", 0, NULL, NULL, "measure which kernels are the fastest here, once per model and folder of --cache" }, \
+    { "no-measure", 0, NULL, NULL, "take kernels in their fixed order, in spite of --measure; this is the default" }
 /* What a session is made and run by, for the commands that make one for each model. */
 #define CLI_OPTIONS_SESSION CLI_OPTION_TIMEOUT, CLI_OPTION_MAX_ITERATIONS, CLI_OPTION_NO_OPTIMIZE, \
-    CLI_OPTION_STRICT, CLI_OPTION_PRECISION, CLI_OPTION_CACHE, CLI_OPTION_MEASURE, CLI_OPTION_LEAN
+    CLI_OPTION_STRICT, CLI_OPTION_PRECISION, CLI_OPTION_CACHE, CLI_OPTIONS_MEASURE, CLI_OPTION_LEAN
 /* clang-format on */
 
 int cli_bench_model(cli_call *call);    /* `onx bench MODEL` */

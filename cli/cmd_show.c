@@ -226,7 +226,7 @@ static const cli_option options[] = {
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_PRECISION,
     CLI_OPTION_CACHE,
-    CLI_OPTION_MEASURE,
+    CLI_OPTIONS_MEASURE,
     CLI_OPTION_AS,
     CLI_END,
 };

@@ -57,6 +57,8 @@ g (float[1, 8, 12, 12] x) => (float[1, 8, 12, 12] y) {
   shape = Constant <value_ints = [8, 8, 3, 3]> () w = ConstantOfShape <value = float[1] {0.5}> (shape)
   y = Conv <pads = [1, 1, 1, 1]> (x, w) }
 END
+expect 0 "$ONX" run conv.onnxtxt --random --measure --no-measure --cache measured
+[ "$(find measured -name '*.pack' | wc -l)" -eq 0 ] || fail "--no-measure measures"
 expect 0 "$ONX" run conv.onnxtxt --random --measure --cache measured
 [ "$(find measured -name '*.pack' | wc -l)" -eq 1 ] || fail "--measure keeps no table"
 for f in measured/*.pack; do cp "$f" table; done
