@@ -75,6 +75,40 @@ static void test_kernel_convolutions__convolutions_are_the_same(void **state)
     assert_in_range(fast[1], 6, 24);
 }
 
+/* Windows of a convolution, by axis. */
+typedef struct windows {
+    uint32_t kernel[2], stride[2], dilation[2], pad[4];
+} windows;
+
+/* Those of one axis, and how far they reach. */
+static uint32_t draw_window(source *s, windows *q, uint32_t i, uint32_t kernels, uint32_t strides)
+{
+    q->kernel[i] = 1 + below(s, kernels);
+    q->stride[i] = 1 + below(s, strides);
+    q->dilation[i] = 1 + below(s, 2);
+    return (q->kernel[i] - 1) * q->dilation[i] + 1;
+}
+
+/* The head of a model of one convolution, up to the numbers of its weights. */
+static void begin_model(writer *w, uint32_t m, uint32_t c, const windows *q)
+{
+    w->len = 0;
+    add(w,
+        "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+        "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float[%u, %u, %u, %u] w = {",
+        m, c, q->kernel[0], q->kernel[1]);
+}
+
+/* Its nodes: with or without the bias, a sum and an activation behind it. */
+static void end_model(writer *w, const char *op, uint32_t group, const windows *q, bool bias, const char *activation)
+{
+    add(w,
+        "> {\n t = %s <group = %u, strides = [%u, %u], dilations = [%u, %u], pads = [%u, %u, %u, %u]> (x0, w%s)\n"
+        " u = Add (t, x1)\n y = %s (u)\n}\n",
+        op, group, q->stride[0], q->stride[1], q->dilation[0], q->dilation[1], q->pad[0], q->pad[1], q->pad[2],
+        q->pad[3], bias ? ", b" : "", activation);
+}
+
 /* All windows, steps, gaps and pads, of channels that are groups of their own and not: those of the vectors on channels
  * that lie last, where oneDNN does not take them, and those of few pixels, which come before it. */
 static void test_kernel_convolutions__windows_are_the_same(void **state)
@@ -89,36 +123,27 @@ static void test_kernel_convolutions__windows_are_the_same(void **state)
                                                             : 1 + below(&s, 40);
         const uint32_t m = depthwise ? c : few ? 64 + 16 * below(&s, 6) : 8 * (1 + below(&s, 6));
         const uint32_t group = depthwise ? c : 1, n = few ? 1 : 1 + below(&s, 2);
-        uint32_t kernel[2], stride[2], dilation[2], pad[4], size[2], made[2];
+        windows q;
+        uint32_t size[2], made[2];
         for (uint32_t i = 0; i < 2; i++) {
-            kernel[i] = 1 + below(&s, 4);
-            stride[i] = 1 + below(&s, 3);
-            dilation[i] = 1 + below(&s, 2);
-            const uint32_t reach = (kernel[i] - 1) * dilation[i] + 1;
-            pad[i] = below(&s, reach + 1);
-            pad[2 + i] = below(&s, reach + 1);
+            const uint32_t reach = draw_window(&s, &q, i, 4, 3);
+            q.pad[i] = below(&s, reach + 1);
+            q.pad[2 + i] = below(&s, reach + 1);
             size[i] = reach + below(&s, few ? 5 : 20);
-            made[i] = (size[i] + pad[i] + pad[2 + i] - reach) / stride[i] + 1;
+            made[i] = (size[i] + q.pad[i] + q.pad[2 + i] - reach) / q.stride[i] + 1;
         }
         onx_value *x = floats(&s, 4, (int64_t[]){ n, c, size[0], size[1] });
         onx_value *residual = floats(&s, 4, (int64_t[]){ n, m, made[0], made[1] });
         if (turn % 8 == 7)
             ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
-        w.len = 0;
-        add(&w,
-            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
-            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float[%u, %u, %u, %u] w = {",
-            m, c / group, kernel[0], kernel[1]);
-        for (uint32_t i = 0; i < m * (c / group) * kernel[0] * kernel[1]; i++)
+        begin_model(&w, m, c / group, &q);
+        for (uint32_t i = 0; i < m * (c / group) * q.kernel[0] * q.kernel[1]; i++)
             add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
         add(&w, "}, float[%u] b = {", m);
         for (uint32_t i = 0; i < m; i++)
             add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
-        add(&w,
-            "}> {\n t = Conv <group = %u, strides = [%u, %u], dilations = [%u, %u], pads = [%u, %u, %u, %u]> (x0, w%s)\n"
-            " u = Add (t, x1)\n y = %s (u)\n}\n",
-            group, stride[0], stride[1], dilation[0], dilation[1], pad[0], pad[1], pad[2], pad[3],
-            turn % 4 ? ", b" : "", turn % 2 ? "Relu" : "Sigmoid");
+        add(&w, "}");
+        end_model(&w, "Conv", group, &q, turn % 4, turn % 2 ? "Relu" : "Sigmoid");
         const char *variant = compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150);
         assert_true(strcmp(variant, "plain") != 0);
         onx_value_free(x);
@@ -137,36 +162,27 @@ static void test_kernel_convolutions__in_fewer_bits_they_are_the_same(void **sta
     for (unsigned turn = 0; turn < 48; turn++) {
         const bool transposed = turn % 3 == 2;
         const uint32_t group = 1 + below(&s, 2), c = 16 * (1 + below(&s, 5)), m = 16 * (1 + below(&s, 5));
-        uint32_t kernel[2], stride[2], dilation[2], pad[2], size[2], made[2];
+        const char *op = transposed ? "ConvTranspose" : "Conv";
+        windows q;
+        uint32_t size[2], made[2];
         for (uint32_t i = 0; i < 2; i++) {
-            kernel[i] = 1 + below(&s, 3);
-            stride[i] = 1 + below(&s, 2);
-            dilation[i] = 1 + below(&s, 2);
-            const uint32_t reach = (kernel[i] - 1) * dilation[i] + 1;
-            pad[i] = below(&s, reach);
+            const uint32_t reach = draw_window(&s, &q, i, 3, 2);
+            q.pad[i] = q.pad[2 + i] = below(&s, reach);
             size[i] = 2 * reach + below(&s, 12);
-            made[i] = transposed ? (size[i] - 1) * stride[i] + reach - 2 * pad[i]
-                                 : (size[i] + 2 * pad[i] - reach) / stride[i] + 1;
+            made[i] = transposed ? (size[i] - 1) * q.stride[i] + reach - 2 * q.pad[i]
+                                 : (size[i] + 2 * q.pad[i] - reach) / q.stride[i] + 1;
         }
         onx_value *x = floats(&s, 4, (int64_t[]){ 1 + below(&s, 2), group * c, size[0], size[1] });
         onx_value *residual = floats(&s, 4, (int64_t[]){ x->dims[0], group * m, made[0], made[1] });
         shorten(x);
         if (turn % 8 == 7)
             ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
-        w.len = 0;
-        add(&w,
-            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
-            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float[%u, %u, %u, %u] w = {",
-            group * (transposed ? c : m), transposed ? m : c, kernel[0], kernel[1]);
-        add_short_numbers(&w, &s, group * c * m * kernel[0] * kernel[1]);
+        begin_model(&w, group * (transposed ? c : m), transposed ? m : c, &q);
+        add_short_numbers(&w, &s, group * c * m * q.kernel[0] * q.kernel[1]);
         add(&w, ", float[%u] b = {", group * m);
         add_short_numbers(&w, &s, group * m);
-        add(&w,
-            "> {\n t = Conv%s <group = %u, strides = [%u, %u], dilations = [%u, %u], pads = [%u, %u, %u, %u]> (x0, w%s)\n"
-            " u = Add (t, x1)\n y = %s (u)\n}\n",
-            transposed ? "Transpose" : "", group, stride[0], stride[1], dilation[0], dilation[1], pad[0], pad[1],
-            pad[0], pad[1], turn % 4 ? ", b" : "", turn % 2 ? "Relu" : "Sigmoid");
-        (void)compare_any(&w, transposed ? "ConvTranspose" : "Conv", (const onx_value *const[]){ x, residual }, 150);
+        end_model(&w, op, group, &q, turn % 4, turn % 2 ? "Relu" : "Sigmoid");
+        (void)compare_any(&w, op, (const onx_value *const[]){ x, residual }, 150);
         onx_value_free(x);
         onx_value_free(residual);
     }
