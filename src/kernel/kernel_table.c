@@ -83,6 +83,7 @@
     TABLE(simd_lrn##level)                                                                                             \
     TABLE(simd_quantize##level)                                                                                        \
     TABLE(simd_attention##level)                                                                                       \
+    TABLE(simd_attention_nodes##level)                                                                                 \
     TABLE(simd_rotary##level)
 /* For the levels that come after v4, the widest first: a session takes rows of all that it has. */
 #define BYTE_TABLES(TABLE, level) TABLE(byte_product##level) TABLE(byte_conv##level) TABLE(byte_lines##level)

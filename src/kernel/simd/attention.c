@@ -2,14 +2,14 @@
  * in the lanes of vectors: products read keys and values one number at a time, in any layout, and the softmax needs
  * no sums across lanes. After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et
  * al., "FlashAttention" (2022). Every query is done by itself, in one order, so that the bits depend on no threads. */
-#include "kernel/core/attention.h"
+#include "kernel/simd/attention.h"
 #include "kernel/simd/math.h"
 
 #include <math.h>
 
-/* Rows of a tile of a product and vectors across it; queries that are done together; keys of a block; queries that are
- * too few for that and are done one by one; queries of a piece of work. */
-enum { TILE_M = ONXI_ROWS, TILE_V = 2, WIDE = TILE_V * ONXI_LANES, KEYS = 96, FEW = 4, PIECE = 64 };
+/* Rows of a tile of a product and vectors across it; queries that are too few to be done together and are done one by
+ * one. */
+enum { TILE_M = ONXI_ROWS, TILE_V = QUERIES / ONXI_LANES, FEW = 4 };
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -17,67 +17,24 @@ enum { TILE_M = ONXI_ROWS, TILE_V = 2, WIDE = TILE_V * ONXI_LANES, KEYS = 96, FE
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Keys and values of one layout; steps in elements. */
-typedef struct keys {
-    const float *k, *v;
-    int64_t k_row, k_col, v_row, v_col;
-    uint64_t count;
-} keys;
-
-/* What is done to scores: a mask of Attention is added or hides keys; nodes add a value, or write a number where a
- * condition holds or does not. */
-typedef enum change_kind { MASK, MASK_BOOL, ADD, KEEP, HIDE } change_kind;
-typedef struct change {
-    change_kind kind;
-    const void *data; /* of query 0 */
-    int64_t row, col; /* steps, in elements */
-    uint64_t columns; /* further ones are masked */
-    float number;     /* of KEEP and HIDE */
-} change;
-enum { CHANGES_MAX = 4 };
-
-/* Some queries of one head. */
-typedef struct job {
-    const float *q;
-    float *y;
-    int64_t q_row, q_col, y_row, y_col;
-    uint64_t first, rows; /* queries */
-    uint64_t size, v_size;
-    keys keys[2];                  /* the past, and now */
-    float query_scale, scale, cap; /* times each query, times each score; cap 0: none */
-    change changes[CHANGES_MAX];
-    uint32_t change_count;
-    bool as_nodes;                       /* a query that sees no key gets NaN */
-    const onxi_attention_params *ranges; /* which keys are visible */
-    const onxi_queries *own;             /* the same of queries of another operator; both NULL: all */
-    int64_t length;
-    uint64_t from, to; /* keys that any of the queries sees */
-    float *memory;
-} job;
-
-/* Floats of a thread's memory. */
-static uint64_t memory_of(uint64_t size, uint64_t v_size)
-{
-    return (size + v_size + 2 * KEYS) * WIDE;
-}
-static float *scores_of(const job *j)
+static float *scores_of(const attention_job *j)
 {
     return j->memory;
 }
-static float *changes_of(const job *j)
+static float *changes_of(const attention_job *j)
 {
-    return j->memory + KEYS * WIDE;
+    return j->memory + KEYS_BLOCK * QUERIES;
 }
-static float *query_of(const job *j)
+static float *query_of(const attention_job *j)
 {
-    return j->memory + 2 * KEYS * WIDE;
+    return j->memory + 2 * KEYS_BLOCK * QUERIES;
 }
-static float *result_of(const job *j)
+static float *result_of(const attention_job *j)
 {
-    return query_of(j) + j->size * WIDE;
+    return query_of(j) + j->size * QUERIES;
 }
 
-/* ---- products: c (rows x WIDE) = a * b, or c += a * b, of `count` terms ---- */
+/* ---- products: c (rows x QUERIES) = a * b, or c += a * b, of `count` terms ---- */
 
 #define PRODUCT(ROWS)                                                                                                  \
     static ONXI_ALONE void product_##ROWS(const float *a, int64_t row, int64_t step, const float *restrict b,          \
@@ -93,7 +50,7 @@ static float *result_of(const job *j)
                 sum[i][v] = vf_all(0);                                                                                 \
         }                                                                                                              \
         int64_t at = 0;                                                                                                \
-        for (uint64_t k = 0; k < count; k++, at += step, b += WIDE) {                                                  \
+        for (uint64_t k = 0; k < count; k++, at += step, b += QUERIES) {                                               \
             onxi_vf x[TILE_V];                                                                                         \
             UNROLL                                                                                                     \
             for (int v = 0; v < TILE_V; v++)                                                                           \
@@ -110,7 +67,7 @@ static float *result_of(const job *j)
         for (int i = 0; i < ROWS; i++)                                                                                 \
             UNROLL                                                                                                     \
         for (int v = 0; v < TILE_V; v++) {                                                                             \
-            float *to = c + i * WIDE + v * ONXI_LANES;                                                                 \
+            float *to = c + i * QUERIES + v * ONXI_LANES;                                                              \
             vf_store(to, more ? vf_load(to) + sum[i][v] : sum[i][v]);                                                  \
         }                                                                                                              \
     }
@@ -131,19 +88,19 @@ static void product(const float *a, int64_t row, int64_t step, uint64_t rows, co
     uint64_t i = 0;
 #if ONXI_ROWS > 6
     for (; i + 12 <= rows; i += 12)
-        product_12(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+        product_12(a + (int64_t)i * row, row, step, b, count, c + i * QUERIES, more);
 #endif
 #if ONXI_ROWS > 4
     for (; i + 6 <= rows; i += 6)
-        product_6(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+        product_6(a + (int64_t)i * row, row, step, b, count, c + i * QUERIES, more);
 #else
     for (; i + 4 <= rows; i += 4)
-        product_4(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+        product_4(a + (int64_t)i * row, row, step, b, count, c + i * QUERIES, more);
 #endif
     for (; i + 2 <= rows; i += 2)
-        product_2(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+        product_2(a + (int64_t)i * row, row, step, b, count, c + i * QUERIES, more);
     if (i < rows)
-        product_1(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+        product_1(a + (int64_t)i * row, row, step, b, count, c + i * QUERIES, more);
 }
 
 /* ---- scores: softcap, masks, what is visible ---- */
@@ -153,15 +110,15 @@ static float number_at(const change *c, uint64_t query, uint64_t key)
     const int64_t at = (int64_t)query * c->row + (int64_t)key * c->col;
     if (key >= c->columns)
         return -INFINITY;
-    if (c->kind == MASK || c->kind == ADD)
+    if (c->kind == CHANGE_MASK || c->kind == CHANGE_ADD)
         return ((const float *)c->data)[at];
     const bool on = ((const uint8_t *)c->data)[at] != 0;
-    return c->kind == MASK_BOOL ? (on ? 0.0f : -INFINITY) : (on ? 1.0f : 0.0f);
+    return c->kind == CHANGE_MASK_BOOL ? (on ? 0.0f : -INFINITY) : (on ? 1.0f : 0.0f);
 }
 
 /* What goes with the scores of queries from `query` on, one per lane, the last one repeated. */
-static const float *change_block(const job *j, const change *c, uint64_t query, uint64_t lanes, uint64_t width,
-                                 uint64_t key, uint64_t n)
+static const float *change_block(const attention_job *j, const change *c, uint64_t query, uint64_t lanes,
+                                 uint64_t width, uint64_t key, uint64_t n)
 {
     float *t = changes_of(j);
     if (!c->row) {
@@ -174,7 +131,7 @@ static const float *change_block(const job *j, const change *c, uint64_t query, 
     }
     for (uint64_t i = 0; i < width; i++) {
         const uint64_t lane = query + (i < lanes ? i : lanes - 1);
-        if (c->kind == ADD && c->col == 1) {
+        if (c->kind == CHANGE_ADD && c->col == 1) {
             const float *from = (const float *)c->data + (int64_t)lane * c->row + (int64_t)key;
             for (uint64_t k = 0; k < n; k++)
                 t[k * width + i] = from[k];
@@ -189,11 +146,11 @@ static const float *change_block(const job *j, const change *c, uint64_t query, 
 static onxi_vf changed(const change *c, onxi_vf x, onxi_vf by)
 {
     switch (c->kind) {
-    case ADD:
+    case CHANGE_ADD:
         return x + by;
-    case KEEP:
+    case CHANGE_KEEP:
         return vf_select(by != 0.0f, x, vf_all(c->number));
-    case HIDE:
+    case CHANGE_HIDE:
         return vf_select(by != 0.0f, vf_all(c->number), x);
     default:
         return vf_select(by == -INFINITY, by, x + by);
@@ -201,8 +158,8 @@ static onxi_vf changed(const change *c, onxi_vf x, onxi_vf by)
 }
 
 /* Scores of keys from `key` on, `width` queries each, become what the softmax is made of. */
-static void finish_scores(const job *j, uint64_t query, uint64_t lanes, uint64_t width, uint64_t key, uint64_t n,
-                          float *s)
+static void finish_scores(const attention_job *j, uint64_t query, uint64_t lanes, uint64_t width, uint64_t key,
+                          uint64_t n, float *s)
 {
     const uint64_t count = n * width;
     for (uint64_t i = 0; i < count; i += ONXI_LANES) {
@@ -247,7 +204,7 @@ static onxi_vf soften(float *s, uint64_t step, uint64_t n, onxi_vf *best, onxi_v
     return earlier;
 }
 
-static onxi_vf divisor(const job *j, onxi_vf sum)
+static onxi_vf divisor(const attention_job *j, onxi_vf sum)
 {
     return vf_select(sum == 0.0f, vf_all(j->as_nodes ? NAN : 0), 1.0f / sum);
 }
@@ -255,17 +212,17 @@ static onxi_vf divisor(const job *j, onxi_vf sum)
 /* ---- queries in lanes ---- */
 
 /* The block of a piece of keys that begins with key `at` of all: of which, and how many. */
-static const keys *block_at(const job *j, uint64_t at, uint64_t *within, uint64_t *n)
+static const attention_keys *block_at(const attention_job *j, uint64_t at, uint64_t *within, uint64_t *n)
 {
-    const keys *p = &j->keys[at >= j->keys[0].count];
+    const attention_keys *p = &j->keys[at >= j->keys[0].count];
     *within = p == j->keys ? at : at - j->keys[0].count;
-    *n = p->count - *within < KEYS ? p->count - *within : KEYS;
+    *n = p->count - *within < KEYS_BLOCK ? p->count - *within : KEYS_BLOCK;
     if (*n > j->to - at)
         *n = j->to - at;
     return p;
 }
 
-static void some_queries(const job *j, uint64_t start, uint64_t lanes)
+static void some_queries(const attention_job *j, uint64_t start, uint64_t lanes)
 {
     const uint64_t query = j->first + start;
     float *s = scores_of(j), *qt = query_of(j), *y = result_of(j);
@@ -274,21 +231,21 @@ static void some_queries(const job *j, uint64_t start, uint64_t lanes)
         best[v] = vf_all(-INFINITY);
         sum[v] = vf_all(0);
     }
-    for (uint64_t i = 0; i < WIDE; i++) {
+    for (uint64_t i = 0; i < QUERIES; i++) {
         const float *from = j->q + (int64_t)(start + (i < lanes ? i : lanes - 1)) * j->q_row;
         for (uint64_t d = 0; d < j->size; d++)
-            qt[d * WIDE + i] = from[(int64_t)d * j->q_col] * j->query_scale;
+            qt[d * QUERIES + i] = from[(int64_t)d * j->q_col] * j->query_scale;
     }
-    memset(y, 0, j->v_size * WIDE * sizeof *y);
+    memset(y, 0, j->v_size * QUERIES * sizeof *y);
     for (uint64_t at = j->from, within, n; at < j->to; at += n) {
-        const keys *p = block_at(j, at, &within, &n);
+        const attention_keys *p = block_at(j, at, &within, &n);
         product(p->k + (int64_t)within * p->k_row, p->k_row, p->k_col, n, qt, j->size, s, false);
-        finish_scores(j, query, lanes, WIDE, at, n, s);
+        finish_scores(j, query, lanes, QUERIES, at, n, s);
         for (int v = 0; v < TILE_V; v++) {
-            const onxi_vf before = best[v], earlier = soften(s + v * ONXI_LANES, WIDE, n, &best[v], &sum[v]);
+            const onxi_vf before = best[v], earlier = soften(s + v * ONXI_LANES, QUERIES, n, &best[v], &sum[v]);
             const bool less = at > j->from && vi_any(before != best[v]);
             for (uint64_t d = 0; less && d < j->v_size; d++) {
-                float *to = y + d * WIDE + v * ONXI_LANES;
+                float *to = y + d * QUERIES + v * ONXI_LANES;
                 vf_store(to, vf_load(to) * earlier);
             }
         }
@@ -297,12 +254,12 @@ static void some_queries(const job *j, uint64_t start, uint64_t lanes)
     for (int v = 0; v < TILE_V; v++) {
         const onxi_vf by = divisor(j, sum[v]);
         for (uint64_t d = 0; d < j->v_size; d++)
-            vf_store(y + d * WIDE + v * ONXI_LANES, vf_load(y + d * WIDE + v * ONXI_LANES) * by);
+            vf_store(y + d * QUERIES + v * ONXI_LANES, vf_load(y + d * QUERIES + v * ONXI_LANES) * by);
     }
     for (uint64_t i = 0; i < lanes; i++) {
         float *to = j->y + (int64_t)(start + i) * j->y_row;
         for (uint64_t d = 0; d < j->v_size; d++)
-            to[(int64_t)d * j->y_col] = y[d * WIDE + i];
+            to[(int64_t)d * j->y_col] = y[d * QUERIES + i];
     }
 }
 
@@ -394,7 +351,7 @@ static float soften_line(float *s, uint64_t n, float *best, float *sum)
     return earlier;
 }
 
-static void one_query(const job *j, uint64_t start)
+static void one_query(const attention_job *j, uint64_t start)
 {
     float *s = scores_of(j), *q = query_of(j), *y = result_of(j);
     float best = -INFINITY, sum = 0;
@@ -402,7 +359,7 @@ static void one_query(const job *j, uint64_t start)
         q[d] = j->q[(int64_t)start * j->q_row + (int64_t)d * j->q_col] * j->query_scale;
     memset(y, 0, j->v_size * sizeof *y);
     for (uint64_t at = j->from, within, n; at < j->to; at += n) {
-        const keys *p = block_at(j, at, &within, &n);
+        const attention_keys *p = block_at(j, at, &within, &n);
         dots(p->k + (int64_t)within * p->k_row, p->k_row, p->k_col, n, q, j->size, s);
         for (uint64_t k = n; k % ONXI_LANES; k++)
             s[k] = 0;
@@ -417,11 +374,11 @@ static void one_query(const job *j, uint64_t start)
         j->y[(int64_t)start * j->y_row + (int64_t)d * j->y_col] = y[d] * by;
 }
 
-static void run_job(const job *j)
+void ONXI_LEVELED(onxi_attention_job)(const attention_job *j)
 {
     uint64_t i = 0;
-    for (; j->rows - i > FEW; i += j->rows - i < WIDE ? j->rows - i : WIDE)
-        some_queries(j, i, j->rows - i < WIDE ? j->rows - i : WIDE);
+    for (; j->rows - i > FEW; i += j->rows - i < QUERIES ? j->rows - i : QUERIES)
+        some_queries(j, i, j->rows - i < QUERIES ? j->rows - i : QUERIES);
     for (; i < j->rows; i++)
         one_query(j, i);
 }
@@ -430,36 +387,36 @@ static void run_job(const job *j)
 
 static void run_queries(const onxi_queries *q, float *memory)
 {
-    for (uint64_t start = 0; start < q->rows; start += WIDE) {
+    for (uint64_t start = 0; start < q->rows; start += QUERIES) {
         uint64_t first, last;
-        job j = { .q = q->q + start * q->q_row,
-                  .y = q->y + start * q->y_row,
-                  .q_row = (int64_t)q->q_row,
-                  .q_col = 1,
-                  .y_row = (int64_t)q->y_row,
-                  .y_col = 1,
-                  .first = start,
-                  .rows = q->rows - start < WIDE ? q->rows - start : WIDE,
-                  .size = q->size,
-                  .v_size = q->size,
-                  .query_scale = 1,
-                  .scale = q->scale,
-                  .cap = q->cap,
-                  .own = q,
-                  .memory = memory };
+        attention_job j = { .q = q->q + start * q->q_row,
+                            .y = q->y + start * q->y_row,
+                            .q_row = (int64_t)q->q_row,
+                            .q_col = 1,
+                            .y_row = (int64_t)q->y_row,
+                            .y_col = 1,
+                            .first = start,
+                            .rows = q->rows - start < QUERIES ? q->rows - start : QUERIES,
+                            .size = q->size,
+                            .v_size = q->size,
+                            .query_scale = 1,
+                            .scale = q->scale,
+                            .cap = q->cap,
+                            .own = q,
+                            .memory = memory };
         for (int i = 0; i < 2; i++)
-            j.keys[i] =
-                (keys){ q->keys[i].k,    q->keys[i].v, (int64_t)q->keys[i].k_row, 1, (int64_t)q->keys[i].v_row, 1,
-                        q->keys[i].count };
+            j.keys[i] = (attention_keys){
+                q->keys[i].k, q->keys[i].v, (int64_t)q->keys[i].k_row, 1, (int64_t)q->keys[i].v_row, 1, q->keys[i].count
+            };
         onxi_queries_visible(q, start, &j.from, &last);
         onxi_queries_visible(q, start + j.rows - 1, &first, &j.to);
         if (j.from > j.to)
             j.from = j.to;
-        run_job(&j);
+        ONXI_LEVELED(onxi_attention_job)(&j);
     }
 }
 
-const onxi_queries_ops ONXI_LEVELED(onxi_queries) = { .memory = memory_of, .run = run_queries };
+const onxi_queries_ops ONXI_LEVELED(onxi_queries) = { .memory = job_memory, .run = run_queries };
 
 /* ---- Attention ---- */
 
@@ -480,41 +437,42 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
     if (!work->outputs[ONXI_ATTENTION_Y])
         return;
     const onx_value *mask = in[ONXI_ATTENTION_MASK];
-    job j = { .q = head_of(&a->q, in[ONXI_ATTENTION_Q], t->batch, t->head) + (int64_t)t->first * a->q.row_step,
-              .q_row = a->q.row_step,
-              .q_col = 1,
-              .y_row = a->y.row_step,
-              .y_col = 1,
-              .first = t->first,
-              .rows = t->rows,
-              .size = a->q.size,
-              .v_size = a->v.size,
-              .query_scale = (float)a->scale, /* as the plain kernel does: it decides what overflows */
-              .scale = 1,
-              .cap = q->softcap > 0 ? (float)q->softcap : 0,
-              .ranges = q,
-              .length = length,
-              .memory = (float *)t->memory };
+    attention_job j = { .q =
+                            head_of(&a->q, in[ONXI_ATTENTION_Q], t->batch, t->head) + (int64_t)t->first * a->q.row_step,
+                        .q_row = a->q.row_step,
+                        .q_col = 1,
+                        .y_row = a->y.row_step,
+                        .y_col = 1,
+                        .first = t->first,
+                        .rows = t->rows,
+                        .size = a->q.size,
+                        .v_size = a->v.size,
+                        .query_scale = (float)a->scale, /* as the plain kernel does: it decides what overflows */
+                        .scale = 1,
+                        .cap = q->softcap > 0 ? (float)q->softcap : 0,
+                        .ranges = q,
+                        .length = length,
+                        .memory = (float *)t->memory };
     j.y = (float *)work->outputs[ONXI_ATTENTION_Y]->data + (int64_t)t->batch * a->y.batch_step +
           (int64_t)t->head * a->y.head_step + (int64_t)t->first * a->y.row_step;
-    j.keys[0] = (keys){ head_of(&a->past_k, in[ONXI_ATTENTION_PAST_K], t->batch, head),
-                        head_of(&a->past_v, in[ONXI_ATTENTION_PAST_V], t->batch, head),
-                        a->past_k.row_step,
-                        1,
-                        a->past_v.row_step,
-                        1,
-                        a->past_k.length };
-    j.keys[1] = (keys){ head_of(&a->k, in[ONXI_ATTENTION_K], t->batch, head),
-                        head_of(&a->v, in[ONXI_ATTENTION_V], t->batch, head),
-                        a->k.row_step,
-                        1,
-                        a->v.row_step,
-                        1,
-                        a->k.length };
+    j.keys[0] = (attention_keys){ head_of(&a->past_k, in[ONXI_ATTENTION_PAST_K], t->batch, head),
+                                  head_of(&a->past_v, in[ONXI_ATTENTION_PAST_V], t->batch, head),
+                                  a->past_k.row_step,
+                                  1,
+                                  a->past_v.row_step,
+                                  1,
+                                  a->past_k.length };
+    j.keys[1] = (attention_keys){ head_of(&a->k, in[ONXI_ATTENTION_K], t->batch, head),
+                                  head_of(&a->v, in[ONXI_ATTENTION_V], t->batch, head),
+                                  a->k.row_step,
+                                  1,
+                                  a->v.row_step,
+                                  1,
+                                  a->k.length };
     if (mask) {
         const int64_t at = (int64_t)t->batch * q->mask_batch + (int64_t)t->head * q->mask_head;
         const bool boolean = mask->dtype == ONX_BOOL;
-        j.changes[j.change_count++] = (change){ .kind = boolean ? MASK_BOOL : MASK,
+        j.changes[j.change_count++] = (change){ .kind = boolean ? CHANGE_MASK_BOOL : CHANGE_MASK,
                                                 .data = (const char *)mask->data + at * (boolean ? 1 : 4),
                                                 .row = q->mask_row,
                                                 .col = q->mask_repeat ? 0 : 1,
@@ -524,19 +482,7 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
     onxi_attention_visible(q, length, t->first + t->rows - 1, &first, &j.to);
     if (j.from > j.to)
         j.from = j.to;
-    run_job(&j);
-}
-
-/* What a thread needs, and how much work is worth one. */
-static onx_status settle(onx_prepare *p, uint64_t size, uint64_t v_size, uint64_t total)
-{
-    uint64_t bytes;
-    if (size > UINT32_MAX || v_size > UINT32_MAX || !onxi_mul_u64(memory_of(size, v_size), sizeof(float), &bytes))
-        return ONX_E_UNSUPPORTED;
-    p->thread_workspace = bytes;
-    const double cost = (double)PIECE * (double)total * (double)(size + v_size) + 1;
-    p->grain = cost < 262144 ? (uint64_t)(262144 / cost) + 1 : 1;
-    return ONX_OK;
+    ONXI_LEVELED(onxi_attention_job)(&j);
 }
 
 /* Beyond it ordinary scores overflow, and what they become depends on the order of the additions: the plain kernel's.
@@ -555,262 +501,8 @@ static onx_status attention_prepare(onx_prepare *p)
         !(fabs(a->scale) <= SCALE_MOST))
         return ONX_E_UNSUPPORTED;
     q->run_tile = run_tile;
-    onxi_attention_cut(p, q, PIECE);
-    return settle(p, a->q.size, a->v.size, a->total);
-}
-
-/* ---- attention written out as nodes, which rules combine (rewrite_rules.def) ----
- * y = q * k, times scale, changed by Where and Add (the second one in a view of other dims), softmax over the last
- * axis, times v. q is [batch.., queries, size], k [batch.., size, keys], v [batch.., keys, v_size], after each was
- * transposed by its perm, and y is transposed by y_perm; nothing of that moves an element. */
-
-enum { IN_Q, IN_K, IN_V, IN_MASK, IN_KEEP, IN_HIDE, IN_MORE, IN_SHAPE };
-
-typedef struct operand {
-    uint32_t rank;
-    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
-} operand;
-
-typedef struct nodes_params {
-    uint32_t rank; /* of the batch */
-    int64_t dims[ONX_RANK_MAX];
-    operand q, k, v, y;           /* steps 0 where the batch repeats */
-    operand changes[CHANGES_MAX]; /* likewise; the batch may be divided into other dims */
-    change_kind kinds[CHANGES_MAX];
-    float numbers[CHANGES_MAX];
-    uint8_t from[CHANGES_MAX]; /* inputs */
-    uint32_t change_count;
-    uint64_t batch, tiles, queries, keys, size, v_size;
-    float scale;
-} nodes_params;
-
-/* NULL: there is none. */
-static const onxi_attr_value *perm_of(const onx_prepare *p, const char *name)
-{
-    return onxi_attrs_get(p->attrs, name, ONX_ATTR_INTS);
-}
-
-/* The value as it is after transposing. */
-static bool transposed(const onx_prepare *p, const onx_value *v, const char *perm, operand *out)
-{
-    const onxi_attr_value *a = perm_of(p, perm);
-    int64_t steps[ONX_RANK_MAX];
-    uint64_t seen = 0;
-    if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT || v->rank < 2 || (a && a->count != v->rank))
-        return false;
-    onxi_strides(v, steps);
-    out->rank = v->rank;
-    for (uint32_t d = 0; d < v->rank; d++) {
-        const int64_t from = a ? ((const int64_t *)a->list)[d] : d;
-        if (from < 0 || from >= v->rank || seen & UINT64_C(1) << from)
-            return false;
-        seen |= UINT64_C(1) << from;
-        out->dims[d] = v->dims[from];
-        out->steps[d] = steps[from];
-    }
-    return true;
-}
-
-/* Is repeated over the batch where its dims are 1. */
-static bool repeats(operand *o, uint32_t rank, const int64_t *dims)
-{
-    for (uint32_t d = 0; d < rank; d++) {
-        if (o->dims[d] != 1 && o->dims[d] != dims[d])
-            return false;
-        if (o->dims[d] == 1)
-            o->steps[d] = 0;
-    }
-    return true;
-}
-
-/* The dims of scores as such a view has them. */
-static bool read_shape(const onx_value *v, const nodes_params *q, const int64_t *scores, uint32_t *rank, int64_t *full)
-{
-    uint64_t known = 1, total = q->batch * q->queries * q->keys;
-    int open = -1;
-    if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_INT64 || !v->data || v->rank != 1 || v->count < 2 ||
-        v->count > ONX_RANK_MAX)
-        return false;
-    *rank = (uint32_t)v->count;
-    for (uint32_t d = 0; d < *rank; d++) {
-        full[d] = ((const int64_t *)v->data)[d];
-        if (full[d] == 0 && d < q->rank + 2)
-            full[d] = scores[d];
-        if (full[d] == -1 && open < 0)
-            open = (int)d;
-        else if (full[d] < 1 || !onxi_mul_u64(known, (uint64_t)full[d], &known))
-            return false;
-    }
-    if (open >= 0)
-        full[open] = (int64_t)(total / known);
-    return (open >= 0 ? total % known == 0 : total == known) && full[*rank - 1] == (int64_t)q->keys &&
-           full[*rank - 2] == (int64_t)q->queries;
-}
-
-/* Its dims go with [batch.., queries, keys] from the last on. */
-static bool add_change(const onx_prepare *p, nodes_params *q, uint32_t input, change_kind kind, float number)
-{
-    const onx_value *v = onxi_operand(p->input_count, p->inputs, input);
-    const onx_value *shape = input == IN_MORE ? onxi_operand(p->input_count, p->inputs, IN_SHAPE) : NULL;
-    operand *o = &q->changes[q->change_count];
-    int64_t full[ONX_RANK_MAX], steps[ONX_RANK_MAX];
-    if (!v)
-        return true;
-    o->rank = q->rank + 2;
-    onxi_copy_dims(full, q->dims, q->rank);
-    full[q->rank] = (int64_t)q->queries;
-    full[q->rank + 1] = (int64_t)q->keys;
-    if (shape) {
-        int64_t scores[ONX_RANK_MAX];
-        onxi_copy_dims(scores, full, o->rank);
-        if (!read_shape(shape, q, scores, &o->rank, full))
-            return false;
-    }
-    if (v->kind != ONX_VALUE_TENSOR || v->dtype != (kind == ADD ? ONX_FLOAT : ONX_BOOL) || v->rank > o->rank)
-        return false;
-    onxi_strides(v, steps);
-    for (uint32_t d = 0; d < o->rank; d++) {
-        const bool there = d + v->rank >= o->rank;
-        const int64_t dim = there ? v->dims[d + v->rank - o->rank] : 1;
-        if (dim != 1 && dim != full[d])
-            return false;
-        o->dims[d] = full[d];
-        o->steps[d] = dim == 1 ? 0 : steps[d + v->rank - o->rank];
-    }
-    q->kinds[q->change_count] = kind;
-    q->numbers[q->change_count] = number;
-    q->from[q->change_count++] = (uint8_t)input;
-    return true;
-}
-
-/* Everything but y. */
-static bool read_nodes(const onx_prepare *p, nodes_params *q)
-{
-    if (p->input_count < IN_MASK || !transposed(p, p->inputs[IN_Q], "q_perm", &q->q) ||
-        !transposed(p, p->inputs[IN_K], "k_perm", &q->k) || !transposed(p, p->inputs[IN_V], "v_perm", &q->v) ||
-        q->q.rank != q->k.rank || q->q.rank != q->v.rank)
-        return false;
-    q->rank = q->q.rank - 2;
-    q->queries = (uint64_t)q->q.dims[q->rank];
-    q->size = (uint64_t)q->q.dims[q->rank + 1];
-    q->keys = (uint64_t)q->k.dims[q->rank + 1];
-    q->v_size = (uint64_t)q->v.dims[q->rank + 1];
-    if (q->k.dims[q->rank] != (int64_t)q->size || q->v.dims[q->rank] != (int64_t)q->keys || !q->keys || !q->size)
-        return false;
-    q->batch = 1;
-    for (uint32_t d = 0; d < q->rank; d++) {
-        const int64_t k = q->k.dims[d];
-        q->dims[d] = q->q.dims[d] != 1 ? q->q.dims[d] : k; /* v brings no further ones */
-        if (!onxi_mul_u64(q->batch, (uint64_t)q->dims[d], &q->batch))
-            return false;
-    }
-    q->scale = onxi_attrs_float(p->attrs, "scale");
-    return repeats(&q->q, q->rank, q->dims) && repeats(&q->k, q->rank, q->dims) && repeats(&q->v, q->rank, q->dims) &&
-           add_change(p, q, IN_KEEP, KEEP, onxi_attrs_float(p->attrs, "keep_number")) &&
-           add_change(p, q, IN_HIDE, HIDE, onxi_attrs_float(p->attrs, "hide_number")) &&
-           add_change(p, q, IN_MASK, ADD, 0) && add_change(p, q, IN_MORE, ADD, 0);
-}
-
-static onx_status nodes_types(onx_prepare *p)
-{
-    const onxi_attr_value *perm = perm_of(p, "y_perm");
-    nodes_params q = { 0 };
-    int64_t dims[ONX_RANK_MAX], out[ONX_RANK_MAX];
-    if (!read_nodes(p, &q) || (perm && perm->count != q.rank + 2))
-        return ONX_OK; /* no type: it cannot take the place of the nodes */
-    onxi_copy_dims(dims, q.dims, q.rank);
-    dims[q.rank] = (int64_t)q.queries;
-    dims[q.rank + 1] = (int64_t)q.v_size;
-    for (uint32_t d = 0; d < q.rank + 2; d++) {
-        const int64_t from = perm ? ((const int64_t *)perm->list)[d] : d;
-        if (from < 0 || from >= q.rank + 2)
-            return ONX_OK;
-        out[d] = dims[from];
-    }
-    return onx_prepare_output(p, 0, ONX_FLOAT, q.rank + 2, out);
-}
-
-static onx_status nodes_prepare(onx_prepare *p)
-{
-    const onxi_attr_value *perm = perm_of(p, "y_perm");
-    nodes_params *q = ONXI_NEW(p->arena, nodes_params);
-    const onx_value *y = p->outputs[0];
-    int64_t steps[ONX_RANK_MAX];
-    if (!q)
-        return ONX_E_MEMORY;
-    if (!y || !read_nodes(p, q))
-        return ONX_E_UNSUPPORTED;
-    onxi_strides(y, steps);
-    for (uint32_t d = 0; d < y->rank; d++)
-        q->y.steps[perm ? ((const int64_t *)perm->list)[d] : d] = steps[d];
-    q->tiles = (q->queries + PIECE - 1) / PIECE;
-    p->rows = q->batch * q->tiles;
-    p->params = q;
-    return settle(p, q->size, q->v_size, q->keys);
-}
-
-static const float *batch_of(const operand *o, const nodes_params *q, const onx_value *v, const uint64_t *at)
-{
-    const float *from = v->data;
-    for (uint32_t d = 0; d < q->rank; d++)
-        from += (int64_t)at[d] * o->steps[d];
-    return from;
-}
-
-static void run_nodes_tile(onx_work *work, const nodes_params *q, uint64_t batch, uint64_t tile)
-{
-    uint64_t at[ONX_RANK_MAX] = { 0 }, rest = batch;
-    for (uint32_t d = q->rank; d-- > 0; rest /= (uint64_t)q->dims[d])
-        at[d] = rest % (uint64_t)q->dims[d];
-    const uint64_t first = tile * PIECE;
-    const int64_t row = (int64_t)first;
-    const uint32_t r = q->rank;
-    job j = { .q = batch_of(&q->q, q, work->inputs[IN_Q], at) + row * q->q.steps[r],
-              .q_row = q->q.steps[r],
-              .q_col = q->q.steps[r + 1],
-              .y_row = q->y.steps[r],
-              .y_col = q->y.steps[r + 1],
-              .first = first,
-              .rows = q->queries - first < PIECE ? q->queries - first : PIECE,
-              .size = q->size,
-              .v_size = q->v_size,
-              .query_scale = 1,
-              .scale = q->scale,
-              .as_nodes = true,
-              .to = q->keys,
-              .memory = work->thread_workspace };
-    j.y = (float *)(uintptr_t)batch_of(&q->y, q, work->outputs[0], at) + row * j.y_row;
-    j.keys[1] = (keys){ batch_of(&q->k, q, work->inputs[IN_K], at),
-                        batch_of(&q->v, q, work->inputs[IN_V], at),
-                        q->k.steps[r + 1],
-                        q->k.steps[r],
-                        q->v.steps[r],
-                        q->v.steps[r + 1],
-                        q->keys };
-    for (; j.change_count < q->change_count; j.change_count++) {
-        const operand *o = &q->changes[j.change_count];
-        const onx_value *v = work->inputs[q->from[j.change_count]];
-        const uint32_t last = o->rank - 2;
-        int64_t offset = 0;
-        uint64_t left = batch;
-        for (uint32_t d = last; d-- > 0; left /= (uint64_t)o->dims[d])
-            offset += (int64_t)(left % (uint64_t)o->dims[d]) * o->steps[d];
-        j.changes[j.change_count] = (change){ .kind = q->kinds[j.change_count],
-                                              .data = (const char *)v->data + offset * (v->dtype == ONX_BOOL ? 1 : 4),
-                                              .row = o->steps[last],
-                                              .col = o->steps[last + 1],
-                                              .columns = q->keys,
-                                              .number = q->numbers[j.change_count] };
-    }
-    run_job(&j);
-}
-
-static onx_status nodes_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const nodes_params *q = work->params;
-    for (uint64_t i = first; i < last; i++)
-        run_nodes_tile(work, q, i / q->tiles, i % q->tiles);
-    return ONX_OK;
+    onxi_attention_cut(p, q, QUERIES_PIECE);
+    return job_settle(p, a->q.size, a->v.size, a->total);
 }
 
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_attention)[] = {
@@ -822,14 +514,5 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_attention)[] = {
       .variant = ONXI_VARIANT,
       .prepare = attention_prepare,
       .run = onxi_attention_run },
-    { .op = "Attention",
-      .domain = "onx",
-      .since = 1,
-      .dtypes = ONXI_F32,
-      .isa = ONXI_LEVEL,
-      .variant = ONXI_VARIANT,
-      .prepare = nodes_prepare,
-      .run = nodes_run,
-      .types = nodes_types },
     { 0 },
 };
