@@ -124,7 +124,7 @@ static onx_status prepare(onx_prepare *p, half_params *q, bool turned)
     ONX_TRY(p->ops->packed(p, &job, &packed));
     q->b = packed;
     q->pairs = half_pairs(q->of.k);
-    product_cut(p, &q->of, 1);
+    product_cut(p, &q->of, 1, TILE_M, 1);
     const uint64_t lines = (q->of.m_block + HALF_LINES - 1) / HALF_LINES * HALF_LINES;
     p->thread_workspace = q->of.m == 1 ? 0 : lines * LINE * sizeof(float);
     p->params = q;

@@ -21,44 +21,6 @@ typedef struct product_params {
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
 } product_params;
 
-/* ---- packing ---- */
-
-/* Pieces follow the layout of b: some of its rows, or the rows of a panel. It may be at any address. */
-enum { PIECE_ROWS = 16 };
-
-static uint64_t pieces_of(const packing *q)
-{
-    return q->turned ? (q->n + PANEL - 1) / PANEL : (q->k + PIECE_ROWS - 1) / PIECE_ROWS;
-}
-
-static void pack_rows(const packing *q, const char *b, uint64_t first, float *out)
-{
-    const uint64_t last = q->k - first < PIECE_ROWS ? q->k : first + PIECE_ROWS;
-    for (uint64_t j = 0; j < q->n; j += PANEL) {
-        const uint64_t width = q->n - j < PANEL ? q->n - j : PANEL;
-        for (uint64_t k = first; k < last; k++) {
-            float *to = out + j * q->k + k * PANEL;
-            const char *from = b + (k * q->n + j) * sizeof *to;
-            if (width == PANEL) { /* a size that the compiler knows: vectors, not a call */
-                memcpy(to, from, PANEL * sizeof *to);
-                continue;
-            }
-            memcpy(to, from, width * sizeof *to);
-            memset(to + width, 0, (PANEL - width) * sizeof *to);
-        }
-    }
-}
-
-static onx_status pack_b(void *user, const void *elements, uint64_t piece, void *out)
-{
-    const packing *q = user;
-    if (q->turned)
-        product_gather(q, elements, piece, 0, q->k, (float *)out + piece * PANEL * q->k);
-    else
-        pack_rows(q, elements, piece * PIECE_ROWS, out);
-    return ONX_OK;
-}
-
 /* ---- packing in fewer bits ---- */
 
 typedef struct narrow_packing {
@@ -387,7 +349,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
 {
-    product_cut(p, &q->of, batch);
+    product_cut(p, &q->of, batch, TILE_M, 1);
     p->params = q;
     return ONX_OK;
 }
@@ -432,8 +394,7 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
         if (status != ONX_E_UNSUPPORTED)
             return status;
     }
-    const uint64_t panels = (q->of.n + PANEL - 1) / PANEL;
-    if (!onxi_mul_u64(panels * PANEL, q->of.k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
+    if (!product_packed_size(&q->of, &size))
         return ONX_E_UNSUPPORTED;
     q->shape = (packing){ .n = q->of.n, .k = q->of.k, .turned = turned };
     const onx_status there = p->ops->in_place(p, 1, size, &q->elements);
@@ -443,24 +404,7 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
         p->thread_workspace = GROUP * STRETCH * sizeof(float);
         return cut(p, q, 1);
     }
-    const struct {
-        char what[8];
-        uint64_t panel, n, k, turned;
-    } key = { "panels", PANEL, q->of.n, q->of.k, turned };
-    packing b = { .n = q->of.n, .k = q->of.k, .turned = turned };
-    const onx_packing job = { .input = 1,
-                              .key = &key,
-                              .key_size = sizeof key,
-                              .size = size,
-                              .pieces = pieces_of(&b),
-                              .unaligned = true,
-                              .in_order = true,
-                              .part = turned ? PANEL * q->of.k : PIECE_ROWS * q->of.n,
-                              .make = pack_b,
-                              .user = &b };
-    const void *packed;
-    ONX_TRY(p->ops->packed(p, &job, &packed));
-    q->b = packed;
+    ONX_TRY(product_packed(p, &q->shape, size, &q->b));
     return cut(p, q, 1);
 }
 

@@ -50,6 +50,70 @@ static inline void product_gather(const packing *q, const char *b, uint64_t pane
         }
 }
 
+/* ---- packed weights: panel by panel, k rows of PANEL columns ---- */
+
+/* Pieces follow the layout of b: some of its rows, or the rows of a panel. It may be at any address. */
+enum { PIECE_ROWS = 16 };
+
+static inline void product_pack_rows(const packing *q, const char *b, uint64_t first, float *out)
+{
+    const uint64_t last = q->k - first < PIECE_ROWS ? q->k : first + PIECE_ROWS;
+    for (uint64_t j = 0; j < q->n; j += PANEL) {
+        const uint64_t width = q->n - j < PANEL ? q->n - j : PANEL;
+        for (uint64_t k = first; k < last; k++) {
+            float *to = out + j * q->k + k * PANEL;
+            const char *from = b + (k * q->n + j) * sizeof *to;
+            if (width == PANEL) { /* a size that the compiler knows: vectors, not a call */
+                memcpy(to, from, PANEL * sizeof *to);
+                continue;
+            }
+            memcpy(to, from, width * sizeof *to);
+            memset(to + width, 0, (PANEL - width) * sizeof *to);
+        }
+    }
+}
+
+static inline onx_status product_pack(void *user, const void *elements, uint64_t piece, void *out)
+{
+    const packing *q = user;
+    if (q->turned)
+        product_gather(q, elements, piece, 0, q->k, (float *)out + piece * PANEL * q->k);
+    else
+        product_pack_rows(q, elements, piece * PIECE_ROWS, out);
+    return ONX_OK;
+}
+
+/* The bytes that it takes; false: more than there can be. */
+static inline bool product_packed_size(const product *q, uint64_t *size)
+{
+    const uint64_t panels = (q->n + PANEL - 1) / PANEL;
+    return onxi_mul_u64(panels * PANEL, q->k, size) && onxi_mul_u64(*size, sizeof(float), size);
+}
+
+/* Rows of several levels with panels of one width share what was packed. */
+static inline onx_status product_packed(onx_prepare *p, const packing *b, uint64_t size, const float **out)
+{
+    const struct {
+        char what[8];
+        uint64_t panel, n, k, turned;
+    } key = { "panels", PANEL, b->n, b->k, b->turned };
+    packing shape = *b;
+    const onx_packing job = { .input = 1,
+                              .key = &key,
+                              .key_size = sizeof key,
+                              .size = size,
+                              .pieces = b->turned ? (b->n + PANEL - 1) / PANEL : (b->k + PIECE_ROWS - 1) / PIECE_ROWS,
+                              .unaligned = true,
+                              .in_order = true,
+                              .part = b->turned ? PANEL * b->k : PIECE_ROWS * b->n,
+                              .make = product_pack,
+                              .user = &shape };
+    const void *packed;
+    ONX_TRY(p->ops->packed(p, &job, &packed));
+    *out = packed;
+    return ONX_OK;
+}
+
 /* ---- what is done to results before they are left ---- */
 
 /* What is in c, `rows` rows of `width` columns, in memory for whole vectors. */
@@ -134,17 +198,19 @@ static inline product_piece product_piece_of(const product *q, uint64_t piece)
     return at;
 }
 
-/* How the work is cut, and what follows that is done in passing. */
-static inline void product_cut(onx_prepare *p, product *q, uint64_t batch)
+/* How the work is cut, and what follows that is done in passing. Tiles have `height` rows; `least` panels share what is
+ * made of the left side for a piece. */
+static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint64_t height, uint64_t least)
 {
-    const uint64_t threads = p->threads ? p->threads : 1;
+    const uint64_t threads = p->threads ? p->threads : 1, most = BLOCK_M / height * height;
     q->panels = (q->n + PANEL - 1) / PANEL;
-    q->m_blocks = (q->m + BLOCK_M - 1) / BLOCK_M;
-    q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + TILE_M - 1) / TILE_M * TILE_M;
+    q->m_blocks = (q->m + most - 1) / most;
+    q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + height - 1) / height * height;
     q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
     q->chunks = q->m_blocks >= 2 * threads || threads == 1 || batch > 1 ? 1 : 4 * threads / q->m_blocks + 1;
     q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
     q->chunk = (q->panels + q->chunks - 1) / q->chunks;
+    q->chunk = q->chunk < least ? least : q->chunk;
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     post_take_rows(p, &q->posts, q->n, PANEL);
     p->rows = batch * q->m_blocks * q->chunks;
