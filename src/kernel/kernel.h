@@ -22,7 +22,10 @@ onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool p
 /* The widest instruction set (ONX_ISA_*) that this processor has and this build has rows for. Tiles are asked for from
  * the system (kernel/core/isa.c). */
 unsigned onxi_isa_best(void);
-/* The same without what only adds to the vectors: ONX_ISA_BASE, ONX_ISA_V3 or ONX_ISA_V4. */
+/* What a session takes that asks for `asked`, an ONX_ISA_*: that, or the widest there is. In builds that emulate tiles
+ * (ONX_EMULATED_TILES) who asks for nothing is not given them. */
+unsigned onxi_isa_of(unsigned asked);
+/* The widest without what only adds to the vectors: ONX_ISA_BASE, ONX_ISA_V3 or ONX_ISA_V4. */
 unsigned onxi_isa_vectors(void);
 /* Does a session of that instruction set take the row? */
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k);

@@ -12,7 +12,7 @@ uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const ch
         return 0;
     int32_t newest = 0; /* rows of this version are the ones in force */
     uint32_t count = 0;
-    const unsigned isa = onxi_isa_best();
+    const unsigned isa = onxi_isa_of(ONX_ISA_ANY);
     domain = onxi_domain_plain(domain);
     for (const onx_kernel *const *table = onxi_kernel_tables; *table; table++)
         for (const onx_kernel *k = *table; k->op; k++)
@@ -20,7 +20,7 @@ uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const ch
                 newest = k->since;
     for (const onx_kernel *const *table = onxi_kernel_tables; *table && newest; table++) {
         for (const onx_kernel *k = *table; k->op; k++) {
-            if (k->since != newest || !serves(k, domain, op) || (k->isa && k->isa != isa))
+            if (k->since != newest || !serves(k, domain, op) || !onxi_isa_takes(isa, k))
                 continue;
             const char *variant = onxi_kernel_variant(k);
             bool told = false;

@@ -164,9 +164,8 @@ static bool is_taken(const onx_kernel *k, bool plain, unsigned isa)
 onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, unsigned isa,
                                  const onxi_kernel_index **out)
 {
-    const unsigned best = onxi_isa_best();
     uint32_t count = 0;
-    isa = isa && isa < best ? isa : best;
+    isa = onxi_isa_of(isa);
     onxi_kernel_index *index = ONXI_NEW(arena, onxi_kernel_index);
     uint32_t *filled = ONXI_ARRAY(arena, uint32_t, ONXI_ID_END);
     for (size_t t = 0; onxi_kernel_tables[t]; t++)

@@ -74,8 +74,7 @@ onxi_digest onxi_run_row_digest(const onx_kernel *const *rows, uint32_t index)
 static onxi_digest file_name(const onxi_run_session *s)
 {
     char model[2048];
-    const unsigned best = onxi_isa_best(), isa = s->options.isa && s->options.isa < best ? s->options.isa : best;
-    const uint64_t numbers[] = { EDITION, ONX_VERSION_NUMBER, isa, sizeof(onxi_run_choice) };
+    const uint64_t numbers[] = { EDITION, ONX_VERSION_NUMBER, onxi_isa_of(s->options.isa), sizeof(onxi_run_choice) };
     onxi_platform_processor_model(model, sizeof model);
     const onxi_digest before = onxi_store_digest(s->store, 1, (onxi_digest){ 0 }, "rows", 4);
     const onxi_digest numbered = onxi_store_digest(s->store, 1, before, numbers, sizeof numbers);

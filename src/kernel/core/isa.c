@@ -43,10 +43,25 @@ unsigned onxi_isa_best(void)
     if (vectors == ONX_ISA_V4 && HAS(AVX512_VNNI, "avx512vnni")) {
         if (!HAS(AVX512_BF16, "avx512bf16"))
             return ONX_ISA_VNNI;
+#ifdef ONX_EMULATED_TILES
+        return ONX_ISA_AMX;
+#else
         return HAS_TILES && onxi_platform_permit_tiles() ? ONX_ISA_AMX : ONX_ISA_BF16;
+#endif
     }
 #endif
     return vectors;
+}
+
+unsigned onxi_isa_of(unsigned asked)
+{
+#ifdef ONX_EMULATED_TILES
+    const unsigned usual = onxi_isa_best() < ONX_ISA_BF16 ? onxi_isa_best() : ONX_ISA_BF16;
+#else
+    const unsigned usual = onxi_isa_best();
+#endif
+    const unsigned most = asked ? onxi_isa_best() : usual;
+    return asked && asked < most ? asked : most;
 }
 
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k)

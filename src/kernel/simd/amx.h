@@ -28,5 +28,18 @@ static inline void amx_end(void)
     _tile_release();
 }
 
+/* Rows of two tiles beside each other, which were stored to `sums`: to c, or added to what is there. */
+enum { AMX_COLUMNS = 2 * ONXI_LANES };
+
+static inline void amx_put(const float *sums, float *c, uint64_t ldc, uint64_t rows, bool more)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t v = 0; v < AMX_COLUMNS; v += ONXI_LANES) {
+            float *at = c + i * ldc + v;
+            const onxi_vf x = vf_load(sums + i * AMX_COLUMNS + v);
+            vf_store(at, more ? vf_load(at) + x : x);
+        }
+}
+
 #endif
 #endif
