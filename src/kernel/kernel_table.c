@@ -94,6 +94,7 @@
     SIMD_TABLES(TABLE, _v3)                                                                                            \
     SIMD_TABLES(TABLE, _v4)                                                                                            \
     BYTE_TABLES(TABLE, _amx)                                                                                           \
+    TABLE(amx_product_amx)                                                                                             \
     HALF_TABLES(TABLE, _amx)                                                                                           \
     HALF_TABLES(TABLE, _bf16)                                                                                          \
     TABLE(simd_unfold_bf16)                                                                                            \

@@ -211,7 +211,7 @@ static void test_run_precision__fast_rows_run(void **state)
         for (unsigned precision = 0; precision < ONX_PRECISION_END; precision++) {
             onx_value_free(run(&q, precision, 1));
             const bool is_half = strcmp(variant, "bf16") == 0 || strcmp(variant, "amx") == 0;
-            if (is_half != (precision == ONX_PRECISION_BF16))
+            if (is_half != (precision == ONX_PRECISION_BF16)) /* too few rows for floats in parts */
                 fail_msg("precision %u runs as %s", precision, variant);
         }
         drop(&q);
@@ -326,9 +326,104 @@ static void test_run_precision__unknown(void **state)
     drop(&q);
 }
 
+/* ---- floats in three parts of bfloat16, which tiles multiply (parts.h) ---- */
+
+static bool has_parts(void)
+{
+    return onxi_isa_best() >= (unsigned)ONX_ISA_AMX && isa == ONX_ISA_AMX;
+}
+
+/* The root of the mean square of errors, for products whose terms are of one size. */
+static double error_of(const product *q, const onx_value *z)
+{
+    const int64_t row = q->turned ? 1 : q->n, column = q->turned ? q->k : 1;
+    double squares = 0, most = 0;
+    for (int64_t i = 0; i < q->m; i++)
+        for (int64_t j = 0; j < q->n; j++) {
+            double sum = q->c[j];
+            for (int64_t k = 0; k < q->k; k++)
+                sum += (double)q->a[i * q->k + k] * (double)q->b[k * row + j * column];
+            if (q->turned && sum < 0)
+                sum = 0;
+            const double error = (double)((const float *)z->data)[i * q->n + j] - sum;
+            squares += error * error;
+            most += sum * sum;
+        }
+    return sqrt(squares / most);
+}
+
+/* They are no less exact than products of floats; rows of fewer than a tile and of several blocks among them. */
+static void test_run_precision__parts_are_exact(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = { { 32, 32, 64 }, { 47, 40, 800 }, { 70, 290, 96 }, { 230, 65, 131 } };
+    if (!has_parts())
+        skip();
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *size = sizes[i / 2];
+        product q = make(size[0], size[1], size[2], i % 2 != 0);
+        for (int64_t k = 0; k < q.n * q.k; k++)
+            q.b[k] = number();
+        onx_value *parts = run(&q, ONX_PRECISION_FULL, 1);
+        assert_string_equal(variant, "amx");
+        onx_value *three = run(&q, ONX_PRECISION_FULL, 3);
+        assert_memory_equal(parts->data, three->data, parts->size);
+        isa = ONX_ISA_V4;
+        onx_value *floats = run(&q, ONX_PRECISION_FULL, 1);
+        isa = ONX_ISA_AMX;
+        assert_string_equal(variant, "avx512");
+        const double error = error_of(&q, parts), peer = error_of(&q, floats);
+        if (error > 1.05 * peer || error > 3e-7)
+            fail_msg("error %g, of floats %g", error, peer);
+        onx_value_free(parts);
+        onx_value_free(three);
+        onx_value_free(floats);
+        drop(&q);
+    }
+}
+
+/* Numbers that parts would lose, or make something else of, on either side: results are those of floats. */
+static void test_run_precision__what_parts_do_not_hold(void **state)
+{
+    (void)state;
+    static const float special[] = { NAN,      INFINITY, -INFINITY, 3.4e38f, 0x1.fffffep127f, 0x1.234566p100f,
+                                     0x1p-50f, 1e-30f,   -1e-37f,   1e-40f,  0x1p-149f,       0x1.fffffep-51f };
+    enum { COUNT = sizeof special / sizeof *special };
+    if (!has_parts())
+        skip();
+    for (int i = 0; i < 2 * COUNT; i++) {
+        product q = make(70, 70, 90, false);
+        for (int64_t k = 0; k < q.n * q.k; k++)
+            q.b[k] = (float)(k % 13 - 6) / 4; /* with zeros, which infinities make NaN of */
+        for (int64_t k = 0; k < q.m * q.k; k++)
+            q.a[k] = (float)(k % 11 - 5) / 4;
+        memset(q.c, 0, (size_t)q.n * sizeof *q.c);
+        /* Where nothing else is in the row, or column, the number decides of all that comes out. */
+        const int64_t row = 37, column = 66;
+        for (int64_t k = 0; k < q.k; k++)
+            *(i % 2 ? &q.a[row * q.k + k] : &q.b[k * q.n + column]) = k % 7 == 3 ? special[i / 2] : 0;
+        onx_value *parts = run(&q, ONX_PRECISION_FULL, 1);
+        assert_string_equal(variant, "amx");
+        isa = ONX_ISA_V4;
+        onx_value *floats = run(&q, ONX_PRECISION_FULL, 1);
+        isa = ONX_ISA_AMX;
+        for (uint64_t k = 0; k < parts->count; k++) {
+            const float x = ((const float *)parts->data)[k], y = ((const float *)floats->data)[k];
+            if (isfinite(y) ? fabsf(x - y) > fabsf(y) * 1e-6f : isnan(y) ? !isnan(x) : x != y)
+                fail_msg("%g in %s: element %llu is %g, of floats %g", (double)special[i / 2], i % 2 ? "a" : "b",
+                         (unsigned long long)k, (double)x, (double)y);
+        }
+        onx_value_free(parts);
+        onx_value_free(floats);
+        drop(&q);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run_precision__parts_are_exact),
+        cmocka_unit_test(test_run_precision__what_parts_do_not_hold),
         cmocka_unit_test(test_run_precision__products),
         cmocka_unit_test(test_run_precision__fast_rows_run),
         cmocka_unit_test(test_run_precision__left_sides_that_are_not_finite),

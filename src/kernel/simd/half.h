@@ -6,9 +6,16 @@
 #define ONXI_KERNEL_SIMD_HALF_H
 
 #include "kernel/simd/amx.h"
-#include "kernel/simd/tile.h"
 
 #if ONXI_LEVEL >= 5 /* ONX_ISA_BF16; files of lower levels do not have it */
+#ifdef ONXI_KERNEL_SIMD_TILE_H
+#error "half.h comes before tile.h, which it says the numbers of"
+#endif
+#define ONXI_TILE_OF_PAIRS
+#endif
+#include "kernel/simd/tile.h"
+
+#if ONXI_LEVEL >= 5
 
 /* What k is padded to, with zeros: in numbers, as a tile of AMX has them in a line, and in pairs. */
 enum { HALF_DEPTH = 32, HALF_PAIRS = HALF_DEPTH / 2 };
@@ -162,12 +169,7 @@ static inline void half_block(const tile_operands *t, uint64_t rows)
     _tile_stored(1, sums + ONXI_LANES, ldc);
     _tile_stored(2, sums + HALF_LINES * PANEL, ldc);
     _tile_stored(3, sums + HALF_LINES * PANEL + ONXI_LANES, ldc);
-    for (uint64_t i = 0; i < rows; i++)
-        for (int v = 0; v < TILE_V; v++) {
-            float *at = t->c + i * t->ldc + v * ONXI_LANES;
-            const onxi_vf x = vf_load(sums + i * PANEL + (uint64_t)v * ONXI_LANES);
-            vf_store(at, t->more ? vf_load(at) + x : x);
-        }
+    amx_put(sums, t->c, t->ldc, rows, t->more);
 }
 #else
 enum { HALF_ROWS = TILE_M, HALF_LINES = 1 };

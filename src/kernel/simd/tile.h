@@ -33,9 +33,9 @@ static inline uint64_t tile_depth(uint64_t left)
     return depth < left ? depth : left;
 }
 
-/* What a number adds to a vector of sums. Where the level has products of bfloat16, a pair of these takes the place of
- * a float on both sides, and k counts pairs (half.h). */
-#if ONXI_LEVEL >= 5 /* ONX_ISA_BF16 */
+/* What a number adds to a vector of sums. In files that multiply pairs of bfloat16 (half.h), a pair takes the place of
+ * a float on both sides, and k counts pairs. */
+#ifdef ONXI_TILE_OF_PAIRS
 static inline onxi_vf tile_add(onxi_vf sum, float a, onxi_vf b)
 {
     return (onxi_vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_ps(a), (__m512bh)b);
