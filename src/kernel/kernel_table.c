@@ -97,6 +97,7 @@
     TABLE(amx_product_amx)                                                                                             \
     HALF_TABLES(TABLE, _amx)                                                                                           \
     HALF_TABLES(TABLE, _bf16)                                                                                          \
+    TABLE(simd_unfold_amx)                                                                                             \
     TABLE(simd_unfold_bf16)                                                                                            \
     BYTE_TABLES(TABLE, _vnni)
 #else

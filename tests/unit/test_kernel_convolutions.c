@@ -75,6 +75,14 @@ static void test_kernel_convolutions__convolutions_are_the_same(void **state)
     assert_in_range(fast[1], 6, 24);
 }
 
+static void add_weights(writer *w, source *s, const char *name, uint32_t m, uint32_t c, uint32_t size)
+{
+    add(w, "float[%u, %u, %u, %u] %s = {", m, c, size, size, name);
+    for (uint32_t i = 0; i < m * c * size * size; i++)
+        add(w, "%s%.2f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
+    add(w, "}");
+}
+
 /* Windows of a convolution, by axis. */
 typedef struct windows {
     uint32_t kernel[2], stride[2], dilation[2], pad[4];
@@ -151,42 +159,97 @@ static void test_kernel_convolutions__windows_are_the_same(void **state)
     }
 }
 
-/* Convolutions and transposed ones in bfloat16, of numbers that it holds: sums are floats all the same, so are NaN and
- * infinities. */
-static void test_kernel_convolutions__in_fewer_bits_they_are_the_same(void **state)
+/* Convolutions and transposed ones of windows of all kinds, of `channels` and more in a group; of numbers that
+ * `precision` holds. */
+static void compare_windows(source *s, uint32_t channels, unsigned turns)
 {
     static writer w;
-    source s = { 31 };
-    (void)state;
-    precision = ONX_PRECISION_BF16;
-    for (unsigned turn = 0; turn < 48; turn++) {
+    const bool is_short = precision != ONX_PRECISION_FULL;
+    for (unsigned turn = 0; turn < turns; turn++) {
         const bool transposed = turn % 3 == 2;
-        const uint32_t group = 1 + below(&s, 2), c = 16 * (1 + below(&s, 5)), m = 16 * (1 + below(&s, 5));
+        const uint32_t group = 1 + below(s, 2), c = channels + 16 * below(s, 4), m = channels + 16 * below(s, 4);
         const char *op = transposed ? "ConvTranspose" : "Conv";
         windows q;
         uint32_t size[2], made[2];
         for (uint32_t i = 0; i < 2; i++) {
-            const uint32_t reach = draw_window(&s, &q, i, 3, 2);
-            q.pad[i] = q.pad[2 + i] = below(&s, reach);
-            size[i] = 2 * reach + below(&s, 12);
+            const uint32_t reach = draw_window(s, &q, i, 3, 2);
+            q.pad[i] = q.pad[2 + i] = below(s, reach);
+            size[i] = 2 * reach + below(s, 12);
             made[i] = transposed ? (size[i] - 1) * q.stride[i] + reach - 2 * q.pad[i]
                                  : (size[i] + 2 * q.pad[i] - reach) / q.stride[i] + 1;
         }
-        onx_value *x = floats(&s, 4, (int64_t[]){ 1 + below(&s, 2), group * c, size[0], size[1] });
-        onx_value *residual = floats(&s, 4, (int64_t[]){ x->dims[0], group * m, made[0], made[1] });
-        shorten(x);
+        onx_value *x = floats(s, 4, (int64_t[]){ 1 + below(s, 2), group * c, size[0], size[1] });
+        onx_value *residual = floats(s, 4, (int64_t[]){ x->dims[0], group * m, made[0], made[1] });
+        if (is_short)
+            shorten(x);
         if (turn % 8 == 7)
-            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+            ((float *)x->data)[below(s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
         begin_model(&w, group * (transposed ? c : m), transposed ? m : c, &q);
-        add_short_numbers(&w, &s, group * c * m * q.kernel[0] * q.kernel[1]);
-        add(&w, ", float[%u] b = {", group * m);
-        add_short_numbers(&w, &s, group * m);
+        const uint32_t counts[] = { group * c * m * q.kernel[0] * q.kernel[1], group * m };
+        for (int i = 0; i < 2; i++) {
+            if (i)
+                add(&w, ", float[%u] b = {", group * m);
+            for (uint32_t k = 0; !is_short && k < counts[i]; k++)
+                add(&w, "%s%.5f", k ? ", " : "", (double)between(s, -0.2f, 0.2f));
+            if (is_short)
+                add_short_numbers(&w, s, counts[i]);
+            else
+                add(&w, "}");
+        }
         end_model(&w, op, group, &q, turn % 4, turn % 2 ? "Relu" : "Sigmoid");
         (void)compare_any(&w, op, (const onx_value *const[]){ x, residual }, 150);
         onx_value_free(x);
         onx_value_free(residual);
     }
+}
+
+/* Sums are floats all the same, so are NaN and infinities. */
+static void test_kernel_convolutions__in_fewer_bits_they_are_the_same(void **state)
+{
+    (void)state;
+    precision = ONX_PRECISION_BF16;
+    compare_windows(&(source){ 31 }, 16, 48);
     precision = ONX_PRECISION_FULL;
+}
+
+/* Of channels enough for tiles of AMX. */
+static void test_kernel_convolutions__in_parts_they_are_the_same(void **state)
+{
+    (void)state;
+    compare_windows(&(source){ 41 }, 64, 18);
+}
+
+/* Those rows run where there are tiles, and for nothing else: not where a group of pixels, channels or sums are too few
+ * for them. */
+static void test_kernel_convolutions__rows_of_tiles_run(void **state)
+{
+    static const struct {
+        uint32_t m, c, kernel, size;
+        bool is_taken;
+    } cases[] = { { 64, 128, 1, 10, true },  { 96, 32, 2, 12, true },  { 64, 128, 1, 4, false },
+                  { 48, 128, 1, 10, false }, { 64, 64, 1, 10, false }, { 64, 16, 4, 12, false } };
+    static writer w;
+    source s = { 43 };
+    (void)state;
+    if (onxi_isa_best() < (unsigned)ONX_ISA_AMX)
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (unsigned asked = 0; asked < ONX_PRECISION_END; asked++) {
+            onx_doc *doc = NULL;
+            onx_value *x = floats(&s, 4, (int64_t[]){ 1, cases[i].c, cases[i].size, cases[i].size }), *y = NULL;
+            w.len = 0;
+            add(&w, "<ir_version: 10, opset_import: [\"\" : 24]>\ng (float[N, C, H, W] x) => (float[N, M, P, Q] y) <");
+            add_weights(&w, &s, "w", cases[i].m, cases[i].c, cases[i].kernel);
+            add(&w, "> { y = Conv (x, w) }\n");
+            assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc), ONX_OK);
+            const onx_session_options options = { .threads = 1, .precision = asked, .isa = ONX_ISA_AMX };
+            const char *variant = run(doc, "Conv", &options, (const onx_value *const[]){ x }, &y);
+            if ((strcmp(variant, "amx") == 0) != (cases[i].is_taken && asked == ONX_PRECISION_FULL))
+                fail_msg("case %zu with precision %u runs as %s", i, asked, variant);
+            onx_value_free(x);
+            onx_value_free(y);
+            onx_doc_free(doc);
+        }
 }
 
 /* The rows for that run where the processor has them, and nothing but that precision asks for them. */
@@ -256,14 +319,6 @@ static void test_kernel_convolutions__what_is_added_is_read_to_the_end(void **st
     add(&w, "}> {\n b = Exp (x)\n c = MatMul (b, w)\n y = Add (c, b)\n}\n");
     compare_any(&w, "MatMul", (const onx_value *const[]){ x }, 300);
     onx_value_free(x);
-}
-
-static void add_weights(writer *w, source *s, const char *name, uint32_t m, uint32_t c, uint32_t size)
-{
-    add(w, "float[%u, %u, %u, %u] %s = {", m, c, size, size, name);
-    for (uint32_t i = 0; i < m * c * size * size; i++)
-        add(w, "%s%.2f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
-    add(w, "}");
 }
 
 /* Convolutions in whatever layout they like, and between them what is broadcast to images: a number per channel, per
@@ -671,7 +726,9 @@ int main(void)
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__windows_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__in_fewer_bits_they_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__in_parts_they_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__rows_of_fewer_bits_run),
+        cmocka_unit_test(test_kernel_convolutions__rows_of_tiles_run),
         cmocka_unit_test(test_kernel_convolutions__what_is_added_is_read_to_the_end),
         cmocka_unit_test(test_kernel_convolutions__layouts_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_cut),

@@ -2,15 +2,23 @@
  * pixels of the result the inputs of a stretch of the sum are gathered, and multiplied with panels of packed weights. A
  * transposed convolution is one convolution for each place that its result has within a step, of evenly spaced taps.
  * Where the level has products of bfloat16 both sides are rounded to that, and sessions with that precision have these
- * rows: pairs of channels lie where else one is (half.h). */
+ * rows: pairs of channels lie where else one is (half.h). Where it has tiles, these multiply floats (parts.h). */
 #include "kernel/core/blocked.h"
+
+/* What the level brings to products of rows and panels. */
+#define PAIRS (ONXI_LEVEL == 5) /* ONX_ISA_BF16 */
+#define TILES (ONXI_LEVEL == 6) /* ONX_ISA_AMX */
+#if PAIRS
 #include "kernel/simd/half.h"
+#else
+#include "kernel/simd/parts.h"
+#endif
 #include "kernel/simd/post.h"
 
 enum {
     DIMS = 3,
     BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES, /* channels */
-    EACH = ONXI_LEVEL >= 5 ? 2 : 1,          /* of which one of k stands for as many */
+    EACH = PAIRS ? 2 : 1,                    /* of which one of k stands for as many */
     PIXELS = 96,                             /* at a time, at most */
     PIXELS_LEAST = 24,
     LINE = BLOCK_K + 16, /* floats from a pixel to the next in what was gathered: not a power of two */
@@ -65,7 +73,7 @@ static uint64_t panel_at(const unfold_params *q, uint64_t set, const phase *f, u
 /* BLOCK rows of a panel; false where one does not fit the type. */
 static bool put_weights(const float *rows, float *to)
 {
-#if ONXI_LEVEL >= 5
+#if PAIRS
     return half_pack(rows, BLOCK, (char *)to);
 #else
     memcpy(to, rows, BLOCK * PANEL * sizeof *to);
@@ -130,7 +138,7 @@ static void place_pixels(const unfold_params *q, const phase *f, uint64_t first,
 /* A block of channels, and any number of blocks that follow one another. */
 static inline void put_block(const float *from, float *to)
 {
-#if ONXI_LEVEL >= 5
+#if PAIRS
     half_vector(from, to);
 #else
     memcpy(to, from, BLOCK * sizeof *to);
@@ -139,7 +147,7 @@ static inline void put_block(const float *from, float *to)
 
 static inline void put_channels(const float *from, uint64_t count, float *to)
 {
-#if ONXI_LEVEL >= 5
+#if PAIRS
     half_line(from, count, to); /* zeros behind it are where the next ones go, or behind the last */
 #else
     memcpy(to, from, count * sizeof *to);
@@ -197,28 +205,96 @@ static bool reads(const unfold_params *q, const pixels *p, const tap *t)
 
 /* ---- products ---- */
 
-static void multiply(const unfold_params *q, const phase *f, uint64_t set, uint64_t pixel_count, uint64_t p0,
-                     uint64_t p1, uint64_t k0, uint64_t kc, bool more, const float *a, float *c)
+/* A stretch of the sum: of pixels that were gathered, and panels p0 .. p1-1. */
+typedef struct stretch {
+    const unfold_params *q;
+    const phase *f;
+    uint64_t set, pixels, p0, p1, k0, kc;
+    bool more; /* adds to what is in c */
+    const float *a;
+    float *c;
+    void *space; /* of the level, parts_space() bytes */
+} stretch;
+
+#if TILES
+static void put(void *user, uint64_t row, uint64_t rows, uint64_t panel, const float *sums)
 {
-    const uint64_t tiles = (pixel_count + TILE_M - 1) / TILE_M;
-    for (uint64_t p = p0; p < p1; p++) {
-        const float *w = q->w + panel_at(q, set, f, p) + k0 * PANEL;
-        const float *next = p + 1 < p1 ? q->w + panel_at(q, set, f, p + 1) + k0 * PANEL : NULL;
-        for (uint64_t i = 0, rows, index = 0; i < pixel_count; i += rows, index++) {
-            rows = tile_height(pixel_count - i);
-            tile_operands t = { .a = a + i * LINE,
+    const stretch *s = user;
+    amx_put(sums, s->c + row * s->q->ldc + (panel - s->p0) * PANEL, s->q->ldc, rows, s->more);
+}
+
+static void multiply(stretch *s)
+{
+    parts_stretch(&(parts_product){ .a = s->a,
+                                    .lda = LINE,
+                                    .rows = s->pixels,
+                                    .b = s->q->w + panel_at(s->q, s->set, s->f, 0) + s->k0 * PANEL,
+                                    .panel = s->f->count * s->q->depth * PANEL,
+                                    .p0 = s->p0,
+                                    .p1 = s->p1,
+                                    .k = s->kc,
+                                    .space = s->space,
+                                    .put = put,
+                                    .user = s });
+}
+
+static void level_begin(void)
+{
+    amx_begin();
+}
+
+static void level_end(void)
+{
+    amx_end();
+}
+
+static uint64_t depth_of(uint64_t left)
+{
+    return parts_depth(left);
+}
+
+static uint64_t space_of(uint64_t pixel_count)
+{
+    return parts_space(pixel_count);
+}
+#else
+static void multiply(const stretch *s)
+{
+    const uint64_t tiles = (s->pixels + TILE_M - 1) / TILE_M;
+    for (uint64_t p = s->p0; p < s->p1; p++) {
+        const float *w = s->q->w + panel_at(s->q, s->set, s->f, p) + s->k0 * PANEL;
+        const float *next = p + 1 < s->p1 ? s->q->w + panel_at(s->q, s->set, s->f, p + 1) + s->k0 * PANEL : NULL;
+        for (uint64_t i = 0, rows, index = 0; i < s->pixels; i += rows, index++) {
+            rows = tile_height(s->pixels - i);
+            tile_operands t = { .a = s->a + i * LINE,
                                 .lda = LINE,
                                 .b = w,
                                 .ldb = PANEL,
-                                .k = kc,
-                                .c = c + i * q->ldc + (p - p0) * PANEL,
-                                .ldc = q->ldc,
-                                .more = more };
+                                .k = s->kc,
+                                .c = s->c + i * s->q->ldc + (p - s->p0) * PANEL,
+                                .ldc = s->q->ldc,
+                                .more = s->more };
             tile_fetch(&t, next, index, tiles);
             tile_run(&t, rows);
         }
     }
 }
+
+static void level_begin(void) {}
+
+static void level_end(void) {}
+
+static uint64_t depth_of(uint64_t left)
+{
+    return tile_depth(left);
+}
+
+static uint64_t space_of(uint64_t pixel_count)
+{
+    (void)pixel_count;
+    return 0;
+}
+#endif
 
 /* ---- output ---- */
 
@@ -249,8 +325,9 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const unfold_params *q = work->params;
     const uint64_t each = (q->panels + q->splits - 1) / q->splits;
-    float *a = work->thread_workspace, *c = a + q->group * LINE;
+    float *a = (float *)work->thread_workspace + space_of(q->group) / sizeof *a, *c = a + q->group * LINE;
     pixels p;
+    level_begin();
     for (uint64_t piece = first; piece < last; piece++) {
         const uint64_t p0 = piece % q->splits * each, p1 = p0 + each < q->panels ? p0 + each : q->panels;
         const uint64_t all = piece / q->splits, set = all / q->groups % q->sets, image = all / q->groups / q->sets;
@@ -265,9 +342,9 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             for (end = t; end < f->count && reads(q, &p, &f->taps[end]); end++)
                 ;
             for (uint64_t k = t * q->depth, kc; k < end * q->depth; k += kc, more = true) {
-                kc = tile_depth(end * q->depth - k);
+                kc = depth_of(end * q->depth - k);
                 gather(q, f, &p, x, k, kc, a);
-                multiply(q, f, set, p.count, p0, p1, k, kc, more, a, c);
+                multiply(&(stretch){ q, f, set, p.count, p0, p1, k, kc, more, a, c, work->thread_workspace });
             }
             end += end == t;
         }
@@ -277,6 +354,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             store_block(q, work, image, &p, set * q->m + m, q->bias ? q->bias + set * q->m + m : NULL,
                         c + (m - p0 * PANEL));
     }
+    level_end();
     return ONX_OK;
 }
 
@@ -395,7 +473,7 @@ static bool cut(onx_prepare *p, unfold_params *q)
     q->ldc = each * PANEL + 16;
     p->rows = pieces * q->splits;
     p->grain = 1;
-    p->thread_workspace = q->group * (LINE + q->ldc) * sizeof(float);
+    p->thread_workspace = space_of(q->group) + q->group * (LINE + q->ldc) * sizeof(float);
     return q->groups > 0;
 }
 
@@ -474,13 +552,24 @@ static bool has_few_pixels(const unfold_params *q)
     return q->sets == 1 && q->m >= PANEL && q->batch * (uint64_t)(q->out[0] * q->out[1] * q->out[2]) <= FEW;
 }
 
-/* Is this what pairs are asked for? Rounding what is gathered is worth it where that is multiplied with a panel at
- * least, and sums are long enough: of 16 to 48 numbers it takes 1.4 to 3.5 times as long as oneDNN does with floats, of
- * 64 as long, of 80 and more 0.5 to 0.7. */
-static bool suits_pairs(const onx_prepare *p, const unfold_params *q)
+/* Does the level multiply these? */
+static bool suits_level(const onx_prepare *p, const unfold_params *q)
 {
+#if PAIRS
+    /* Rounding what is gathered is worth it where that is multiplied with a panel at least, and sums are long enough:
+     * of 16 to 48 numbers it takes 1.4 to 3.5 times as long as oneDNN does with floats, of 64 as long, of 80 and more
+     * 0.5 to 0.7. */
     enum { LONG = 80 };
     return p->precision == ONX_PRECISION_BF16 && q->m >= PANEL && q->taps * q->c >= LONG;
+#elif TILES
+    /* Taking apart what is gathered takes as long as a panel, and a group of pixels as one that is full. */
+    enum { WIDE = 2 * PANEL, LONG = 128 };
+    return p->precision == ONX_PRECISION_FULL && q->m >= WIDE && q->taps * q->c >= LONG && q->c >= PARTS_DEPTH &&
+           q->group >= PARTS_ROWS;
+#else
+    (void)p, (void)q;
+    return true;
+#endif
 }
 
 static onx_status prepare(onx_prepare *p)
@@ -514,11 +603,10 @@ static onx_status prepare(onx_prepare *p)
         ONX_TRY(onxi_window_transpose(p, &win));
     /* Taps of a phase that are outside are zeros that are multiplied, of which the standard has none there. */
     q->skips = onxi_weights_are_finite(p, 1);
-    if (!take_sizes(&win, q, kernel, dilation, pad) || (transposed && !q->skips) || (row->few && !has_few_pixels(q)) ||
-        (EACH > 1 && !suits_pairs(p, q)))
+    if (!take_sizes(&win, q, kernel, dilation, pad) || (transposed && !q->skips) || (row->few && !has_few_pixels(q)))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(make_phases(p, q, kernel, dilation, pad, transposed));
-    if (!cut(p, q))
+    if (!cut(p, q) || !suits_level(p, q))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q, kernel, dilation, pad, transposed));
     ONX_TRY(take_layouts(p, q, b, transposed));
