@@ -129,6 +129,7 @@ typedef struct stream {
     double first;
     onx_status status;
     onx_value **outputs;
+    char apart[128]; /* from the next one, or processors would wait for each other's counts */
 } stream;
 
 static onx_status run_once(stream *s)

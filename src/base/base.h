@@ -598,6 +598,9 @@ const char *onxi_library_missing(onxi_library library);
 void **onxi_process_enter(void);
 void onxi_process_leave(void);
 
+/* Of the calling thread: from 1 on, in the order in which threads ask. */
+unsigned onxi_process_thread_number(void);
+
 /* ---- threads: one team per process, made when first needed (base_team.c) ---- */
 
 /* Does piece `piece`; `worker` < threads is unique at that time. */

@@ -30,3 +30,10 @@ onxi_process_thread *onxi_process_this_thread(void)
 {
     return &this_thread;
 }
+
+unsigned onxi_process_thread_number(void)
+{
+    if (!this_thread.number)
+        this_thread.number = atomic_fetch_add_explicit(&process.threads, 1, memory_order_relaxed) + 1;
+    return this_thread.number;
+}

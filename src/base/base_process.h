@@ -45,6 +45,7 @@ typedef struct onxi_process {
     pthread_mutex_t library_lock;
     onxi_library_state library[ONXI_LIBRARY_COUNT];
     onxi_team team;
+    atomic_uint threads; /* that have a number */
 } onxi_process;
 
 onxi_process *onxi_process_get(void);
@@ -54,6 +55,7 @@ typedef struct onxi_process_thread {
     uint64_t ended;     /* its last job as a caller, on the monotonic clock */
     uint64_t at, used;  /* when its processor time was looked at, and what that was; at 0: not yet */
     uint64_t preempted; /* as onxi_platform_preempted has it */
+    unsigned number;    /* onxi_process_thread_number; 0: none yet */
 } onxi_process_thread;
 onxi_process_thread *onxi_process_this_thread(void);
 

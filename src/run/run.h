@@ -210,6 +210,14 @@ onx_status onxi_run_watch_look(const onxi_run_watch *watch);
 onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx,
                                const struct onxi_run_op *op);
 
+/* run_seat.c: where a thread leaves the state of its last run, in use, for its next one. Runs of several threads write
+ * to nothing that they share then. */
+enum { ONXI_RUN_SEATS = 16, ONXI_RUN_SEAT_BYTES = 128 /* lines that processors fetch together */ };
+typedef struct onxi_run_seat {
+    _Atomic(struct onxi_run_state *) state;
+    char apart[ONXI_RUN_SEAT_BYTES - sizeof(void *)];
+} onxi_run_seat;
+
 /* What is made once of a model: by the caller for the model as it is, and by runs for inputs that override initializers
  * (a variant, run_variant.c). Both have memory of their own, so that a variant can go. Two locks, of the root: whoever
  * has `planning` resolves graphs and makes plans, which takes its time; `lock` is held for a moment, to look plans,
@@ -229,6 +237,7 @@ typedef struct onxi_run_session {
     bool once;        /* a row of the caller is never run twice in a run (ONX_KERNEL_ONCE) */
     bool takes_bytes; /* kernels compute with the bytes between DequantizeLinear and QuantizeLinear */
     onxi_run_graph *main;
+    onxi_run_seat seats[ONXI_RUN_SEATS]; /* of runs of `main` */
     onxi_run_owned *constants;
     onxi_run_packs packs;
     onxi_run_slabs slabs;         /* of a root; used while somebody plans */
@@ -584,6 +593,15 @@ onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs,
 /* One user less; the last one of a plan that was dropped frees it. `idle` (or NULL): a state that the next run may
  * take. Without any lock. */
 void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *idle);
+/* run_seat.c, for the main graph: a state for these inputs from the seat of the thread, its plan in use; NULL: it has
+ * none. */
+onxi_run_state *onxi_run_seat_take(onxi_run_session *s, const onx_value *const *inputs, bool nonfinite);
+/* A state of this plan, which is in use, that another thread has left; NULL: there is none. */
+onxi_run_state *onxi_run_seat_find(onxi_run_session *s, const onxi_run_plan *plan);
+/* Leaves a state, whose plan stays in use. */
+void onxi_run_seat_leave(onxi_run_session *s, onxi_run_state *state);
+/* States that were left go to their plans, which are no longer in use by them. */
+void onxi_run_seats_clear(onxi_run_session *s);
 /* The root's lock for those who plan. Fails when the watch ends the wait. */
 onx_status onxi_run_planning_begin(onxi_run_session *s, const onxi_run_watch *watch, onx_ctx *cx);
 void onxi_run_planning_end(onxi_run_session *s);

@@ -536,6 +536,7 @@ static onxi_run_plan *find_plan(onxi_run_graph *g, const onx_value *const *input
 static void add_plan(onxi_run_graph *g, onxi_run_plan *plan)
 {
     pthread_mutex_t *lock = &g->session->root->lock;
+    onxi_run_seats_clear(g->session); /* what is in use is not freed */
     pthread_mutex_lock(lock);
     onxi_run_plan *old = (onxi_run_plan *)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
     pthread_mutex_unlock(lock);
@@ -582,12 +583,14 @@ static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *cons
                            const onx_run_options *options, const onxi_run_watch *watch, bool nonfinite)
 {
     onxi_run_session *s = g->session;
-    onxi_run_plan *plan;
-    onxi_run_state *state;
-    onx_status status = onxi_run_plan_take(g, inputs, watch, nonfinite, cx, &plan, &state);
-    ONX_TRY(status);
-    if (!state)
-        status = onxi_run_state_new(s, plan, NULL, &state);
+    onxi_run_state *state = onxi_run_seat_take(s, inputs, nonfinite);
+    onxi_run_plan *plan = state ? state->plan : NULL;
+    onx_status status = ONX_OK;
+    if (!state) {
+        ONX_TRY(onxi_run_plan_take(g, inputs, watch, nonfinite, cx, &plan, &state));
+        if (!state && !(state = onxi_run_seat_find(s, plan)))
+            status = onxi_run_state_new(s, plan, NULL, &state);
+    }
     if (state) {
         state->options = options;
         state->watch = *watch;
@@ -596,11 +599,12 @@ static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *cons
         if (status != ONX_OK)
             onxi_diag_move(cx, state->cx);
     }
-    if (status != ONX_OK) { /* its contents are undefined after a failure */
+    if (status == ONX_OK) {
+        onxi_run_seat_leave(s, state);
+    } else { /* its contents are undefined after a failure */
         onxi_run_state_free(s, state);
-        state = NULL;
+        onxi_run_plan_let_go(s, plan, NULL);
     }
-    onxi_run_plan_let_go(s, plan, state);
     return status;
 }
 

@@ -87,6 +87,7 @@ void onxi_run_session_close(onxi_run_session *s)
 {
     for (onxi_run_kept *kept; (kept = onxi_run_recent_take(&s->variants)) != NULL;)
         free_variant((onxi_run_session *)kept);
+    onxi_run_seats_clear(s);
     if (s->main)
         free_graph(s, s->main);
     for (onxi_run_owned *o = s->constants; o; o = o->next)

@@ -19,6 +19,7 @@
 
 #include "run/run.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 enum { THREADS = 4, ROUNDS = 12 };
@@ -194,6 +195,52 @@ static void test_run_threads__one_session(void **state)
     onx_session_free(s);
     onx_doc_free(doc);
     onx_ctx_free(cx);
+}
+
+static atomic_llong held;
+
+static void *counted_resize(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    (void)user;
+    atomic_fetch_add(&held, (long long)new_size - (ptr ? (long long)old_size : 0));
+    if (!new_size) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_size);
+}
+
+static void *run_two_shapes(void *user)
+{
+    job *j = user;
+    for (unsigned i = 0; i < 4; i += 2)
+        j->right += run_right(j->session, i);
+    return NULL;
+}
+
+/* Threads that come and go find what those before them left: of each plan there is one state, however many there were.
+ */
+static void test_run_threads__one_after_the_other(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(&(onx_allocator){ counted_resize, NULL });
+    onx_doc *doc = parse(cx, model);
+    onx_session *s;
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    long long first = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        job j = { .session = s };
+        assert_int_equal(pthread_create(&j.thread, NULL, run_two_shapes, &j), 0);
+        pthread_join(j.thread, NULL);
+        assert_int_equal(j.right, 2);
+        if (i == 0)
+            first = atomic_load(&held);
+        assert_int_equal(atomic_load(&held), first);
+    }
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    assert_int_equal(atomic_load(&held), 0);
 }
 
 static void test_run_threads__two_sessions_of_one_document(void **state)
@@ -411,6 +458,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_threads__one_session),
+        cmocka_unit_test(test_run_threads__one_after_the_other),
         cmocka_unit_test(test_run_threads__two_sessions_of_one_document),
         cmocka_unit_test(test_run_threads__sessions_checks_and_inference_of_one_document),
         cmocka_unit_test(test_run_threads__decoding),
