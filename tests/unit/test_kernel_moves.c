@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "kernel/kernel.h"
 #include "value/value.h"
 
 #include "unit/variants.h"
@@ -372,12 +373,55 @@ static void test_kernel_moves__lines(void **state)
     }
 }
 
+/* Dims of 1, also the last ones, change neither how long a run is nor where elements are. */
+static void test_kernel_moves__broadcasting(void **state)
+{
+    source s = { 19 };
+    (void)state;
+    for (unsigned turn = 0; turn < 200; turn++) {
+        enum { MOST = 7 };
+        int64_t dims[2][2][MOST], out[2][MOST]; /* of two operands and their output, without ones and with them */
+        uint32_t rank[2] = { 0, 0 };
+        for (uint32_t d = 0; d < 4; d++) {
+            const int64_t size = 2 + below(&s, 4);
+            const uint32_t kind = below(&s, 4), ones = d == 3 ? 1 + below(&s, 2) : below(&s, 2);
+            for (uint32_t k = 0; k < 2; k++) {
+                out[k][rank[k]] = size;
+                dims[k][0][rank[k]] = kind == 1 ? 1 : size;
+                dims[k][1][rank[k]++] = kind == 2 ? 1 : size;
+            }
+            for (uint32_t i = 0; i < ones && rank[1] < MOST; i++)
+                out[1][rank[1]] = dims[1][0][rank[1]] = dims[1][1][rank[1]] = 1, rank[1]++;
+        }
+        onxi_broadcast b[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            const onx_value x = { .rank = rank[k], .dims = dims[k][0] }, y = { .rank = rank[k], .dims = dims[k][1] };
+            const onx_value z = { .rank = rank[k], .dims = out[k] };
+            assert_true(onxi_broadcast_make(&b[k], (const onx_value *const[]){ &x, &y }, 2, &z, NULL));
+        }
+        assert_int_equal(b[0].inner, b[1].inner);
+        assert_int_equal(b[0].outer, b[1].outer);
+        for (uint64_t row = 0; row < b[0].outer; row++) {
+            int64_t at[2][ONXI_BROADCAST_MAX] = { { 0 } };
+            for (uint32_t k = 0; k < 2; k++)
+                onxi_broadcast_offsets(&b[k], row, at[k]);
+            assert_memory_equal(at[0], at[1], 2 * sizeof at[0][0]);
+        }
+        for (uint32_t i = 0; i < 2; i++)
+            assert_int_equal(b[0].step[i][b[0].rank - 1], b[1].step[i][b[1].rank - 1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_moves__transposing), cmocka_unit_test(test_kernel_moves__expanding),
-        cmocka_unit_test(test_kernel_moves__choosing),    cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
-        cmocka_unit_test(test_kernel_moves__scattering),  cmocka_unit_test(test_kernel_moves__lines),
+        cmocka_unit_test(test_kernel_moves__transposing),
+        cmocka_unit_test(test_kernel_moves__expanding),
+        cmocka_unit_test(test_kernel_moves__choosing),
+        cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
+        cmocka_unit_test(test_kernel_moves__scattering),
+        cmocka_unit_test(test_kernel_moves__lines),
+        cmocka_unit_test(test_kernel_moves__broadcasting),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -46,14 +46,14 @@ bool onxi_broadcast_make(onxi_broadcast *b, const onx_value *const *inputs, uint
     }
     /* merge dims: d joins d+1 when every input runs through both in one stride */
     for (uint32_t d = rank; d-- > 0;) {
-        if (output->dims[d] == 1 && b->rank)
+        if (output->dims[d] == 1) /* also the last one: else all that lies before it would go number by number */
             continue;
         uint32_t last = b->rank;
         bool joins = last > 0;
         for (uint32_t i = 0; joins && i < count; i++)
             joins = full[i][d] == b->step[i][last - 1] * b->dims[last - 1] &&
                     (full[i][d] != 0 || b->step[i][last - 1] == 0);
-        if (joins && output->dims[d] != 1) {
+        if (joins) {
             b->dims[last - 1] *= output->dims[d];
             continue;
         }
