@@ -412,6 +412,129 @@ static void test_kernel_moves__broadcasting(void **state)
     }
 }
 
+/* A few elements in a row as often as many, of any width. */
+static void draw_dims(source *s, uint32_t rank, int64_t *dims)
+{
+    static const int64_t some[] = { 1, 1, 2, 3, 4, 7, 17, 40 };
+    for (uint32_t d = 0; d < rank; d++)
+        dims[d] = some[below(s, 8)];
+}
+
+/* Whether y[pos] is x[from], or `fill` where `from` is outside (-1). */
+static void check_moved(const onx_value *x, const int64_t *from, const onx_value *y, const int64_t *pos,
+                        const void *fill)
+{
+    const uint32_t width = onx_dtype_bits(x->dtype) / 8;
+    const void *want = fill;
+    bool inside = true;
+    for (uint32_t d = 0; d < x->rank; d++)
+        inside = inside && from[d] >= 0;
+    if (inside)
+        want = (const char *)x->data + offset_of(x->dims, from, x->rank) * width;
+    assert_memory_equal((const char *)y->data + offset_of(y->dims, pos, y->rank) * width, want, width);
+}
+
+static void add_ends(writer *w, const char *name, const int64_t *values, uint32_t count)
+{
+    add(w, " %s = Constant <value_ints = [", name);
+    for (uint32_t i = 0; i < count; i++)
+        add(w, "%s%d", i ? ", " : "", (int)values[i]);
+    add(w, "]> ()");
+}
+
+/* Steps in both directions along any axis. */
+static void test_kernel_moves__slicing(void **state)
+{
+    enum { RANK = 4 };
+    static writer w;
+    source s = { 16 };
+    (void)state;
+    for (unsigned turn = 0; turn < 300; turn++) {
+        int64_t dims[RANK], out_dims[RANK], start[RANK], end[RANK], step[RANK], pos[RANK] = { 0 };
+        draw_dims(&s, RANK, dims);
+        for (uint32_t d = 0; d < RANK; d++) {
+            const int64_t size = 1 + below(&s, (uint32_t)dims[d]), steps[] = { 1, 1, 2, 3, -1, -2 };
+            step[d] = steps[below(&s, 6)];
+            start[d] = step[d] > 0 ? dims[d] - size : size - 1;
+            out_dims[d] = (size + llabs(step[d]) - 1) / llabs(step[d]);
+            end[d] = step[d] > 0 ? dims[d] : -dims[d] - 1;
+        }
+        const uint32_t type = below(&s, 5);
+        onx_value *x = numbered(types[type], RANK, dims), *y = NULL;
+        w.len = 0;
+        add(&w, "<ir_version: 8, opset_import: [\"\" : 17]> g (%s[A, B, C, D] x) => (%s[E, F, G, H] y) {",
+            type_names[type], type_names[type]);
+        add_ends(&w, "s", start, RANK);
+        add_ends(&w, "e", end, RANK);
+        add_ends(&w, "a", (const int64_t[]){ 0, 1, 2, 3 }, RANK);
+        add_ends(&w, "t", step, RANK);
+        add(&w, " y = Slice (x, s, e, a, t) }");
+        run_text(&w, "Slice", (const onx_value *const[]){ x }, &y, 1);
+        assert_memory_equal(y->dims, out_dims, sizeof out_dims);
+        do {
+            int64_t from[RANK];
+            for (uint32_t d = 0; d < RANK; d++)
+                from[d] = start[d] + pos[d] * step[d];
+            check_moved(x, from, y, pos, NULL);
+        } while (next_position(out_dims, pos, RANK));
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
+/* Where index `i` of a padded axis comes from, said the slow way: by walking. */
+static int64_t padded_from(uint32_t mode, int64_t i, int64_t size)
+{
+    if (mode == 0)
+        return i >= 0 && i < size ? i : -1;
+    if (mode == 1)
+        return i < 0 ? 0 : i >= size ? size - 1 : i;
+    while (i < 0 || i >= size)
+        if (mode == 3 || size == 1)
+            i += i < 0 ? size : -size;
+        else
+            i = i < 0 ? -i : 2 * (size - 1) - i;
+    return i;
+}
+
+static void test_kernel_moves__padding(void **state)
+{
+    enum { RANK = 4 };
+    static const char *const modes[] = { "constant", "edge", "reflect", "wrap" };
+    static writer w;
+    source s = { 17 };
+    (void)state;
+    for (unsigned turn = 0; turn < 300; turn++) {
+        int64_t dims[RANK], out_dims[RANK], pads[2 * RANK], pos[RANK] = { 0 };
+        const uint32_t mode = turn % 4, type = below(&s, 5);
+        draw_dims(&s, RANK, dims);
+        for (uint32_t d = 0; d < RANK; d++) {
+            const uint32_t most = below(&s, 2) ? 1 : 4;
+            pads[d] = (int64_t)below(&s, most);
+            pads[RANK + d] = mode == 0 && dims[d] > 2 && !below(&s, 4) ? -1 : (int64_t)below(&s, most);
+            out_dims[d] = dims[d] + pads[d] + pads[RANK + d];
+        }
+        onx_value *x = numbered(types[type], RANK, dims), *fill = numbered(types[type], 0, NULL), *y = NULL;
+        memset(fill->data, 0x3c, fill->size);
+        w.len = 0;
+        add(&w, "<ir_version: 9, opset_import: [\"\" : 19]> g (%s[A, B, C, D] x, %s f) => (%s[E, F, G, H] y) {",
+            type_names[type], type_names[type], type_names[type]);
+        add_ends(&w, "p", pads, 2 * RANK);
+        add(&w, " y = Pad <mode = \"%s\"> (x, p, f) }", modes[mode]);
+        run_text(&w, "Pad", (const onx_value *const[]){ x, fill }, &y, 1);
+        assert_memory_equal(y->dims, out_dims, sizeof out_dims);
+        do {
+            int64_t from[RANK];
+            for (uint32_t d = 0; d < RANK; d++)
+                from[d] = padded_from(mode, pos[d] - pads[d], dims[d]);
+            check_moved(x, from, y, pos, fill->data);
+        } while (next_position(out_dims, pos, RANK));
+        onx_value_free(x);
+        onx_value_free(fill);
+        onx_value_free(y);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +544,8 @@ int main(void)
         cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
         cmocka_unit_test(test_kernel_moves__scattering),
         cmocka_unit_test(test_kernel_moves__lines),
+        cmocka_unit_test(test_kernel_moves__slicing),
+        cmocka_unit_test(test_kernel_moves__padding),
         cmocka_unit_test(test_kernel_moves__broadcasting),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -51,6 +51,24 @@ static bool is_whole(const onxi_move_axis *a)
     return a->offset == 0 && a->step == 1 && a->low == 0 && a->out == a->count;
 }
 
+/* An axis of whole lines goes with the one before it, where that takes neighbours. Pads that cut off what they add may
+ * be of any size. */
+static void merge_axes(onxi_move *m)
+{
+    for (uint32_t d = m->rank; d-- > 1;) {
+        onxi_move_axis *a = &m->axis[d - 1];
+        const onxi_move_axis *b = &m->axis[d];
+        if (!is_whole(b) || a->step != 1 || (a->mode != ONXI_MOVE_EXACT && a->mode != ONXI_MOVE_FILL))
+            continue;
+        onxi_move_axis both = { .step = 1, .stride = b->stride, .mode = a->mode };
+        if (!onxi_mul_i64(a->offset, b->out, &both.offset) || !onxi_mul_i64(a->low, b->out, &both.low) ||
+            !onxi_mul_i64(a->out, b->out, &both.out) || !onxi_mul_i64(a->count, b->count, &both.count))
+            continue;
+        *a = both;
+        memmove(&m->axis[d], b + 1, (--m->rank - d) * sizeof *b);
+    }
+}
+
 static onx_status move_finish(const onxi_move_call *call, onxi_move *m)
 {
     const onx_value *y = call->output;
@@ -67,6 +85,7 @@ static onx_status move_finish(const onxi_move_call *call, onxi_move *m)
     for (uint32_t d = 0; d < m->rank; d++)
         if (!stays_inside(&m->axis[d]))
             return ONXI_MOVE_FAIL(call, "dimension %u would be made from elements that are not there", d);
+    merge_axes(m);
     while (m->rank && is_whole(&m->axis[m->rank - 1]))
         m->inner *= (uint64_t)m->axis[--m->rank].out;
     if (!m->rank) {
@@ -86,29 +105,33 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Where output index `o` comes from (-1: it is filled), and for how many indexes that just continues. */
-static int64_t run_at(const onxi_move_axis *a, int64_t o, int64_t *from)
+/* Some indexes of the output from one on, and where they come from: index `from`, then `step` further for each. */
+typedef struct piece {
+    int64_t from, step, count; /* from is -1 where elements are filled in */
+} piece;
+
+/* What output index `o` begins. */
+static piece piece_at(const onxi_move_axis *a, int64_t o)
 {
     int64_t at = a->offset + o * a->step, left = a->out - o, high = a->low + a->count;
-    *from = at;
     if (a->mode == ONXI_MOVE_EXACT)
-        return a->step == 1 ? left : 1;
+        return (piece){ at, a->step, left };
     if (at >= a->low && at < high)
-        return least(high - at, left);
+        return (piece){ at, 1, least(high - at, left) };
     int64_t rest = at - a->low, period = a->mode == ONXI_MOVE_REFLECT ? 2 * (a->count - 1) : a->count;
     switch (a->mode) {
     case ONXI_MOVE_EDGE:
-        *from = at < a->low ? a->low : high - 1;
-        return 1;
+        return at < a->low ? (piece){ a->low, 0, least(a->low - at, left) } : (piece){ high - 1, 0, left };
     case ONXI_MOVE_REFLECT:
     case ONXI_MOVE_WRAP:
-        rest = period > 0 ? rest % period : 0;
+        if (period <= 0)
+            return (piece){ a->low, 0, left };
+        rest %= period;
         rest += rest < 0 ? period : 0;
-        *from = a->low + (rest < a->count ? rest : period - rest);
-        return rest < a->count && period > 0 ? least(a->count - rest, left) : 1;
+        return rest < a->count ? (piece){ a->low + rest, 1, least(a->count - rest, left) }
+                               : (piece){ a->low + period - rest, -1, least(period - rest, left) };
     default:
-        *from = -1;
-        return at < a->low ? least(a->low - at, left) : left;
+        return (piece){ -1, 0, at < a->low ? least(a->low - at, left) : left };
     }
 }
 
@@ -132,6 +155,48 @@ void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value 
         memcpy(target, source, count * width);
 }
 
+/* Runs of neighbours, and how many elements lie from the start of one to that of the next. */
+typedef struct runs {
+    uint64_t count, each;
+    int64_t source_step, target_step;
+} runs;
+
+static inline __attribute__((always_inline)) void copy_apart(const runs *r, const char *source, char *target,
+                                                             int64_t bytes, size_t width)
+{
+    for (int64_t i = 0; i < (int64_t)r->count; i++)
+        memcpy(target + i * r->target_step * bytes, source + i * r->source_step * bytes, width);
+}
+
+static void copy_runs(uint32_t bits, const runs *r, const onx_value *x, uint64_t from, onx_value *y, uint64_t to)
+{
+    if (bits < 8) {
+        for (int64_t i = 0; i < (int64_t)r->count; i++)
+            onxi_move_copy(bits, x, from + (uint64_t)(i * r->source_step), y, to + (uint64_t)(i * r->target_step),
+                           r->each);
+        return;
+    }
+    const int64_t bytes = bits / 8;
+    const char *source = (const char *)x->data + from * (uint64_t)bytes;
+    char *target = (char *)y->data + to * (uint64_t)bytes;
+    switch (r->each * (uint64_t)bytes) {
+    case 1:
+        copy_apart(r, source, target, bytes, 1);
+        break;
+    case 2:
+        copy_apart(r, source, target, bytes, 2);
+        break;
+    case 4:
+        copy_apart(r, source, target, bytes, 4);
+        break;
+    case 8:
+        copy_apart(r, source, target, bytes, 8);
+        break;
+    default:
+        copy_apart(r, source, target, bytes, r->each * (uint64_t)bytes);
+    }
+}
+
 /* What is filled already is copied, up to a part that caches hold. */
 static void fill_run(uint32_t bits, const void *fill, onx_value *y, uint64_t to, uint64_t count)
 {
@@ -149,33 +214,120 @@ static void fill_run(uint32_t bits, const void *fill, onx_value *y, uint64_t to,
     }
 }
 
+static void move_row(const onxi_move *m, const onx_value *x, uint64_t base, onx_value *y, uint64_t to, const void *fill)
+{
+    const onxi_move_axis *along = &m->axis[m->rank - 1];
+    for (int64_t o = 0; o < along->out;) {
+        const piece run = piece_at(along, o);
+        const uint64_t from = base + (uint64_t)run.from * along->stride, count = (uint64_t)run.count * m->inner;
+        if (run.from < 0)
+            fill_run(m->bits, fill, y, to, count);
+        else if (run.step == 1 || run.count == 1)
+            onxi_move_copy(m->bits, x, from, y, to, count);
+        else
+            copy_runs(m->bits,
+                      &(runs){ (uint64_t)run.count, m->inner, run.step * (int64_t)along->stride, (int64_t)m->inner }, x,
+                      from, y, to);
+        to += count;
+        o += run.count;
+    }
+}
+
+/* The place of a row along all axes but the last: where it starts in the input, up to each of them. */
+typedef struct row_place {
+    int64_t at[ONX_RANK_MAX];
+    uint64_t base[ONX_RANK_MAX]; /* before the axis */
+    bool filled[ONX_RANK_MAX];
+} row_place;
+
+/* From axis `d` on, where `at` has changed. */
+static void place_from(const onxi_move *m, row_place *r, uint32_t d)
+{
+    for (; d + 1 < m->rank; d++) {
+        const int64_t from = piece_at(&m->axis[d], r->at[d]).from;
+        r->filled[d + 1] = r->filled[d] || from < 0;
+        r->base[d + 1] = r->base[d] + (uint64_t)from * m->axis[d].stride;
+    }
+}
+
+/* The part of a row that comes from the input, where that is one run and the rows are thin: then many rows go at once.
+ * None: count is 0. */
+typedef struct thin_rows {
+    uint64_t each, from, start, count; /* elements: of a row; in the input, in the row, of the run */
+} thin_rows;
+
+static thin_rows thin_of(const onxi_move *m)
+{
+    enum { THIN = 32 }; /* elements */
+    const onxi_move_axis *a = &m->axis[m->rank - 1];
+    thin_rows t = { .each = (uint64_t)a->out * m->inner };
+    if (m->rank < 2 || t.each > THIN || a->step != 1 || (a->mode != ONXI_MOVE_EXACT && a->mode != ONXI_MOVE_FILL))
+        return t;
+    int64_t start = 0;
+    piece run = piece_at(a, 0);
+    if (run.from < 0 && run.count < a->out) {
+        start = run.count;
+        run = piece_at(a, start);
+    }
+    if (run.from < 0)
+        return t;
+    t.from = (uint64_t)run.from * a->stride;
+    t.start = (uint64_t)start * m->inner;
+    t.count = (uint64_t)run.count * m->inner;
+    return t;
+}
+
+/* At most `most` rows from a place that is there: how many that were. */
+static uint64_t move_thin(const onxi_move *m, const thin_rows *t, const row_place *r, const onx_value *x, onx_value *y,
+                          uint64_t to, const void *fill, uint64_t most)
+{
+    const onxi_move_axis *a = &m->axis[m->rank - 2];
+    const piece run = piece_at(a, r->at[m->rank - 2]);
+    const uint64_t count = (uint64_t)run.count < most ? (uint64_t)run.count : most;
+    if (t->count < t->each)
+        fill_run(m->bits, fill, y, to, count * t->each);
+    copy_runs(m->bits, &(runs){ count, t->count, run.step * (int64_t)a->stride, (int64_t)t->each }, x,
+              r->base[m->rank - 1] + t->from, y, to + t->start);
+    return count;
+}
+
+/* How many rows from here on have nothing of the input, at most `most`. */
+static uint64_t filled_rows(const onxi_move *m, const row_place *r, uint64_t most)
+{
+    const onxi_move_axis *a = &m->axis[m->rank - 2];
+    const int64_t at = r->at[m->rank - 2];
+    const uint64_t count = (uint64_t)(r->filled[m->rank - 2] ? a->out - at : piece_at(a, at).count);
+    return count < most ? count : most;
+}
+
 static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, const void *fill, uint64_t first,
                       uint64_t last)
 {
-    const onxi_move_axis *along = &m->axis[m->rank - 1];
-    for (uint64_t row = first; row < last; row++) {
-        uint64_t rest = row, base = 0, to = row * (uint64_t)along->out * m->inner;
-        bool filled = false;
-        for (uint32_t d = m->rank - 1; d-- > 0;) {
-            int64_t from;
-            run_at(&m->axis[d], (int64_t)(rest % (uint64_t)m->axis[d].out), &from);
-            rest /= (uint64_t)m->axis[d].out;
-            filled |= from < 0;
-            base += (uint64_t)from * m->axis[d].stride;
-        }
-        if (filled) {
-            fill_run(m->bits, fill, y, to, (uint64_t)along->out * m->inner);
-            continue;
-        }
-        for (int64_t o = 0; o < along->out;) {
-            int64_t from, count = run_at(along, o, &from);
-            if (from < 0)
-                fill_run(m->bits, fill, y, to, (uint64_t)count * m->inner);
-            else
-                onxi_move_copy(m->bits, x, base + (uint64_t)from * along->stride, y, to, (uint64_t)count * m->inner);
-            to += (uint64_t)count * m->inner;
-            o += count;
-        }
+    const thin_rows thin = thin_of(m);
+    const uint64_t each = (uint64_t)m->axis[m->rank - 1].out * m->inner;
+    row_place r;
+    uint64_t rest = first;
+    for (uint32_t d = m->rank - 1; d-- > 0; rest /= (uint64_t)m->axis[d].out)
+        r.at[d] = (int64_t)(rest % (uint64_t)m->axis[d].out);
+    r.base[0] = 0;
+    r.filled[0] = false;
+    place_from(m, &r, 0);
+    for (uint64_t row = first, done = 1; row < last; row += done) {
+        done = 1;
+        if (r.filled[m->rank - 1]) {
+            done = filled_rows(m, &r, last - row);
+            fill_run(m->bits, fill, y, row * each, done * each);
+        } else if (thin.count)
+            done = move_thin(m, &thin, &r, x, y, row * each, fill, last - row);
+        else
+            move_row(m, x, r.base[m->rank - 1], y, row * each, fill);
+        uint32_t d = m->rank - 1;
+        if (d > 0)
+            r.at[d - 1] += (int64_t)done - 1;
+        while (d > 0 && ++r.at[d - 1] == m->axis[d - 1].out)
+            r.at[--d] = 0;
+        if (d > 0)
+            place_from(m, &r, d - 1);
     }
 }
 
