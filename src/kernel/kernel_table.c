@@ -80,6 +80,7 @@
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_unfold##level)                                                                                          \
     TABLE(simd_resize##level)                                                                                          \
+    TABLE(simd_sample##level)                                                                                          \
     TABLE(simd_lrn##level)                                                                                             \
     TABLE(simd_quantize##level)                                                                                        \
     TABLE(simd_attention##level)                                                                                       \

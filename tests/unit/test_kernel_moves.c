@@ -535,18 +535,47 @@ static void test_kernel_moves__padding(void **state)
     }
 }
 
+/* Places inside and outside, over one to three axes, blocks of places and parts of one, more channels than go together.
+ */
+static void test_kernel_moves__sampling(void **state)
+{
+    static const char *const modes[] = { "nearest", "linear", "cubic" };
+    static const char *const paddings[] = { "zeros", "border", "reflection" };
+    static writer w;
+    source s = { 18 };
+    (void)state;
+    for (unsigned turn = 0; turn < 108; turn++) {
+        const uint32_t axes = 1 + below(&s, 3), mode = turn % 3, padding = turn / 3 % 3;
+        int64_t dims[5] = { 1 + below(&s, 2), 1 + below(&s, 9) }, grid_dims[5] = { dims[0] };
+        for (uint32_t d = 0; d < axes; d++) {
+            dims[2 + d] = 1 + below(&s, 9);
+            grid_dims[1 + d] = 1 + below(&s, d ? 6 : 70);
+        }
+        grid_dims[1 + axes] = axes;
+        onx_value *x = floats(&s, 2 + axes, dims), *grid = floats(&s, 2 + axes, grid_dims);
+        for (uint64_t i = 0; i < grid->count; i++)
+            ((float *)grid->data)[i] *= turn % 4 ? 1.0f : 2.5f;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 9, opset_import: [\"\" : 20]> g (float[A, B%s] x, float[A, E%s] grid) => (float[A, B%s] y)",
+            &", C, D, F"[9 - 3 * axes], &", G, H, I"[9 - 3 * axes], &", J, K, L"[9 - 3 * axes]);
+        add(&w, " { y = GridSample <mode = \"%s\", padding_mode = \"%s\", align_corners = %u> (x, grid) }", modes[mode],
+            paddings[padding], below(&s, 2));
+        const char *row = compare_any(&w, "GridSample", (const onx_value *const[]){ x, grid }, 40);
+        assert_int_equal(strcmp(row, "plain") == 0, axes == 3 && mode == 2); /* 64 neighbours are too many */
+        onx_value_free(x);
+        onx_value_free(grid);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_moves__transposing),
-        cmocka_unit_test(test_kernel_moves__expanding),
-        cmocka_unit_test(test_kernel_moves__choosing),
-        cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
-        cmocka_unit_test(test_kernel_moves__scattering),
-        cmocka_unit_test(test_kernel_moves__lines),
-        cmocka_unit_test(test_kernel_moves__slicing),
-        cmocka_unit_test(test_kernel_moves__padding),
-        cmocka_unit_test(test_kernel_moves__broadcasting),
+        cmocka_unit_test(test_kernel_moves__transposing), cmocka_unit_test(test_kernel_moves__expanding),
+        cmocka_unit_test(test_kernel_moves__choosing),    cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
+        cmocka_unit_test(test_kernel_moves__scattering),  cmocka_unit_test(test_kernel_moves__lines),
+        cmocka_unit_test(test_kernel_moves__slicing),     cmocka_unit_test(test_kernel_moves__padding),
+        cmocka_unit_test(test_kernel_moves__sampling),    cmocka_unit_test(test_kernel_moves__broadcasting),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
