@@ -547,6 +547,12 @@ typedef struct onxi_run_aim {
     bool *apart;          /* nothing else is there */
 } onxi_run_aim;
 
+/* What an eager step works in. */
+typedef struct onxi_run_space {
+    void *memory;
+    uint64_t size;
+} onxi_run_space;
+
 typedef struct onxi_run_state {
     struct onxi_run_state *next;
     onx_ctx *cx;
@@ -568,12 +574,17 @@ typedef struct onxi_run_state {
     struct onxi_run_state *outermost; /* itself, or the state of the main graph */
     uint64_t entered;                 /* outermost: how often subgraphs were run */
     onxi_run_watch watch;             /* outermost: of the current run */
+    onxi_run_space space;             /* outermost: that of the last eager step */
     const onx_run_options *options;
     uint64_t start_ns;
 } onxi_run_state;
 
 /* `outer`: the enclosing state, NULL for the main graph. */
 onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out);
+/* Room for an eager step: at least `size` bytes, or none (recorded). Memory of some size that comes from the system for
+ * each step and goes back to it takes longer than many steps do, so the last room is kept. `state` may be NULL. */
+onxi_run_space onxi_run_space_take(onxi_run_state *state, onx_ctx *cx, uint64_t size);
+void onxi_run_space_give(onxi_run_state *state, onx_ctx *cx, onxi_run_space space);
 /* Releases the plans of subgraphs, without any lock. */
 void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);
 /* Runs with these inputs. Where outputs[i] is NULL, `cx` makes a value; if that is NULL, the output is not wanted. */

@@ -685,18 +685,18 @@ static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *co
     if (!onxi_mul_u64(p->thread_workspace, threads, &each) || !onxi_add_u64(each, p->workspace + 64, &total) ||
         total > e->session->options.memory)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the workspace exceeds the memory limit");
-    void *base = total > 64 ? onxi_resize(e->cx, NULL, 0, total) : NULL;
-    if (total > 64 && !base)
+    const onxi_run_space room = onxi_run_space_take(e->state, e->cx, total > 64 ? total : 0);
+    if (total > 64 && !room.memory)
         return ONX_E_MEMORY;
-    char *space = (char *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
+    char *space = (char *)(((uintptr_t)room.memory + 63u) & ~(uintptr_t)63u);
     const onx_prepared prepared = onxi_run_op_prepared(p);
     onx_work work = { .cx = e->cx,
                       .prepared = &prepared,
                       .params = p->params,
                       .inputs = inputs,
                       .outputs = outputs,
-                      .workspace = base ? space : NULL,
-                      .thread_workspace = base ? space + p->workspace : NULL,
+                      .workspace = room.memory ? space : NULL,
+                      .thread_workspace = room.memory ? space + p->workspace : NULL,
                       .threads = p->threads,
                       .watch = e->watch,
                       .text = e->state ? e->state->text : e->arena };
@@ -705,7 +705,7 @@ static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *co
         status = onxi_run_work_run(p->kernel, &work);
     if (p->kernel->unbind && work.state)
         p->kernel->unbind(work.state);
-    onxi_release(e->cx, base, total);
+    onxi_run_space_give(e->state, e->cx, room);
     return status;
 }
 

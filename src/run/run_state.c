@@ -179,12 +179,43 @@ void onxi_run_state_free(onxi_run_session *s, onxi_run_state *st)
     onxi_release(cx, st->arrays, st->arrays_size);
     onxi_release(cx, st->storage_at, (plan->storage_count + 1u) * sizeof *st->storage_at);
     onxi_run_aim_free(st);
+    onxi_release(cx, st->space.memory, st->space.size);
     onxi_release(cx, st->base, st->base_size);
     if (st->base)
         onxi_ctx_let_go(cx, st->base_size);
     onxi_release(cx, st, sizeof *st);
     if (!nested)
         onx_ctx_free(cx);
+}
+
+/* ---- what eager steps work in ---- */
+
+/* While a step has it there is none: a subgraph that the step runs gets another one. */
+onxi_run_space onxi_run_space_take(onxi_run_state *st, onx_ctx *cx, uint64_t size)
+{
+    onxi_run_space space = { NULL, 0 };
+    if (st && size) {
+        space = st->outermost->space;
+        st->outermost->space = (onxi_run_space){ NULL, 0 };
+    }
+    if (space.size < size) {
+        onxi_release(cx, space.memory, space.size);
+        space.memory = onxi_resize(cx, NULL, 0, size);
+        space.size = space.memory ? size : 0;
+    }
+    return space;
+}
+
+void onxi_run_space_give(onxi_run_state *st, onx_ctx *cx, onxi_run_space space)
+{
+    enum { MOST = 8 << 20 }; /* bytes that are kept */
+    if (st && space.size <= MOST && space.size > st->outermost->space.size &&
+        !st->plan->graph->session->options.lean_memory) {
+        const onxi_run_space other = st->outermost->space;
+        st->outermost->space = space;
+        space = other;
+    }
+    onxi_release(cx, space.memory, space.size);
 }
 
 /* ---- running ---- */
