@@ -127,6 +127,15 @@ onx_status onxi_whole_bytes(onx_prepare *p);
 /* ---- shapes ---- */
 
 uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last);
+
+/* How many rows are worth another thread (onx_prepare.grain), where each takes so many multiplications of a product, or
+ * what takes as long: some microseconds of work, since a thread that sleeps takes longer than that to come. */
+enum { ONXI_COST_ELEMENT = 16 }; /* of an element that is read, computed and written */
+static inline uint64_t onxi_worth_a_thread(uint64_t cost)
+{
+    const uint64_t least = 262144;
+    return cost < least ? least / (cost + 1) + 1 : 1;
+}
 /* Elements from one index of each dim to the next, row-major; without meaning for empty tensors. */
 void onxi_strides(const onx_value *v, int64_t *out);
 

@@ -148,6 +148,7 @@ static onx_status reorder_prepare(onx_prepare *p)
     q->pieces = (q->pixels + q->each - 1) / q->each;
     p->params = q;
     p->rows = (uint64_t)x->dims[0] * q->pieces;
+    p->grain = onxi_worth_a_thread(q->each * q->channels * ONXI_COST_ELEMENT);
     return ONX_OK;
 }
 

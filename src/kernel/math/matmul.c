@@ -37,6 +37,7 @@ static onx_status matmul_prepare(onx_prepare *p)
     q->chunks = (q->m + ROWS_EACH - 1) / ROWS_EACH;
     p->params = q;
     p->rows = c->count ? q->batch.outer * (uint64_t)q->batch.inner * q->chunks : 0;
+    p->grain = onxi_worth_a_thread((q->m < ROWS_EACH ? q->m : ROWS_EACH) * q->n * q->k);
     p->thread_workspace = onxi_gemm_workspace(a->dtype, ROWS_EACH, q->n, q->k);
     return ONX_OK;
 }
@@ -103,6 +104,7 @@ static onx_status gemm_prepare(onx_prepare *p)
     q->chunks = (q->m + ROWS_EACH - 1) / ROWS_EACH;
     p->params = q;
     p->rows = y->count ? q->chunks : 0;
+    p->grain = onxi_worth_a_thread(ROWS_EACH * q->n * q->k);
     p->thread_workspace = onxi_gemm_workspace(a->dtype, ROWS_EACH, q->n, q->k);
     return ONX_OK;
 }

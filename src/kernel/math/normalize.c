@@ -90,6 +90,7 @@ static onx_status batch_prepare(onx_prepare *p)
             return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not have a number for each of %llu channels", i,
                                     (unsigned long long)q->channels);
     p->rows = q->channels;
+    p->grain = onxi_worth_a_thread(q->channels ? p->inputs[0]->count / q->channels * ONXI_COST_ELEMENT : 0);
     return ONX_OK;
 }
 
@@ -183,6 +184,7 @@ static onx_status lrn_prepare(onx_prepare *p)
     q->width = onx_dtype_bits(x->dtype) / 8;
     p->params = q;
     p->rows = q->plane ? q->batch * q->channels : 0;
+    p->grain = onxi_worth_a_thread(q->plane * ONXI_COST_ELEMENT);
     return ONX_OK;
 }
 

@@ -323,6 +323,7 @@ static onx_status conv_prepare(onx_prepare *p)
         onxi_weights_are_finite(p, 1)) {
         q->depthwise = true;
         p->rows = batch * (uint64_t)q->oh;
+        p->grain = onxi_worth_a_thread((uint64_t)(q->ow * q->kh * q->kw) * q->c);
         return take(p, q);
     }
     if (groups != 1 || (uint64_t)p->inputs[1]->dims[1] != q->c)
@@ -333,6 +334,7 @@ static onx_status conv_prepare(onx_prepare *p)
     q->each = pixels_of(q, batch, p->threads);
     q->pieces = ((uint64_t)(q->oh * q->ow) + q->each - 1) / q->each;
     p->rows = batch * q->pieces;
+    p->grain = onxi_worth_a_thread(q->each * q->depth * q->m);
     p->thread_workspace = ((uint64_t)PIXELS * PANEL + (q->direct ? 0 : q->each * q->depth)) * sizeof(float);
     return take(p, q);
 }

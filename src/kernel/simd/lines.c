@@ -325,7 +325,7 @@ static onx_status prepare(onx_prepare *p)
     post_take_functions(p, &q->posts);
     p->params = q;
     p->rows = made.window.batch * q->group * q->blocks;
-    p->grain = 262144 / (CHANNELS * q->padded * q->in_each * q->taps + 1) + 1;
+    p->grain = onxi_worth_a_thread(CHANNELS * q->padded * q->in_each * q->taps);
     return ONX_OK;
 }
 

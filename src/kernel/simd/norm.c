@@ -239,6 +239,7 @@ static onx_status scaling_prepare(onx_prepare *p)
     y->layout = layout;
     p->params = q;
     p->rows = x->count / (q->pixels * q->block) * q->pieces;
+    p->grain = onxi_worth_a_thread(q->each * q->block * ONXI_COST_ELEMENT);
     return ONX_OK;
 }
 
@@ -470,6 +471,7 @@ static onx_status grouping_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     p->params = q;
     p->rows = (uint64_t)x->dims[0] * (q->channels / q->unit);
+    p->grain = onxi_worth_a_thread(q->pixels * q->unit * ONXI_COST_ELEMENT);
     if (q->block)
         p->thread_workspace = q->unit * (2 * sizeof(double) + 4 * sizeof(float));
     return ONX_OK;

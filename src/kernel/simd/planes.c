@@ -292,7 +292,7 @@ static onx_status prepare(onx_prepare *p)
     cut(q);
     p->params = q;
     p->rows = win->batch * q->group * q->pieces;
-    p->grain = 262144 / (PANEL * q->k * q->m + 1) + 1;
+    p->grain = onxi_worth_a_thread(PANEL * q->k * q->m);
     p->thread_workspace = (q->k + 2 * q->m) * WIDE * sizeof(float);
     return ONX_OK;
 }

@@ -215,7 +215,7 @@ static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint6
     post_take_rows(p, &q->posts, q->n, PANEL);
     p->rows = batch * q->m_blocks * q->chunks;
     const uint64_t cost = batch * q->m * q->n * q->k / p->rows + 1;
-    p->grain = 262144 / cost + 1;
+    p->grain = onxi_worth_a_thread(cost);
 }
 
 /* ---- sizes ---- */

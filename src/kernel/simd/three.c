@@ -117,7 +117,7 @@ static onx_status prepare(onx_prepare *p)
     post_take_functions(p, &q->posts);
     p->params = q;
     p->rows = win->batch * made.group;
-    p->grain = 262144 / ((uint64_t)(q->oh * q->ow) * TAPS * TAPS + 1) + 1;
+    p->grain = onxi_worth_a_thread((uint64_t)(q->oh * q->ow) * TAPS * TAPS);
     p->thread_workspace = q->posts.count ? (uint64_t)q->oh * ONXI_LANES * sizeof(float) : 0;
     return ONX_OK;
 }

@@ -14,6 +14,8 @@ static onx_status conv_prepare(onx_prepare *p)
     p->params = q;
     p->thread_workspace = q->columns_size + onxi_gemm_workspace(x->dtype, q->out_each, ONXI_CONV_TILE, q->depth);
     p->rows = q->window.batch * q->group * q->tiles;
+    p->grain = onxi_worth_a_thread((q->window.out_size < ONXI_CONV_TILE ? q->window.out_size : ONXI_CONV_TILE) *
+                                   q->depth * q->out_each);
     return ONX_OK;
 }
 

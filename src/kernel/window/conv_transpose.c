@@ -96,6 +96,7 @@ static onx_status deconv_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the window is too large");
     p->params = q;
     p->rows = p->outputs[0]->count ? q->window.batch * q->group * q->blocks : 0;
+    p->grain = onxi_worth_a_thread(depth * q->in_each * onxi_product(p->inputs[0]->dims, 2, p->inputs[0]->rank));
     return ONX_OK;
 }
 

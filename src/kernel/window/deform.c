@@ -80,6 +80,9 @@ static onx_status deform_prepare(onx_prepare *p)
     p->thread_workspace =
         q->conv.columns_size + onxi_gemm_workspace(x->dtype, q->conv.out_each, ONXI_CONV_TILE, q->conv.depth);
     p->rows = p->outputs[0]->count ? q->conv.window.batch * q->conv.group * q->conv.tiles : 0;
+    p->grain =
+        onxi_worth_a_thread((q->conv.window.out_size < ONXI_CONV_TILE ? q->conv.window.out_size : ONXI_CONV_TILE) *
+                            q->conv.depth * q->conv.out_each);
     return ONX_OK;
 }
 

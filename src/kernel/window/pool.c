@@ -191,6 +191,7 @@ static onx_status pool_prepare(onx_prepare *p)
     q->width = onx_dtype_bits(x->dtype) / 8;
     p->params = q;
     p->rows = q->window.batch * q->window.channels;
+    p->grain = onxi_worth_a_thread(q->window.out_size * q->window.kernel_size * ONXI_COST_ELEMENT);
     return ONX_OK;
 }
 
