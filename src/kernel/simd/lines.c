@@ -13,7 +13,9 @@ enum {
     STEP = VECTORS * ONXI_LANES,
     ALONE = 8, /* vectors of a channel that is a group of its own, at most */
     DIMS = 3,
-    ROOM_MAX = 1 << 18 /* floats of the input of a group */
+    /* Floats of the input of a group: what stays in the second cache, but where only the plain row comes after. */
+    ROOM_MAX = 1 << 18,
+    ROOM_LAST = 1 << 20
 };
 
 typedef struct line_params {
@@ -292,6 +294,7 @@ static bool place_taps(onx_prepare *p, line_params *q, const uint64_t kernel[DIM
 typedef struct line_row {
     uint32_t least, most; /* ranks */
     bool alone;
+    uint64_t room;
 } line_row;
 
 static onx_status prepare(onx_prepare *p)
@@ -315,7 +318,7 @@ static onx_status prepare(onx_prepare *p)
                         .has_bias = b != NULL };
     if (made.group < 2 || !p->outputs[0]->count || !made.in_each || !place_input(&made.window, q, kernel, dilation) ||
         (row->alone && !q->alone) || !onxi_mul_u64(q->in_each, q->room, &p->thread_workspace) ||
-        p->thread_workspace > ROOM_MAX)
+        p->thread_workspace > row->room)
         return ONX_E_UNSUPPORTED;
     if (!place_taps(p, q, kernel, dilation))
         return ONX_E_MEMORY;
@@ -329,7 +332,8 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static const line_row lines = { 3, 3, false }, images = { 4, 5, false }, planes = { 4, 5, true };
+static const line_row lines = { 3, 3, false, ROOM_MAX }, planes = { 4, 5, true, ROOM_MAX };
+static const line_row images = { 4, 5, false, ROOM_LAST };
 
 #define ROW(preference_, how, body_)                                                                                   \
     {                                                                                                                  \
