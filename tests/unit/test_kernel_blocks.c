@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/simd/cut.h"
 #include "unit/context.h"
 
 static uint32_t below(uint64_t *state, uint32_t end)
@@ -241,6 +242,28 @@ static void test_kernel_blocks__nonzero_finds_every_place(void **unused)
     }
 }
 
+/* Work that is cut for threads: nothing is left out, and the last thread ends soon after the first one could. */
+static void test_kernel_blocks__cuts_are_even(void **unused)
+{
+    (void)unused;
+    for (uint64_t threads = 1; threads < 10; threads++)
+        for (uint64_t others = 1; others < 40; others++)
+            for (uint64_t units = 1; units < 300; units++) {
+                const uint64_t each = cut_evenly(units, others, threads);
+                assert_in_range(each, 1, units);
+                const uint64_t pieces = (units + each - 1) / each * others;
+                const uint64_t last = (pieces + threads - 1) / threads * each, all = units * others;
+                if (threads == 1)
+                    assert_int_equal(each, units);
+                else if (all >= 8 * threads)
+                    assert_true(last * threads * 2 <= all * 3);
+            }
+    assert_int_equal(cut_evenly(72, 1, 2), 9);
+    assert_int_equal(cut_evenly(96, 1, 2), 12);
+    assert_int_equal(cut_evenly(0, 1, 2), 0);
+    assert_int_equal(cut_evenly(UINT64_MAX, UINT64_MAX, 2), UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_kernel_blocks__where_takes_from_the_right_side),
         cmocka_unit_test(test_kernel_blocks__nearest_repeats_lines),
         cmocka_unit_test(test_kernel_blocks__nonzero_finds_every_place),
+        cmocka_unit_test(test_kernel_blocks__cuts_are_even),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

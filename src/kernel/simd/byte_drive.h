@@ -4,6 +4,7 @@
 #define ONXI_KERNEL_SIMD_BYTE_DRIVE_H
 
 #include "kernel/simd/byte_finish.h"
+#include "kernel/simd/cut.h"
 
 #if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
 
@@ -112,9 +113,8 @@ static inline bool drive_cut(onx_prepare *p, drive *q)
     if (threads > 1 && rows >= 4 * threads && q->m_block * 4 * threads > q->m)
         q->m_block = rows / (4 * threads) * BLOCK_ROWS;
     q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
-    q->chunks = threads == 1 || q->m_blocks * q->groups >= 2 * threads ? 1 : 2 * threads;
-    q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
-    q->chunk = (q->panels + q->chunks - 1) / q->chunks;
+    const uint64_t blocks = q->m_blocks * q->groups; /* each piece gathers its rows */
+    q->chunk = blocks >= 2 * threads ? q->panels : cut_evenly(q->panels, blocks, threads);
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     rows = q->m_block < q->m ? q->m_block : (q->m + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
     if (!onxi_mul_u64(rows, q->lda, &space) || space > UINT64_MAX / 2 ||

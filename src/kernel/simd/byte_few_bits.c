@@ -2,6 +2,7 @@
  * of a row: a left side that is rounded to 8 bits has a scale for each block and one digit; other floats have three,
  * 24 bits below the greatest of a block, which is what a sum of floats keeps of it. Sums of a block are exact. */
 #include "kernel/core/few_bits.h"
+#include "kernel/simd/cut.h"
 #include "kernel/simd/simd.h"
 
 #include <immintrin.h>
@@ -504,16 +505,16 @@ static bool piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0,
 static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
     enum { WHOLE = 64, ALONE = 24 };
-    const uint64_t pieces = threads > 1 ? 4 * (uint64_t)threads : 1, halves = (pieces + 1) / 2;
+    const uint64_t some = threads > 1 ? 2 * (uint64_t)threads : 1;
     left_side left;
     uint64_t bytes_at;
     if (q->block > BLOCK_MOST)
         return false;
-    const bool by_rows = q->m >= ALONE * halves;
-    const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST, parts = by_rows && blocks < halves ? halves : blocks;
-    const uint64_t columns = by_rows ? q->n : (q->n + pieces - 1) / pieces;
+    const bool by_rows = q->m >= ALONE * some;
+    const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST, even = (blocks + some - 1) / some * some;
+    const uint64_t parts = by_rows ? even : blocks, columns = (q->n + WHOLE - 1) / WHOLE;
     q->rows_each = (q->m + parts - 1) / parts;
-    q->columns_each = (columns + WHOLE - 1) / WHOLE * WHOLE;
+    q->columns_each = WHOLE * (by_rows ? columns : cut_evenly(columns, blocks, threads));
     return room_of(q, &left, &bytes_at, memory);
 }
 

@@ -1,6 +1,7 @@
 /* few_bits.c - products with weights of 2, 4 or 8 bits. A few rows go over strips of weights once, at the speed of
  * memory; more rows are multiplied by panels of columns that are made real a stretch at a time. */
 #include "kernel/core/few_bits.h"
+#include "kernel/simd/cut.h"
 #include "kernel/simd/tile.h"
 
 #ifdef __AVX512F__
@@ -310,11 +311,10 @@ static bool piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0,
 static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
     enum { WHOLE = 64 };
-    const uint64_t pieces = threads > 1 ? 4 * (uint64_t)threads : 1, blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST;
-    const uint64_t columns = (q->n + pieces - 1) / pieces;
+    const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST;
     uint64_t left;
     q->rows_each = blocks ? ((q->m + blocks - 1) / blocks + TILE_M - 1) / TILE_M * TILE_M : 1;
-    q->columns_each = (columns + WHOLE - 1) / WHOLE * WHOLE;
+    q->columns_each = WHOLE * cut_evenly((q->n + WHOLE - 1) / WHOLE, blocks, threads);
     if (!onxi_mul_u64(q->blocks * q->block + q->blocks, q->rows_each, &left) || left > UINT64_MAX / 64)
         return false;
     *memory = sizeof(float) * ((q->m <= FEW || q->rounded ? left : 0) + BLOCK_K * PANEL);

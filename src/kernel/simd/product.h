@@ -3,6 +3,7 @@
 #ifndef ONXI_KERNEL_SIMD_PRODUCT_H
 #define ONXI_KERNEL_SIMD_PRODUCT_H
 
+#include "kernel/simd/cut.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
@@ -205,12 +206,11 @@ static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint6
     const uint64_t threads = p->threads ? p->threads : 1, most = BLOCK_M / height * height;
     q->panels = (q->n + PANEL - 1) / PANEL;
     q->m_blocks = (q->m + most - 1) / most;
+    if (q->m_blocks > 1 && batch == 1) /* all threads end at the same time */
+        q->m_blocks = (q->m_blocks + threads - 1) / threads * threads;
     q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + height - 1) / height * height;
     q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
-    q->chunks = q->m_blocks >= 2 * threads || threads == 1 || batch > 1 ? 1 : 4 * threads / q->m_blocks + 1;
-    q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
-    q->chunk = (q->panels + q->chunks - 1) / q->chunks;
-    q->chunk = q->chunk < least ? least : q->chunk;
+    q->chunk = least * cut_evenly((q->panels + least - 1) / least, q->m_blocks * batch, threads);
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     post_take_rows(p, &q->posts, q->n, PANEL);
     p->rows = batch * q->m_blocks * q->chunks;

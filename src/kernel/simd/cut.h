@@ -1,0 +1,29 @@
+/* cut.h - how many columns a piece of work has, so that threads end at nearly the same time. */
+#ifndef ONXI_KERNEL_SIMD_CUT_H
+#define ONXI_KERNEL_SIMD_CUT_H
+
+#include <stdint.h>
+
+/* How many of `units` a piece has, where `others` times as many pieces lie beside one another (blocks of rows, say).
+ * Some pieces for each thread, so that one that comes late leaves the rest to others; of numbers near that the one
+ * whose last thread ends first: nine equal pieces take two threads as long as ten. */
+static inline uint64_t cut_evenly(uint64_t units, uint64_t others, uint64_t threads)
+{
+    enum { EACH = 4, LEAST_GAIN = 50 }; /* pieces of a thread; a finer cut gains one part of so many, or is not taken */
+    const uint64_t wanted = EACH * threads;
+    if (threads < 2 || !units || !others || others >= EACH * wanted)
+        return units;
+    const uint64_t some = others < wanted ? wanted / others : 1, start = some < units ? some : units;
+    uint64_t best = units, least = UINT64_MAX;
+    for (uint64_t i = start; i <= 3 * start + 2 && i <= units; i++) {
+        const uint64_t each = (units + i - 1) / i, pieces = (units + each - 1) / each * others;
+        const uint64_t span = (pieces + threads - 1) / threads * each;
+        if (least == UINT64_MAX || span < least - least / LEAST_GAIN) {
+            least = span;
+            best = each;
+        }
+    }
+    return best;
+}
+
+#endif
