@@ -26,17 +26,32 @@ typedef struct onxi_library_state {
 
 /* ---- threads (base_team.c) ---- */
 
-struct onxi_team_job;
+/* A job that is posted. It lies here and not with its caller, so that a helper who comes late reads nothing that is
+ * gone; one line, since it is handed to and fro. */
+typedef struct onxi_team_slot {
+    _Alignas(64) _Atomic uint64_t left; /* parts that nobody has, and helpers that may come (base_team.c) */
+    atomic_uint threads;                /* that may work on it, the caller counted; 0: free */
+    atomic_uint done;                   /* parts that helpers have done */
+    onxi_team_work *work;
+    void *user;
+    uint64_t pieces;
+    uint64_t off_processor; /* nanoseconds that a helper had parts and no processor, at most */
+    uint32_t parts;         /* into which the pieces go */
+} onxi_team_slot;
+
+/* Callers at a time; others do all by themselves. */
+enum { ONXI_TEAM_SLOTS = 64 };
 
 typedef struct onxi_team {
-    pthread_mutex_t lock;
+    onxi_team_slot slot[ONXI_TEAM_SLOTS];
+    _Alignas(64) atomic_uint posts; /* how many there were: threads without work look at it before they sleep */
+    atomic_uint slots;              /* that were ever taken, from the first */
+    atomic_uint sleeping;
+    _Alignas(64) _Atomic uint64_t alone_until; /* on the monotonic clock: threads lose their processors until then */
+    atomic_uint threads;
+    pthread_mutex_t lock; /* for making threads, and for falling asleep */
     pthread_cond_t posted, done;
-    atomic_uint posts; /* how many there were: threads without work look at it for a while before they sleep */
-    _Atomic uint64_t alone_until; /* on the monotonic clock: threads lose their processors to others until then */
-    struct onxi_team_job *jobs;   /* of the callers that are at it, first come first */
-    unsigned threads, sleeping;
-    unsigned working; /* on jobs, callers included */
-    bool prepared;    /* for forks and against unloading */
+    bool prepared; /* for forks and against unloading */
 } onxi_team;
 
 typedef struct onxi_process {
@@ -52,6 +67,7 @@ onxi_process *onxi_process_get(void);
 /* What a thread knows of itself. */
 typedef struct onxi_process_thread {
     bool in_piece;      /* it does a piece of a job */
+    unsigned slot;      /* of its last job as a caller */
     uint64_t ended;     /* its last job as a caller, on the monotonic clock */
     uint64_t at, used;  /* when its processor time was looked at, and what that was; at 0: not yet */
     uint64_t preempted; /* as onxi_platform_preempted has it */

@@ -1,9 +1,12 @@
 /* base_team.c - one team of threads per process that all callers share (docs/notes/threads.md).
  *
  * A caller posts a job, works on it itself, and is helped by threads of the team that have nothing better to do. It can
- * finish alone, so callers never wait for each other, and a team that is busy or gets no processor costs nothing. What
- * can cost is a thread that loses its processor to another process in the middle of a piece: a helper, for which the
- * caller then waits, or the caller, which would have a processor for itself without the helper. When that was seen,
+ * finish alone, so callers never wait for each other, and a team that is busy or gets no processor costs nothing. Jobs
+ * of a microsecond come one after the other, so no lock is taken and the system is not called for one, and threads
+ * write what others read only to hand out work and to say that it is done.
+ *
+ * What can cost is a thread that loses its processor to another process in the middle of a piece: a helper, for which
+ * the caller then waits, or the caller, which would have a processor for itself without the helper. When that was seen,
  * callers stay alone for a while. */
 #include "base/base_process.h"
 
@@ -18,17 +21,41 @@ enum {
     ALONE_FACTOR = 16 /* how many times the time lost callers stay alone: so much of the time is lost at most */
 };
 
-typedef struct onxi_team_job {
-    struct onxi_team_job *next_job;
-    onxi_team_work *work;
-    void *user;
-    uint64_t pieces;
-    _Atomic uint64_t next;    /* piece that is not taken yet */
-    unsigned threads, joined; /* that may work on it, the caller counted; that came to help */
-    atomic_uint helping;      /* that are at it now */
-    uint64_t off_processor;   /* nanoseconds that a helper had pieces and no processor, at most */
-    bool caller_sleeps;
-} onxi_team_job;
+/* ---- what is left of a job ---- */
+
+/* Parts are handed out from both ends: the caller goes up from the first one, helpers down from the last, so that a
+ * thread finds in its caches what it wrote in the job before. All that decides who may do what is in one number: the
+ * first part that nobody has, the end of these, and how many helpers may still come. */
+enum { PARTS_MAX = 0xffff, END_AT = 16, HELPERS_AT = 32, CALLER_SLEEPS = 1 << 20 /* in `done`, above all parts */ };
+
+static uint64_t left_of(uint64_t first, uint64_t end, uint64_t helpers)
+{
+    return first | end << END_AT | helpers << HELPERS_AT;
+}
+
+typedef struct part_range {
+    uint64_t first, end, helpers;
+} part_range;
+
+static part_range range_of(uint64_t left)
+{
+    return (part_range){ left & PARTS_MAX, left >> END_AT & PARTS_MAX, left >> HELPERS_AT };
+}
+
+/* How many parts a thread takes at a time: fewer towards the end. */
+static uint64_t share_of(uint64_t parts, unsigned threads)
+{
+    const uint64_t share = parts / (2 * threads);
+    return share ? share : 1;
+}
+
+static void do_parts(const onxi_team_slot *slot, uint64_t first, uint64_t end, unsigned me)
+{
+    const uint64_t each = slot->pieces / slot->parts, more = slot->pieces % slot->parts;
+    const uint64_t last = each * end + (end < more ? end : more);
+    for (uint64_t piece = each * first + (first < more ? first : more); piece < last; piece++)
+        slot->work(slot->user, piece, me);
+}
 
 /* ---- waiting ---- */
 
@@ -60,71 +87,125 @@ static void spin_while(const atomic_uint *number, unsigned same)
     } while (now() < end);
 }
 
-/* ---- the threads of the team; all of this under its lock ---- */
+/* ---- the threads of the team ---- */
 
-static unsigned most_threads(const onxi_team_job *job)
+/* When a helper looked at its processor time, which is a call of the system: too long for each job. */
+typedef struct processor_look {
+    uint64_t at, used;
+} processor_look;
+
+static processor_look look_at_processor(void)
 {
-    return job->pieces < job->threads ? (unsigned)job->pieces : job->threads;
+    return (processor_look){ .at = now(), .used = clock_of(CLOCK_THREAD_CPUTIME_ID) };
+}
+
+/* Nanoseconds since a look in which it had no processor, though it wanted one. */
+static uint64_t lost_since(const processor_look *look)
+{
+    const processor_look l = look_at_processor();
+    const uint64_t took = l.at - look->at, used = l.used - look->used, off = took > used ? took - used : 0;
+    if (off >= STALL_NANOSECONDS && !onxi_platform_preempted(&onxi_process_this_thread()->preempted))
+        return 0; /* it waited for a page of a file, say */
+    return off;
 }
 
 /* A job that can do with help. Callers that run at the same time share the threads that each of them alone may use. */
-static onxi_team_job *find_job(const onxi_team *team)
+static onxi_team_slot *find_job(onxi_team *team)
 {
-    for (onxi_team_job *j = team->jobs; j; j = j->next_job)
-        if (j->joined + 1 < most_threads(j) && team->working < j->threads &&
-            atomic_load_explicit(&j->next, memory_order_relaxed) < j->pieces)
-            return j;
-    return NULL;
+    onxi_team_slot *found = NULL;
+    const unsigned slots = atomic_load_explicit(&team->slots, memory_order_acquire);
+    unsigned working = 0, allowed = 0;
+    for (unsigned i = 0; i < slots; i++) {
+        onxi_team_slot *slot = &team->slot[i];
+        const unsigned threads = atomic_load_explicit(&slot->threads, memory_order_relaxed);
+        if (!threads)
+            continue;
+        const part_range r = range_of(atomic_load_explicit(&slot->left, memory_order_relaxed));
+        working += threads > r.helpers ? threads - (unsigned)r.helpers : 1;
+        if (threads > allowed && r.helpers && r.first < r.end) {
+            found = slot;
+            allowed = threads;
+        }
+    }
+    return working < allowed ? found : NULL;
 }
 
-static void do_pieces(onxi_team_job *job, unsigned me)
+/* Parts for a helper, the first time (*me is 0) with a number for it. */
+static bool take_last(onxi_team_slot *slot, unsigned *me, uint64_t *first, uint64_t *end)
 {
-    uint64_t piece;
-    while ((piece = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->pieces)
-        job->work(job->user, piece, me);
+    uint64_t left = atomic_load_explicit(&slot->left, memory_order_relaxed);
+    for (;;) {
+        const part_range r = range_of(left);
+        if (r.first >= r.end || (!*me && !r.helpers))
+            return false;
+        const uint64_t share = share_of(r.end - r.first, atomic_load_explicit(&slot->threads, memory_order_relaxed));
+        const uint64_t next = left_of(r.first, r.end - share, *me ? r.helpers : r.helpers - 1);
+        if (atomic_compare_exchange_weak_explicit(&slot->left, &left, next, memory_order_acquire,
+                                                  memory_order_relaxed)) {
+            *me = *me ? *me : (unsigned)r.helpers;
+            *first = r.end - share;
+            *end = r.end;
+            return true;
+        }
+    }
 }
 
-static void help(onxi_team *team, onxi_team_job *job)
+static void help(onxi_team *team, onxi_team_slot *slot, const processor_look *look)
 {
-    unsigned me = ++job->joined;
-    atomic_fetch_add_explicit(&job->helping, 1, memory_order_relaxed);
-    team->working++;
-    pthread_mutex_unlock(&team->lock);
-    uint64_t start = now(), used = clock_of(CLOCK_THREAD_CPUTIME_ID);
-    do_pieces(job, me);
-    used = clock_of(CLOCK_THREAD_CPUTIME_ID) - used;
-    uint64_t took = now() - start, off = took > used ? took - used : 0;
-    if (off >= STALL_NANOSECONDS && !onxi_platform_preempted(&onxi_process_this_thread()->preempted))
-        off = 0; /* it waited for a page of a file, say */
-    pthread_mutex_lock(&team->lock);
-    team->working--;
-    if (off > job->off_processor)
-        job->off_processor = off;
-    /* The caller may return once this is 0; nothing of the job is touched after it. */
-    bool wake = job->caller_sleeps;
-    if (atomic_fetch_sub_explicit(&job->helping, 1, memory_order_release) == 1 && wake)
+    unsigned me = 0, parts = 0;
+    uint64_t first, end;
+    const uint64_t start = now();
+    while (take_last(slot, &me, &first, &end)) { /* from the first part on the slot is this job's until they are done */
+        do_parts(slot, first, end, me);
+        parts += (unsigned)(end - first);
+    }
+    if (!parts)
+        return;
+    const uint64_t took = now() - start;
+    if (took >= STALL_NANOSECONDS) {
+        const uint64_t lost = lost_since(look), off = lost < took ? lost : took;
+        pthread_mutex_lock(&team->lock);
+        if (off > slot->off_processor)
+            slot->off_processor = off;
+        pthread_mutex_unlock(&team->lock);
+    }
+    /* The caller may return once all parts are done; nothing of the job is touched after it. */
+    if (atomic_fetch_add_explicit(&slot->done, parts, memory_order_release) & CALLER_SLEEPS) {
+        pthread_mutex_lock(&team->lock);
         pthread_cond_broadcast(&team->done);
+        pthread_mutex_unlock(&team->lock);
+    }
+}
+
+/* Until something is posted; a caller that sees nobody asleep has posted before the last look. */
+static void sleep_on(onxi_team *team, unsigned seen)
+{
+    pthread_mutex_lock(&team->lock);
+    atomic_fetch_add(&team->sleeping, 1);
+    while (atomic_load(&team->posts) == seen)
+        pthread_cond_wait(&team->posted, &team->lock);
+    atomic_fetch_sub(&team->sleeping, 1);
+    pthread_mutex_unlock(&team->lock);
 }
 
 static void *thread_of_team(void *argument)
 {
     onxi_team *team = argument;
     onxi_process_this_thread()->in_piece = true; /* what it runs never posts jobs */
-    pthread_mutex_lock(&team->lock);
+    processor_look look = look_at_processor();
     for (;;) {
-        onxi_team_job *job = find_job(team);
+        const unsigned seen = atomic_load_explicit(&team->posts, memory_order_acquire);
+        onxi_team_slot *job = find_job(team);
         if (job) {
-            help(team, job);
+            help(team, job, &look);
             continue;
         }
-        unsigned seen = atomic_load_explicit(&team->posts, memory_order_relaxed);
-        pthread_mutex_unlock(&team->lock);
+        if (now() - look.at >= LOOK_NANOSECONDS)
+            look = look_at_processor();
         spin_while(&team->posts, seen);
-        pthread_mutex_lock(&team->lock);
         if (atomic_load_explicit(&team->posts, memory_order_relaxed) == seen) {
-            team->sleeping++;
-            pthread_cond_wait(&team->posted, &team->lock);
-            team->sleeping--;
+            sleep_on(team, seen);
+            look = look_at_processor();
         }
     }
     return NULL;
@@ -149,8 +230,12 @@ static void after_fork_in_child(void)
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->posted, NULL);
     pthread_cond_init(&team->done, NULL);
-    team->jobs = NULL;
-    team->threads = team->sleeping = team->working = 0;
+    for (int i = 0; i < ONXI_TEAM_SLOTS; i++) {
+        atomic_store_explicit(&team->slot[i].left, 0, memory_order_relaxed);
+        atomic_store_explicit(&team->slot[i].threads, 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&team->threads, 0, memory_order_relaxed);
+    atomic_store_explicit(&team->sleeping, 0, memory_order_relaxed);
 }
 
 /* Threads outlive every session, so the code that they run must not be unloaded. */
@@ -177,52 +262,85 @@ static void make_threads(onxi_team *team, unsigned wanted)
     pthread_t thread;
     while (team->threads < wanted && team->threads < TEAM_MAX &&
            pthread_create(&thread, &detached, thread_of_team, team) == 0)
-        team->threads++;
+        atomic_fetch_add_explicit(&team->threads, 1, memory_order_relaxed);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&detached);
 }
 
 /* ---- callers ---- */
 
-static void post(onxi_team *team, onxi_team_job *job)
+/* A slot for the caller, the one that it had before if that is free; NULL: all are taken. */
+static onxi_team_slot *take_slot(onxi_team *team, onxi_process_thread *t, unsigned threads)
 {
-    unsigned helpers = most_threads(job) - 1;
-    pthread_mutex_lock(&team->lock);
-    make_threads(team, helpers);
-    onxi_team_job **last = &team->jobs;
-    while (*last)
-        last = &(*last)->next_job;
-    *last = job;
-    team->working++;
-    atomic_fetch_add_explicit(&team->posts, 1, memory_order_release);
-    for (unsigned i = 0; i < helpers && i < team->sleeping; i++)
-        pthread_cond_signal(&team->posted);
-    pthread_mutex_unlock(&team->lock);
+    for (unsigned i = 0; i < ONXI_TEAM_SLOTS; i++) {
+        const unsigned at = (t->slot + i) % ONXI_TEAM_SLOTS;
+        unsigned none = 0, slots = atomic_load_explicit(&team->slots, memory_order_relaxed);
+        if (atomic_load_explicit(&team->slot[at].threads, memory_order_relaxed) ||
+            !atomic_compare_exchange_strong_explicit(&team->slot[at].threads, &none, threads, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        t->slot = at;
+        while (slots <= at && !atomic_compare_exchange_weak_explicit(&team->slots, &slots, at + 1, memory_order_release,
+                                                                     memory_order_relaxed))
+            ;
+        return &team->slot[at];
+    }
+    return NULL;
 }
 
-static void finish(onxi_team *team, onxi_team_job *job)
+/* All parts are left but those that the caller takes at once, from the first to the result. */
+static uint64_t post(onxi_team *team, onxi_team_slot *slot, unsigned helpers)
 {
-    pthread_mutex_lock(&team->lock);
-    onxi_team_job **at = &team->jobs;
-    while (*at != job)
-        at = &(*at)->next_job;
-    *at = job->next_job;
-    team->working--;
-    unsigned helping = atomic_load_explicit(&job->helping, memory_order_acquire);
-    if (helping) {
-        pthread_mutex_unlock(&team->lock);
-        while (helping) {
-            spin_while(&job->helping, helping);
-            unsigned left = atomic_load_explicit(&job->helping, memory_order_acquire);
-            if (left == helping)
-                break;
-            helping = left;
-        }
+    const uint64_t mine = share_of(slot->parts, helpers + 1);
+    atomic_store_explicit(&slot->left, left_of(mine, slot->parts, helpers), memory_order_release);
+    if (atomic_load_explicit(&team->threads, memory_order_relaxed) < helpers) {
         pthread_mutex_lock(&team->lock);
-        job->caller_sleeps = true;
-        while (atomic_load_explicit(&job->helping, memory_order_acquire))
-            pthread_cond_wait(&team->done, &team->lock);
+        make_threads(team, helpers);
+        pthread_mutex_unlock(&team->lock);
     }
+    atomic_fetch_add(&team->posts, 1);
+    if (atomic_load(&team->sleeping)) {
+        pthread_mutex_lock(&team->lock);
+        for (unsigned i = 0; i < helpers; i++)
+            pthread_cond_signal(&team->posted);
+        pthread_mutex_unlock(&team->lock);
+    }
+    return mine;
+}
+
+/* Parts for the caller; false when helpers have the rest. */
+static bool take_first(onxi_team_slot *slot, unsigned threads, uint64_t *first, uint64_t *end)
+{
+    uint64_t left = atomic_load_explicit(&slot->left, memory_order_relaxed);
+    for (;;) {
+        const part_range r = range_of(left);
+        if (r.first >= r.end)
+            return false;
+        *first = r.first;
+        *end = r.first + share_of(r.end - r.first, threads);
+        if (atomic_compare_exchange_weak_explicit(&slot->left, &left, left_of(*end, r.end, r.helpers),
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return true;
+    }
+}
+
+/* Until helpers have done so many parts. */
+static void finish(onxi_team *team, onxi_team_slot *slot, unsigned parts)
+{
+    unsigned done = atomic_load_explicit(&slot->done, memory_order_acquire);
+    while (done != parts) {
+        spin_while(&slot->done, done);
+        unsigned more = atomic_load_explicit(&slot->done, memory_order_acquire);
+        if (more == done)
+            break;
+        done = more;
+    }
+    if (done == parts)
+        return;
+    pthread_mutex_lock(&team->lock);
+    atomic_fetch_or_explicit(&slot->done, CALLER_SLEEPS, memory_order_relaxed);
+    while (atomic_load_explicit(&slot->done, memory_order_acquire) != (CALLER_SLEEPS | parts))
+        pthread_cond_wait(&team->done, &team->lock);
     pthread_mutex_unlock(&team->lock);
 }
 
@@ -267,28 +385,50 @@ unsigned onxi_team_threads(unsigned threads)
                : threads;
 }
 
+static void run_alone(uint64_t pieces, onxi_team_work *work, void *user)
+{
+    for (uint64_t i = 0; i < pieces; i++)
+        work(user, i, 0);
+}
+
+static void run_posted(onxi_team *team, onxi_team_slot *slot, onxi_process_thread *t, unsigned threads)
+{
+    uint64_t first = 0, end = post(team, slot, threads - 1);
+    unsigned mine = 0;
+    t->in_piece = true;
+    do {
+        do_parts(slot, first, end, 0);
+        mine += (unsigned)(end - first);
+    } while (take_first(slot, threads, &first, &end));
+    t->in_piece = false;
+    const uint64_t time = now();
+    judge_caller(team, t, time);
+    finish(team, slot, slot->parts - mine);
+    t->ended = now();
+    const uint64_t waited = t->ended - time, off = slot->off_processor;
+    atomic_store_explicit(&slot->threads, 0, memory_order_release);
+    if (waited >= SPIN_NANOSECONDS)
+        t->at = 0; /* it may have slept */
+    stay_alone(team, waited < off ? waited : off);
+}
+
 void onxi_team_run(unsigned threads, uint64_t pieces, onxi_team_work *work, void *user)
 {
     onxi_process_thread *t = onxi_process_this_thread();
     onxi_team *team = &onxi_process_get()->team;
-    uint64_t start = threads < 2 || pieces < 2 || t->in_piece ? 0 : now();
-    if (is_alone(team, start)) {
-        for (uint64_t i = 0; i < pieces; i++)
-            work(user, i, 0);
+    const unsigned most = pieces < threads ? (unsigned)pieces : threads < TEAM_MAX ? threads : TEAM_MAX;
+    const uint64_t start = most < 2 || t->in_piece ? 0 : now();
+    onxi_team_slot *slot = is_alone(team, start) ? NULL : take_slot(team, t, most);
+    if (!slot) {
+        run_alone(pieces, work, user);
         return;
     }
-    onxi_team_job job = { .work = work, .user = user, .pieces = pieces, .threads = threads };
+    slot->work = work;
+    slot->user = user;
+    slot->pieces = pieces;
+    slot->parts = (uint32_t)(pieces < PARTS_MAX ? pieces : PARTS_MAX);
+    slot->off_processor = 0;
+    atomic_store_explicit(&slot->done, 0, memory_order_relaxed);
     watch_caller(t, start);
-    post(team, &job);
-    t->in_piece = true;
-    do_pieces(&job, 0);
-    t->in_piece = false;
-    const uint64_t end = now();
-    judge_caller(team, t, end);
-    finish(team, &job);
-    t->ended = now();
-    const uint64_t waited = t->ended - end;
-    if (waited >= SPIN_NANOSECONDS)
-        t->at = 0; /* it may have slept */
-    stay_alone(team, waited < job.off_processor ? waited : job.off_processor);
+    run_posted(team, slot, t, most);
 }
