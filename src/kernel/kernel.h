@@ -129,11 +129,16 @@ onx_status onxi_whole_bytes(onx_prepare *p);
 uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last);
 
 /* How many rows are worth another thread (onx_prepare.grain), where each takes so many multiplications of a product, or
- * what takes as long: some microseconds of work, since a thread that sleeps takes longer than that to come. */
-enum { ONXI_COST_ELEMENT = 16 }; /* of an element that is read, computed and written */
+ * what takes as long: a few times what handing them out does. Where weights are read for one row only, or channels have
+ * windows of their own, a product takes as long as several that share what they read. */
+enum {
+    ONXI_COST_ELEMENT = 16, /* of an element that is read, computed and written */
+    ONXI_COST_READING = 4,  /* of a weight, besides its products */
+    ONXI_COST_ALONE = 4     /* of a product of a channel's own window */
+};
 static inline uint64_t onxi_worth_a_thread(uint64_t cost)
 {
-    const uint64_t least = 262144;
+    const uint64_t least = 131072;
     return cost < least ? least / (cost + 1) + 1 : 1;
 }
 /* Elements from one index of each dim to the next, row-major; without meaning for empty tensors. */

@@ -105,6 +105,6 @@ onx_status onxi_binary_prepare_in_blocks(onx_prepare *p);
 onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_prelu_prepare(onx_prepare *p);
 /* Rows of about this many elements are worth a thread. */
-#define ONXI_BLOCK 16384u
+#define ONXI_BLOCK 8192u
 
 #endif

@@ -61,7 +61,7 @@ static inline onx_status job_settle(onx_prepare *p, uint64_t size, uint64_t v_si
         return ONX_E_UNSUPPORTED;
     p->thread_workspace = bytes;
     const double cost = (double)QUERIES_PIECE * (double)total * (double)(size + v_size) + 1;
-    p->grain = cost < 262144 ? (uint64_t)(262144 / cost) + 1 : 1;
+    p->grain = cost < 1e9 ? onxi_worth_a_thread((uint64_t)cost) : 1;
     return ONX_OK;
 }
 

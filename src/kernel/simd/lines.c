@@ -4,6 +4,7 @@
  * A few channels of the result are summed up in registers, some vectors of neighbouring positions at a time, those
  * between the lines of the result included. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
+#include "kernel/simd/cut.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
@@ -328,7 +329,7 @@ static onx_status prepare(onx_prepare *p)
     post_take_functions(p, &q->posts);
     p->params = q;
     p->rows = made.window.batch * q->group * q->blocks;
-    p->grain = onxi_worth_a_thread(CHANNELS * q->padded * q->in_each * q->taps);
+    p->grain = onxi_worth_a_thread(ONXI_COST_ALONE * CHANNELS * q->padded * q->in_each * q->taps);
     return ONX_OK;
 }
 

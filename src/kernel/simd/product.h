@@ -214,8 +214,7 @@ static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint6
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     post_take_rows(p, &q->posts, q->n, PANEL);
     p->rows = batch * q->m_blocks * q->chunks;
-    const uint64_t cost = batch * q->m * q->n * q->k / p->rows + 1;
-    p->grain = onxi_worth_a_thread(cost);
+    p->grain = onxi_worth_a_thread(batch * (q->m + ONXI_COST_READING) * q->n * q->k / p->rows);
 }
 
 /* ---- sizes ---- */

@@ -3,6 +3,7 @@
  * outside of a line is not read. For levels whose instructions load and store some lanes. The sum runs in one fixed
  * order. */
 #include "kernel/core/conv.h"
+#include "kernel/simd/cut.h"
 #include "kernel/simd/post.h"
 
 #ifdef VF_MASKS
@@ -117,7 +118,7 @@ static onx_status prepare(onx_prepare *p)
     post_take_functions(p, &q->posts);
     p->params = q;
     p->rows = win->batch * made.group;
-    p->grain = onxi_worth_a_thread((uint64_t)(q->oh * q->ow) * TAPS * TAPS);
+    p->grain = onxi_worth_a_thread(ONXI_COST_ALONE * (uint64_t)(q->oh * q->ow) * TAPS * TAPS);
     p->thread_workspace = q->posts.count ? (uint64_t)q->oh * ONXI_LANES * sizeof(float) : 0;
     return ONX_OK;
 }
