@@ -443,18 +443,11 @@ static onx_status make_phases(onx_prepare *p, unfold_params *q, const int64_t ke
     return ONX_OK;
 }
 
-/* How the work is cut: what is gathered and what comes out stay in the second cache; pieces of the channels where there
- * are fewer groups than threads. */
-static bool cut(onx_prepare *p, unfold_params *q)
+/* Groups of `most` pixels at most, of nearly one size; how many pieces that makes of all images. */
+static uint64_t cut_pixels(unfold_params *q, uint64_t most)
 {
-    enum { CACHE = 320 << 10, PANELS_MAX = 1 << 12 };
-    const uint64_t threads = p->threads ? p->threads : 1;
-    q->panels = (q->m + PANEL - 1) / PANEL;
-    if (q->panels > PANELS_MAX)
-        return false;
-    uint64_t most = CACHE / sizeof(float) / (LINE + q->panels * PANEL) / TILE_M * TILE_M;
-    most = most < PIXELS_LEAST ? PIXELS_LEAST : most > PIXELS ? PIXELS : most;
     q->group = 1;
+    q->groups = 0;
     for (uint64_t i = 0; i < q->phase_count; i++) {
         const uint64_t n = q->phases[i].pixels, groups = (n + most - 1) / most;
         const uint64_t even = groups ? (n + groups - 1) / groups : 0;
@@ -465,8 +458,26 @@ static bool cut(onx_prepare *p, unfold_params *q)
         f->groups = (f->pixels + q->group - 1) / q->group;
         q->groups += f->groups;
     }
-    const uint64_t pieces = q->batch * q->sets * q->groups;
+    return q->batch * q->sets * q->groups;
+}
+
+/* How the work is cut: what is gathered and what comes out stay in the second cache; pieces of the channels where there
+ * are fewer groups than threads, or smaller groups where the channels are no even number of panels. */
+static bool cut(onx_prepare *p, unfold_params *q)
+{
+    enum { CACHE = 320 << 10, PANELS_MAX = 1 << 12 };
+    const uint64_t threads = p->threads ? p->threads : 1;
+    q->panels = (q->m + PANEL - 1) / PANEL;
+    if (q->panels > PANELS_MAX)
+        return false;
+    uint64_t most = CACHE / sizeof(float) / (LINE + q->panels * PANEL) / TILE_M * TILE_M;
+    most = most < PIXELS_LEAST ? PIXELS_LEAST : most > PIXELS ? PIXELS : most;
+    uint64_t pieces = cut_pixels(q, most);
     q->splits = pieces >= 2 * threads ? 1 : threads;
+    if (q->splits > 1 && q->panels % threads && pieces < threads && q->group >= threads * PIXELS_LEAST) {
+        pieces = cut_pixels(q, (q->group + threads - 1) / threads);
+        q->splits = pieces % threads ? threads : 1;
+    }
     q->splits = q->splits < q->panels ? q->splits : q->panels;
     const uint64_t each = (q->panels + q->splits - 1) / q->splits;
     q->splits = (q->panels + each - 1) / each;
