@@ -592,6 +592,12 @@ const void *onxi_library_functions(onxi_library library, const char *const *name
  * build" */
 const char *onxi_library_missing(onxi_library library);
 
+/* ---- memory that is kept (base_memory.c) ---- */
+
+/* From now on large blocks that go back to the allocator of contexts that are given none are kept for whoever asks for
+ * as much, up to a bound. The system may take their pages whenever it needs memory. */
+void onxi_memory_keep(void);
+
 /* ---- what sessions of one process share (base_process.c) ---- */
 
 /* The head of the runner's list (run/run_pack.c), NULL at first; no other thread has it until it is left. */

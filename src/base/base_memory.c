@@ -1,7 +1,9 @@
 /* base_memory.c - the allocator of contexts that are given none: the C library for what is small, huge pages for what
- * is large. Touching fresh memory 4 KiB at a time costs more than decoding into it. */
+ * is large. Touching fresh memory 4 KiB at a time costs more than decoding into it, and having it cleared by the system
+ * as much as packing into it: what a session had is there for the next one. */
 #include "base/base.h"
 #include "base/base_ctx.h"
+#include "base/base_process.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,7 +13,7 @@ enum { HUGE_PAGE = 2 << 20, PAGE_MAX = 64 << 10 /* no system's ordinary page is 
 /* Whether a block of this size is a mapping of its own. The size alone tells, so a block needs no header. */
 static bool is_mapped(size_t size)
 {
-    return size >= HUGE_PAGE && onxi_platform_has_mappings();
+    return ONXI_PLATFORM_PAGES && size >= HUGE_PAGE && onxi_platform_has_mappings();
 }
 
 static size_t whole_pages(size_t size)
@@ -19,12 +21,84 @@ static size_t whole_pages(size_t size)
     return (size + PAGE_MAX - 1) & ~(size_t)(PAGE_MAX - 1);
 }
 
+/* ---- blocks that are kept ---- */
+
+/* Bytes that are kept at most. */
+#define KEPT_MOST ((size_t)256 << 20)
+
+void onxi_memory_keep(void)
+{
+    atomic_store_explicit(&onxi_process_get()->kept.on, true, memory_order_relaxed);
+}
+
+static void take_out(onxi_kept *kept, unsigned i)
+{
+    kept->total -= kept->block[i].size;
+    memmove(kept->block + i, kept->block + i + 1, (--kept->count - i) * sizeof *kept->block);
+}
+
+/* Gives the oldest ones back until `size` bytes, or all, are gone. */
+static void drop(onxi_kept *kept, size_t size)
+{
+    for (size_t gone = 0; kept->count && gone < size;) {
+        gone += kept->block[0].size;
+        munmap(kept->block[0].ptr, kept->block[0].size);
+        take_out(kept, 0);
+    }
+}
+
+/* A mapping of whole pages is kept, or given back. Nobody waits for another thread, which after a fork may be none. */
+static void unmap(void *ptr, size_t size)
+{
+    onxi_kept *kept = &onxi_process_get()->kept;
+    if (!atomic_load_explicit(&kept->on, memory_order_relaxed) || size > KEPT_MOST ||
+        pthread_mutex_trylock(&kept->lock) != 0) {
+        munmap(ptr, size);
+        return;
+    }
+    if (!onxi_platform_lend(ptr, size)) {
+        munmap(ptr, size);
+    } else {
+        if (kept->count == ONXI_KEPT_BLOCKS)
+            drop(kept, 1);
+        if (kept->total > KEPT_MOST - size)
+            drop(kept, kept->total - (KEPT_MOST - size));
+        kept->block[kept->count].ptr = ptr;
+        kept->block[kept->count++].size = size;
+        kept->total += size;
+    }
+    pthread_mutex_unlock(&kept->lock);
+}
+
+/* One that is kept, of just this size. Where there is none others go, so that the process is no larger than without. */
+static void *take_kept(size_t size)
+{
+    onxi_kept *kept = &onxi_process_get()->kept;
+    void *ptr = NULL;
+    if (!atomic_load_explicit(&kept->on, memory_order_relaxed) || pthread_mutex_trylock(&kept->lock) != 0)
+        return NULL;
+    for (unsigned i = kept->count; i-- > 0 && !ptr;)
+        if (kept->block[i].size == size) {
+            ptr = kept->block[i].ptr;
+            take_out(kept, i);
+        }
+    if (!ptr)
+        drop(kept, size);
+    pthread_mutex_unlock(&kept->lock);
+    return ptr;
+}
+
+/* ---- mappings ---- */
+
 /* A mapping that begins at a huge page: too much is mapped, and what is not needed around it is given back. */
 static void *map(size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
     size = whole_pages(size);
+    void *old = take_kept(size);
+    if (old)
+        return old;
     char *from = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (from == MAP_FAILED)
         return NULL;
@@ -54,7 +128,7 @@ static void *move(void *ptr, size_t old_size, size_t new_size)
         return NULL;
     memcpy(to, ptr, old_size < new_size ? old_size : new_size);
     if (is_mapped(old_size))
-        munmap(ptr, whole_pages(old_size));
+        unmap(ptr, whole_pages(old_size));
     else
         free(ptr);
     return to;
@@ -67,7 +141,7 @@ static void *resize(void *user, void *ptr, size_t old_size, size_t new_size)
     bool was_mapped = ptr && is_mapped(old_size);
     if (new_size == 0) {
         if (was_mapped)
-            munmap(ptr, whole_pages(old_size));
+            unmap(ptr, whole_pages(old_size));
         else
             free(ptr);
         return NULL;

@@ -130,6 +130,16 @@ void *onxi_platform_remap(void *mapping, size_t old_size, size_t new_size)
 #endif
 }
 
+bool onxi_platform_lend(void *mapping, size_t size)
+{
+#if defined(MADV_FREE) && !defined(__EMSCRIPTEN__)
+    return madvise(mapping, size, MADV_FREE) == 0;
+#else
+    (void)mapping, (void)size;
+    return false;
+#endif
+}
+
 void onxi_platform_advise_huge(void *ptr, size_t size)
 {
 #ifdef MADV_HUGEPAGE

@@ -48,6 +48,9 @@ enum {
 bool onxi_platform_has_mappings(void);
 /* Gives a mapping another size, at another place if need be; NULL when that cannot be done. */
 void *onxi_platform_remap(void *mapping, size_t old_size, size_t new_size);
+/* The system may take the pages of a mapping until they are written to again, and they then hold whatever. False: it
+ * cannot be told so. */
+bool onxi_platform_lend(void *mapping, size_t size);
 /* Advice, which a system may ignore: use huge pages; this is read once, from front to back; this is not needed again.
  */
 void onxi_platform_advise_huge(void *ptr, size_t size);

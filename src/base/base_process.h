@@ -24,6 +24,22 @@ typedef struct onxi_library_state {
     onxi_library_user users[ONXI_USERS_MAX];
 } onxi_library_state;
 
+/* ---- memory (base_memory.c) ---- */
+
+enum { ONXI_KEPT_BLOCKS = 64 };
+
+/* Large blocks that nobody needs now, the oldest first. */
+typedef struct onxi_kept {
+    atomic_bool on; /* onxi_memory_keep was called */
+    pthread_mutex_t lock;
+    size_t total;
+    unsigned count;
+    struct {
+        void *ptr;
+        size_t size;
+    } block[ONXI_KEPT_BLOCKS];
+} onxi_kept;
+
 /* ---- threads (base_team.c) ---- */
 
 /* A job that is posted. It lies here and not with its caller, so that a helper who comes late reads nothing that is
@@ -61,6 +77,7 @@ typedef struct onxi_process {
     onxi_library_state library[ONXI_LIBRARY_COUNT];
     onxi_team team;
     atomic_uint threads; /* that have a number */
+    onxi_kept kept;
 } onxi_process;
 
 onxi_process *onxi_process_get(void);

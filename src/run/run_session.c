@@ -20,6 +20,8 @@ void onx_session_free(onx_session *session)
         return;
     onx_ctx *cx = session->s.cx, *doc_cx = session->doc_cx;
     onx_doc *doc = session->doc, *derived = session->derived;
+    if (!session->s.options.lean_memory)
+        onxi_memory_keep(); /* where one session ends another one will need as much */
     onxi_dict_free(&session->inputs);
     onxi_dict_free(&session->outputs);
     onxi_dict_free(&session->defaults);

@@ -1,12 +1,13 @@
 /* Memory of contexts without an allocator of their own: contents survive every change of size, small or mapped; blocks
  * of freed arenas are used again. */
-#include "base/base.h"
+#include "base/base_process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -125,6 +126,51 @@ static void test_base_memory__the_limit_is_said(void **state)
     }
 }
 
+/* What a session gives back is there for the next one: as much as the bound says, and less where others need more. */
+static void test_base_memory__large_blocks_are_kept(void **state)
+{
+    (void)state;
+    enum { SIZE = 4 << 20, BLOCKS = 100, LARGE = 16 << 20 };
+    const onxi_kept *kept = &onxi_process_get()->kept;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    char *blocks[BLOCKS], *first = onxi_resize(cx, NULL, 0, SIZE);
+    assert_non_null(first);
+    onxi_release(cx, first, SIZE);
+    assert_int_equal(kept->count, 0);
+    onxi_memory_keep();
+    assert_non_null(first = onxi_resize(cx, NULL, 0, SIZE));
+    onxi_release(cx, first, SIZE);
+    if (!kept->count) {
+        onx_ctx_free(cx);
+        skip(); /* mappings are not to be had, or cannot be lent */
+    }
+    assert_int_equal(kept->total, SIZE);
+    char *again = onxi_resize(cx, NULL, 0, SIZE - 1000); /* as many pages */
+    assert_ptr_equal(again, first);
+    memset(again, 1, SIZE - 1000);
+    assert_int_equal(kept->count + kept->total, 0);
+    onxi_release(cx, again, SIZE - 1000);
+    for (int i = 0; i < BLOCKS; i++)
+        assert_non_null(blocks[i] = onxi_resize(cx, NULL, 0, SIZE));
+    assert_int_equal(kept->count, 0);
+    for (int i = 0; i < BLOCKS; i++)
+        onxi_release(cx, blocks[i], SIZE);
+    assert_int_equal(kept->count, ONXI_KEPT_BLOCKS);
+    assert_int_equal(kept->total, (size_t)ONXI_KEPT_BLOCKS * SIZE);
+    assert_true(kept->total <= 256u << 20);
+    char *large = onxi_resize(cx, NULL, 0, LARGE);
+    assert_non_null(large);
+    assert_int_equal(kept->total, (size_t)ONXI_KEPT_BLOCKS * SIZE - LARGE);
+    onxi_release(cx, large, LARGE);
+    for (int i = 0; i < 2; i++) { /* more than the bound at once is not kept, and what is kept goes */
+        char *most = onxi_resize(cx, NULL, 0, (size_t)300 << 20);
+        assert_non_null(most);
+        onxi_release(cx, most, (size_t)300 << 20);
+        assert_int_equal(kept->count + kept->total, 0);
+    }
+    onx_ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_base_memory__too_much_is_an_error),
         cmocka_unit_test(test_base_memory__blocks_are_used_again),
         cmocka_unit_test(test_base_memory__the_limit_is_said),
+        cmocka_unit_test(test_base_memory__large_blocks_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
