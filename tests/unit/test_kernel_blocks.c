@@ -249,7 +249,7 @@ static void test_kernel_blocks__cuts_are_even(void **unused)
     for (uint64_t threads = 1; threads < 10; threads++)
         for (uint64_t others = 1; others < 40; others++)
             for (uint64_t units = 1; units < 300; units++) {
-                const uint64_t each = cut_evenly(units, others, threads);
+                const uint64_t each = cut_evenly(units, others, threads, CUT_SOME);
                 assert_in_range(each, 1, units);
                 const uint64_t pieces = (units + each - 1) / each * others;
                 const uint64_t last = (pieces + threads - 1) / threads * each, all = units * others;
@@ -258,10 +258,11 @@ static void test_kernel_blocks__cuts_are_even(void **unused)
                 else if (all >= 8 * threads)
                     assert_true(last * threads * 2 <= all * 3);
             }
-    assert_int_equal(cut_evenly(72, 1, 2), 9);
-    assert_int_equal(cut_evenly(96, 1, 2), 12);
-    assert_int_equal(cut_evenly(0, 1, 2), 0);
-    assert_int_equal(cut_evenly(UINT64_MAX, UINT64_MAX, 2), UINT64_MAX);
+    assert_int_equal(cut_evenly(72, 1, 2, CUT_SOME), 9);
+    assert_int_equal(cut_evenly(96, 1, 2, CUT_SOME), 12);
+    assert_int_equal(cut_evenly(72, 1, 2, CUT_FEW), 18);
+    assert_int_equal(cut_evenly(0, 1, 2, CUT_SOME), 0);
+    assert_int_equal(cut_evenly(UINT64_MAX, UINT64_MAX, 2, CUT_SOME), UINT64_MAX);
 }
 
 int main(void)

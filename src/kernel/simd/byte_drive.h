@@ -114,7 +114,7 @@ static inline bool drive_cut(onx_prepare *p, drive *q)
         q->m_block = rows / (4 * threads) * BLOCK_ROWS;
     q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
     const uint64_t blocks = q->m_blocks * q->groups; /* each piece gathers its rows */
-    q->chunk = blocks >= 2 * threads ? q->panels : cut_evenly(q->panels, blocks, threads);
+    q->chunk = blocks >= 2 * threads ? q->panels : cut_evenly(q->panels, blocks, threads, CUT_SOME);
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     rows = q->m_block < q->m ? q->m_block : (q->m + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
     if (!onxi_mul_u64(rows, q->lda, &space) || space > UINT64_MAX / 2 ||

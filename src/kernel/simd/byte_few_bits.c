@@ -514,7 +514,7 @@ static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
     const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST, even = (blocks + some - 1) / some * some;
     const uint64_t parts = by_rows ? even : blocks, columns = (q->n + WHOLE - 1) / WHOLE;
     q->rows_each = (q->m + parts - 1) / parts;
-    q->columns_each = WHOLE * (by_rows ? columns : cut_evenly(columns, blocks, threads));
+    q->columns_each = WHOLE * (by_rows ? columns : cut_evenly(columns, blocks, threads, CUT_FEW));
     return room_of(q, &left, &bytes_at, memory);
 }
 

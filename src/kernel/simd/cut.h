@@ -4,16 +4,20 @@
 
 #include <stdint.h>
 
+/* Pieces of a thread. */
+enum { CUT_SOME = 4, CUT_FEW = 2 };
+
 /* How many of `units` a piece has, where `others` times as many pieces lie beside one another (blocks of rows, say).
- * Some pieces for each thread, so that one that comes late leaves the rest to others; of numbers near that the one
- * whose last thread ends first: nine equal pieces take two threads as long as ten. */
-static inline uint64_t cut_evenly(uint64_t units, uint64_t others, uint64_t threads)
+ * There are `some` pieces for each thread (CUT_SOME, or CUT_FEW where each begins with work of its own), so that one
+ * that comes late leaves the rest to others; of numbers near that the one whose last thread ends first: nine equal
+ * pieces take two threads as long as ten. */
+static inline uint64_t cut_evenly(uint64_t units, uint64_t others, uint64_t threads, uint64_t some)
 {
-    enum { EACH = 4, LEAST_GAIN = 50 }; /* pieces of a thread; a finer cut gains one part of so many, or is not taken */
-    const uint64_t wanted = EACH * threads;
-    if (threads < 2 || !units || !others || others >= EACH * wanted)
+    enum { LEAST_GAIN = 50 }; /* a finer cut gains one part of so many, or is not taken */
+    const uint64_t wanted = some * threads;
+    if (threads < 2 || !units || !others || others >= CUT_SOME * wanted)
         return units;
-    const uint64_t some = others < wanted ? wanted / others : 1, start = some < units ? some : units;
+    const uint64_t parts = others < wanted ? wanted / others : 1, start = parts < units ? parts : units;
     uint64_t best = units, least = UINT64_MAX;
     for (uint64_t i = start; i <= 3 * start + 2 && i <= units; i++) {
         const uint64_t each = (units + i - 1) / i, pieces = (units + each - 1) / each * others;

@@ -314,7 +314,7 @@ static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
     const uint64_t blocks = (q->m + ROWS_MOST - 1) / ROWS_MOST;
     uint64_t left;
     q->rows_each = blocks ? ((q->m + blocks - 1) / blocks + TILE_M - 1) / TILE_M * TILE_M : 1;
-    q->columns_each = WHOLE * cut_evenly((q->n + WHOLE - 1) / WHOLE, blocks, threads);
+    q->columns_each = WHOLE * cut_evenly((q->n + WHOLE - 1) / WHOLE, blocks, threads, q->m <= FEW ? CUT_FEW : CUT_SOME);
     if (!onxi_mul_u64(q->blocks * q->block + q->blocks, q->rows_each, &left) || left > UINT64_MAX / 64)
         return false;
     *memory = sizeof(float) * ((q->m <= FEW || q->rounded ? left : 0) + BLOCK_K * PANEL);

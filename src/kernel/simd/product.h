@@ -210,7 +210,7 @@ static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint6
         q->m_blocks = (q->m_blocks + threads - 1) / threads * threads;
     q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + height - 1) / height * height;
     q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
-    q->chunk = least * cut_evenly((q->panels + least - 1) / least, q->m_blocks * batch, threads);
+    q->chunk = least * cut_evenly((q->panels + least - 1) / least, q->m_blocks * batch, threads, CUT_SOME);
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     post_take_rows(p, &q->posts, q->n, PANEL);
     p->rows = batch * q->m_blocks * q->chunks;
