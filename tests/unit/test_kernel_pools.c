@@ -86,6 +86,39 @@ static void test_kernel_pools__planes_are_the_same(void **state)
     }
 }
 
+/* Behind a convolution channels are last, or in blocks: images that are worth two threads, which share rows of them. */
+static void test_kernel_pools__parts_are_the_same(void **state)
+{
+    static const char *const names[] = { "MaxPool", "AveragePool" };
+    static writer w;
+    source s = { 34 };
+    (void)state;
+    for (unsigned turn = 0; turn < 24; turn++) {
+        const uint32_t kernel[] = { 1 + below(&s, 4), 1 + below(&s, 4) };
+        const uint32_t stride[] = { 1 + below(&s, 3), 1 + below(&s, 3) };
+        const uint32_t pads[] = { below(&s, kernel[0]), below(&s, kernel[1]), below(&s, kernel[0]),
+                                  below(&s, kernel[1]) };
+        const int64_t channels = 16 * (4 + below(&s, 3)) + (turn % 4 ? 0 : 8);
+        onx_value *x = floats(&s, 4, (int64_t[]){ turn % 6 ? 1 : 2, 3, 40 + below(&s, 30), 60 + below(&s, 30) });
+        onx_value *k = floats(&s, 4, (int64_t[]){ channels, 3, 1, 1 });
+        spoil(&s, x, turn);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 22]> g (float[N, C, A, B] x, float[M, C, 1, 1] k) => "
+            "(float[N, M, E, F] y) {\n c = Conv (x, k)\n y = %s <ceil_mode = %u",
+            names[turn % 2], below(&s, 2));
+        add_list(&w, "kernel_shape", kernel, 2);
+        add_list(&w, "strides", stride, 2);
+        add_list(&w, "pads", pads, 4);
+        if (turn % 2)
+            add(&w, ", count_include_pad = %u", below(&s, 2));
+        add(&w, "> (c)\n}\n");
+        compare_any(&w, names[turn % 2], (const onx_value *const[]){ x, k }, 100);
+        onx_value_free(x);
+        onx_value_free(k);
+    }
+}
+
 /* Neighbours at both ends of the channels, more of them than there are channels, and every power. */
 static void test_kernel_pools__neighbouring_channels_are_the_same(void **state)
 {
@@ -112,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_pools__windows_are_the_same),
         cmocka_unit_test(test_kernel_pools__planes_are_the_same),
+        cmocka_unit_test(test_kernel_pools__parts_are_the_same),
         cmocka_unit_test(test_kernel_pools__neighbouring_channels_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

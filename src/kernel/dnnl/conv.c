@@ -161,58 +161,6 @@ static onxi_dnnl_cut choose_cut(const onx_prepare *p, const onxi_dnnl *d, const 
     return onxi_dnnl_cut_of(d, p->outputs[0]->dims[1], BLOCK);
 }
 
-typedef struct conv_rows {
-    onxi_dnnl_cut cut;
-    onxi_dnnl_pair x, y;
-    bool halo;     /* two parts that share rows of the input */
-    int64_t below; /* padding of the last */
-} conv_rows;
-
-/* `rows` rows of an image whose channels are last; NULL: it is laid out otherwise. */
-static onxi_dnnl_md rows_of(onxi_dnnl *d, onxi_dnnl_md whole, const onx_value *v, int64_t rows)
-{
-    static const dnnl_format_tag_t last[] = { dnnl_acb, dnnl_acdb, dnnl_acdeb };
-    int64_t dims[ONX_RANK_MAX];
-    onxi_dnnl_md like = onxi_dnnl_md_tag(d, v->rank, v->dims, last[v->rank - 3]);
-    if (!like || v->dims[0] != 1 || !d->lib->dnnl_memory_desc_equal(like, whole))
-        return NULL;
-    onxi_copy_dims(dims, v->dims, v->rank);
-    dims[2] = rows;
-    return onxi_dnnl_md_tag(d, v->rank, dims, last[v->rank - 3]);
-}
-
-/* Rows of an image. Where windows are higher than a row and reach into what the parts beside them have, there are two
- * parts, and the padding is above the first and below the last; else as many as there are threads. Nothing is changed
- * where they cannot be had. */
-static bool cut_rows(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, const conv_part *whole, conv_rows *r,
-                     conv_steps *step)
-{
-    const onx_value *x = p->inputs[0], *y = p->outputs[0];
-    const int64_t stride = s->strides[0], window = (p->inputs[1]->dims[2] - 1) * (s->dilations[0] + 1) + 1;
-    const int64_t before = s->pad[0], height = x->dims[2];
-    *r = (conv_rows){ .cut = onxi_dnnl_cut_of(d, y->dims[2], 1), .halo = window > 1 || before || s->pad_end[0] };
-    if (r->halo && r->cut.parts > 1) {
-        r->cut.parts = 2;
-        r->cut.each = (y->dims[2] + 1) / 2;
-        r->cut.last = y->dims[2] - r->cut.each;
-    }
-    const int64_t first = (r->cut.each - 1) * stride + window - before, start = r->cut.each * stride - before;
-    int64_t last = (r->cut.last - 1) * stride + window;
-    if (y->dims[0] != 1 || r->cut.parts < 2 || first < 1 || first > height || start < 0 || start >= height)
-        return false;
-    if (r->halo) {
-        r->below = last > height - start ? last - (height - start) : 0;
-        last -= r->below;
-    }
-    r->x = (onxi_dnnl_pair){ rows_of(d, whole->c.x, x, first), rows_of(d, whole->c.x, x, last) };
-    r->y = (onxi_dnnl_pair){ rows_of(d, whole->c.y, y, r->cut.each), rows_of(d, whole->c.y, y, r->cut.last) };
-    if (!r->x.each || !r->x.last || !r->y.each || !r->y.last)
-        return false;
-    step->x = (uint64_t)start * (x->count / (uint64_t)height) * sizeof(float);
-    step->y = (uint64_t)r->cut.each * (y->count / (uint64_t)y->dims[2]) * sizeof(float);
-    return true;
-}
-
 /* The same in parts for several threads, with the layouts of the whole. */
 static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, const onxi_dnnl_post *post,
                      conv_part part[2], conv_steps *step)
@@ -223,12 +171,19 @@ static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, co
     conv_cut kind;
     onxi_dnnl_cut cut = choose_cut(p, d, s, &kind);
     uint32_t axis = kind == IMAGES ? 0 : 1;
-    conv_rows rows = { .halo = false };
-    if (kind != IMAGES && cut_rows(p, d, s, &part[0], &rows, step)) {
+    onxi_dnnl_rows rows = { .x = { part[0].c.x, NULL },
+                            .y = { part[0].c.y, NULL },
+                            .stride = s->strides[0],
+                            .window = (w->dims[2] - 1) * (s->dilations[0] + 1) + 1,
+                            .above = s->pad[0],
+                            .below = s->pad_end[0] };
+    if (kind != IMAGES && onxi_dnnl_cut_rows(d, x, y, &rows)) {
         kind = ROWS;
         cut = rows.cut;
         px = rows.x;
         py = rows.y;
+        step->x = rows.x_step;
+        step->y = rows.y_step;
     } else if (cut.parts < 2 ||
                (kind != CHANNELS &&
                 !onxi_dnnl_cut_md(d, &cut, px.each, x, axis, kind == GROUPS ? w->dims[1] : 1, &px, &step->x)) ||

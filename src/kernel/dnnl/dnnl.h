@@ -177,6 +177,18 @@ onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit)
  * follow one another in memory. *step: bytes from one to the next. */
 bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole, const onx_value *v, uint32_t axis,
                       int64_t factor, onxi_dnnl_pair *out, uint64_t *step);
+/* Rows of an image with its channels last, of windows with this step, height and padding; x and y: first what the whole
+ * is, then what the parts see. */
+typedef struct onxi_dnnl_rows {
+    onxi_dnnl_pair x, y;
+    int64_t stride, window, above, below; /* below: in the end that of the last part */
+    onxi_dnnl_cut cut;
+    bool halo; /* two parts that share rows of the input, the padding above the first and below the last */
+    uint64_t x_step, y_step;
+} onxi_dnnl_rows;
+/* Where windows are higher than a row and reach into what the parts beside them have, there are two parts; else as many
+ * as there are threads. False, and nothing is changed that counts, where they cannot be had. */
+bool onxi_dnnl_cut_rows(onxi_dnnl *d, const onx_value *x, const onx_value *y, onxi_dnnl_rows *r);
 /* Adds a row-major constant input in another layout, which is made once per session. `from` describes what a part
  * needs of it, the next part begins `step` bytes on; 0: all parts need the same. False: it cannot be had. */
 bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_pair from, uint64_t step,

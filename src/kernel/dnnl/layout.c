@@ -181,6 +181,46 @@ onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit)
     return (onxi_dnnl_cut){ (uint32_t)parts, each, extent - each * (parts - 1) };
 }
 
+/* `rows` rows of an image whose channels are last; NULL: it is laid out otherwise. */
+static onxi_dnnl_md rows_of(onxi_dnnl *d, onxi_dnnl_md whole, const onx_value *v, int64_t rows)
+{
+    static const dnnl_format_tag_t last[] = { dnnl_acb, dnnl_acdb, dnnl_acdeb };
+    int64_t dims[ONX_RANK_MAX];
+    onxi_dnnl_md like = onxi_dnnl_md_tag(d, v->rank, v->dims, last[v->rank - 3]);
+    if (!like || v->dims[0] != 1 || !d->lib->dnnl_memory_desc_equal(like, whole))
+        return NULL;
+    onxi_copy_dims(dims, v->dims, v->rank);
+    dims[2] = rows;
+    return onxi_dnnl_md_tag(d, v->rank, dims, last[v->rank - 3]);
+}
+
+bool onxi_dnnl_cut_rows(onxi_dnnl *d, const onx_value *x, const onx_value *y, onxi_dnnl_rows *r)
+{
+    const int64_t height = x->dims[2];
+    const onxi_dnnl_md x_whole = r->x.each, y_whole = r->y.each;
+    r->cut = onxi_dnnl_cut_of(d, y->dims[2], 1);
+    r->halo = r->window > 1 || r->above || r->below;
+    if (r->halo && r->cut.parts > 1) {
+        r->cut.parts = 2;
+        r->cut.each = (y->dims[2] + 1) / 2;
+        r->cut.last = y->dims[2] - r->cut.each;
+    }
+    const int64_t first = (r->cut.each - 1) * r->stride + r->window - r->above;
+    const int64_t start = r->cut.each * r->stride - r->above;
+    int64_t last = (r->cut.last - 1) * r->stride + r->window;
+    if (y->dims[0] != 1 || r->cut.parts < 2 || first < 1 || first > height || start < 0 || start >= height)
+        return false;
+    if (r->halo) {
+        r->below = last > height - start ? last - (height - start) : 0;
+        last -= r->below;
+    }
+    r->x = (onxi_dnnl_pair){ rows_of(d, x_whole, x, first), rows_of(d, x_whole, x, last) };
+    r->y = (onxi_dnnl_pair){ rows_of(d, y_whole, y, r->cut.each), rows_of(d, y_whole, y, r->cut.last) };
+    r->x_step = (uint64_t)start * (x->count / (uint64_t)height) * sizeof(float);
+    r->y_step = (uint64_t)r->cut.each * (y->count / (uint64_t)y->dims[2]) * sizeof(float);
+    return r->x.each && r->x.last && r->y.each && r->y.last;
+}
+
 bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole, const onx_value *v, uint32_t axis,
                       int64_t factor, onxi_dnnl_pair *out, uint64_t *step)
 {

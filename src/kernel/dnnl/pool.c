@@ -53,26 +53,43 @@ static bool describe(const onxi_dnnl *d, const onxi_dnnl_pool *q, dnnl_primitive
     return good;
 }
 
-/* By images, or by channels of one image. */
+/* By images, or by channels of one image, or by rows where channels are last. */
 static bool cut_pool(const onx_prepare *p, onxi_dnnl *d, onxi_dnnl_pool q[2], uint64_t *x_step, uint64_t *y_step)
 {
     enum { BLOCK = 16 };
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     uint32_t axis = x->dims[0] == 1 ? 1 : 0;
     onxi_dnnl_cut cut = onxi_dnnl_cut_of(d, x->dims[axis], axis ? BLOCK : 1);
-    onxi_dnnl_pair px, py;
+    onxi_dnnl_rows rows = { .x = { q[0].x, NULL },
+                            .y = { q[0].y, NULL },
+                            .stride = q[0].strides[0],
+                            .window = q[0].kernel[0],
+                            .above = q[0].pad[0],
+                            .below = q[0].pad_end[0] };
     dnnl_primitive_desc_t desc[2] = { NULL, NULL };
-    if (cut.parts < 2 || !onxi_dnnl_cut_md(d, &cut, q[0].x, x, axis, 1, &px, x_step) ||
-        !onxi_dnnl_cut_md(d, &cut, q[0].y, y, axis, 1, &py, y_step))
-        return false;
     onxi_dnnl_pool part[2] = { q[0], q[0] };
-    part[0].x = px.each;
-    part[0].y = py.each;
-    part[1].x = px.last;
-    part[1].y = py.last;
+    if (cut.parts >= 2 && onxi_dnnl_cut_md(d, &cut, q[0].x, x, axis, 1, &rows.x, x_step) &&
+        onxi_dnnl_cut_md(d, &cut, q[0].y, y, axis, 1, &rows.y, y_step)) {
+        rows.halo = false;
+    } else {
+        rows.x.each = q[0].x;
+        if (!onxi_dnnl_cut_rows(d, x, y, &rows))
+            return false;
+        cut = rows.cut;
+        *x_step = rows.x_step;
+        *y_step = rows.y_step;
+    }
+    if (rows.halo) {
+        part[0].pad_end[0] = part[1].pad[0] = 0;
+        part[1].pad_end[0] = rows.below;
+    }
+    part[0].x = rows.x.each;
+    part[0].y = rows.y.each;
+    part[1].x = rows.x.last;
+    part[1].y = rows.y.last;
     if (!describe(d, &part[0], &desc[0]))
         return false;
-    if (cut.last != cut.each && !describe(d, &part[1], &desc[1])) {
+    if ((cut.last != cut.each || rows.halo) && !describe(d, &part[1], &desc[1])) {
         d->lib->dnnl_primitive_desc_destroy(desc[0]);
         return false;
     }
