@@ -42,10 +42,11 @@ static part_range range_of(uint64_t left)
     return (part_range){ left & PARTS_MAX, left >> END_AT & PARTS_MAX, left >> HELPERS_AT };
 }
 
-/* How many parts a thread takes at a time: fewer towards the end. */
+/* How many parts a thread takes at a time: fewer towards the end. A job that ends meanwhile has 0 threads: what is then
+ * taken is not given. */
 static uint64_t share_of(uint64_t parts, unsigned threads)
 {
-    const uint64_t share = parts / (2 * threads);
+    const uint64_t share = threads ? parts / (2 * threads) : 0;
     return share ? share : 1;
 }
 
