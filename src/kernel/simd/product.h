@@ -200,7 +200,7 @@ static inline product_piece product_piece_of(const product *q, uint64_t piece)
 }
 
 /* How the work is cut, and what follows that is done in passing. Tiles have `height` rows; `least` panels share what is
- * made of the left side for a piece. */
+ * made of the left side for a piece, or fewer where threads would have nothing to do. */
 static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint64_t height, uint64_t least)
 {
     const uint64_t threads = p->threads ? p->threads : 1, most = BLOCK_M / height * height;
@@ -210,6 +210,8 @@ static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint6
         q->m_blocks = (q->m_blocks + threads - 1) / threads * threads;
     q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + height - 1) / height * height;
     q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
+    const uint64_t share = q->panels * q->m_blocks * batch / threads;
+    least = share < least ? share + !share : least;
     q->chunk = least * cut_evenly((q->panels + least - 1) / least, q->m_blocks * batch, threads, CUT_SOME);
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     post_take_rows(p, &q->posts, q->n, PANEL);
