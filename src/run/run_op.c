@@ -1,4 +1,4 @@
-/* run_op.c - one node: its types by the operator's rule, its kernel, and running it immediately on real values. */
+/* run_op.c - one node: its types by the operator's rule, and its kernel. */
 #include "run/run.h"
 
 /* ---- places ---- */
@@ -550,6 +550,13 @@ static onx_status check_view(const onx_prepare *p)
                             onx_dtype_name(y->dtype));
 }
 
+/* Of a node that runs at once, where each layout that a row wants is made for it alone: rows that multiply, but for
+ * those that make something to be released, which takes longer than many runs. */
+static bool is_worth_layouts(const onx_kernel *k)
+{
+    return !(k->flags & ONX_KERNEL_LAYOUTS) || (k->packs && !k->release);
+}
+
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
                                const onx_value *const *row_major, bool flat, onxi_run_order order)
 {
@@ -563,6 +570,8 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
     for (uint32_t i = 0; i < first + op->kernel_count; i++) {
         p->kernel = op->kernels[i < first ? order.from + i : i - first];
         if (i < first && onxi_kernel_is_plain(p->kernel))
+            continue;
+        if (row_major == NULL && p->want && !is_worth_layouts(p->kernel))
             continue;
         if (!is_sized(op, p, p->kernel)) {
             unsized = true;
@@ -665,109 +674,4 @@ onx_status onxi_run_op_prepare_anew(onxi_run_env *e, const onxi_run_op *op, cons
     return onx_prepare_fail(p, failed == ONX_OK ? status : failed,
                             "the %s kernel of %s does not take the node again: %s", onxi_kernel_variant(p->kernel),
                             p->kernel->op, onx_status_text(failed == ONX_OK ? status : failed));
-}
-
-/* ---- running at once ---- */
-
-static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value *out)
-{
-    if (type->kind != ONX_VALUE_TENSOR)
-        return ONX_OK;
-    (void)e;
-    return onx_value_reset(out, (onx_dtype)type->dtype, type->rank, type->dims);
-}
-
-static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *const *inputs, onx_value *const *outputs)
-{
-    uint64_t threads = p->threads ? p->threads : 1, each, total;
-    p->thread_workspace = (p->thread_workspace + 63u) & ~(uint64_t)63u;
-    p->workspace = (p->workspace + 63u) & ~(uint64_t)63u;
-    if (!onxi_mul_u64(p->thread_workspace, threads, &each) || !onxi_add_u64(each, p->workspace + 64, &total) ||
-        total > e->session->options.memory)
-        return onx_prepare_fail(p, ONX_E_LIMIT, "the workspace exceeds the memory limit");
-    const onxi_run_space room = onxi_run_space_take(e->state, e->cx, total > 64 ? total : 0);
-    if (total > 64 && !room.memory)
-        return ONX_E_MEMORY;
-    char *space = (char *)(((uintptr_t)room.memory + 63u) & ~(uintptr_t)63u);
-    const onx_prepared prepared = onxi_run_op_prepared(p);
-    onx_work work = { .cx = e->cx,
-                      .prepared = &prepared,
-                      .params = p->params,
-                      .inputs = inputs,
-                      .outputs = outputs,
-                      .workspace = room.memory ? space : NULL,
-                      .thread_workspace = room.memory ? space + p->workspace : NULL,
-                      .threads = p->threads,
-                      .watch = e->watch,
-                      .text = e->state ? e->state->text : e->arena };
-    onx_status status = p->kernel->bind ? p->kernel->bind(&work) : ONX_OK;
-    if (status == ONX_OK)
-        status = onxi_run_work_run(p->kernel, &work);
-    if (p->kernel->unbind && work.state)
-        p->kernel->unbind(work.state);
-    onxi_run_space_give(e->state, e->cx, room);
-    return status;
-}
-
-/* A view of something dynamic is a copy. */
-static onx_status eager_view(const onx_value *input, const onx_value *type, onx_value *out)
-{
-    ONX_TRY(onxi_value_take(out, input));
-    if (type->kind != ONX_VALUE_TENSOR || out->kind != ONX_VALUE_TENSOR)
-        return ONX_OK;
-    if (type->rank > out->dims_room) {
-        ONX_TRY(
-            onxi_value_memory(out->cx, &out->dims, out->dims_room * sizeof *out->dims, type->rank * sizeof *out->dims));
-        out->dims_room = type->rank;
-    }
-    onxi_copy_dims(out->dims, type->dims, type->rank);
-    out->rank = type->rank;
-    return ONX_OK;
-}
-
-static onx_status eager_once(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
-                             onx_value *const *outputs, const onx_kernel **kernel_out)
-{
-    onx_value *types = ONXI_ARRAY(e->arena, onx_value, op->output_count + 1u);
-    onx_value **type_list = (onx_value **)ONXI_ARRAY(e->arena, void *, op->output_count + 1u);
-    bool *last_use = ONXI_ARRAY(e->arena, bool, op->input_count + 1u);
-    if (!types || !type_list || !last_use)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < op->output_count; i++)
-        type_list[i] = outputs[i] ? &types[i] : NULL;
-    ONX_TRY(onxi_run_op_types(e, op, inputs, type_list));
-    onx_prepare p = { .inputs = inputs, .outputs = type_list, .last_use = last_use };
-    onxi_run_op_describe(e, op, &p);
-    onx_status status = onxi_run_op_prepare(e, op, &p, NULL, false, (onxi_run_order){ 0 });
-    if (status != ONX_OK)
-        return status;
-    if (kernel_out)
-        *kernel_out = p.kernel;
-    for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
-        if (outputs[i] && !(p.kernel->flags & ONX_KERNEL_VIEW && i == 0))
-            status = eager_output(e, &types[i], outputs[i]);
-    if (status == ONX_OK)
-        status = p.kernel->flags & ONX_KERNEL_VIEW && inputs[0] && outputs[0]
-                     ? eager_view(inputs[0], &types[0], outputs[0])
-                     : eager_run(e, &p, inputs, outputs);
-    if (p.kernel->release)
-        p.kernel->release(p.params);
-    return status;
-}
-
-onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
-                             onx_value *const *outputs, const onx_kernel **kernel_out)
-{
-    const size_t errors = onx_diag_total(e->cx, ONX_ERROR);
-    onxi_run_passing passing = { .cx = e->cx };
-    onxi_run_env own = *e;
-    own.passing = &passing;
-    onx_status status = eager_once(&own, op, inputs, outputs, kernel_out);
-    if (status == ONX_E_UNSUPPORTED && !e->nonfinite && onx_diag_total(e->cx, ONX_ERROR) == errors) {
-        onxi_run_passing_end(&passing);
-        own.nonfinite = true;
-        status = eager_once(&own, op, inputs, outputs, kernel_out);
-    }
-    onxi_run_passing_end(&passing);
-    return status;
 }
