@@ -8,7 +8,7 @@ typedef struct window {
     const int64_t *strides, *dilations, *pads;
     const onxi_dim *kernel;
     bool same; /* auto_pad SAME_UPPER or SAME_LOWER */
-    bool round_up;
+    bool pools, round_up;
 } window;
 
 static onx_status window_list(onxi_call *call, const char *name, uint32_t want, int64_t least, const int64_t **out)
@@ -55,6 +55,7 @@ static onx_status window_read(onxi_call *call, const onxi_type *x, const onxi_ty
     ONX_TRY(window_list(call, "pads", 2 * w->rank, 0, &w->pads));
     const onxi_attr_value *pad = onxi_attrs_get(call->attrs, "auto_pad", ONX_ATTR_STRING); /* DeformConv has none */
     w->same = !w->pads && pad && (onx_str_is(pad->s, "SAME_UPPER") || onx_str_is(pad->s, "SAME_LOWER"));
+    w->pools = !weight;
     w->round_up = !weight && onxi_call_is_set(call, "ceil_mode"); /* of poolings */
     const int64_t *kernel;
     ONX_TRY(window_list(call, "kernel_shape", w->rank, 1, &kernel));
@@ -101,6 +102,10 @@ static onx_status window_places(onxi_call *call, const window *w, uint32_t i, on
         return onxi_call_fail(call, "input %lld, pads %lld and %lld and kernel %lld overflow at spatial axis %u",
                               (long long)in, (long long)pad_begin(w, i), (long long)pad_end(w, i),
                               (long long)w->kernel[i], i);
+    if (w->pools && onxi_dim_is_const(room) && room < 0 && room / stride >= -1) {
+        *out = room / stride + 1; /* cut off, not rounded: a window that is larger than all has one place, or none */
+        return ONX_OK;
+    }
     if (onxi_dim_is_const(room) && room < 0)
         return onxi_call_fail(call,
                               "the window of size %lld is larger than the padded input of size %lld at spatial axis %u",
