@@ -668,6 +668,79 @@ class Heads(nn.Module):
         return best, every.gather(2, at[:, None].expand(-1, 24, -1))
 
 
+class Deformable(nn.Module):
+    """Attention that looks at a few places of each level, which it chooses itself (as Deformable DETR): sampled grids."""
+
+    def __init__(self, w=128, heads=4, points=4, sizes=((24, 32), (12, 16))):
+        super().__init__()
+        self.heads, self.points, self.sizes = heads, points, sizes
+        self.value, self.out = nn.Linear(w, w), nn.Linear(w, w)
+        self.where = nn.Linear(w, heads * len(sizes) * points * 2)
+        self.share = nn.Linear(w, heads * len(sizes) * points)
+
+    def forward(self, x, at, *levels):
+        b, n, w = x.shape
+        each = w // self.heads
+        v = self.value(torch.cat([l.flatten(2) for l in levels], 2).transpose(1, 2)).view(b, -1, self.heads, each)
+        place = self.where(x).view(b, n, self.heads, len(self.sizes), self.points, 2)
+        share = self.share(x).view(b, n, self.heads, -1).softmax(-1).transpose(1, 2).reshape(b * self.heads, 1, n, -1)
+        out = []
+        for i, (part, (h, width)) in enumerate(zip(v.split([h * k for h, k in self.sizes], 1), self.sizes)):
+            grid = 2 * (at[:, :, None, None] + place[:, :, :, i] / torch.tensor([float(width), float(h)])) - 1
+            plane = part.flatten(2).transpose(1, 2).reshape(b * self.heads, each, h, width)
+            out.append(F.grid_sample(plane, grid.transpose(1, 2).flatten(0, 1), align_corners=False))
+        return self.out((torch.cat(out, -1) * share).sum(-1).view(b, w, n).transpose(1, 2))
+
+
+class Modulated(nn.Module):
+    """Images from noise by convolutions whose weights follow from it, one group per image (as StyleGAN 2)."""
+
+    def __init__(self, w=64):
+        super().__init__()
+        self.map = nn.Sequential(*(m for _ in range(4) for m in (nn.Linear(w, w), nn.LeakyReLU(0.2))))
+        self.start, self.rgb = nn.Parameter(torch.rand(1, w, 8, 8)), nn.Conv2d(w, 3, 1)
+        self.weights = nn.ParameterList(nn.Parameter(torch.rand(w, w, 3, 3) - 0.5) for _ in range(4))
+        self.styles = nn.ModuleList(nn.Linear(w, w) for _ in range(4))
+        line = torch.tensor([1.0, 3.0, 3.0, 1.0])
+        self.register_buffer("blur", (line[:, None] * line / 16)[None, None].expand(w, 1, 4, 4).contiguous())
+        self.w = w
+
+    def forward(self, z):
+        style, b, w = self.map(z), z.shape[0], self.w
+        x, size = self.start.repeat(b, 1, 1, 1), 8
+        for i, (weight, by) in enumerate(zip(self.weights, self.styles)):
+            if i:
+                x = F.pad(x.reshape(b * w, 1, size, 1, size, 1), [0, 1, 0, 0, 0, 1]).reshape(b, w, 2 * size, 2 * size)
+                x, size = F.conv2d(F.pad(x, [2, 1, 2, 1]), self.blur, groups=w), 2 * size
+            k = weight[None] * (by(style) + 1)[:, None, :, None, None]
+            k = k * torch.rsqrt(k.pow(2).sum([2, 3, 4], keepdim=True) + 1e-8)
+            x = F.conv2d(x.reshape(1, b * w, size, size), k.reshape(2 * w, w, 3, 3), padding=1, groups=2).reshape(b, w, size, size)
+            x = F.leaky_relu(x, 0.2)
+        return self.rgb(x).tanh()
+
+
+class Crosses(nn.Module):
+    """Columns of a table crossed with each other, each as its embedding (as DCN and factorization machines)."""
+
+    def __init__(self, fields=20, rows=1000, w=16):
+        super().__init__()
+        n = fields * w
+        self.words, self.out = nn.Embedding(fields * rows, w), nn.Linear(n, 1)
+        self.look = nn.MultiheadAttention(w, 2, batch_first=True)
+        self.by = nn.ParameterList(nn.Parameter(torch.rand(n, 1) / n) for _ in range(3))
+        self.bias = nn.ParameterList(nn.Parameter(torch.rand(n, 1)) for _ in range(3))
+        self.register_buffer("start", torch.arange(fields) * rows)
+
+    def forward(self, ids):
+        e = self.words(ids + self.start)
+        pairs = 0.5 * (e.sum(1) ** 2 - (e ** 2).sum(1)).sum(1, keepdim=True)
+        first = (e + self.look(e, e, e)[0]).flatten(1)[:, :, None]
+        x = first
+        for by, bias in zip(self.by, self.bias):
+            x = first @ (x.transpose(1, 2) @ by) + bias + x
+        return torch.sigmoid(self.out(x.squeeze(-1)) + pairs)
+
+
 NETWORKS = dict(
     squeezenet1_1=classify("squeezenet1_1"), shufflenet_v2_x1_0=classify("shufflenet_v2_x1_0"), mnasnet1_0=classify("mnasnet1_0"),
     googlenet=classify("googlenet", init_weights=False), inception_v3=classify("inception_v3", 299, init_weights=False),
@@ -690,7 +763,12 @@ NETWORKS = dict(
     volume=lambda: (Volume(), (torch.rand(1, 1, 24, 48, 48),)),
     towers=lambda: (Towers(), (torch.randint(0, 50000, (8,)), torch.randint(0, 200000, (8, 50)), torch.randint(0, 200000, (512,)))),
     translate=lambda: (Translate(), (torch.randint(0, 6000, (1, 24)),)), tabular=lambda: (Tabular(), (torch.rand(256, 100),)),
-    heads=lambda: (Heads(), image(256)))
+    heads=lambda: (Heads(), image(256)), r2plus1d_18=video("r2plus1d_18"), s3d=lambda: (
+        torchvision.models.video.s3d(weights=None), (torch.rand(1, 3, 14, 224, 224),)),
+    fcos_resnet50=detect("fcos_resnet50_fpn", 224), maskrcnn_resnet50=detect("maskrcnn_resnet50_fpn", 224),
+    keypointrcnn_resnet50=detect("keypointrcnn_resnet50_fpn", 224), modulated=lambda: (Modulated(), (torch.rand(2, 64),)),
+    deformable=lambda: (Deformable(), (torch.rand(1, 300, 128), torch.rand(1, 300, 2), torch.rand(1, 128, 24, 32), torch.rand(1, 128, 12, 16))),
+    crosses=lambda: (Crosses(), (torch.randint(0, 1000, (64, 20)),)))
 
 
 def export(name, folder):
