@@ -17,7 +17,8 @@ typedef struct product_params {
     bool in_place;      /* b as the constant has it: */
     packing shape;
     onx_elements elements;
-    uint32_t rank;                                                          /* of the batch, where b comes as it is */
+    bool column;   /* b comes as it is, and is one: a panel of it would be padding nearly all */
+    uint32_t rank; /* of the batch, where b comes as it is */
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
 } product_params;
 
@@ -289,6 +290,8 @@ static operands operands_of(const product_params *q, const onx_work *work, uint6
         o.a += at * q->a_step[d];
         o.b += at * q->b_step[d];
     }
+    if (q->column)
+        return o;
     const uint64_t whole = q->of.n / PANEL * PANEL;
     float *edge = work->thread_workspace;
     for (uint64_t k = 0; whole < q->of.n && k < q->of.k; k++)
@@ -324,6 +327,29 @@ static void one_stretch(const product_params *q, const onx_work *work, const ope
     }
 }
 
+/* Rows by one column: sums along the rows. */
+static void one_column(const operands *o, uint64_t m0, uint64_t m1, uint64_t k)
+{
+    for (uint64_t m = m0; m < m1; m++) {
+        const float *a = o->a + m * k;
+        uint64_t i = 0;
+        float sum = 0;
+        if (k >= ONXI_LANES) {
+            onxi_vf sums[2] = { vf_all(0), vf_all(0) };
+            for (; i + 2 * ONXI_LANES <= k; i += 2 * ONXI_LANES) {
+                sums[0] += vf_load(a + i) * vf_load(o->b + i);
+                sums[1] += vf_load(a + i + ONXI_LANES) * vf_load(o->b + i + ONXI_LANES);
+            }
+            for (; i < k; i += ONXI_LANES)
+                sums[0] += vf_load_part(a + i, k - i, 0) * vf_load_part(o->b + i, k - i, 0);
+            sum = vf_sum(sums[0] + sums[1]);
+        }
+        for (; i < k; i++)
+            sum += a[i] * o->b[i];
+        o->c[m] = sum;
+    }
+}
+
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product_params *q = work->params;
@@ -333,6 +359,10 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         if (at.batch != batch)
             o = operands_of(q, work, at.batch);
         batch = at.batch;
+        if (q->column) {
+            one_column(&o, at.m0, at.m1, q->of.k);
+            continue;
+        }
         if (q->of.m == 1) {
             (q->in_place ? one_row_gathered : q->narrow ? one_row_narrow : one_row)(q, work, &o, at.p0, at.p1);
             continue;
@@ -436,7 +466,9 @@ static onx_status prepare_batch(onx_prepare *p, product_params *q)
         b_step *= in_b;
     }
     p->thread_workspace = q->of.n % PANEL ? q->of.k * PANEL * sizeof(float) : 0;
-    return cut(p, q, y->count / (q->of.m * q->of.n));
+    ONX_TRY(cut(p, q, y->count / (q->of.m * q->of.n)));
+    q->column = q->of.n == 1 && !q->of.posts.count;
+    return ONX_OK;
 }
 
 static onx_status matmul_prepare(onx_prepare *p)
