@@ -302,18 +302,23 @@ static void test_kernel_moves__scattering(void **state)
     static writer w;
     source s = { 14 };
     (void)state;
-    for (unsigned turn = 0; turn < 120; turn++) {
+    for (unsigned turn = 0; turn < 240; turn++) {
         const uint32_t axis = below(&s, RANK), kind = below(&s, 4);
         int64_t dims[RANK], index_dims[RANK], pos[RANK] = { 0 };
         for (uint32_t d = 0; d < RANK; d++) {
             dims[d] = 1 + below(&s, 12);
             index_dims[d] = d == axis ? 1 + below(&s, 20) : 1 + below(&s, (uint32_t)dims[d]);
+            if (d > axis && turn % 3)
+                index_dims[d] = dims[d];
         }
+        const uint64_t behind = onxi_product(index_dims, axis + 1, RANK), same = turn % 3 == 1 ? behind : 1;
         onx_value *x = floats(&s, RANK, dims), *u = floats(&s, RANK, index_dims), *y = NULL;
         onx_value *at = tensor(turn % 2 ? ONX_INT64 : ONX_INT32, RANK, index_dims),
                   *want = tensor(ONX_FLOAT, RANK, dims);
-        for (uint64_t i = 0; i < at->count; i++)
-            onxi_value_set_number(at, i, (double)below(&s, 2 * (uint32_t)dims[axis]) - (double)dims[axis]);
+        for (uint64_t i = 0; i < at->count; i++) /* in every third turn one index for all behind the axis */
+            onxi_value_set_number(at, i,
+                                  i % same ? onxi_value_number(at, i - 1)
+                                           : (double)below(&s, 2 * (uint32_t)dims[axis]) - (double)dims[axis]);
         w.len = 0;
         add(&w,
             "<ir_version: 8, opset_import: [\"\" : 18]>"

@@ -65,6 +65,8 @@ typedef struct scatter_params {
     uint32_t rank, axis, size, depth;                 /* depth: indexes that make up a place (ScatterND) */
     int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX]; /* of the index or the data; of the data, in elements */
     uint64_t inner;                                   /* neighbouring elements that a place stands for */
+    uint32_t outer;                                   /* dims before a line of the index, and its length: */
+    uint64_t line;                                    /* along the last dim, or all that lies behind the axis */
 } scatter_params;
 
 static onx_status scatter_start(onx_prepare *p, scatter_params **out)
@@ -94,7 +96,10 @@ static onx_status bad_index(onx_work *work, int64_t at, int64_t bound)
 
 static void put(const scatter_params *q, char *to, const char *update, uint64_t count)
 {
-    if (q->reduce)
+    if (q->adds_floats)
+        for (uint64_t i = 0; i < count; i++)
+            ((float *)(void *)to)[i] += ((const float *)(const void *)update)[i];
+    else if (q->reduce)
         q->reduce(to, 1, update, 1, to, (int64_t)count);
     else
         memcpy(to, update, count * q->size);
@@ -126,11 +131,23 @@ static onx_status elements_prepare(onx_prepare *p)
                                     d, (long long)index->dims[d], (long long)update->dims[d], (long long)x->dims[d]);
         q->dims[d] = index->dims[d];
     }
+    q->outer = x->rank ? x->rank - 1 : 0;
+    q->line = x->rank ? (uint64_t)q->dims[q->outer] : 1;
+    while (q->outer > q->axis + 1 && q->dims[q->outer] == x->dims[q->outer])
+        q->line *= (uint64_t)q->dims[--q->outer];
     return ONX_OK;
 }
 
-/* The elements of one line of the index, along the last dim: `step` is how far neighbours are apart where the
- * axis is another one, `base` where the line begins. */
+/* Are all of them the same, as where an index per place was repeated for all that lies behind the axis? */
+static bool is_repeated(const onx_value *index, uint64_t from, uint64_t count)
+{
+    const size_t width = index->dtype == ONX_INT64 ? 8 : 4;
+    const char *at = (const char *)index->data + from * width;
+    return memcmp(at, at + width, (size_t)(count - 1) * width) == 0;
+}
+
+/* The elements of one line of the index: `step` is 1 where neighbours are neighbours in the data, 0 along the axis;
+ * `base` is where the line begins. */
 static onx_status elements_line(onx_work *work, uint64_t from, uint64_t count, int64_t base, int64_t step)
 {
     const scatter_params *q = work->params;
@@ -138,6 +155,13 @@ static onx_status elements_line(onx_work *work, uint64_t from, uint64_t count, i
     const char *update = (const char *)work->inputs[2]->data + from * q->size;
     const int64_t bound = work->inputs[0]->dims[q->axis], stride = q->stride[q->axis];
     char *y = work->outputs[0]->data;
+    if (step == 1 && count > 1 && is_repeated(index, from, count)) {
+        const int64_t at = onxi_index(index, from);
+        if (at < -bound || at >= bound)
+            return bad_index(work, at, bound);
+        put(q, y + (uint64_t)(base + (at < 0 ? at + bound : at) * stride) * q->size, update, count);
+        return ONX_OK;
+    }
     for (uint64_t i = 0; i < count; i++, base += step) {
         int64_t at = index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[from + i]
                                                : ((const int32_t *)index->data)[from + i];
@@ -158,10 +182,9 @@ static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const scatter_params *q = work->params;
-    const uint64_t count = work->inputs[1]->count;
-    const uint32_t outer = q->rank ? q->rank - 1 : 0;
-    const uint64_t line = q->rank ? (uint64_t)q->dims[outer] : 1;
-    const int64_t step = q->rank && q->axis != outer ? q->stride[outer] : 0;
+    const uint64_t count = work->inputs[1]->count, line = q->line;
+    const uint32_t outer = q->outer;
+    const int64_t step = q->rank && q->axis + 1 < q->rank; /* neighbours of a line are neighbours in the data */
     int64_t pos[ONX_RANK_MAX] = { 0 }, base = 0;
     copy_data(work);
     for (uint64_t i = 0; i < count; i += line) { /* base: of the position, but along the axis */
