@@ -161,11 +161,38 @@ typedef struct runs {
     int64_t source_step, target_step;
 } runs;
 
-static inline __attribute__((always_inline)) void copy_apart(const runs *r, const char *source, char *target,
-                                                             int64_t bytes, size_t width)
+/* `width` is a constant at each call. */
+static inline __attribute__((always_inline)) void copy_apart(char *to, int64_t to_step, const char *from,
+                                                             int64_t from_step, size_t width, int64_t count)
 {
-    for (int64_t i = 0; i < (int64_t)r->count; i++)
-        memcpy(target + i * r->target_step * bytes, source + i * r->source_step * bytes, width);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(to + i * to_step, from + i * from_step, width);
+}
+
+void onxi_move_apart(char *to, int64_t to_step, const char *from, int64_t from_step, size_t width, int64_t count)
+{
+    switch (width) {
+    case 1:
+        copy_apart(to, to_step, from, from_step, 1, count);
+        break;
+    case 2:
+        copy_apart(to, to_step, from, from_step, 2, count);
+        break;
+    case 4:
+        copy_apart(to, to_step, from, from_step, 4, count);
+        break;
+    case 8:
+        copy_apart(to, to_step, from, from_step, 8, count);
+        break;
+    case 16:
+        copy_apart(to, to_step, from, from_step, 16, count);
+        break;
+    case 32:
+        copy_apart(to, to_step, from, from_step, 32, count);
+        break;
+    default:
+        copy_apart(to, to_step, from, from_step, width, count);
+    }
 }
 
 static void copy_runs(uint32_t bits, const runs *r, const onx_value *x, uint64_t from, onx_value *y, uint64_t to)
@@ -177,24 +204,9 @@ static void copy_runs(uint32_t bits, const runs *r, const onx_value *x, uint64_t
         return;
     }
     const int64_t bytes = bits / 8;
-    const char *source = (const char *)x->data + from * (uint64_t)bytes;
-    char *target = (char *)y->data + to * (uint64_t)bytes;
-    switch (r->each * (uint64_t)bytes) {
-    case 1:
-        copy_apart(r, source, target, bytes, 1);
-        break;
-    case 2:
-        copy_apart(r, source, target, bytes, 2);
-        break;
-    case 4:
-        copy_apart(r, source, target, bytes, 4);
-        break;
-    case 8:
-        copy_apart(r, source, target, bytes, 8);
-        break;
-    default:
-        copy_apart(r, source, target, bytes, r->each * (uint64_t)bytes);
-    }
+    onxi_move_apart((char *)y->data + to * (uint64_t)bytes, r->target_step * bytes,
+                    (const char *)x->data + from * (uint64_t)bytes, r->source_step * bytes, r->each * (uint64_t)bytes,
+                    (int64_t)r->count);
 }
 
 /* What is filled already is copied, up to a part that caches hold. */

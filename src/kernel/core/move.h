@@ -64,6 +64,9 @@ onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last);
 /* Neighbouring elements of `bits` bits. */
 void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value *y, uint64_t to, uint64_t count);
 
+/* Runs of `width` bytes, each so many bytes behind the one before it. */
+void onxi_move_apart(char *to, int64_t to_step, const char *from, int64_t from_step, size_t width, int64_t count);
+
 /* Elements that are smaller than a byte. */
 static inline void onxi_move_bits(unsigned bits, const void *from, uint64_t from_index, void *to, uint64_t to_index)
 {

@@ -231,15 +231,19 @@ static onx_status concat_in_blocks_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* Input by input for some rows, which stay in the first cache where they are thin. */
 static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 {
+    enum { BYTES = 16384 };
     const concat_params *q = work->params;
-    for (uint64_t row = first; row < last; row++) {
+    for (uint64_t row = first, rows; row < last; row += rows) {
         char *to = (char *)work->outputs[0]->data + row * q->total;
+        rows = q->total < BYTES ? BYTES / (q->total + 1) + 1 : 1;
+        rows = rows < last - row ? rows : last - row;
         for (uint32_t i = 0; i < work->prepared->input_count; i++) {
             const char *from = (const char *)work->inputs[i]->data + row * q->bytes[i];
             if (q->bytes[i] && from != to)
-                memcpy(to, from, q->bytes[i]);
+                onxi_move_apart(to, (int64_t)q->total, from, (int64_t)q->bytes[i], (size_t)q->bytes[i], (int64_t)rows);
             to += q->bytes[i];
         }
     }
