@@ -419,7 +419,8 @@ typedef struct onxi_file { /* a file mapped read-only, or standard input read in
     size_t map_size;
     void *heap; /* for what could not be mapped */
     size_t heap_size;
-    int holes; /* descriptor + 1 of a mapped file that has holes; 0: none */
+    int holes;              /* descriptor + 1 of a mapped file that has holes; 0: none */
+    struct onxi_late *late; /* `heap` is filled when its bytes are needed; NULL: all are there */
 } onxi_file;
 
 /* "-" is standard input. Refuses directories, devices and FIFOs by name; E_IO with a diagnostic naming path and reason.
@@ -433,6 +434,14 @@ onx_status onxi_file_take(onx_ctx *cx, const char *path, unsigned flags, onxi_fi
 /* Maps an opened regular file of that size, or reads it where it cannot be mapped; `shown` names it in messages. The
  * descriptor stays the caller's. */
 onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out);
+/* The same, but where nothing can be mapped (base_late.c) nothing is read before onxi_file_need. */
+onx_status onxi_file_map_late(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out);
+/* From here on these bytes, which are some of the file's, are there. One thread at a time. */
+onx_status onxi_file_need(onx_ctx *cx, onx_where where, const onxi_file *file, onx_str bytes);
+/* Copies bytes of the file that need not be there, in any thread. What cannot be read is zeros, and the file broken. */
+void onxi_file_copy(const onxi_file *file, const char *from, size_t size, void *out);
+bool onxi_file_is_broken(const onxi_file *file);
+void onxi_late_close(onx_ctx *cx, struct onxi_late *late);
 /* What is left of an opened file, read into memory; `expected` is a guess of how much that is. */
 onx_status onxi_file_load(onx_ctx *cx, int fd, size_t expected, const char *shown, onxi_file *out);
 /* Tells the system that the file will be read from front to back. */

@@ -256,6 +256,7 @@ void onxi_file_close(onx_ctx *cx, onxi_file *file)
         munmap(file->map, file->map_size);
     if (file->holes)
         close(file->holes - 1);
+    onxi_late_close(cx, file->late);
     onxi_release(cx, file->heap, file->heap_size);
     memset(file, 0, sizeof *file);
 }

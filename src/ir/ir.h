@@ -43,6 +43,8 @@ struct onx_doc {
     struct onxi_map *parts;         /* onxi_tensor_part of tensors (ir_part.c); NULL: there are none */
     /* Gives the bytes of an external tensor; set by the layer that knows files, NULL until then. */
     onx_status (*external_bytes)(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
+    /* The same for who copies them from the file (onxi_file_copy), where else they need not be in memory. */
+    onx_status (*external_late)(onx_doc *doc, const onx_tensor *tensor, onx_str *out, const onxi_file **file);
     /* Gives back the memory of bytes that are in its files and can be read again; NULL as above. */
     void (*forget)(onx_doc *doc, onx_str bytes);
 };

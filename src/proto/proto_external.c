@@ -67,10 +67,13 @@ const char *onx_doc_base_dir(const onx_doc *doc)
     return doc->base_dir;
 }
 
+static onx_status find_late(onx_doc *doc, const onx_tensor *tensor, onx_str *out, const onxi_file **file_out);
+
 onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir)
 {
     ONXI_NEED(NULL, doc);
     doc->external_bytes = onx_external_bytes;
+    doc->external_late = find_late;
     doc->forget = onxi_doc_forget;
     if (doc->external && doc->external->count)
         return onxi_fail(doc->cx, ONX_E_MISUSE, ONXI_NOWHERE, "external data of the document is in use already");
@@ -207,7 +210,7 @@ static void map_file(onx_doc *doc, const struct onxi_external *e, const place *p
         return;
     char shown[256];
     snprintf(shown, sizeof shown, "%.*s", location.len > 200 ? 200 : (int)location.len, location.ptr);
-    file->status = onxi_file_map(doc->cx, fd, size, shown, &file->file);
+    file->status = onxi_file_map_late(doc->cx, fd, size, shown, &file->file);
     close(fd);
     onxi_file_read_ahead(&file->file);
 }
@@ -273,7 +276,19 @@ onx_status onx_external_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *o
         *out = onx_str_make("", 0);
         return onxi_fail(doc->cx, ONX_E_MISUSE, p.where, "the tensor is not external");
     }
-    return find_bytes(doc, tensor, &p, out, NULL);
+    data_file *file = NULL;
+    ONX_TRY(find_bytes(doc, tensor, &p, out, &file));
+    return onxi_file_need(doc->cx, p.where, &file->file, *out);
+}
+
+static onx_status find_late(onx_doc *doc, const onx_tensor *tensor, onx_str *out, const onxi_file **file_out)
+{
+    place p;
+    place_of(&p, tensor, NULL);
+    data_file *file = NULL;
+    ONX_TRY(find_bytes(doc, tensor, &p, out, &file));
+    *file_out = &file->file;
+    return ONX_OK;
 }
 
 size_t onxi_doc_hole(onx_doc *doc, onx_str bytes)
@@ -318,6 +333,7 @@ static onx_status hash_file(onx_doc *doc, data_file *file)
     enum { WINDOW = 8 << 20 };
     onx_str left = file->file.bytes;
     onxi_sha1 *hash;
+    ONX_TRY(onxi_file_need(doc->cx, ONXI_NOWHERE, &file->file, left));
     ONX_TRY(onxi_sha1_new(doc->cx, &hash));
     while (left.len) {
         onx_str part = onx_str_make(left.ptr, left.len < WINDOW ? left.len : WINDOW);

@@ -115,6 +115,7 @@ static onx_status derive_copy(onx_ctx *cx, onx_doc *doc, onx_doc **out)
     if (status == ONX_OK) {
         (*out)->root = copy;
         (*out)->external_bytes = doc->external_bytes;
+        (*out)->external_late = doc->external_late;
         (*out)->links = doc->links;
         if (doc->base_dir) {
             const onx_str folder = onxi_arena_printf((*out)->arena, "%s", doc->base_dir);

@@ -171,6 +171,7 @@ static onx_status new_doc(onx_trainer *t, program *p)
         ONX_SET(model, model, ir_version, 4); /* initializers need not be inputs */
     p->doc->root = model;
     p->doc->external_bytes = t->doc->external_bytes;
+    p->doc->external_late = t->doc->external_late;
     p->doc->base_dir = t->doc->base_dir;
     p->doc->links = t->doc->links;
     return ONX_OK;
