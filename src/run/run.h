@@ -75,13 +75,14 @@ typedef struct onxi_run_source {
     const onx_tensor *origin;     /* where the document has them, the same for all of its sessions; NULL: nowhere */
     const double *scale;          /* factors of floats, one per index of the first dim; NULL: none */
     const onxi_tensor_part *part; /* `raw` is where its runs begin; NULL: all is in one piece */
+    const onxi_file *late;        /* whose bytes at `raw` need not be there (onxi_file_copy); NULL: they are */
     const struct onxi_run_recipe *recipe; /* `raw` are the operand of a node that gives the elements; NULL: none does */
     bool made;
 } onxi_run_source;
-/* Do the elements lie in the document as they are? */
+/* Do the elements lie in the document as they are, in memory? */
 static inline bool onxi_run_source_is_whole(const onxi_run_source *source)
 {
-    return !source->scale && !source->part && !source->recipe;
+    return !source->scale && !source->part && !source->recipe && !source->late;
 }
 
 typedef struct onxi_run_graph_slot {
@@ -173,6 +174,8 @@ typedef struct onxi_run_slabs {
     uint64_t total;                             /* bytes that were taken so far */
     void *elements;                             /* to be packed next */
     uint64_t elements_room;
+    const char *held; /* where the document has the elements that are in it; NULL: others are */
+    uint64_t held_size;
 } onxi_run_slabs;
 
 /* The function body of an operator, made once per session. */
@@ -342,6 +345,8 @@ onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot);
 void onxi_run_source_read(const onxi_run_source *source, uint64_t first, uint64_t count, void *out);
 /* Writes them to memory that is aligned and large enough; what was read of the document need not stay in memory. */
 void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out);
+/* ONX_E_IO where what was read of the source, now or before, was not all there. */
+onx_status onxi_run_source_failed(onx_ctx *cx, const onxi_run_source *source);
 /* These bytes of the document are not needed soon, where they are in one piece. */
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size);
 onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);
@@ -387,6 +392,9 @@ void onxi_run_slabs_close(onxi_run_session *s);
 /* Memory for elements while they are packed, by who plans; one block at a time. `end`: there is no more to be packed.
  */
 void *onxi_run_elements_take(onxi_run_session *s, uint64_t size);
+/* The elements of the source where the buffer holds them since they were packed last, or NULL; and that it does. */
+const void *onxi_run_elements_held(const onxi_run_session *s, const onxi_run_source *source);
+void onxi_run_elements_hold(onxi_run_session *s, const onxi_run_source *source, const void *elements);
 void onxi_run_elements_give(onxi_run_session *s, void *elements, uint64_t size);
 void onxi_run_elements_end(onxi_run_session *s);
 /* The shelf of the session's document, and leaving it. */

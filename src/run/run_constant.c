@@ -55,6 +55,18 @@ onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, cons
         *out = (*source_out)->value;
         return ONX_OK;
     }
+    /* With lean memory elements are read by kernels, which could not tell that they are not all there. */
+    if (plain && !part && s->reader.external_late && onx_tensor_is_external(t) && may_wait(t, size) &&
+        !s->options.lean_memory) {
+        const onxi_file *file;
+        ONX_TRY(s->reader.external_late(&s->reader, t, &bytes, &file));
+        if (file->late && bytes.len == size) {
+            ONX_TRY(refer(s, t, bytes, count, false, source_out));
+            (*source_out)->late = file;
+            *out = (*source_out)->value;
+            return ONX_OK;
+        }
+    }
     if (plain && !part) {
         ONX_TRY(onx_tensor_bytes(&s->reader, t, &bytes));
         const bool aligned = width < 2 || (uintptr_t)bytes.ptr % (width > 8 ? 8 : width) == 0;
@@ -91,6 +103,8 @@ static void read_plain(const onxi_run_source *source, uint64_t first, uint64_t c
         onxi_dequantize_read(recipe->kernel, recipe->params, recipe->inputs, recipe->input_count, first, count, out);
     else if (source->part)
         onxi_part_copy(source->part, first * width, count * width, out);
+    else if (source->late)
+        onxi_file_copy(source->late, source->raw + first * width, count * width, out);
     else
         memcpy(out, source->raw + first * width, count * width);
 }
@@ -141,6 +155,15 @@ static bool products_are_finite(const onxi_run_source *source)
     return finite;
 }
 
+onx_status onxi_run_source_failed(onx_ctx *cx, const onxi_run_source *source)
+{
+    if (!source->late || !onxi_file_is_broken(source->late))
+        return ONX_OK;
+    const onx_str name = source->origin ? onx_view(source->origin->name) : onx_str_make("", 0);
+    return onxi_fail(cx, ONX_E_IO, ONXI_NOWHERE, "the data file of the constant \"%.*s\" cannot be read any more",
+                     ONX_ARG(name));
+}
+
 static void forget(onxi_run_session *s, const onxi_run_source *source, onx_str bytes)
 {
     if (source->origin && s->reader.forget)
@@ -166,6 +189,7 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
     if (from && !from->made) {
         v->data = (void *)(uintptr_t)(source->raw = from->raw);
         source->recipe = from->recipe;
+        source->late = from->late;
     }
     if (products_are_finite(source))
         *out = source;
@@ -323,6 +347,11 @@ onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot)
     const onx_value *v = source->value;
     ONX_TRY(onx_value_new_tensor(s->cx, (onx_dtype)v->dtype, v->rank, v->dims, &made));
     onxi_run_source_write(s, source, made->data);
+    const onx_status status = onxi_run_source_failed(s->cx, source);
+    if (status != ONX_OK) {
+        onx_value_free(made);
+        return status;
+    }
     pthread_mutex_lock(&s->root->lock); /* runs look at it meanwhile */
     source->value->data = made->data;
     source->made = true;

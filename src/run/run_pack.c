@@ -82,6 +82,7 @@ static onx_status make_some(onxi_run_session *s, const onxi_run_keeper *to, cons
         onxi_team_run(s->threads, pieces - job.first < each ? pieces - job.first : each, make_piece, &job);
     }
     elements_give(s, to, plans, elements, most * width);
+    ONX_TRY(onxi_run_source_failed(to->cx, source));
     return atomic_load_explicit(&job.failed, memory_order_relaxed) ? ONX_E_UNSUPPORTED : ONX_OK;
 }
 
@@ -93,6 +94,9 @@ static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, con
         return make_from(s, source, source ? source->value->data : to->elements, packing, out);
     if (packing->unaligned && onxi_run_source_is_whole(source))
         return make_from(s, source, source->raw, packing, out);
+    const void *held = plans ? onxi_run_elements_held(s, source) : NULL;
+    if (held)
+        return make_from(s, NULL, held, packing, out);
     const uint64_t size = source->value->size;
     if (packing->part && size > SOME)
         return make_some(s, to, packing, plans, out);
@@ -100,7 +104,11 @@ static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, con
     if (!elements)
         return ONX_E_MEMORY;
     onxi_run_source_write(s, source, elements);
-    onx_status status = make_from(s, NULL, elements, packing, out);
+    onx_status status = onxi_run_source_failed(to->cx, source);
+    if (status == ONX_OK && plans)
+        onxi_run_elements_hold(s, source, elements);
+    if (status == ONX_OK)
+        status = make_from(s, NULL, elements, packing, out);
     elements_give(s, to, plans, elements, size);
     return status;
 }

@@ -7,7 +7,8 @@
 
 enum {
     LEAST = 512 << 10, /* bytes of the first slab; a session packs twice as many before, so that little is left over */
-    MOST = 8 << 20,    /* of a slab, and of the buffer that is kept */
+    MOST = 8 << 20,    /* of a slab */
+    KEPT = 16 << 20,   /* of the buffer that is kept */
     EXTRA = 4 << 10,   /* beyond these, so that blocks that are powers of two and a line fit */
     SHARE = 4          /* a block is that part of a slab at most, so that what is left at its end is little */
 };
@@ -92,8 +93,9 @@ void onxi_run_slab_give(const onx_allocator *a, onxi_run_slab *slab, void *block
 void *onxi_run_elements_take(onxi_run_session *s, uint64_t size)
 {
     onxi_run_slabs *slabs = &s->root->slabs;
-    if (size > MOST || s->options.lean_memory)
+    if (size > KEPT || s->options.lean_memory)
         return onxi_resize(s->root->cx, NULL, 0, size);
+    slabs->held = NULL; /* it is written to */
     if (slabs->elements_room < size) {
         onxi_run_elements_end(s);
         slabs->elements = onxi_resize(s->root->cx, NULL, 0, size);
@@ -108,11 +110,35 @@ void onxi_run_elements_give(onxi_run_session *s, void *elements, uint64_t size)
         onxi_release(s->root->cx, elements, size);
 }
 
+/* Elements are read twice where they are looked at before they are packed. Those that are in no file of the document,
+ * or not as they are there, could have gone meanwhile, and others come to the same place. */
+static bool may_hold(const onxi_run_source *source)
+{
+    return source->origin && !source->scale && !source->part && !source->recipe;
+}
+
+const void *onxi_run_elements_held(const onxi_run_session *s, const onxi_run_source *source)
+{
+    const onxi_run_slabs *slabs = &s->root->slabs;
+    const bool held = may_hold(source) && slabs->held == source->raw && slabs->held_size == source->value->size;
+    return held ? slabs->elements : NULL;
+}
+
+void onxi_run_elements_hold(onxi_run_session *s, const onxi_run_source *source, const void *elements)
+{
+    onxi_run_slabs *slabs = &s->root->slabs;
+    if (elements != slabs->elements || !may_hold(source))
+        return;
+    slabs->held = source->raw;
+    slabs->held_size = source->value->size;
+}
+
 static void end_elements(onxi_run_slabs *slabs, onx_ctx *cx)
 {
     onxi_release(cx, slabs->elements, slabs->elements_room);
     slabs->elements = NULL;
     slabs->elements_room = 0;
+    slabs->held = NULL;
 }
 
 void onxi_run_elements_end(onxi_run_session *s)
