@@ -29,6 +29,7 @@ for preset in $builds; do
 done
 # The page on which models are dropped, with the module in it; where a gate builds no module with vectors, there is none.
 [ ! -e "$out/package/wasm/onx.wasm" ] || node web/app/make.mjs "$out/package" examples/stripes.onnxtxt "$out/onx.html"
+node web/bundle_package.mjs "$out/package"
 (cd "$out" && npm pack --silent ./package >/dev/null)
 node -e '
     const fs = require("fs"), zlib = require("zlib"), folder = process.argv[1];

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
+import { bundle } from "../bundle.mjs";
 
 const [folder, model, out] = process.argv.slice(2), here = new URL(".", import.meta.url);
 const own = name => readFileSync(new URL(name, here), "utf8"), of = name => readFileSync(join(folder, name), "utf8");
@@ -16,14 +17,10 @@ function swap(text, from, to) {
 }
 
 const packed = bytes => gzipSync(bytes, { level: 9 }).toString("base64");
-// Modules become one script, each behind those that it imports: pages of files may not start workers that are modules.
-const parts = ["lib/version.js", "lib/errors.js", "lib/module.js", "lib/program.js", "wasm/onx.js"];
-for (const part of parts)
-    for (const [, from] of of(part).matchAll(/^import .* from "\.\/(.*)";$/gm))
-        if (!parts.includes("lib/" + from))
-            throw new Error(`${part} imports ${from}, which is not among the parts of the page`);
-const joined = parts.map(of).join("\n")
-    .replace(/^import .*;$/gm, "").replace(/^export default .*;$/gm, "").replace(/^export (?=const|class|function|async)/gm, "").replaceAll("import.meta.url", "location.href");
+// Modules become one script: pages of files may not start workers that are modules.
+const glue = of("wasm/onx.js").replace(/^export default .*;$/gm, "");
+const joined = [bundle(file => of("lib/" + file), "program.js").text, "const { run } = in_program_js, { compiled } = in_module_js;", glue]
+    .join("\n").replaceAll("import.meta.url", "location.href");
 const first = readFileSync(model), name = basename(model);
 const made = await program(["view", name, "-o", "page.html"], { [name]: first }, ["page.html"]);
 if (made.status !== 0)

@@ -112,7 +112,7 @@ async function compileFrom(source) {
   return WebAssembly.compile(await source.arrayBuffer());
 }
 
-const compiled = {}; // promises of modules, shared by all
+export const compiled = {}; // promises of modules, shared by all
 
 /**
  * Compiles a module now, rather than when it is first needed; once. `what` is "session", which models need that run,
