@@ -2,6 +2,7 @@
 // the program in an instance of its own, so that a Model holds nothing that would have to be freed.
 import { OnxError, parseDiagnostics } from "./errors.js";
 import { run as runProgram, toBytes } from "./program.js";
+import { bytesSource, fileSource } from "./weights.js";
 
 /** Formats, and the extensions by which the program knows them. */
 export const FORMATS = { onnx: ".onnx", onnxtxt: ".onnxtxt", textproto: ".textproto", json: ".json" };
@@ -17,39 +18,85 @@ function isNode() {
   return typeof process !== "undefined" && Boolean(process.versions?.node);
 }
 
+/** What a name says that is no URL to fetch: in Node, a path or the URL of a file. */
+function localName(name) {
+  const isUrl = /^[a-z][a-z0-9+.-]+:/i.test(name);
+  if (!isNode() || (isUrl && !name.startsWith("file:"))) return undefined;
+  return isUrl ? new URL(name) : name;
+}
+
+/** Reads a file with `read`, which is told its path. */
+async function readLocal(name, read) {
+  try {
+    return await read(localName(name));
+  } catch (error) {
+    throw new OnxError(`cannot read ${name}: ${error.message}`);
+  }
+}
+
+async function readWhole(path) {
+  const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+  return readFile(path);
+}
+
 /** The bytes behind a URL, or, in Node, a path. */
 async function fetchBytes(name) {
-  const isUrl = /^[a-z][a-z0-9+.-]+:/i.test(name);
-  if (isNode() && (!isUrl || name.startsWith("file:"))) {
-    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
-    try {
-      return await readFile(isUrl ? new URL(name) : name);
-    } catch (error) {
-      throw new OnxError(`cannot read ${name}: ${error.message}`);
-    }
-  }
+  if (localName(name)) return readLocal(name, readWhole);
   const response = await fetch(name);
   if (!response.ok) throw new OnxError(`cannot fetch ${name}: ${response.status} ${response.statusText}`);
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** Files beside the model, from onnxruntime-web's externalData or from `files`. */
-async function readFiles(options) {
-  const files = { ...options.files };
+/** Files beside the model, from onnxruntime-web's externalData, where a string is a name, or from `files`, as `named` and `given` make them. */
+async function readFiles(options, named, given) {
+  const files = {};
+  for (const [path, data] of Object.entries(options.files ?? {})) files[path] = given(toBytes(data));
   for (const item of options.externalData ?? []) {
     const { path, data } = typeof item === "string" ? { path: item.split("/").pop(), data: item } : item;
-    files[path] = typeof data === "string" ? await fetchBytes(data) : toBytes(data);
+    files[path] = typeof data === "string" ? await named(data) : given(toBytes(data));
   }
   return files;
 }
 
-/** Bytes, a URL or a path become bytes with a format. */
-export async function readSource(source, options = {}) {
-  const named = typeof source === "string" || source instanceof URL;
-  const bytes = named ? await fetchBytes(String(source)) : toBytes(source);
-  const format = options.format ?? (named ? formatOfName(new URL(String(source), "file:///").pathname) : undefined) ?? "onnx";
+const isName = (source) => typeof source === "string" || source instanceof URL;
+
+function formatOf(source, options) {
+  const named = isName(source) ? formatOfName(new URL(String(source), "file:///").pathname) : undefined;
+  const format = options.format ?? named ?? "onnx";
   if (!Object.hasOwn(FORMATS, format)) throw new OnxError(`no format ${JSON.stringify(format)}; there are ${Object.keys(FORMATS).join(", ")}`);
-  return { bytes, format, files: await readFiles(options) };
+  return format;
+}
+
+/** Bytes, a URL or a path become bytes with a format. */
+async function readSource(source, options = {}) {
+  const bytes = isName(source) ? await fetchBytes(String(source)) : toBytes(source);
+  return { bytes, format: formatOf(source, options), files: await readFiles(options, fetchBytes, (data) => data) };
+}
+
+/**
+ * The same for a session, also from a Model: `from` and `files` are what it reads (weights.js), now and later. What the caller
+ * gave may change, and is copied: files here, a model by who knows how much of it is read later.
+ */
+export async function openSource(source, options = {}) {
+  const opened = [];
+  const named = async (name) => {
+    if (!localName(name)) return bytesSource(await fetchBytes(name), true);
+    opened.push(await readLocal(name, fileSource));
+    return opened.at(-1);
+  };
+  const given = (bytes) => bytesSource(new Uint8Array(bytes), true);
+  const close = () => opened.forEach((file) => file.close());
+  const model = source instanceof Model;
+  try {
+    const format = model ? source.format : formatOf(source, options);
+    let from;
+    if (model || !isName(source)) from = bytesSource(model ? source.bytes : toBytes(source));
+    else from = format === "onnx" ? await named(String(source)) : bytesSource(await fetchBytes(String(source)), true);
+    return { from, format, files: await readFiles(model ? source : options, named, given), close };
+  } catch (error) {
+    close();
+    throw error;
+  }
 }
 
 /** Words of a command from options that are given: { dim: { N: 1 } } becomes --dim N=1. */

@@ -1,6 +1,7 @@
 // The program `onx` in an instance of its own: words in, files in; status, text and files out.
 import { OnxError } from "./errors.js";
 import { guarded, instantiate } from "./module.js";
+import { bytesSource, putSource } from "./weights.js";
 
 const encoder = new TextEncoder();
 
@@ -12,7 +13,7 @@ function checkName(name) {
   return parts.slice(0, -1);
 }
 
-/** Writes files into the working folder of an instance. */
+/** Writes files, bytes or what weights.js reads from, into the working folder of an instance. */
 export function putFiles(fs, files) {
   for (const [name, content] of Object.entries(files)) {
     let folder = "";
@@ -21,9 +22,8 @@ export function putFiles(fs, files) {
       if (!fs.analyzePath(folder).exists) fs.mkdir(folder);
       folder += "/";
     }
-    const bytes = toBytes(content);
     // The file system keeps the array: a copy would double what a large model takes.
-    fs.writeFile(name, bytes, { canOwn: true });
+    putSource(fs, name, content.read ? content : bytesSource(toBytes(content)));
   }
 }
 

@@ -1,10 +1,11 @@
 // Running models, in the spelling of onnxruntime-web.
 import { OnxError } from "./errors.js";
-import { env, guarded, init, instantiate } from "./module.js";
+import { env, guarded, instantiate } from "./module.js";
 import { putFiles, toBytes } from "./program.js";
 import { hasThreads, instantiateThreads } from "./threads.js";
 import { Tensor, TYPES, typeName } from "./tensor.js";
-import { FORMATS, Model, readSource } from "./model.js";
+import { FORMATS, openSource } from "./model.js";
+import { bytesSource, takeApart } from "./weights.js";
 
 const KIND_TENSOR = 1, KIND_SEQUENCE = 2, KIND_OPTIONAL = 3, KIND_MAP = 4; // onx_value_kind
 const decoder = new TextDecoder();
@@ -12,10 +13,10 @@ const encoder = new TextEncoder();
 
 /** The instance behind a session: calls, memory, values. Addresses are unsigned, memory may grow with every call. */
 class Engine {
-  constructor({ module, stderr, end }) {
+  constructor({ module, end }, threads = 1) {
     this.m = module;
-    this.stderr = stderr;
-    this.end = end; // of its threads
+    this.threads = threads;
+    this.ends = end ? [end] : []; // of its threads, and of what it reads
     this.scratch = this.#allocate(64);
   }
 
@@ -26,8 +27,13 @@ class Engine {
     return new Uint8Array(wasmMemory.buffer);
   }
 
+  /** Ends what goes on, or is open, outside of the memory. */
+  end() {
+    for (const each of this.ends.splice(0)) each();
+  }
+
   #allocate(size) {
-    const at = this.m._malloc(Math.max(size, 1)) >>> 0;
+    const at = size < 2 ** 32 ? this.m._malloc(Math.max(size, 1)) >>> 0 : 0;
     if (!at) throw new OnxError("out of memory", [{ severity: "error", message: "out of memory" }]);
     return at;
   }
@@ -35,6 +41,19 @@ class Engine {
   putBytes(bytes) {
     const at = this.#allocate(bytes.length);
     this.bytes.set(bytes, at);
+    return at;
+  }
+
+  /** The memory grows at once to what will be needed: in steps, engines take longer. Where it cannot, a step may. */
+  expect(size) {
+    const at = this.m._malloc(Math.min(size, 2 ** 30)) >>> 0;
+    if (at) this.m._free(at);
+  }
+
+  /** What `write` puts into memory of that size. */
+  putMade(size, write) {
+    const at = this.#allocate(size);
+    write(this.bytes.subarray(at, at + size));
     return at;
   }
 
@@ -174,53 +193,62 @@ function threadsOf(options) {
 
 const usesThreads = (options) => threadsOf(options) > 1 && hasThreads();
 
+const abandoned = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry((ends) => ends.splice(0).forEach((end) => end()));
+
 /** An instance for a session: with threads where more than one is asked for and there can be any. */
 async function makeEngine(options) {
   if (usesThreads(options)) {
     const made = await instantiateThreads(threadsOf(options)).catch(() => undefined); // as where there is no room for such memory
-    if (made) {
-      const engine = new Engine(made);
-      made.endWith(engine);
-      return engine;
-    }
+    if (made) return new Engine(made, threadsOf(options));
   }
   return new Engine(await instantiate("session"));
+}
+
+/** A model in the memory of the session; large weights stay in a file (weights.js). */
+function openBytes(engine, { from, files }, optimize) {
+  let weights = "weights";
+  while (Object.hasOwn(files, weights)) weights += "_";
+  const apart = takeApart(from, weights);
+  if (apart) putFiles(engine.m.FS, { [weights]: from.own || !from.bytes ? from : bytesSource(new Uint8Array(from.bytes), true) });
+  const { pieces, moved } = apart ?? { moved: 0 };
+  const size = pieces ? pieces.size : from.size;
+  engine.expect(3 * moved + 8 * size); // for weights, and what is made of them; for all else, and what it is decoded to
+  const bytes = engine.putMade(size, (to) => (pieces ? pieces.write(from, to) : from.read(0, to)));
+  const folder = apart || Object.keys(files).length ? engine.putText("/work") : 0;
+  return engine.m._web_open_bytes(engine.session, bytes, size, folder, optimize);
 }
 
 /** False where the module leaves out what the model needs; then the program's has it. */
 function openModel(engine, source, options) {
   const { m } = engine;
-  engine.session = m._web_new(options.memory ?? 0, engine.end ? threadsOf(options) : 1) >>> 0;
+  engine.session = m._web_new(options.memory ?? 0, engine.threads) >>> 0;
   if (!engine.session) throw new OnxError("out of memory");
   m.FS.mkdir("/work");
   m.FS.chdir("/work");
   putFiles(m.FS, source.files);
   const optimize = (options.graphOptimizationLevel ?? "all") !== "disabled";
   let status;
-  if (source.format === "onnx") {
-    const bytes = engine.putBytes(source.bytes);
-    const folder = Object.keys(source.files).length ? engine.putText("/work") : 0;
-    status = m._web_open_bytes(engine.session, bytes, source.bytes.length, folder, optimize);
-  } else {
+  if (source.format === "onnx") status = openBytes(engine, source, optimize);
+  else {
     const name = `model${FORMATS[source.format]}`;
-    putFiles(m.FS, { [name]: source.bytes });
+    putFiles(m.FS, { [name]: source.from });
     status = m._web_open_file(engine.session, engine.putText(name), optimize);
   }
   if (status !== 0 && m._web_lacks(engine.session)) return false;
   engine.check(status, "the model cannot be run");
+  engine.ends.push(source.close);
+  abandoned?.register(engine, engine.ends);
   return true;
 }
 
 /** A session, or undefined where another module is needed. */
 function openSession(engine, source, options) {
+  let session;
   try {
-    const session = guarded("making a session", () =>
-      openModel(engine, source, options) ? new InferenceSession(engine) : undefined);
-    if (!session) engine.end?.();
+    session = guarded("making a session", () => (openModel(engine, source, options) ? new InferenceSession(engine) : undefined));
     return session;
-  } catch (error) {
-    engine.end?.();
-    throw error;
+  } finally {
+    if (!session) engine.end();
   }
 }
 
@@ -246,12 +274,19 @@ export class InferenceSession {
       return InferenceSession.create(bytes.subarray(offset, length === undefined ? undefined : offset + length), options);
     }
     const options = rest[0] ?? {};
-    init(usesThreads(options) ? "threads" : "session").catch(() => {}); // it comes while the model does; who needs it is told
-    const from = source instanceof Model ? source : await readSource(source, options);
-    return (
-      openSession(await makeEngine(options), from, options) ??
-      openSession(new Engine(await instantiate("program")), from, options)
-    );
+    const making = makeEngine(options); // the module comes, and its threads begin, while the model comes
+    making.catch(() => {}); // who needs it is told
+    let opened;
+    try {
+      opened = await openSource(source, options);
+      return (
+        openSession(await making, opened, options) ?? openSession(new Engine(await instantiate("program")), opened, options)
+      );
+    } catch (error) {
+      if (opened) opened.close();
+      else making.then((engine) => engine.end(), () => {});
+      throw error;
+    }
   }
 
   /** Answers all outputs by name, or those that `fetches` names (an array, or an object whose keys are names). */
@@ -291,7 +326,7 @@ export class InferenceSession {
 
   /** Gives the memory back now. Without it that happens when nobody refers to the session any more. */
   async release() {
-    this.#engine?.end?.();
+    this.#engine?.end();
     this.#engine = undefined;
   }
 

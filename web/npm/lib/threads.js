@@ -42,9 +42,7 @@ async function nodeWorker() {
   };
 }
 
-const abandoned = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry((end) => end());
-
-/** An instance whose sessions use `threads` threads, and `end()`, which ends them; also when nobody refers to `owner`. */
+/** An instance whose sessions use `threads` threads, and `end()`, which ends them. */
 export async function instantiateThreads(threads) {
   const made = await instantiate("threads", {
     helpers: threads - 1,
@@ -54,6 +52,5 @@ export async function instantiateThreads(threads) {
     mainScriptUrlOrBlob: new URL("../wasm/onx-threads.js", import.meta.url).href,
   });
   const { PThread } = made.module;
-  const end = () => PThread.terminateAllThreads();
-  return { ...made, end, endWith: (owner) => abandoned?.register(owner, end) };
+  return { ...made, end: () => PThread.terminateAllThreads() };
 }
