@@ -1,6 +1,6 @@
 // web.mjs MODEL...: the npm package against onnxruntime-web in Node, one thread each, on random inputs whose symbolic
 // sizes are 1: least time of a run, in turn; and of fresh processes, in turn, the median time to the first result, from
-// before the package is imported, and from the start of the process.
+// before the package is imported, and from the start of the process. Both are told the model's path, as scripts do in Node.
 //   ONX_WEB  the package (build-web/package)     ORT_WEB  a folder in which onnxruntime-web is installed
 //   SECONDS_EACH  per model, default 10          STARTS  of processes, default 7
 import { execFileSync } from "node:child_process";
@@ -47,7 +47,7 @@ async function firstResult(which, model) {
   const inputs = JSON.parse(process.env.ONX_INPUTS), start = performance.now();
   for (const t of inputs) t.data = new ARRAYS[t.type](t.dims.reduce((a, b) => a * b, 1));
   const runtime = await runtimes(which);
-  const session = await runtime.InferenceSession.create(new Uint8Array(readFileSync(model)));
+  const session = await runtime.InferenceSession.create(model);
   await session.run(feedsOf(runtime, inputs));
   console.log(performance.now() - start);
 }
