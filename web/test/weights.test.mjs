@@ -2,10 +2,12 @@
 // that fields come in any order, more than once, and with sizes that lie.
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 import onx from "./lib.mjs";
 
 const { InferenceSession, OnxError, Tensor, env, load } = onx;
@@ -156,4 +158,24 @@ test("files that are cut, change, or are none", async () => {
   truncateSync(path, 100); // what was read is there, and what is read now is an error
   await expectRight(session, 2).catch((e) => assert.ok(e instanceof OnxError && /data file|input or output/.test(e.message), String(e)));
   await session.release();
+});
+
+test("models come from servers, whole, or they are errors", { skip: typeof fetch === "undefined" ? "no fetch" : false }, async () => {
+  const bytes = model(graph(plain)), packed = gzipSync(bytes);
+  const answers = {
+    right: (a) => a.writeHead(200, { "Content-Length": bytes.length }).end(bytes),
+    none: (a) => (a.writeHead(200), a.write(bytes.subarray(0, 70000)), a.end(bytes.subarray(70000))),
+    gzip: (a) => a.writeHead(200, { "Content-Length": packed.length, "Content-Encoding": "gzip" }).end(packed),
+    short: (a) => (a.writeHead(200, { "Content-Length": bytes.length }), a.write(bytes.subarray(0, 100000)), setTimeout(() => a.destroy(), 50)),
+    huge: (a) => (a.writeHead(200, { "Content-Length": 2 ** 50 }), a.write(bytes), setTimeout(() => a.destroy(), 50)),
+    missing: (a) => a.writeHead(404).end(),
+  };
+  const server = createServer((request, answer) => answers[request.url.slice(1)](answer));
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  const url = (name) => `http://127.0.0.1:${server.address().port}/${name}`;
+  for (const name of ["right", "none", "gzip"]) await expectRight(await InferenceSession.create(url(name)), 2);
+  for (const name of ["short", "huge", "missing"])
+    await InferenceSession.create(url(name)).then(() => assert.fail(`${name} is a model`), (e) => assert.ok(e instanceof OnxError && /cannot fetch/.test(e.message), String(e)));
+  server.closeAllConnections?.();
+  server.close();
 });

@@ -44,7 +44,11 @@ async function fetchBytes(name) {
   if (localName(name)) return readLocal(name, readWhole);
   const response = await fetch(name);
   if (!response.ok) throw new OnxError(`cannot fetch ${name}: ${response.status} ${response.statusText}`);
-  return new Uint8Array(await response.arrayBuffer());
+  try {
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    throw new OnxError(`cannot fetch ${name}: ${error.message}`);
+  }
 }
 
 /** Files beside the model, from onnxruntime-web's externalData, where a string is a name, or from `files`, as `named` and `given` make them. */
