@@ -4,7 +4,6 @@
  * A few channels of the result are summed up in registers, some vectors of neighbouring positions at a time, those
  * between the lines of the result included. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
-#include "kernel/simd/cut.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 

@@ -2,7 +2,6 @@
  * leave them: products of the weights and columns of pixels, tile by tile as in product.c, so that no
  * layout is changed. The weights are the left operand as they are. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
-#include "kernel/simd/cut.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 

@@ -3,7 +3,6 @@
  * outside of a line is not read. For levels whose instructions load and store some lanes. The sum runs in one fixed
  * order. */
 #include "kernel/core/conv.h"
-#include "kernel/simd/cut.h"
 #include "kernel/simd/post.h"
 
 #ifdef VF_MASKS

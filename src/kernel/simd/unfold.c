@@ -462,7 +462,8 @@ static uint64_t cut_pixels(unfold_params *q, uint64_t most)
 }
 
 /* How the work is cut: what is gathered and what comes out stay in the second cache; pieces of the channels where there
- * are fewer groups than threads, or smaller groups where the channels are no even number of panels. */
+ * are fewer groups than threads, or smaller groups where the channels of windows of one pixel are no even number of
+ * panels. */
 static bool cut(onx_prepare *p, unfold_params *q)
 {
     enum { CACHE = 320 << 10, PANELS_MAX = 1 << 12 };
@@ -474,7 +475,11 @@ static bool cut(onx_prepare *p, unfold_params *q)
     most = most < PIXELS_LEAST ? PIXELS_LEAST : most > PIXELS ? PIXELS : most;
     uint64_t pieces = cut_pixels(q, most);
     q->splits = pieces >= 2 * threads ? 1 : threads;
-    if (q->splits > 1 && q->panels % threads && pieces < threads && q->group >= threads * PIXELS_LEAST) {
+    /* Taps that only padding is under are left out group by group, and with them the sums are cut; tiles multiply
+     * groups with numbers that are out of their bounds as floats. There, groups are the same for all numbers of
+     * threads, and so are the bits. */
+    if (q->taps == 1 && !TILES && q->splits > 1 && q->panels % threads && pieces < threads &&
+        q->group >= threads * PIXELS_LEAST) {
         pieces = cut_pixels(q, (q->group + threads - 1) / threads);
         q->splits = pieces % threads ? threads : 1;
     }
