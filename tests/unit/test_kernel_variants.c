@@ -325,6 +325,26 @@ static void test_kernel_variants__threads_share_a_layer(void **state)
     }
 }
 
+/* A small layer whose products with the input are shared: 90 rows of 500 numbers. */
+static void test_kernel_variants__threads_share_an_input(void **state)
+{
+    static writer w;
+    source s = { 23 };
+    const int64_t dims[] = { 45, 2, 500 };
+    (void)state;
+    onx_value *x = floats(&s, 3, dims);
+    w.len = 0;
+    add(&w, "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[45, 2, 500] x) => (float[A, B, C, 20] y) <"
+            "float[1, 80, 500] w = {");
+    for (uint32_t i = 0; i < 80 * 500; i++)
+        add(&w, "%s%.2g", i ? "," : "", (double)between(&s, -0.06f, 0.06f));
+    add(&w, "}, ");
+    write_numbers(&w, &s, "r", 1, 80, 20);
+    add(&w, "> {\n y = LSTM <hidden_size = 20> (x, w, r)\n}\n");
+    compare(&w, "LSTM", (const onx_value *const[]){ x }, 200);
+    onx_value_free(x);
+}
+
 /* ---- quantized numbers ---- */
 
 static const struct {
@@ -698,6 +718,7 @@ int main(void)
         cmocka_unit_test(test_kernel_variants__ensembles_are_the_same),
         cmocka_unit_test(test_kernel_variants__recurrent_layers_are_the_same),
         cmocka_unit_test(test_kernel_variants__threads_share_a_layer),
+        cmocka_unit_test(test_kernel_variants__threads_share_an_input),
         cmocka_unit_test(test_kernel_variants__quantizing_is_the_same),
         cmocka_unit_test(test_kernel_variants__integer_products_are_the_same),
         cmocka_unit_test(test_kernel_variants__integer_convolutions_are_the_same),

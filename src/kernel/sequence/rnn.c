@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* PART_BYTES: recurrent weights of one direction that are worth several threads. */
-enum { CHUNK_ROWS = 96, FEW_ROWS = 4, PART_BYTES = 1u << 19 };
+/* PART_BYTES: recurrent weights of one direction that are worth several threads; PART_COST: as many multiplications. */
+enum { CHUNK_ROWS = 96, FEW_ROWS = 4, PART_BYTES = 1u << 19, PART_COST = 1u << 21 };
 
 typedef struct rnn_params {
     const onxi_rnn_cell *cell;
@@ -451,7 +451,9 @@ static void packed_product(const lane *l, const onxi_rnn_product *product, uint3
     const rnn_params *q = l->q;
     const uint64_t bytes = q->cell->gates * q->hidden * q->hidden * sizeof(float);
     product_job job = { q->cell->packing, *product, first * q->tiles, last * q->tiles, 1 };
-    if (q->directions == 1 && bytes >= PART_BYTES)
+    /* Rows of the input come together, so many that those of a small layer are worth it, too. */
+    const bool many = product->rows * product->k >= PART_COST / ((last - first) * q->hidden + 1);
+    if (q->directions == 1 && (bytes >= PART_BYTES || many))
         job.parts = onxi_team_threads(l->work->threads);
     if (job.parts > 1)
         onxi_team_run((unsigned)job.parts, job.parts, run_part, &job);
