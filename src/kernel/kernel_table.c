@@ -79,6 +79,7 @@
     TABLE(simd_planes##level)                                                                                          \
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_unfold##level)                                                                                          \
+    TABLE(simd_spread##level)                                                                                          \
     TABLE(simd_resize##level)                                                                                          \
     TABLE(simd_sample##level)                                                                                          \
     TABLE(simd_lrn##level)                                                                                             \

@@ -249,6 +249,7 @@ static const struct {
     { "MatMul", "bf16", ONX_FLOAT, "in sessions with a precision: test_run_precision" },
     { "MatMul", "amx", ONX_FLOAT, "likewise" },
     { "Conv", "bf16", ONX_FLOAT, "likewise: test_kernel_convolutions" },
+    { "Conv", "amx", ONX_FLOAT, "of channels enough for tiles: test_kernel_convolutions" },
     { "MatMulNBits", "avx512", ONX_FLOAT, "blocks that a wider instruction set does not take: test_kernel_few_bits" },
     { "Gemm", NULL, ONX_FLOAT, "by constant weights; which of two fast rows comes first depends on the processor" },
 };

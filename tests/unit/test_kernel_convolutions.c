@@ -607,6 +607,48 @@ static void test_kernel_convolutions__windows_of_all_kinds_are_the_same(void **s
     assert_in_range(fast, 70, 140); /* the transposed ones, and what oneDNN has no kernel for */
 }
 
+/* Transposed ones to a few channels, which are no blocks: of windows whose places within a step have the same taps and
+ * others, of images that are cut into stripes. */
+static void test_kernel_convolutions__few_channels_are_spread(void **state)
+{
+    static writer w;
+    source s = { 47 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const uint32_t c = 1 + below(&s, turn % 4 ? 24 : 90), m = 1 + below(&s, 9);
+        windows q;
+        uint32_t size[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint32_t reach = draw_window(&s, &q, i, 9, 5);
+            q.pad[i] = below(&s, reach / 2 + 1);
+            q.pad[2 + i] = below(&s, reach / 2 + 1);
+            size[i] = 2 + below(&s, turn % 5 ? 12 : 60);
+            while ((size[i] - 1) * q.stride[i] + reach <= q.pad[i] + q.pad[2 + i])
+                size[i]++;
+        }
+        onx_value *x = floats(&s, 4, (int64_t[]){ 1 + below(&s, 2), c, size[0], size[1] });
+        if (turn % 8 == 7)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]> g (float[N, C, H, W] x) => (float[N, M, P, Q] y) <float[%u, %u, %u, %u] w = {",
+            c, m, q.kernel[0], q.kernel[1]);
+        for (uint32_t i = 0; i < m * c * q.kernel[0] * q.kernel[1]; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", m);
+        for (uint32_t i = 0; i < m; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w,
+            "}> {\n t = ConvTranspose <strides = [%u, %u], dilations = [%u, %u], pads = [%u, %u, %u, %u]> (x, w%s)\n",
+            q.stride[0], q.stride[1], q.dilation[0], q.dilation[1], q.pad[0], q.pad[1], q.pad[2], q.pad[3],
+            turn % 2 ? ", b" : "");
+        add(&w, " y = %s (t)\n}\n", turn % 3 ? "Tanh" : "Relu");
+        const char *variant = compare_any(&w, "ConvTranspose", (const onx_value *const[]){ x }, 300);
+        assert_string_equal(variant, "simd");
+        onx_value_free(x);
+    }
+}
+
 /* Sums of all lengths in whole blocks of channels: wherever a stretch of them ends, it ends between two blocks. The
  * transposed ones have a bias, which oneDNN leaves to our own rows. */
 static void test_kernel_convolutions__sums_of_all_lengths_are_the_same(void **state)
@@ -732,6 +774,7 @@ int main(void)
         cmocka_unit_test(test_kernel_convolutions__what_is_added_is_read_to_the_end),
         cmocka_unit_test(test_kernel_convolutions__layouts_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_cut),
+        cmocka_unit_test(test_kernel_convolutions__few_channels_are_spread),
         cmocka_unit_test(test_kernel_convolutions__sums_of_all_lengths_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__gradients_of_weights_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__training_is_the_same),
