@@ -69,6 +69,7 @@
     TABLE(simd_norm##level)                                                                                            \
     TABLE(simd_channels##level)                                                                                        \
     TABLE(simd_reduce##level)                                                                                          \
+    TABLE(simd_arg##level)                                                                                             \
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \
     TABLE(simd_einsum##level)                                                                                          \

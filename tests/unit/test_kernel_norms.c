@@ -165,6 +165,40 @@ static void test_kernel_norms__sums_are_the_same(void **state)
     }
 }
 
+/* Extremes, where they are, products and sums of powers: along lines and across them, of lengths and widths around
+ * those of vectors and blocks; with NaN, infinities and numbers that are the same. */
+static void test_kernel_norms__extremes_and_powers_are_the_same(void **state)
+{
+    static const char *const ops[] = { "ReduceMax", "ReduceMin", "ReduceProd", "ReduceLogSumExp", "ArgMax", "ArgMin" };
+    static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f, -3e38f };
+    static writer w;
+    source s = { 53 };
+    (void)state;
+    for (unsigned turn = 0; turn < 240; turn++) {
+        const unsigned kind = turn % 6;
+        const bool is_arg = kind > 3, is_product = kind == 2;
+        const int64_t lines = turn % 3 ? 1 + below(&s, 200) : 900 + below(&s, 300);
+        const int64_t dims[] = { 1 + below(&s, 3), lines, turn % 2 ? 1 : 1 + below(&s, 300) };
+        onx_value *x = floats(&s, 3, dims);
+        for (uint64_t i = 0; i < x->count; i++) {
+            float *v = (float *)x->data + i;
+            *v = is_product ? exp2f(rintf(*v * 8)) : rintf(*v * 40) / 4; /* exact; many are the same */
+        }
+        for (uint32_t i = 0; i < turn / 6 % 4; i++)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[below(&s, 5)];
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]> g (float[A, B, C] x) => (%s[A, D, C] y) <int64[1] axes = {1}> {",
+            is_arg ? "int64" : "float");
+        if (is_arg)
+            add(&w, " y = %s <axis = 1, select_last_index = %u> (x) }\n", ops[kind], turn / 12 % 2);
+        else
+            add(&w, " y = %s (x, axes) }\n", ops[kind]);
+        assert_string_not_equal(compare_any(&w, ops[kind], (const onx_value *const[]){ x }, 8), "plain");
+        onx_value_free(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_kernel_norms__features_are_the_same),
         cmocka_unit_test(test_kernel_norms__groups_of_blocks),
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),
+        cmocka_unit_test(test_kernel_norms__extremes_and_powers_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

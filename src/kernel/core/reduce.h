@@ -32,6 +32,8 @@ typedef struct onxi_reduce_params {
 } onxi_reduce_params;
 
 onx_status onxi_reduce_prepare(onx_prepare *p);
+/* Of ArgMax and ArgMin: one axis. */
+onx_status onxi_arg_prepare(onx_prepare *p);
 onx_status onxi_reduce_run(onx_work *work, uint64_t first, uint64_t last);
 
 #endif

@@ -241,7 +241,7 @@ onx_status onxi_reduce_prepare(onx_prepare *p)
     return take_loop(p, q, reduce_loops);
 }
 
-static onx_status arg_prepare(onx_prepare *p)
+onx_status onxi_arg_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     onxi_reduce_params *q = ONXI_NEW(p->arena, onxi_reduce_params);
@@ -281,7 +281,7 @@ onx_status onxi_reduce_run(onx_work *work, uint64_t first, uint64_t last)
     }
 #define ARG_ROW(name, max)                                                                                             \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_NUMBERS, .body = &(const bool){ max }, .prepare = arg_prepare,          \
+        .op = name, .since = 1, .dtypes = ONXI_NUMBERS, .body = &(const bool){ max }, .prepare = onxi_arg_prepare,     \
         .run = onxi_reduce_run                                                                                         \
     }
 

@@ -1,5 +1,6 @@
 /* reduce.c - reductions of floats: along lines a vector at a time, of which an output may have several, or across lines
- * a vector of neighbouring outputs at a time where the axes are contiguous. */
+ * a vector of neighbouring outputs at a time where the axes are contiguous. Products are doubles, as in the plain row:
+ * what floats lose on the way to a result within their range would not show in it. */
 #include "kernel/core/reduce.h"
 #include "kernel/simd/math.h"
 
@@ -112,13 +113,74 @@ static inline void lines_sum(onxi_reduce_kind kind, const onxi_reduce_params *q,
 
 static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
 {
-    onxi_vf best = vf_all(x[0]);
+    enum { WAYS = 4 }; /* so that none waits for another */
+    onxi_vf best = vf_all(x[0]), more[WAYS] = { best, best, best, best };
+    onxi_vi nan = { 0 };
     uint64_t i = 0;
+    for (; i + WAYS * ONXI_LANES <= n; i += WAYS * ONXI_LANES)
+        for (int k = 0; k < WAYS; k++) {
+            const onxi_vf v = vf_load(x + i + (uint64_t)k * ONXI_LANES);
+            more[k] = least ? vf_min(v, more[k]) : vf_max(v, more[k]); /* which leave NaN out */
+            nan |= v != v;
+        }
+    for (int k = 0; k < WAYS; k++)
+        best = extreme(best, more[k], least);
+    if (vi_any(nan))
+        best = vf_all(NAN);
     for (; i + ONXI_LANES <= n; i += ONXI_LANES)
         best = extreme(best, vf_load(x + i), least);
     if (i < n)
         best = extreme(best, vf_load_part(x + i, n - i, x[0]), least);
     *y = extreme_lane(best, least);
+}
+
+/* Half a vector, of which doubles are a whole one. */
+typedef float half_floats __attribute__((vector_size(ONXI_LANES * 2)));
+typedef double doubles __attribute__((vector_size(ONXI_LANES * 4)));
+enum { DOUBLES = ONXI_LANES / 2 };
+
+static inline doubles doubles_at(const float *x)
+{
+    half_floats v;
+    memcpy(&v, x, sizeof v);
+    return __builtin_convertvector(v, doubles);
+}
+
+static double product_of(const float *x, uint64_t n, uint64_t step)
+{
+    enum { WAYS = 4 };
+    doubles part[WAYS];
+    double product = 1;
+    uint64_t i = 0;
+    for (int k = 0; k < WAYS; k++)
+        part[k] = (doubles){ 0 } + 1;
+    for (; step == 1 && i + WAYS * DOUBLES <= n; i += WAYS * DOUBLES)
+        for (int k = 0; k < WAYS; k++)
+            part[k] *= doubles_at(x + i + (uint64_t)k * DOUBLES);
+    for (; i < n; i++)
+        product *= (double)x[i * step];
+    for (int k = 0; k < WAYS * DOUBLES; k++)
+        product *= part[k / DOUBLES][k % DOUBLES];
+    return product;
+}
+
+/* The logarithm of the sum of powers, which are made as parts of the largest. */
+static void line_log_sum_exp(const float *x, uint64_t n, float *y)
+{
+    float most;
+    double sum = 0;
+    line_extreme(false, x, n, &most);
+    for (uint64_t start = 0; isfinite(most) && start < n; start += BLOCK) {
+        const uint64_t end = n - start < BLOCK ? n : start + BLOCK;
+        onxi_vf part = vf_all(0);
+        uint64_t i = start;
+        for (; i + ONXI_LANES <= end; i += ONXI_LANES)
+            part += vf_exp(vf_load(x + i) - most);
+        if (i < end)
+            part += vf_exp(vf_load_part(x + i, end - i, -INFINITY) - most);
+        sum += (double)vf_sum(part);
+    }
+    *y = isfinite(most) ? (float)(log(sum) + (double)most) : most;
 }
 
 #define LINE(kind, CALL)                                                                                               \
@@ -133,6 +195,8 @@ LINE(L2, line_sum(ONXI_REDUCE_L2, x, q->count, y))
 LINE(SUM_SQUARE, line_sum(ONXI_REDUCE_SUM_SQUARE, x, q->count, y))
 LINE(MAX, line_extreme(false, x, q->count, y))
 LINE(MIN, line_extreme(true, x, q->count, y))
+LINE(PROD, *(float *)y = (float)product_of(x, q->count, 1))
+LINE(LOG_SUM_EXP, line_log_sum_exp(x, q->count, y))
 
 static void (*const lines[])(const onxi_reduce_params *, const void *, void *) = {
     [ONXI_REDUCE_SUM] = line_SUM,
@@ -142,35 +206,104 @@ static void (*const lines[])(const onxi_reduce_params *, const void *, void *) =
     [ONXI_REDUCE_L1] = line_L1,
     [ONXI_REDUCE_L2] = line_L2,
     [ONXI_REDUCE_SUM_SQUARE] = line_SUM_SQUARE,
+    [ONXI_REDUCE_PROD] = line_PROD,
+    [ONXI_REDUCE_LOG_SUM_EXP] = line_LOG_SUM_EXP,
 };
+
+/* What is taken of columns that lie beside one another, from line to line. */
+typedef struct column_work {
+    onxi_reduce_kind kind; /* of LOG_SUM_EXP the sum */
+    uint64_t step;
+    const float *most; /* for that: the largest of each column */
+} column_work;
+
+/* `count` lines are added to `part`, some vectors wide; n: elements of the last one. */
+__attribute__((always_inline)) static inline void strip(const column_work *w, const float *x, uint64_t count,
+                                                        float *part, const float *most, uint64_t n, const int vectors)
+{
+    enum { MOST = 4 };
+    const bool best = w->kind == ONXI_REDUCE_MAX || w->kind == ONXI_REDUCE_MIN, least = w->kind == ONXI_REDUCE_MIN;
+    onxi_vf a[MOST];
+    for (int v = 0; v < vectors; v++)
+        a[v] = vf_load(part + v * ONXI_LANES);
+    for (; count; count--, x += w->step)
+        for (int v = 0; v < vectors; v++) {
+            const float *at = x + v * ONXI_LANES;
+            const onxi_vf t = vectors > 1 || n == ONXI_LANES ? vf_load(at) : vf_load_part(at, n, 0);
+            a[v] = best   ? extreme(a[v], t, least)
+                   : most ? a[v] + vf_exp(t - vf_load(most + v * ONXI_LANES))
+                          : a[v] + term(w->kind, t);
+        }
+    for (int v = 0; v < vectors; v++)
+        vf_store(part + v * ONXI_LANES, a[v]);
+}
+
+static void strips(const column_work *w, const float *x, uint64_t count, float *part, uint64_t width)
+{
+    uint64_t i = 0;
+    for (; i + 4 * ONXI_LANES <= width; i += 4 * ONXI_LANES)
+        strip(w, x + i, count, part + i, w->most ? w->most + i : NULL, ONXI_LANES, 4);
+    for (; i < width; i += ONXI_LANES)
+        strip(w, x + i, count, part + i, w->most ? w->most + i : NULL, width - i < ONXI_LANES ? width - i : ONXI_LANES,
+              1);
+}
+
+/* The greatest or least of each column. */
+static void column_extremes(onxi_reduce_kind kind, const float *x, uint64_t count, uint64_t step, float *best,
+                            uint64_t width)
+{
+    const column_work w = { .kind = kind, .step = step };
+    for (uint64_t i = 0; i < COLUMNS; i++)
+        best[i] = x[i < width ? i : 0];
+    strips(&w, x, count, best, width);
+}
+
+static void column_products(const float *x, uint64_t count, uint64_t step, float *y, uint64_t width)
+{
+    uint64_t i = 0;
+    for (; i + DOUBLES <= width; i += DOUBLES) {
+        doubles product = doubles_at(x + i);
+        for (uint64_t k = 1; k < count; k++)
+            product *= doubles_at(x + i + k * step);
+        for (int k = 0; k < DOUBLES; k++)
+            y[i + (uint64_t)k] = (float)product[k];
+    }
+    for (; i < width; i++)
+        y[i] = (float)product_of(x + i, count, step);
+}
 
 /* `width` neighbouring outputs, each of `count` elements that are `step` apart. Sums are carried on in float for BLOCK
  * lines, then in double. */
 static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
 {
     const onxi_reduce_kind kind = q->kind;
-    const bool best = kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN, least = kind == ONXI_REDUCE_MIN;
-    float part[COLUMNS];
+    float part[COLUMNS], most[COLUMNS];
     double total[COLUMNS] = { 0 };
+    column_work w = { .kind = kind, .step = step };
+    if (kind == ONXI_REDUCE_PROD) {
+        column_products(x, q->count, step, y, width);
+        return;
+    }
+    if (kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN) {
+        column_extremes(kind, x, q->count, step, part, width);
+        memcpy(y, part, width * sizeof *y);
+        return;
+    }
+    if (kind == ONXI_REDUCE_LOG_SUM_EXP) {
+        column_extremes(ONXI_REDUCE_MAX, x, q->count, step, most, width);
+        w.most = most;
+    }
     for (uint64_t start = 0; start < q->count; start += BLOCK) {
-        uint64_t end = q->count - start < BLOCK ? q->count : start + BLOCK;
-        if (!best || start == 0)
-            for (uint64_t i = 0; i < COLUMNS; i++)
-                part[i] = best ? x[i < width ? i : 0] : 0;
-        for (uint64_t k = start; k < end; k++) {
-            const float *line = x + k * step;
-            for (uint64_t i = 0; i < width; i += ONXI_LANES) {
-                onxi_vf v = i + ONXI_LANES <= width ? vf_load(line + i) : vf_load_part(line + i, width - i, 0);
-                onxi_vf a = vf_load(part + i);
-                vf_store(part + i, best ? extreme(a, v, least) : a + term(kind, v));
-            }
-        }
+        memset(part, 0, sizeof part);
+        strips(&w, x + start * step, q->count - start < BLOCK ? q->count - start : BLOCK, part, width);
         for (uint64_t i = 0; i < width; i++)
-            total[i] = best ? (double)part[i] : total[i] + (double)part[i];
+            total[i] += (double)part[i];
     }
     for (uint64_t i = 0; i < width; i++)
-        y[i] = best ? part[i]
-                    : finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
+        if (w.most)
+            y[i] = isfinite(most[i]) ? (float)(log(total[i]) + (double)most[i]) : most[i];
+        else
+            y[i] = finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
 }
 
 /* The same of few elements each, which need no sums beside them. */
@@ -294,7 +427,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         return ONX_OK;
     }
     const uint64_t blocks = (q->inner + COLUMNS - 1) / COLUMNS;
-    const bool few = q->count <= FEW && q->kind != ONXI_REDUCE_L2; /* whose terms may leave the range of float */
+    const bool few = q->count <= FEW && q->kind != ONXI_REDUCE_L2 && /* whose terms may leave the range of float */
+                     q->kind != ONXI_REDUCE_PROD && q->kind != ONXI_REDUCE_LOG_SUM_EXP;
     for (uint64_t row = first; row < last; row++) {
         uint64_t at = row % blocks * COLUMNS, left = q->inner - at;
         (few ? few_columns : columns)(q, (const float *)work->inputs[0]->data + row / blocks * q->count * q->inner + at,
@@ -317,4 +451,6 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ROW("ReduceSum", S
                                                               ROW("ReduceL1", L1),
                                                               ROW("ReduceL2", L2),
                                                               ROW("ReduceSumSquare", SUM_SQUARE),
+                                                              ROW("ReduceProd", PROD),
+                                                              ROW("ReduceLogSumExp", LOG_SUM_EXP),
                                                               { 0 } };

@@ -1,0 +1,131 @@
+/* arg.c - ArgMax and ArgMin of floats: across lines a vector of neighbouring outputs at a time, or along a line, where
+ * each lane has the best of its own until the end. NaN is the extreme, as in NumPy, the first one or the last. */
+#include "kernel/core/reduce.h"
+#include "kernel/simd/simd.h"
+
+enum { VECTORS = 2, COLUMNS = 8 * VECTORS * ONXI_LANES };
+
+/* Is v to be taken in place of the best before it? */
+static inline onxi_vi is_taken(const onxi_reduce_params *q, onxi_vf v, onxi_vf best)
+{
+    if (q->last_index)
+        return (q->arg_max ? v >= best : v <= best) | (v != v);
+    return (q->arg_max ? v > best : v < best) | ((v != v) & (best == best));
+}
+
+static inline onxi_vi pick(onxi_vi mask, onxi_vi a, onxi_vi b)
+{
+    return (mask & a) | (~mask & b);
+}
+
+/* Does v at `at` come before the best? */
+static bool is_before(const onxi_reduce_params *q, float v, int64_t at, float best, int64_t where)
+{
+    const bool same = v == best || (v != v && best != best);
+    if (same)
+        return q->last_index ? at > where : at < where;
+    return v != v || (best == best && (q->arg_max ? v > best : v < best));
+}
+
+static int64_t along(const onxi_reduce_params *q, const float *x, uint64_t n)
+{
+    uint64_t i = 1;
+    float best = x[0];
+    int64_t where = 0;
+    if (n >= 2 * ONXI_LANES) {
+        onxi_vi index, at;
+        for (int k = 0; k < ONXI_LANES; k++)
+            at[k] = k;
+        onxi_vf most = vf_load(x);
+        index = at;
+        for (i = ONXI_LANES; i + ONXI_LANES <= n; i += ONXI_LANES) {
+            const onxi_vf v = vf_load(x + i);
+            const onxi_vi taken = is_taken(q, v, most);
+            at += ONXI_LANES;
+            most = vf_select(taken, v, most);
+            index = pick(taken, at, index);
+        }
+        best = most[0];
+        where = index[0];
+        for (int k = 1; k < ONXI_LANES; k++)
+            if (is_before(q, most[k], index[k], best, where)) {
+                best = most[k];
+                where = index[k];
+            }
+    }
+    for (; i < n; i++)
+        if (is_before(q, x[i], (int64_t)i, best, where)) {
+            best = x[i];
+            where = (int64_t)i;
+        }
+    return where;
+}
+
+/* Some vectors of neighbouring outputs; n: how many of the last one there are. */
+__attribute__((always_inline)) static inline void across(const onxi_reduce_params *q, const float *x, uint64_t n,
+                                                         int64_t *y, const int vectors)
+{
+    onxi_vf best[VECTORS];
+    onxi_vi index[VECTORS];
+    const bool whole = vectors > 1 || n == ONXI_LANES;
+    for (int v = 0; v < vectors; v++) {
+        best[v] = whole ? vf_load(x + v * ONXI_LANES) : vf_load_part(x, n, 0);
+        index[v] = (onxi_vi){ 0 };
+    }
+    for (uint64_t k = 1; k < q->count; k++) {
+        const float *line = x + k * q->inner;
+        const onxi_vi at = (onxi_vi){ 0 } + (int32_t)k;
+        for (int v = 0; v < vectors; v++) {
+            const onxi_vf t = whole ? vf_load(line + v * ONXI_LANES) : vf_load_part(line, n, 0);
+            const onxi_vi taken = is_taken(q, t, best[v]);
+            best[v] = vf_select(taken, t, best[v]);
+            index[v] = pick(taken, at, index[v]);
+        }
+    }
+    for (uint64_t i = 0; i < (whole ? (uint64_t)vectors * ONXI_LANES : n); i++)
+        y[i] = index[i / ONXI_LANES][i % ONXI_LANES];
+}
+
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_reduce_params *q = work->params;
+    const float *x = work->inputs[0]->data;
+    int64_t *y = work->outputs[0]->data;
+    if (q->inner == 1) {
+        for (uint64_t row = first; row < last; row++)
+            y[row] = along(q, x + row * q->count, q->count);
+        return ONX_OK;
+    }
+    const uint64_t blocks = (q->inner + COLUMNS - 1) / COLUMNS;
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t from = row % blocks * COLUMNS, end = q->inner - from < COLUMNS ? q->inner : from + COLUMNS;
+        const float *lines = x + row / blocks * q->count * q->inner;
+        int64_t *to = y + row / blocks * q->inner;
+        uint64_t i = from;
+        for (; i + VECTORS * ONXI_LANES <= end; i += VECTORS * ONXI_LANES)
+            across(q, lines + i, ONXI_LANES, to + i, VECTORS);
+        for (; i < end; i += ONXI_LANES)
+            across(q, lines + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, to + i, 1);
+    }
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    ONX_TRY(onxi_arg_prepare(p));
+    onxi_reduce_params *q = p->params;
+    if (!q->count || q->count > INT32_MAX || !p->outputs[0]->count)
+        return ONX_E_UNSUPPORTED;
+    q->inner = (uint64_t)q->steps[0];
+    const uint64_t blocks = q->inner == 1 ? 1 : (q->inner + COLUMNS - 1) / COLUMNS;
+    p->rows = p->outputs[0]->count / q->inner * blocks;
+    p->grain = onxi_worth_a_thread(q->count * (q->inner < COLUMNS ? q->inner : COLUMNS));
+    return ONX_OK;
+}
+
+#define ROW(name, max)                                                                                                 \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,       \
+        .body = &(const bool){ max }, .prepare = prepare, .run = run                                                   \
+    }
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_arg)[] = { ROW("ArgMax", true), ROW("ArgMin", false), { 0 } };
