@@ -134,6 +134,48 @@ static void test_kernel_bytes__convolutions_are_the_same(void **state)
         convolution(&s, &w, turn);
 }
 
+/* Channels that are groups of their own, with zero points that the model has. */
+static void test_kernel_bytes__channels_alone_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 25 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const uint32_t c = 2 + below(&s, 90), tx = turn % 2, tw = turn / 2 % 2, kh = 1 + below(&s, 5);
+        const uint32_t kw = 1 + below(&s, 5);
+        const bool per_channel = below(&s, 2), flat = below(&s, 5) == 0;
+        const int64_t dims[] = { 1 + below(&s, 2), c, 9 + below(&s, 12), 9 + below(&s, 30) };
+        char shape[48], line[24] = "";
+        onx_value *x = numbers(&s, tx, flat ? 3 : 4, dims);
+        snprintf(shape, sizeof shape, flat ? "[%u, 1, %u]" : "[%u, 1, %u, %u]", c, kh, kw);
+        if (per_channel)
+            snprintf(line, sizeof line, "[%u]", c);
+        const char *form = flat ? "[N, C, W]" : "[N, C, H, W]";
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+            "g (%s%s x) => (%s%s y) <float sx = {0.03125}, float sy = {0.6}, %s zx = {%u}, %s zy = {3}",
+            types[tx].name, form, types[tx].name, form, types[tx].name, below(&s, 120), types[tx].name);
+        constant(&w, &s, tw, shape, "w", (uint64_t)c * kh * (flat ? 1 : kw));
+        constant(&w, &s, tw, line, "zw", per_channel ? c : 1);
+        scales(&w, &s, line, "sw", per_channel ? c : 1);
+        add(&w, ", int32[%u] b = {", c);
+        for (uint32_t i = 0; i < c; i++)
+            add(&w, "%s%d", i ? ", " : "", (int)below(&s, 4000) - 2000);
+        add(&w, "}> {\n y = QLinearConv <group = %u, ", c);
+        if (flat)
+            add(&w, "pads = [%u, %u], strides = [%u], dilations = [%u]", below(&s, 4), below(&s, 4), 1 + below(&s, 3),
+                1 + below(&s, 2));
+        else
+            add(&w, "pads = [%u, %u, %u, %u], strides = [%u, %u], dilations = [%u, %u]", below(&s, 4), below(&s, 4),
+                below(&s, 4), below(&s, 4), 1 + below(&s, 3), 1 + below(&s, 3), 1 + below(&s, 2), 1 + below(&s, 2));
+        add(&w, "> (x, sx, zx, w, sw, zw, sy, zy%s)\n}\n", turn % 5 ? ", b" : "");
+        const char *variant = compare_any(&w, "QLinearConv", (const onx_value *const[]){ x }, 0);
+        assert_string_not_equal(variant, "plain");
+        onx_value_free(x);
+    }
+}
+
 /* Convolutions behind each other keep their channels last; a pool and a sum in between do not care. */
 static void test_kernel_bytes__layouts_are_the_same(void **state)
 {
@@ -194,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_bytes__products_are_the_same),
         cmocka_unit_test(test_kernel_bytes__convolutions_are_the_same),
+        cmocka_unit_test(test_kernel_bytes__channels_alone_are_the_same),
         cmocka_unit_test(test_kernel_bytes__layouts_are_the_same),
         cmocka_unit_test(test_kernel_bytes__fast_rows_run),
     };

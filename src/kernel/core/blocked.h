@@ -16,4 +16,13 @@ uint32_t onxi_blocked_of(const onx_value *v);
  * layout if it has one channel or one pixel; false: it has another one. */
 bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out);
 
+/* The layout of a value with its channels last; *out NULL: the same as row-major. False: there is none. */
+static inline bool onxi_channels_last(onx_prepare *p, const onx_value *v, const onx_layout **out)
+{
+    *out = NULL;
+    if (v->dims[1] == 1 || onxi_product(v->dims, 2, v->rank) == 1)
+        return true;
+    return v->dims[1] <= INT32_MAX && (*out = onxi_blocked_layout(p->arena, v, (uint32_t)v->dims[1])) != NULL;
+}
+
 #endif

@@ -114,15 +114,6 @@ static bool groups_of(const onx_prepare *p, const onx_value *w, conv_params *q, 
     return group == 1 || (q->c >= LEAST && w->dims[0] / group >= LEAST);
 }
 
-/* The layout of a value with its channels last; *out NULL: the same as row-major. */
-static bool channels_last(onx_prepare *p, const onx_value *v, const onx_layout **out)
-{
-    *out = NULL;
-    if (v->dims[1] == 1 || onxi_product(v->dims, 2, v->rank) == 1)
-        return true;
-    return v->dims[1] <= INT32_MAX && (*out = onxi_blocked_layout(p->arena, v, (uint32_t)v->dims[1])) != NULL;
-}
-
 static onx_status prepare(onx_prepare *p)
 {
     const byte_operands *at = p->kernel->body;
@@ -138,8 +129,8 @@ static onx_status prepare(onx_prepare *p)
         y->rank != x->rank || !byte_operands_fit(p, at, (uint64_t)w->dims[0], y->dtype))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
-    if (!geometry_of(p, w, &win, q) || !groups_of(p, w, q, &groups) || !channels_last(p, x, &in) ||
-        !channels_last(p, y, &out))
+    if (!geometry_of(p, w, &win, q) || !groups_of(p, w, q, &groups) || !onxi_channels_last(p, x, &in) ||
+        !onxi_channels_last(p, y, &out))
         return ONX_E_UNSUPPORTED;
     drive *d = &q->drive;
     q->x_zero = byte_operand(p, at->a_zero) ? at->a_zero : -1;
