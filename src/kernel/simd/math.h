@@ -234,6 +234,28 @@ static inline onxi_vf vf_sqrt(onxi_vf x)
     return y;
 }
 
+/* The nearest integer, halves to even, of any number: from 2^23 on all are integers. NaN, infinities and the sign of 0
+ * stay. */
+static inline onxi_vf vf_round(onxi_vf x)
+{
+    const onxi_vf magic = vf_all(8388608.0f), a = vf_abs(x);
+    return vf_select(a < magic, vf_sign_of((a + magic) - magic, x), x);
+}
+
+/* The greatest integer that is not above x and the least that is not below it; the sign of x is
+ * that of both, or of their zero. */
+static inline onxi_vf vf_floor(onxi_vf x)
+{
+    const onxi_vf r = vf_round(x);
+    return vf_sign_of(r - vf_select(r > x, vf_all(1), vf_all(0)), x);
+}
+
+static inline onxi_vf vf_ceil(onxi_vf x)
+{
+    const onxi_vf r = vf_round(x);
+    return vf_sign_of(r + vf_select(r < x, vf_all(1), vf_all(0)), x);
+}
+
 /* x^y for 0 < x < infinity and finite y, in double, so that the result is rounded once; 1 ulp. Other operands go to
  * powf. */
 static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)

@@ -48,6 +48,9 @@ FUNCTION(abs, NULL, NULL, vf_abs(x))
 FUNCTION(exp, NULL, NULL, vf_exp(x))
 FUNCTION(log, NULL, NULL, vf_log(x))
 FUNCTION(sqrt, NULL, NULL, vf_sqrt(x))
+FUNCTION(round, NULL, NULL, vf_round(x))
+FUNCTION(floor, NULL, NULL, vf_floor(x))
+FUNCTION(ceil, NULL, NULL, vf_ceil(x))
 FUNCTION(tanh, NULL, NULL, vf_tanh(x))
 FUNCTION(erf, NULL, NULL, vf_erf(x))
 FUNCTION(sin, NULL, NULL, vf_sine(x, 0))
@@ -85,6 +88,9 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_unary)[] = { POST_ROW(RELU, "Rel
                                                              ROW("Exp", 1, 0, exp_body),
                                                              ROW("Log", 1, 0, log_body),
                                                              ROW("Sqrt", 1, FLAT, sqrt_body),
+                                                             ROW("Round", 11, FLAT, round_body),
+                                                             ROW("Floor", 1, FLAT, floor_body),
+                                                             ROW("Ceil", 1, FLAT, ceil_body),
                                                              POST_ROW(TANH, "Tanh", 1, FLAT, tanh_body),
                                                              ROW("Erf", 9, FLAT, erf_body),
                                                              ROW("Sin", 7, FLAT, sin_body),
