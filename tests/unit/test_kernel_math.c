@@ -75,6 +75,9 @@ static const struct {
     { "Erf", erf, 4, 0, 0 },
     { "Sin", sin, 4, 1e-7, 0 },
     { "Cos", cos, 4, 1e-7, 0 },
+    { "Atan", atan, 3, 0, 0 },
+    { "Asin", asin, 3, 0, 0 },
+    { "Acos", acos, 3, 0, 0 },
     { "Gelu", gelu_of, 4, 2e-7, 1 },
     { "Gelu", gelu_tanh_of, 8, 2e-7, 2 },
     { "Gelu", gelu_of, 16, 1e-8, 1 }, /* the tail keeps digits, for what divides by it */

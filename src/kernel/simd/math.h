@@ -256,6 +256,48 @@ static inline onxi_vf vf_ceil(onxi_vf x)
     return vf_sign_of(r + vf_select(r < x, vf_all(1), vf_all(0)), x);
 }
 
+/* Arc tangent, 3 ulp: of the inverse where |x| > 1. */
+static inline onxi_vf vf_atan(onxi_vf x)
+{
+    const onxi_vf a = vf_abs(x);
+    const onxi_vi far = a > 1.0f;
+    const onxi_vf t = vf_select(far, 1.0f / a, a), s = t * t;
+    onxi_vf p = s * -0.001793593866750598f + 0.010914481244981289f;
+    p = p * s - 0.031177613884210587f;
+    p = p * s + 0.05795735865831375f;
+    p = p * s - 0.08403436839580536f;
+    p = p * s + 0.10952181369066238f;
+    p = p * s - 0.14264240860939026f;
+    p = p * s + 0.19998548924922943f;
+    p = p * s - 0.33333298563957214f;
+    p = p * (s * t) + t;
+    return vf_sign_of(vf_select(far, 1.57079632679489662f - p, p), x);
+}
+
+/* Arc sine of r, where s is its square and no more than 1/4. */
+static inline onxi_vf vf_asin_near(onxi_vf r, onxi_vf s)
+{
+    onxi_vf p = s * 0.04216628521680832f + 0.024179525673389435f;
+    p = p * s + 0.04547037556767464f;
+    p = p * s + 0.07495297491550446f;
+    p = p * s + 0.16666752099990845f;
+    return p * (s * r) + r;
+}
+
+/* Arc sine (cosine 0) and arc cosine (1), 3 ulp; NaN where |x| > 1. From 1/2 on it is that of the complement, twice the
+ * arc sine of sqrt((1 - |x|) / 2). */
+static inline onxi_vf vf_arc(onxi_vf x, int cosine)
+{
+    const onxi_vf a = vf_abs(x), half_pi = vf_all(1.57079632679489662f);
+    const onxi_vi near = a <= 0.5f;
+    const onxi_vf s = vf_select(near, x * x, (1.0f - a) * 0.5f);
+    const onxi_vf p = vf_asin_near(vf_select(near, x, vf_sqrt(s)), s), twice = p + p;
+    if (!cosine)
+        return vf_select(near, p, vf_sign_of(half_pi - twice, x));
+    const onxi_vf far = vf_select(x < 0.0f, 3.14159265358979324f - twice, twice);
+    return vf_select(near, half_pi - p, far);
+}
+
 /* x^y for 0 < x < infinity and finite y, in double, so that the result is rounded once; 1 ulp. Other operands go to
  * powf. */
 static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)

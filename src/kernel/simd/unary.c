@@ -55,6 +55,9 @@ FUNCTION(tanh, NULL, NULL, vf_tanh(x))
 FUNCTION(erf, NULL, NULL, vf_erf(x))
 FUNCTION(sin, NULL, NULL, vf_sine(x, 0))
 FUNCTION(cos, NULL, NULL, vf_sine(x, 1))
+FUNCTION(atan, NULL, NULL, vf_atan(x))
+FUNCTION(asin, NULL, NULL, vf_arc(x, 0))
+FUNCTION(acos, NULL, NULL, vf_arc(x, 1))
 FUNCTION(gelu, NULL, NULL, vf_gelu(x))
 FUNCTION(gelu_tanh, NULL, NULL, vf_gelu_tanh(x))
 FUNCTION(swish, "alpha", NULL, vf_swish(x, a))
@@ -95,6 +98,9 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_unary)[] = { POST_ROW(RELU, "Rel
                                                              ROW("Erf", 9, FLAT, erf_body),
                                                              ROW("Sin", 7, FLAT, sin_body),
                                                              ROW("Cos", 7, 0, cos_body),
+                                                             ROW("Atan", 7, FLAT, atan_body),
+                                                             ROW("Asin", 7, FLAT, asin_body),
+                                                             ROW("Acos", 7, 0, acos_body),
                                                              POST_ROW(SWISH, "Swish", 24, FLAT, swish_body),
                                                              { .op = "Gelu",
                                                                .since = 20,
