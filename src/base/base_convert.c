@@ -334,6 +334,12 @@ static bool convert_pair(onx_dtype to, void *out, onx_dtype from, const void *in
     case PAIR(ONX_UINT64, ONX_FLOAT):
         EACH(uint64_t, float, x);
         return true;
+    case PAIR(ONX_BOOL, ONX_FLOAT):
+        EACH(uint8_t, float, x != 0);
+        return true;
+    case PAIR(ONX_FLOAT, ONX_BOOL):
+        EACH(float, uint8_t, x != 0); /* NaN is not zero */
+        return true;
     case PAIR(ONX_INT32, ONX_DOUBLE):
         EACH(int32_t, double, x);
         return true;

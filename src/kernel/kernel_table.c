@@ -65,6 +65,7 @@
 #define SIMD_TABLES(TABLE, level)                                                                                      \
     TABLE(simd_unary##level)                                                                                           \
     TABLE(simd_binary##level)                                                                                          \
+    TABLE(simd_cast##level)                                                                                            \
     TABLE(simd_softmax##level)                                                                                         \
     TABLE(simd_norm##level)                                                                                            \
     TABLE(simd_channels##level)                                                                                        \

@@ -1,4 +1,5 @@
-/* test_kernel_math.c - functions of one float by every row that this processor can run, against libm in double. */
+/* test_kernel_math.c - functions of one float by every row that this processor can run, against libm in double; Cast
+ * against onx_convert. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,8 @@
 
 #include <cmocka.h>
 
-#include "kernel/core/loops.h"
+#include "base/base.h"
+#include "kernel/core/chain.h"
 
 #include <math.h>
 
@@ -143,8 +145,47 @@ static void test_kernel_math__rows_agree_with_libm(void **state)
     assert_true(rows >= count);
 }
 
+/* A loop over elements whose bits are all that there are of 16, every so many of 32: what onx_convert makes of them,
+ * and nothing behind the last. */
+static unsigned try_cast(const char *variant, const onxi_cast_body *c)
+{
+    const unsigned bits = onx_dtype_bits(c->from);
+    const size_t to = onx_dtype_bits(c->to) / 8;
+    static char x[LINE * 4], got[LINE * 8], want[LINE * 8];
+    unsigned bad = 0;
+    uint64_t at = 0;
+    for (uint64_t n = LINE; at >> bits == 0; n = n > LINE - 64 ? n - 1 : LINE) {
+        for (uint64_t i = 0; i < n; i++, at += bits == 16 ? 1 : STRIDE)
+            memcpy(x + i * bits / 8, &at, bits / 8);
+        memset(got, 0x55, sizeof got);
+        memset(want, 0x55, sizeof want);
+        assert_int_equal(onx_convert(c->to, want, c->from, x, n, true), ONX_OK);
+        c->loop(x, got, n, 0, 0);
+        for (uint64_t i = 0; i < LINE && memcmp(got, want, sizeof got) != 0; i++)
+            if (memcmp(got + i * to, want + i * to, to) != 0 && bad++ < 3)
+                print_error("%s %s to %s: element %llu of %llu, up to bits %llx\n", variant, onx_dtype_name(c->from),
+                            onx_dtype_name(c->to), (unsigned long long)i, (unsigned long long)n,
+                            (unsigned long long)at);
+    }
+    return bad;
+}
+
+static void test_kernel_math__casts_agree_with_convert(void **state)
+{
+    (void)state;
+    unsigned bad = 0, loops = 0;
+    for (size_t t = 0; onxi_kernel_tables[t]; t++)
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
+            if (k->run == onxi_cast_run && k->body && k->isa <= onxi_isa_best())
+                for (const onxi_cast_body *c = k->body; c->loop; c++, loops++)
+                    bad += try_cast(onxi_kernel_variant(k), c);
+    assert_int_equal(bad, 0);
+    assert_true(loops > 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_math__rows_agree_with_libm) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_math__rows_agree_with_libm),
+                                        cmocka_unit_test(test_kernel_math__casts_agree_with_convert) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

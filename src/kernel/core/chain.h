@@ -13,6 +13,12 @@ typedef void (*onxi_where_loop)(const uint8_t *c, int64_t sc, const void *x, int
 /* y[i] = x[i], as far as it is within the bounds, each of which is NULL or one element. */
 typedef void (*onxi_clip_loop)(const void *x, const void *low, const void *high, void *y, uint64_t n);
 
+/* A row of Cast that has loops for some pairs of types; the last one has none. They give what onx_convert gives. */
+typedef struct onxi_cast_body {
+    onx_dtype from, to;
+    onxi_unary_loop loop;
+} onxi_cast_body;
+
 /* What a row does to elements. One of the loops is there. */
 typedef struct onxi_element {
     onxi_unary_loop unary;
@@ -30,6 +36,7 @@ typedef struct onxi_element {
 /* Of rows with these drivers, from what they have prepared. */
 onx_status onxi_where_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_clip_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_cast_prepare(onx_prepare *p);
 onx_status onxi_cast_run(onx_work *work, uint64_t first, uint64_t last);
 void onxi_unary_element(const void *params, onxi_element *out);
 void onxi_where_element(const void *params, onxi_element *out);

@@ -9,9 +9,10 @@ typedef struct cast_params {
     onx_dtype from, to;
     bool saturate;
     onx_round_mode round_mode; /* to powers of two */
+    onxi_unary_loop loop;      /* NULL: onx_convert */
 } cast_params;
 
-static onx_status cast_prepare(onx_prepare *p)
+onx_status onxi_cast_prepare(onx_prepare *p)
 {
     cast_params *q = ONXI_NEW(p->arena, cast_params);
     if (!q)
@@ -19,6 +20,14 @@ static onx_status cast_prepare(onx_prepare *p)
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     if (onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX || onx_dtype_class_of(y->dtype) == ONX_CLASS_COMPLEX)
         return ONX_E_UNSUPPORTED;
+    if (p->kernel->body) {
+        const onxi_cast_body *body = p->kernel->body;
+        while (body->loop && ((int64_t)body->from != x->dtype || (int64_t)body->to != y->dtype))
+            body++;
+        if (!body->loop)
+            return ONX_E_UNSUPPORTED;
+        q->loop = body->loop;
+    }
     onx_str round_mode = p->since >= 24 ? onx_prepare_text(p, "round_mode") : onx_str_of("up");
     q->round_mode = onx_str_is(round_mode, "down")      ? ONX_ROUND_DOWN
                     : onx_str_is(round_mode, "nearest") ? ONX_ROUND_NEAREST
@@ -182,6 +191,11 @@ onx_status onxi_cast_run(onx_work *work, uint64_t first, uint64_t last)
     uint64_t start = first * BLOCK, end = last * BLOCK < x->count ? last * BLOCK : x->count;
     if (start >= end)
         return ONX_OK;
+    if (q->loop) {
+        q->loop((const char *)x->data + start * onxi_element_size(x->dtype),
+                (char *)y->data + start * onxi_element_size(y->dtype), end - start, 0, 0);
+        return ONX_OK;
+    }
     if (y->dtype == ONX_FLOAT8E8M0 && x->dtype != ONX_FLOAT8E8M0 && q->round_mode != ONX_ROUND_UP)
         return cast_to_scales(q, x, y, start, end), ONX_OK;
     bool clamped = y->dtype == ONX_INT4 || y->dtype == ONX_UINT4 || y->dtype == ONX_FLOAT4E2M1;
@@ -195,7 +209,8 @@ void onxi_cast_element(const void *params, onxi_element *out)
 {
     const cast_params *q = params;
     out->inputs = 1;
-    out->cast = true;
+    out->cast = !q->loop;
+    out->unary = q->loop;
     out->saturate = q->saturate;
     out->from = q->from;
     out->to = q->to;
@@ -204,7 +219,7 @@ void onxi_cast_element(const void *params, onxi_element *out)
 }
 
 const onx_kernel onxi_kernels_cast[] = {
-    { .op = "Cast", .since = 1, .prepare = cast_prepare, .run = onxi_cast_run },
-    { .op = "CastLike", .since = 15, .prepare = cast_prepare, .run = onxi_cast_run },
+    { .op = "Cast", .since = 1, .prepare = onxi_cast_prepare, .run = onxi_cast_run },
+    { .op = "CastLike", .since = 15, .prepare = onxi_cast_prepare, .run = onxi_cast_run },
     { 0 }
 };
