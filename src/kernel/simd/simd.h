@@ -246,6 +246,18 @@ static inline onxi_vf vf_sign_of(onxi_vf a, onxi_vf b)
     return (onxi_vf)(((onxi_vi)a & INT32_MAX) | ((onxi_vi)b & INT32_MIN));
 }
 
+/* Whether a comparison is true of any lane. */
+#if ONXI_LANES == 16 && defined(__AVX512DQ__)
+static inline bool vi_any(onxi_vi mask)
+{
+    return _mm512_movepi32_mask((__m512i)mask) != 0;
+}
+#elif ONXI_LANES == 8 && defined(__AVX__)
+static inline bool vi_any(onxi_vi mask)
+{
+    return _mm256_movemask_ps((__m256)mask) != 0;
+}
+#else
 static inline bool vi_any(onxi_vi mask)
 {
     int32_t any = 0;
@@ -253,6 +265,7 @@ static inline bool vi_any(onxi_vi mask)
         any |= mask[i];
     return any != 0;
 }
+#endif
 
 /* Lanes are added in a fixed order, halves first. */
 static inline float vf_sum(onxi_vf v)
