@@ -137,12 +137,53 @@ void onxi_where_element(const void *params, onxi_element *out)
 
 /* ---- GatherElements ---- */
 
-typedef struct elements_params {
+typedef struct elements_params elements_params;
+/* A line of the output by one of the index, from the elements of x that begin at `base`. What comes of it is the place
+ * of the first index that is out of range, or the length of the line. */
+typedef int64_t (*elements_line)(const elements_params *q, const void *x, int64_t base, const void *index, void *y);
+struct elements_params {
     uint32_t rank, axis;
     int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX]; /* of the index; of the input */
     int64_t bound, inner;
     uint32_t size;
-} elements_params;
+    bool wide; /* the index is of int64 */
+    elements_line line;
+};
+
+#define GATHER(T, I)                                                                                                   \
+    static int64_t gather_##T##_by_##I(const elements_params *q, const void *px, int64_t base, const void *pindex,     \
+                                       void *py)                                                                       \
+    {                                                                                                                  \
+        const T *x = px;                                                                                               \
+        const I *index = pindex;                                                                                       \
+        T *y = py;                                                                                                     \
+        const int64_t bound = q->bound, stride = q->stride[q->axis], along = q->axis + 1 < q->rank, n = q->inner;      \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            int64_t at = index[i];                                                                                     \
+            at += at < 0 ? bound : 0;                                                                                  \
+            if ((uint64_t)at >= (uint64_t)bound)                                                                       \
+                return i;                                                                                              \
+            y[i] = x[base + at * stride + i * along];                                                                  \
+        }                                                                                                              \
+        return n;                                                                                                      \
+    }
+#define GATHER_BOTH(T) GATHER(T, int32_t) GATHER(T, int64_t)
+GATHER_BOTH(uint8_t)
+GATHER_BOTH(uint16_t)
+GATHER_BOTH(uint32_t)
+GATHER_BOTH(uint64_t)
+GATHER_BOTH(sixteen)
+
+static const elements_line lines_by_int32[] = { [1] = gather_uint8_t_by_int32_t,
+                                                [2] = gather_uint16_t_by_int32_t,
+                                                [4] = gather_uint32_t_by_int32_t,
+                                                [8] = gather_uint64_t_by_int32_t,
+                                                [16] = gather_sixteen_by_int32_t };
+static const elements_line lines_by_int64[] = { [1] = gather_uint8_t_by_int64_t,
+                                                [2] = gather_uint16_t_by_int64_t,
+                                                [4] = gather_uint32_t_by_int64_t,
+                                                [8] = gather_uint64_t_by_int64_t,
+                                                [16] = gather_sixteen_by_int64_t };
 
 static onx_status elements_prepare(onx_prepare *p)
 {
@@ -166,6 +207,8 @@ static onx_status elements_prepare(onx_prepare *p)
     }
     q->bound = x->dims[q->axis];
     q->inner = index->dims[q->rank - 1];
+    q->wide = index->dtype == ONX_INT64;
+    q->line = (q->wide ? lines_by_int64 : lines_by_int32)[q->size];
     p->params = q;
     p->rows = index->count && q->inner ? index->count / (uint64_t)q->inner : 0;
     p->grain = q->inner ? 16384 / (uint64_t)q->inner + 1 : 1;
@@ -175,8 +218,7 @@ static onx_status elements_prepare(onx_prepare *p)
 static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const elements_params *q = work->params;
-    const onx_value *index = work->inputs[1];
-    const char *x = work->inputs[0]->data;
+    const char *x = work->inputs[0]->data, *indexes = work->inputs[1]->data;
     char *y = work->outputs[0]->data;
     for (uint64_t row = first; row < last; row++) {
         int64_t base = 0, rest = (int64_t)row;
@@ -184,16 +226,11 @@ static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
             base += d == q->axis ? 0 : rest % q->dims[d] * q->stride[d];
             rest /= q->dims[d];
         }
-        for (int64_t i = 0; i < q->inner; i++) {
-            uint64_t to = row * (uint64_t)q->inner + (uint64_t)i;
-            int64_t at =
-                index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[to] : ((const int32_t *)index->data)[to];
-            if (at < -q->bound || at >= q->bound)
-                return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of a dimension of %lld", (long long)at,
-                                     (long long)q->bound);
-            at = base + (at < 0 ? at + q->bound : at) * q->stride[q->axis] + (q->axis + 1 < q->rank ? i : 0);
-            memcpy(y + to * q->size, x + (uint64_t)at * q->size, q->size);
-        }
+        const uint64_t start = row * (uint64_t)q->inner;
+        const int64_t done = q->line(q, x, base, indexes + start * (q->wide ? 8 : 4), y + start * q->size);
+        if (done < q->inner)
+            return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of a dimension of %lld",
+                                 (long long)onxi_index(work->inputs[1], start + (uint64_t)done), (long long)q->bound);
     }
     return ONX_OK;
 }
