@@ -145,8 +145,19 @@ MAX_LOOP(max, UINT8, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
         })                                                                                                             \
     }
 #define AVERAGE_LOOP(op, dt, T, C, M, L, S) SUM_LOOP(op, dt, T, C, L, C, sum += v, S(sum / (C)place.divisor))
+/* The usual power needs no logarithms; the square of a float is exact in double. */
+static double powered(const pool_params *q, double v)
+{
+    return q->power == 2 ? v * v : pow(fabs(v), q->power);
+}
+
+static double rooted(const pool_params *q, double sum)
+{
+    return q->power == 2 ? sqrt(sum) : pow(sum, 1.0 / q->power);
+}
+
 #define LP_LOOP(op, dt, T, C, M, L, S)                                                                                 \
-    SUM_LOOP(op, dt, T, C, L, double, sum += pow(fabs((double)v), q->power), S((C)pow(sum, 1.0 / q->power)))
+    SUM_LOOP(op, dt, T, C, L, double, sum += powered(q, (double)v), S((C)rooted(q, sum)))
 ONXI_EACH_FLOAT(AVERAGE_LOOP, average)
 ONXI_EACH_FLOAT(LP_LOOP, lp)
 
