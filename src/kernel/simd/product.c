@@ -18,6 +18,7 @@ typedef struct product_params {
     packing shape;
     onx_elements elements;
     bool column;   /* b comes as it is, and is one: a panel of it would be padding nearly all */
+    bool thin;     /* less than a panel of columns, all of k in a cache: rows of the result follow each other */
     uint32_t rank; /* of the batch, where b comes as it is */
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
 } product_params;
@@ -295,8 +296,10 @@ static operands operands_of(const product_params *q, const onx_work *work, uint6
     const uint64_t whole = q->of.n / PANEL * PANEL;
     float *edge = work->thread_workspace;
     for (uint64_t k = 0; whole < q->of.n && k < q->of.k; k++)
-        for (uint64_t i = 0; i < PANEL; i++)
-            edge[k * PANEL + i] = whole + i < q->of.n ? o.b[k * q->of.n + whole + i] : 0;
+        for (uint64_t i = 0; i < PANEL; i += ONXI_LANES)
+            vf_store(edge + k * PANEL + i, whole + i < q->of.n
+                                               ? vf_load_part(o.b + k * q->of.n + whole + i, q->of.n - whole - i, 0)
+                                               : vf_all(0));
     o.edge = edge;
     return o;
 }
@@ -324,6 +327,51 @@ static void one_stretch(const product_params *q, const onx_work *work, const ope
             rows = tile_height(m1 - m);
             tile(q, work, o, m, rows, index, p, &s);
         }
+    }
+}
+
+/* `rows` rows of n numbers that lie PANEL apart, to where they follow each other. Whole vectors are stored as long as
+ * what they write too much is of rows that follow; `room` floats may be written. */
+static void put_thin(const float *from, uint64_t rows, uint64_t n, float *c, uint64_t room)
+{
+    const uint64_t vectors = (n + ONXI_LANES - 1) / ONXI_LANES;
+    for (uint64_t i = 0; i < rows; i++, from += PANEL, c += n, room -= n) {
+        if (room < vectors * ONXI_LANES) {
+            memcpy(c, from, n * sizeof *c);
+            continue;
+        }
+        for (uint64_t v = 0; v < vectors; v++)
+            vf_store(c + v * ONXI_LANES, vf_load(from + v * ONXI_LANES));
+    }
+}
+
+/* Rows by less than a panel of columns. A row is stored by whole vectors, and what these write too much is written once
+ * more by the next; only the last rows, and those that something is still done to, go by way of `edge`. The sums are
+ * those of other tiles, in one vector where that has all columns. */
+static void thin_rows(const product_params *q, const onx_work *work, const operands *o, uint64_t m0, uint64_t m1)
+{
+    const uint64_t n = q->of.n, width = n <= ONXI_LANES ? ONXI_LANES : PANEL;
+    const bool apart = q->of.posts.count || tile_depth(q->of.k) < q->of.k;
+    float edge[TILE_M * PANEL];
+    tile_operands t = { .lda = q->of.k };
+    const float *b = panel_of(q, o, 0, &t.ldb);
+    for (uint64_t m = m0, rows; m < m1; m += rows) {
+        rows = tile_height(m1 - m);
+        const uint64_t room = (m1 - m) * n;
+        const bool direct = !apart && (rows - 1) * n + width <= room;
+        t.c = direct ? o->c + m * n : edge;
+        t.ldc = direct ? n : PANEL;
+        for (uint64_t k = 0; k < q->of.k; k += t.k) {
+            t.a = o->a + m * q->of.k + k;
+            t.b = b + k * t.ldb;
+            t.k = tile_depth(q->of.k - k);
+            t.more = k > 0;
+            (width < PANEL ? tile_run_half : tile_run)(&t, rows);
+        }
+        if (direct)
+            continue;
+        product_finish(&q->of, work, o->row + m, 0, rows, n, edge, PANEL);
+        put_thin(edge, rows, n, o->c + m * n, room);
     }
 }
 
@@ -367,6 +415,10 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             (q->in_place ? one_row_gathered : q->narrow ? one_row_narrow : one_row)(q, work, &o, at.p0, at.p1);
             continue;
         }
+        if (q->thin) {
+            thin_rows(q, work, &o, at.m0, at.m1);
+            continue;
+        }
         for (uint64_t k0 = 0, kc; k0 < q->of.k; k0 += kc) {
             kc = tile_depth(q->of.k - k0);
             one_stretch(q, work, &o, at.m0, at.m1, at.p0, at.p1, k0, kc);
@@ -379,7 +431,9 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
 {
+    enum { THIN_K = 2048 };
     product_cut(p, &q->of, batch, TILE_M, 1);
+    q->thin = !q->narrow && !q->in_place && q->of.n < PANEL && q->of.k <= THIN_K;
     p->params = q;
     return ONX_OK;
 }

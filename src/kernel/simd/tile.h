@@ -56,7 +56,7 @@ typedef struct tile_operands {
     bool more;                  /* adds to what is in c */
 } tile_operands;
 
-__attribute__((always_inline)) static inline void tile_of(const tile_operands *t, const int rows)
+__attribute__((always_inline)) static inline void tile_of(const tile_operands *t, const int rows, const int vectors)
 {
     enum { TOGETHER = 3 }; /* rows that have a register for their place */
     const float *restrict b = t->b, *a[(TILE_M + TOGETHER - 1) / TOGETHER];
@@ -75,7 +75,7 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
     for (int i = 0; i < rows; i++) {
         __builtin_prefetch(c + (uint64_t)i * t->ldc, 1);
         UNROLL
-        for (int v = 0; v < TILE_V; v++)
+        for (int v = 0; v < vectors; v++)
             sum[i][v] = vf_all(0);
     }
     for (uint64_t left = t->k; left; left -= left < STEP_K ? left : STEP_K) {
@@ -84,12 +84,12 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
         for (uint64_t k = left < STEP_K ? left : STEP_K; k; k--) {
             onxi_vf x[TILE_V];
             UNROLL
-            for (int v = 0; v < TILE_V; v++)
+            for (int v = 0; v < vectors; v++)
                 x[v] = vf_load(b + v * ONXI_LANES);
             UNROLL
             for (int i = 0; i < rows; i++)
                 UNROLL
-            for (int v = 0; v < TILE_V; v++)
+            for (int v = 0; v < vectors; v++)
                 sum[i][v] = tile_add(sum[i][v], a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda], x[v]);
             UNROLL
             for (int i = 0; i < rows; i += TOGETHER)
@@ -100,7 +100,7 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
     UNROLL
     for (int i = 0; i < rows; i++)
         UNROLL
-    for (int v = 0; v < TILE_V; v++) {
+    for (int v = 0; v < vectors; v++) {
         float *at = c + (uint64_t)i * t->ldc + v * ONXI_LANES;
         vf_store(at, t->more ? vf_load(at) + sum[i][v] : sum[i][v]);
     }
@@ -116,18 +116,37 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
 #define TILE(n)                                                                                                        \
     static inline ONXI_ALONE void tile_##n(const tile_operands *t)                                                     \
     {                                                                                                                  \
-        tile_of(t, n);                                                                                                 \
+        tile_of(t, n, TILE_V);                                                                                         \
+    }                                                                                                                  \
+    static inline ONXI_ALONE void tile_half_##n(const tile_operands *t)                                                \
+    {                                                                                                                  \
+        tile_of(t, n, 1);                                                                                              \
     }
 TILE_EACH(TILE)
 #undef TILE
 
-/* c = a * b, or c += a * b, for 1 to TILE_M rows. */
+/* c = a * b, or c += a * b, for 1 to TILE_M rows, which are stored from the first to the last. */
 static inline void tile_run(const tile_operands *t, uint64_t rows)
 {
     switch (rows) {
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
         tile_##n(t);                                                                                                   \
+        break;
+        TILE_EACH(CASE)
+#undef CASE
+    default:
+        break;
+    }
+}
+
+/* The same for the first vector of the columns. */
+static inline void tile_run_half(const tile_operands *t, uint64_t rows)
+{
+    switch (rows) {
+#define CASE(n)                                                                                                        \
+    case n:                                                                                                            \
+        tile_half_##n(t);                                                                                              \
         break;
         TILE_EACH(CASE)
 #undef CASE
