@@ -77,6 +77,7 @@
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_conv##level)                                                                                            \
     TABLE(simd_three##level)                                                                                           \
+    TABLE(simd_few##level)                                                                                             \
     TABLE(simd_lines##level)                                                                                           \
     TABLE(simd_planes##level)                                                                                          \
     TABLE(simd_pool##level)                                                                                            \

@@ -535,6 +535,41 @@ static void test_kernel_convolutions__planes_are_the_same(void **state)
     assert_int_equal(fast, 90);
 }
 
+/* Windows of one pixel from planes to a few channels: of any number of channels, pixels of several pieces and of no
+ * whole vectors, numbers that are not finite. */
+static void test_kernel_convolutions__few_channels_of_planes_are_the_same(void **state)
+{
+    static const uint32_t sizes[] = { 4, 5, 7, 16, 33, 50 };
+    static writer w;
+    source s = { 51 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const uint32_t c = 1 + below(&s, turn % 3 ? 12 : 150), m = 1 + below(&s, turn % 4 ? 4 : 12);
+        const int64_t n = 1 + below(&s, 2), h = sizes[below(&s, 6)], wide = sizes[below(&s, 6)];
+        const uint32_t posts = below(&s, 3);
+        onx_value *x = floats(&s, 4, (int64_t[]){ n, c, h, wide }),
+                  *residual = floats(&s, 4, (int64_t[]){ n, m, h, wide });
+        if (turn % 8 == 7)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float low = {-0.5}, float high = {1.25}, ");
+        add_weights(&w, &s, "w", m, c, 1);
+        add(&w, ", float[%u] b = {", m);
+        for (uint32_t i = 0; i < m; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> {\n %s = Conv (x0, w%s)\n", posts ? "t0" : "y", turn % 2 ? ", b" : "");
+        add_posts(&w, &s, posts);
+        add(&w, "}\n");
+        const char *variant = compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150);
+        if (m <= 4)
+            assert_string_equal(variant, "simd");
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+}
+
 /* A convolution of one to three dims, or a transposed one, of channels in whole blocks, or in groups of a few: steps,
  * gaps that reach far into the padding, groups, pads that differ on each side, and what is done in passing. The input
  * comes from a convolution of its own, so that it may lie as it likes. */
@@ -763,6 +798,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_convolutions__single_pixels_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__planes_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__few_channels_of_planes_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__lines_in_groups_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__windows_of_all_kinds_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),
