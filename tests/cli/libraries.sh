@@ -37,9 +37,12 @@ cat >plain.onnxtxt <<'END_MODEL'
 g (float[1] x) => (float[1] y) <float[1] w = {1.5}> { y = Add (x, w) }
 END_MODEL
 
-cat >fast.onnxtxt <<'END_MODEL'
+# A convolution that no row of our own is before oneDNN for.
+cat >fast.onnxtxt <<END_MODEL
 <ir_version: 9, opset_import: ["" : 20]>
-g (float[1, 4, 8, 8] x) => (float[1, 2, 8, 8] y) <float[2, 4, 1, 1] w = {1, 2, 3, 4, 5, 6, 7, 8}> { y = Conv (x, w) }
+g (float[1, 8, 17, 17] x) => (float[1, 8, 8, 8] y) <float[8, 8, 3, 3] w = {$(seq -s ', ' 576)}> {
+  y = Conv <strides = [2, 2]> (x, w)
+}
 END_MODEL
 
 # Files of those names that are not libraries hide the real ones.
