@@ -18,6 +18,14 @@ typedef struct onxi_conv {
 
 /* For input 0 and output 0, weights `w` and a bias (may be NULL). */
 onx_status onxi_conv_make(const onx_prepare *p, const onx_value *w, const onx_value *bias, onxi_conv *q);
+/* Windows of one pixel, for each in its place: a product of matrices. */
+static inline bool onxi_window_is_pixel(const onxi_window *w)
+{
+    bool is_pixel = true;
+    for (uint32_t i = 0; i < w->spatial; i++)
+        is_pixel &= w->kernel[i] == 1 && w->stride[i] == 1 && !w->pad[i] && !w->pad_end[i];
+    return is_pixel;
+}
 /* columns[channel * kernel + k][position], rows of ONXI_CONV_TILE: positions first .. first+count-1 of the output;
  * the element `padding` where padding is read. `x` is the first channel of the group. */
 void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t count, const char *padding, char *columns);

@@ -115,11 +115,8 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_conv_make(p, w, b, &made));
     const onxi_window *win = &made.window;
-    for (uint32_t i = 0; i < win->spatial; i++)
-        if (win->kernel[i] != 1 || win->stride[i] != 1 || win->pad[i] || win->pad_end[i])
-            return ONX_E_UNSUPPORTED;
-    if (made.group != 1 || !made.in_each || made.in_each > DEPTH_MAX || made.out_each > MOST ||
-        win->in_size < ONXI_LANES)
+    if (!onxi_window_is_pixel(win) || made.group != 1 || !made.in_each || made.in_each > DEPTH_MAX ||
+        made.out_each > MOST || win->in_size < ONXI_LANES)
         return ONX_E_UNSUPPORTED;
     few_params *q = ONXI_NEW(p->arena, few_params);
     if (!q)

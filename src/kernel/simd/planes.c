@@ -270,11 +270,8 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_conv_make(p, w, b, &made));
     const onxi_window *win = &made.window;
-    for (uint32_t i = 0; i < win->spatial; i++)
-        if (win->kernel[i] != 1 || win->stride[i] != 1 || win->pad[i] || win->pad_end[i])
-            return ONX_E_UNSUPPORTED;
-    if (!made.in_each || made.in_each > DEPTH_MAX || made.out_each > WIDTH_MAX || made.out_each < TILE_M ||
-        made.group < 2) /* without groups oneDNN is worth a change of layout */
+    if (!onxi_window_is_pixel(win) || !made.in_each || made.in_each > DEPTH_MAX || made.out_each > WIDTH_MAX ||
+        made.out_each < TILE_M || made.group < 2) /* without groups oneDNN is worth a change of layout */
         return ONX_E_UNSUPPORTED;
     plane_params *q = ONXI_NEW(p->arena, plane_params);
     if (!q)
