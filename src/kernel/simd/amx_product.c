@@ -70,7 +70,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- preparing ---- */
 
 /* Declines what it would not gain by: product.c follows. */
-static onx_status prepare(onx_prepare *p, parts_params *q, bool turned)
+static onx_status prepare_weights(onx_prepare *p, parts_params *q, bool turned)
 {
     uint64_t size;
     onx_elements elements;
@@ -87,17 +87,7 @@ static onx_status prepare(onx_prepare *p, parts_params *q, bool turned)
     return ONX_OK;
 }
 
-static onx_status matmul_prepare(onx_prepare *p)
-{
-    if (p->precision)
-        return ONX_E_UNSUPPORTED;
-    parts_params *q = ONXI_NEW(p->arena, parts_params);
-    if (!q)
-        return ONX_E_MEMORY;
-    return product_of_matmul(p, &q->of) ? prepare(p, q, false) : ONX_E_UNSUPPORTED;
-}
-
-static onx_status gemm_prepare(onx_prepare *p)
+static onx_status prepare(onx_prepare *p)
 {
     bool turned;
     if (p->precision)
@@ -105,14 +95,13 @@ static onx_status gemm_prepare(onx_prepare *p)
     parts_params *q = ONXI_NEW(p->arena, parts_params);
     if (!q)
         return ONX_E_MEMORY;
-    return product_of_gemm(p, &q->of, &turned) ? prepare(p, q, turned) : ONX_E_UNSUPPORTED;
+    return product_of_row(p, &q->of, &turned) ? prepare_weights(p, q, turned) : ONX_E_UNSUPPORTED;
 }
 
 /* Asked before product.c. */
-#define ROW(name, prepare_)                                                                                            \
+#define ROW(name, body_)                                                                                               \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 12, .isa = ONXI_LEVEL, .packs = 1 << 1,              \
-        .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .prepare = prepare_, .run = run                         \
+        .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_, .prepare = prepare, .run = run           \
     }
-const onx_kernel
-    ONXI_LEVELED(onxi_kernels_amx_product)[] = { ROW("MatMul", matmul_prepare), ROW("Gemm", gemm_prepare), { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_amx_product)[] = { ROW("MatMul", NULL), ROW("Gemm", PRODUCT_GEMM), { 0 } };

@@ -99,7 +99,7 @@ static onx_status pack(void *user, const void *elements, uint64_t panel, void *o
 }
 
 /* Declines where weights are no constants, or do not fit: product.c follows. */
-static onx_status prepare(onx_prepare *p, half_params *q, bool turned)
+static onx_status prepare_weights(onx_prepare *p, half_params *q, bool turned)
 {
     const uint64_t panels = (q->of.n + PANEL - 1) / PANEL;
     packing from = { .n = q->of.n, .k = q->of.k, .turned = turned };
@@ -131,17 +131,7 @@ static onx_status prepare(onx_prepare *p, half_params *q, bool turned)
     return ONX_OK;
 }
 
-static onx_status matmul_prepare(onx_prepare *p)
-{
-    if (p->precision != ONX_PRECISION_BF16)
-        return ONX_E_UNSUPPORTED;
-    half_params *q = ONXI_NEW(p->arena, half_params);
-    if (!q)
-        return ONX_E_MEMORY;
-    return product_of_matmul(p, &q->of) ? prepare(p, q, false) : ONX_E_UNSUPPORTED;
-}
-
-static onx_status gemm_prepare(onx_prepare *p)
+static onx_status prepare(onx_prepare *p)
 {
     bool turned;
     if (p->precision != ONX_PRECISION_BF16)
@@ -149,14 +139,13 @@ static onx_status gemm_prepare(onx_prepare *p)
     half_params *q = ONXI_NEW(p->arena, half_params);
     if (!q)
         return ONX_E_MEMORY;
-    return product_of_gemm(p, &q->of, &turned) ? prepare(p, q, turned) : ONX_E_UNSUPPORTED;
+    return product_of_row(p, &q->of, &turned) ? prepare_weights(p, q, turned) : ONX_E_UNSUPPORTED;
 }
 
 /* Asked before product.c. */
-#define ROW(name, prepare_)                                                                                            \
+#define ROW(name, body_)                                                                                               \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 12, .isa = ONXI_LEVEL, .packs = 1 << 1,              \
-        .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .prepare = prepare_, .run = run                         \
+        .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_, .prepare = prepare, .run = run           \
     }
-const onx_kernel
-    ONXI_LEVELED(onxi_kernels_half_product)[] = { ROW("MatMul", matmul_prepare), ROW("Gemm", gemm_prepare), { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_half_product)[] = { ROW("MatMul", NULL), ROW("Gemm", PRODUCT_GEMM), { 0 } };

@@ -253,4 +253,12 @@ static inline bool product_of_gemm(onx_prepare *p, product *q, bool *turned)
            (onx_prepare_float(p, "beta") == 1 && post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL));
 }
 
+/* Of either: the body of a row of Gemm is PRODUCT_GEMM, that of a MatMul NULL. */
+#define PRODUCT_GEMM "Gemm"
+static inline bool product_of_row(onx_prepare *p, product *q, bool *turned)
+{
+    *turned = false;
+    return p->kernel->body ? product_of_gemm(p, q, turned) : product_of_matmul(p, q);
+}
+
 #endif
