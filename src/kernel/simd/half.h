@@ -67,9 +67,10 @@ static inline void half_line(const float *from, uint64_t n, float *to)
 
 /* ---- weights ---- */
 
-/* Rows of a panel in pairs, an even number of them. False where one does not fit the type. Numbers that the
- * instructions would take for 0 become the least that they do not: infinity times one of these is no NaN. */
-static inline bool half_pack(const float *rows, uint64_t count, char *out)
+/* Rows of a panel, `step` floats apart, in pairs, an even number of them. False where one does not fit the type.
+ * Numbers that the instructions would take for 0 become the least that they do not: infinity times one of these is no
+ * NaN. */
+static inline bool half_pack(const float *rows, uint64_t step, uint64_t count, char *out)
 {
     const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                                            21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -79,7 +80,7 @@ static inline bool half_pack(const float *rows, uint64_t count, char *out)
         for (int v = 0; v < TILE_V; v++) {
             onxi_vf x[2];
             for (uint64_t i = 0; i < 2; i++) {
-                x[i] = vf_load(rows + (k + i) * PANEL + (uint64_t)v * ONXI_LANES);
+                x[i] = vf_load(rows + (k + i) * step + (uint64_t)v * ONXI_LANES);
                 const __m512 size = (__m512)vf_abs(x[i]);
                 fit &= _mm512_cmp_ps_mask(size, (__m512)most, _CMP_LE_OQ);
                 const __mmask16 small = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(size, (__m512)zero, _CMP_GT_OQ),

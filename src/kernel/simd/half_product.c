@@ -92,7 +92,7 @@ static onx_status pack(void *user, const void *elements, uint64_t panel, void *o
         const uint64_t count = q->k - k < HALF_DEPTH ? q->k - k : HALF_DEPTH;
         product_gather(q, elements, panel, k, count, rows);
         memset(rows + count * PANEL, 0, (HALF_DEPTH - count) * PANEL * sizeof *rows);
-        if (!half_pack(rows, HALF_DEPTH, to))
+        if (!half_pack(rows, PANEL, HALF_DEPTH, to))
             return ONX_E_UNSUPPORTED;
     }
     return ONX_OK;

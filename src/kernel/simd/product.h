@@ -29,26 +29,15 @@ typedef struct packing {
 static inline void product_gather(const packing *q, const char *b, uint64_t panel, uint64_t k0, uint64_t count,
                                   float *out)
 {
-    enum { WIDE = ONXI_LANES > 4 };
     const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
-    if (!q->turned) {
-        for (uint64_t k = 0; k < count; k++, out += PANEL) {
-            memcpy(out, b + ((k0 + k) * q->n + first) * sizeof *out, width * sizeof *out);
-            memset(out + width, 0, (PANEL - width) * sizeof *out);
-        }
+    if (q->turned) {
+        tile_turn(b + (first * q->k + k0) * sizeof *out, q->k * sizeof *out, width, count, out);
         return;
     }
-    const uint64_t step = q->k * sizeof *out, whole = WIDE && width == PANEL ? count / ONXI_LANES * ONXI_LANES : 0;
-    const char *from = b + first * step + k0 * sizeof *out;
-    for (uint64_t k = 0; k < whole; k += ONXI_LANES)
-        for (uint64_t i = 0; i < PANEL; i += ONXI_LANES)
-            vf_turn(from + i * step + k * sizeof *out, step, out + k * PANEL + i, PANEL);
-    for (uint64_t k = whole; k < count; k++)
-        for (uint64_t i = 0; i < PANEL; i++) {
-            out[k * PANEL + i] = 0;
-            if (i < width)
-                memcpy(&out[k * PANEL + i], from + i * step + k * sizeof *out, sizeof *out);
-        }
+    for (uint64_t k = 0; k < count; k++, out += PANEL) {
+        memcpy(out, b + ((k0 + k) * q->n + first) * sizeof *out, width * sizeof *out);
+        memset(out + width, 0, (PANEL - width) * sizeof *out);
+    }
 }
 
 /* ---- packed weights: panel by panel, k rows of PANEL columns ---- */

@@ -33,6 +33,24 @@ static inline uint64_t tile_depth(uint64_t left)
     return depth < left ? depth : left;
 }
 
+/* `count` rows of a panel from its columns: column i begins at `from + i * step` bytes, at any address, and those from
+ * `width` on are 0. */
+static inline void tile_turn(const char *from, uint64_t step, uint64_t width, uint64_t count, float *out)
+{
+    enum { WIDE = ONXI_LANES > 4 };
+    for (uint64_t i = 0; i < PANEL; i += ONXI_LANES) {
+        const uint64_t whole = WIDE && width >= i + ONXI_LANES ? count / ONXI_LANES * ONXI_LANES : 0;
+        for (uint64_t k = 0; k < whole; k += ONXI_LANES)
+            vf_turn(from + i * step + k * sizeof *out, step, out + k * PANEL + i, PANEL);
+        for (uint64_t k = whole; k < count; k++)
+            for (uint64_t at = i; at < i + ONXI_LANES; at++) {
+                out[k * PANEL + at] = 0;
+                if (at < width)
+                    memcpy(&out[k * PANEL + at], from + at * step + k * sizeof *out, sizeof *out);
+            }
+    }
+}
+
 /* What a number adds to a vector of sums. In files that multiply pairs of bfloat16 (half.h), a pair takes the place of
  * a float on both sides, and k counts pairs. */
 #ifdef ONXI_TILE_OF_PAIRS

@@ -70,15 +70,43 @@ static uint64_t panel_at(const unfold_params *q, uint64_t set, const phase *f, u
     return ((set * q->taps + f->before) * q->panels + panel * f->count) * q->depth * PANEL;
 }
 
-/* BLOCK rows of a panel; false where one does not fit the type. */
-static bool put_weights(const float *rows, float *to)
+/* Taps of which the weights of a block of channels are gathered together. */
+enum { TAPS_AT_ONCE = 32 };
+
+/* BLOCK rows of a panel, `step` floats apart; false where one does not fit the type. */
+static bool put_weights(const float *rows, uint64_t step, float *to)
 {
 #if PAIRS
-    return half_pack(rows, BLOCK, (char *)to);
+    return half_pack(rows, step, BLOCK, (char *)to);
 #else
-    memcpy(to, rows, BLOCK * PANEL * sizeof *to);
+    for (uint64_t k = 0; k < BLOCK; k++, rows += step, to += PANEL)
+        memcpy(to, rows, PANEL * sizeof *to);
     return true;
 #endif
+}
+
+/* Weights from channel `c` on of `count` taps from the first one on: tap after tap of a channel, channel after channel.
+ * Those of one output are contiguous, channels and taps, and are read as they lie. */
+static void gather_weights(const packing *job, const char *w, uint64_t set, uint64_t m0, const tap *taps,
+                           uint64_t count, uint64_t c, float *rows)
+{
+    const unfold_params *q = job->q;
+    const uint64_t left = q->m - m0, width = left < PANEL ? left : PANEL;
+    if (!job->transposed) {
+        const uint64_t step = q->c * q->taps * sizeof(float), first = taps->which;
+        const bool all = count == q->taps;
+        const char *from = w + (set * q->m + m0) * step + (c * q->taps + first) * sizeof(float);
+        const uint64_t runs = all ? 1 : BLOCK, each = all ? BLOCK * count : count;
+        for (uint64_t i = 0; i < runs; i++)
+            tile_turn(from + i * q->taps * sizeof(float), step, width, each, rows + i * each * PANEL);
+        return;
+    }
+    for (uint64_t i = 0; i < BLOCK; i++)
+        for (uint64_t t = 0; t < count; t++, rows += PANEL)
+            for (uint64_t m = 0; m < PANEL; m++) {
+                const uint64_t at = ((set * q->c + c + i) * q->m + m0 + m) * q->taps + taps[t].which;
+                rows[m] = m < width ? ((const float *)(const void *)w)[at] : 0;
+            }
 }
 
 /* A piece is a panel of a set. */
@@ -86,22 +114,18 @@ static onx_status pack(void *user, const void *elements, uint64_t piece, void *o
 {
     const packing *job = user;
     const unfold_params *q = job->q;
-    const float *w = elements;
-    const uint64_t set = piece / q->panels, panel = piece % q->panels, m0 = panel * PANEL;
+    const uint64_t set = piece / q->panels, panel = piece % q->panels;
+    float rows[TAPS_AT_ONCE * BLOCK * PANEL];
     for (uint64_t i = 0; i < q->phase_count; i++) {
         const phase *f = &q->phases[i];
         float *to = (float *)out + panel_at(q, set, f, panel);
-        for (uint64_t t = 0; t < f->count; t++)
-            for (uint64_t c = 0; c < q->c; c += BLOCK, to += BLOCK / EACH * PANEL) {
-                float rows[BLOCK * PANEL];
-                for (uint64_t k = 0; k < BLOCK * PANEL; k++) {
-                    const uint64_t m = m0 + k % PANEL, from = c + k / PANEL;
-                    const uint64_t at =
-                        job->transposed ? (set * q->c + from) * q->m + m : (set * q->m + m) * q->c + from;
-                    rows[k] = m < q->m ? w[at * q->taps + f->taps[t].which] : 0;
-                }
-                if (!put_weights(rows, to))
-                    return ONX_E_UNSUPPORTED;
+        for (uint64_t c = 0; c < q->c; c += BLOCK, to += BLOCK / EACH * PANEL)
+            for (uint64_t t = 0, count; t < f->count; t += count) {
+                count = f->count - t < TAPS_AT_ONCE ? f->count - t : TAPS_AT_ONCE;
+                gather_weights(job, elements, set, panel * PANEL, f->taps + t, count, c, rows);
+                for (uint64_t k = 0; k < count; k++)
+                    if (!put_weights(rows + k * PANEL, count * PANEL, to + (t + k) * q->depth * PANEL))
+                        return ONX_E_UNSUPPORTED;
             }
     }
     return ONX_OK;
@@ -512,7 +536,9 @@ static onx_status take_weights(onx_prepare *p, unfold_params *q, const int64_t k
                         .key = &key,
                         .key_size = sizeof key,
                         .pieces = q->sets * q->panels,
+                        .unaligned = !transposed,
                         .in_order = !transposed,
+                        .part = transposed || (q->sets > 1 && q->m % PANEL) ? 0 : PANEL * q->c * q->taps,
                         .make = pack,
                         .user = &from,
                         .may_decline = EACH > 1 };
