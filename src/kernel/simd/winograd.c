@@ -55,18 +55,15 @@ static inline void transform_three(const onxi_vd g[3], onxi_vd u[IN])
     u[5] = g[2];
 }
 
-/* The filters of one input channel and a vector of output channels, `step` apart, in the points: G g G^T. */
-static void transform_filters(const float *elements, uint64_t step, uint64_t count, float *to, uint64_t to_step)
+/* The filters of one input channel and a vector of output channels in the points: G g G^T. Their numbers are `PANEL`
+ * apart. */
+static void transform_filters(const float *g, float *to, uint64_t to_step)
 {
-    float g[9][ONXI_LANES] = { { 0 } };
     onxi_vd rows[3][IN];
-    for (uint64_t m = 0; m < count; m++)
-        for (int k = 0; k < 9; k++)
-            g[k][m] = elements[m * step + (uint64_t)k];
     for (int x = 0; x < 3; x++) {
         onxi_vd column[3];
         for (int y = 0; y < 3; y++)
-            column[y] = __builtin_convertvector(vf_load(g[3 * y + x]), onxi_vd);
+            column[y] = __builtin_convertvector(vf_load(g + (3 * y + x) * PANEL), onxi_vd);
         transform_three(column, rows[x]);
     }
     for (int i = 0; i < IN; i++) {
@@ -78,19 +75,22 @@ static void transform_filters(const float *elements, uint64_t step, uint64_t cou
     }
 }
 
-/* A piece is a panel of output channels, in all points. */
+/* A piece is a panel of output channels, in all points. Filters of an output channel are contiguous. */
 static onx_status pack(void *user, const void *elements, uint64_t panel, void *out)
 {
     const packing *q = user;
     const uint64_t panels = (q->m + PANEL - 1) / PANEL, step = panels * q->c * PANEL;
     const uint64_t first = panel * PANEL, width = q->m - first < PANEL ? q->m - first : PANEL;
-    float *to = (float *)out + panel * q->c * PANEL;
-    for (uint64_t c = 0; c < q->c; c++)
-        for (uint64_t m = 0; m < PANEL; m += ONXI_LANES) {
-            const uint64_t left = width > m ? width - m : 0;
-            transform_filters((const float *)elements + (left ? ((first + m) * q->c + c) * 9 : 0), q->c * 9,
-                              left < ONXI_LANES ? left : ONXI_LANES, to + c * PANEL + m, step);
-        }
+    const uint64_t each = q->c * 9 * sizeof(float);
+    const char *from = (const char *)elements + first * each;
+    float *to = (float *)out + panel * q->c * PANEL, rows[9 * BLOCK * PANEL];
+    for (uint64_t c = 0, count; c < q->c; c += count) {
+        count = q->c - c < BLOCK ? q->c - c : BLOCK;
+        tile_turn(from + c * 9 * sizeof *to, each, width, 9 * count, rows);
+        for (uint64_t i = 0; i < count; i++)
+            for (uint64_t m = 0; m < PANEL; m += ONXI_LANES)
+                transform_filters(rows + 9 * i * PANEL + m, to + (c + i) * PANEL + m, step);
+    }
     return ONX_OK;
 }
 
@@ -415,6 +415,7 @@ static onx_status conv_prepare(onx_prepare *p)
                               .key_size = sizeof key,
                               .size = POINTS * q->panels * q->c * PANEL * sizeof(float),
                               .pieces = q->panels,
+                              .unaligned = true,
                               .in_order = true,
                               .part = PANEL * q->c * 9,
                               .make = pack,
