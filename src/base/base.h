@@ -78,6 +78,8 @@ onx_status onxi_no_memory(onx_ctx *cx);
     } while (0)
 onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument);
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
+/* That of contexts that are given none. */
+extern const onx_allocator onxi_allocator_default;
 /* The operators that onx_ctx_set_registry gave it (onx/op.h), or NULL; what they are is no business of base/. */
 struct onx_registry;
 const struct onx_registry *onxi_ctx_registry(const onx_ctx *cx);
@@ -475,6 +477,9 @@ void onxi_store_close(onxi_store *store); /* NULL is allowed */
 /* Digests that only those who can read the folder can aim at; those of several pieces one after the other. */
 onxi_digest onxi_store_digest(const onxi_store *store, unsigned threads, onxi_digest before, const void *bytes,
                               size_t len);
+onxi_secret onxi_store_secret(const onxi_store *store);
+/* The same with any secret. */
+onxi_digest onxi_digest_then(onxi_secret secret, unsigned threads, onxi_digest before, const void *bytes, size_t len);
 /* The `size` bytes of that name, mapped read-only from the start of a page on: what onxi_store_unmap takes. NULL: there
  * are none. */
 const void *onxi_store_find(onxi_store *store, unsigned threads, onxi_digest name, uint64_t size);
@@ -606,6 +611,21 @@ const char *onxi_library_missing(onxi_library library);
 /* From now on large blocks that go back to the allocator of contexts that are given none are kept for whoever asks for
  * as much, up to a bound. The system may take their pages whenever it needs memory. */
 void onxi_memory_keep(void);
+bool onxi_memory_keeps(void);
+
+/* ---- what was made, and is kept for the next maker (base_left.c) ---- */
+
+/* Somebody is going to ask for what is here, and to leave what he makes, under names made with the secret; false: not
+ * now. */
+bool onxi_left_begin(onxi_secret *secret);
+typedef void onxi_left_free(void *owner, void *bytes, size_t size);
+/* Keeps what was made, up to a bound, until it is taken or others need the memory; false: the caller does. The name is
+ * a digest of all that it was made of. */
+bool onxi_left_put(onxi_digest name, void *owner, void *bytes, size_t size, onxi_left_free *release);
+/* The caller's from now on, as it was put, or NULL. */
+void *onxi_left_take(onxi_digest name, size_t size, void **owner);
+/* Frees what is as large, or all, the oldest first; false: there was nothing. */
+bool onxi_left_drop(size_t size);
 
 /* ---- what sessions of one process share (base_process.c) ---- */
 

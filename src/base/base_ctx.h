@@ -40,9 +40,6 @@ struct onx_ctx {
     bool reporting;           /* set while a diagnostic is being recorded, so that its own failure is not */
 };
 
-/* The allocator of contexts that are given none. */
-extern const onx_allocator onxi_allocator_default;
-
 /* From the system; where that gives none, from what differs between processes. */
 onxi_secret onxi_secret_make(const void *address);
 /* Frees the spare blocks. */

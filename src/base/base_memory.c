@@ -31,6 +31,11 @@ void onxi_memory_keep(void)
     atomic_store_explicit(&onxi_process_get()->kept.on, true, memory_order_relaxed);
 }
 
+bool onxi_memory_keeps(void)
+{
+    return atomic_load_explicit(&onxi_process_get()->kept.on, memory_order_relaxed);
+}
+
 static void take_out(onxi_kept *kept, unsigned i)
 {
     kept->total -= kept->block[i].size;
@@ -51,8 +56,7 @@ static void drop(onxi_kept *kept, size_t size)
 static void unmap(void *ptr, size_t size)
 {
     onxi_kept *kept = &onxi_process_get()->kept;
-    if (!atomic_load_explicit(&kept->on, memory_order_relaxed) || size > KEPT_MOST ||
-        pthread_mutex_trylock(&kept->lock) != 0) {
+    if (!onxi_memory_keeps() || size > KEPT_MOST || pthread_mutex_trylock(&kept->lock) != 0) {
         munmap(ptr, size);
         return;
     }
@@ -75,7 +79,7 @@ static void *take_kept(size_t size)
 {
     onxi_kept *kept = &onxi_process_get()->kept;
     void *ptr = NULL;
-    if (!atomic_load_explicit(&kept->on, memory_order_relaxed) || pthread_mutex_trylock(&kept->lock) != 0)
+    if (!onxi_memory_keeps() || pthread_mutex_trylock(&kept->lock) != 0)
         return NULL;
     for (unsigned i = kept->count; i-- > 0 && !ptr;)
         if (kept->block[i].size == size) {
@@ -97,6 +101,8 @@ static void *map(size_t size)
         return NULL;
     size = whole_pages(size);
     void *old = take_kept(size);
+    if (!old && onxi_memory_keeps() && onxi_left_drop(size)) /* which gives it back */
+        old = take_kept(size);
     if (old)
         return old;
     char *from = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -7,7 +7,8 @@ static onxi_process process = {
     .library_lock = PTHREAD_MUTEX_INITIALIZER,
     .shared_lock = PTHREAD_MUTEX_INITIALIZER,
     .team = { .lock = PTHREAD_MUTEX_INITIALIZER, .posted = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER },
-    .kept = { .lock = PTHREAD_MUTEX_INITIALIZER }
+    .kept = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    .left = { .lock = PTHREAD_MUTEX_INITIALIZER }
 };
 static _Thread_local onxi_process_thread this_thread;
 

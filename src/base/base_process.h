@@ -40,6 +40,19 @@ typedef struct onxi_kept {
     } block[ONXI_KEPT_BLOCKS];
 } onxi_kept;
 
+/* ---- what was made (base_left.c) ---- */
+
+enum { ONXI_LEFT_CHAINS = 1024 };
+
+typedef struct onxi_left {
+    pthread_mutex_t lock;
+    bool has_secret;
+    uint64_t asked; /* how often somebody began to ask for what is here */
+    onxi_secret secret;
+    size_t all, held; /* bytes; those that are not lent to the system */
+    struct onxi_left_entry *oldest, **end, *chain[ONXI_LEFT_CHAINS];
+} onxi_left;
+
 /* ---- threads (base_team.c) ---- */
 
 /* A job that is posted. It lies here and not with its caller, so that a helper who comes late reads nothing that is
@@ -78,6 +91,7 @@ typedef struct onxi_process {
     onxi_team team;
     atomic_uint threads; /* that have a number */
     onxi_kept kept;
+    onxi_left left;
 } onxi_process;
 
 onxi_process *onxi_process_get(void);

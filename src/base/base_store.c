@@ -202,17 +202,27 @@ static void digest_block(void *user, uint64_t block, unsigned worker)
     job->blocks[block] = onxi_digest_of(job->secret, job->bytes + from, len);
 }
 
+onxi_secret onxi_store_secret(const onxi_store *s)
+{
+    return s->secret;
+}
+
 onxi_digest onxi_store_digest(const onxi_store *s, unsigned threads, onxi_digest before, const void *bytes, size_t len)
+{
+    return onxi_digest_then(s->secret, threads, before, bytes, len);
+}
+
+onxi_digest onxi_digest_then(onxi_secret secret, unsigned threads, onxi_digest before, const void *bytes, size_t len)
 {
     enum { BLOCKS = 64 }; /* at a time: the sum is the same for every number of threads */
     onxi_digest blocks[BLOCKS + 1];
     for (size_t at = 0, step; at == 0 || at < len; at += step) {
         step = len - at < (size_t)BLOCKS * BLOCK ? len - at : (size_t)BLOCKS * BLOCK;
         const uint64_t count = (step + BLOCK - 1) / BLOCK;
-        digest_job job = { s->secret, len ? (const char *)bytes + at : "", step, blocks + 1 };
+        digest_job job = { secret, len ? (const char *)bytes + at : "", step, blocks + 1 };
         onxi_team_run(threads, count, digest_block, &job);
         blocks[0] = before;
-        before = onxi_digest_of(s->secret, blocks, (size_t)(1 + count) * sizeof *blocks);
+        before = onxi_digest_of(secret, blocks, (size_t)(1 + count) * sizeof *blocks);
         if (!step)
             break;
     }
