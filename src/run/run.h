@@ -78,6 +78,8 @@ typedef struct onxi_run_source {
     const onxi_file *late;        /* whose bytes at `raw` need not be there (onxi_file_copy); NULL: they are */
     const struct onxi_run_recipe *recipe; /* `raw` are the operand of a node that gives the elements; NULL: none does */
     bool made;
+    bool has_digest; /* of the elements, as the session's store or what it leaves has them (run_saved.c) */
+    onxi_digest digest;
 } onxi_run_source;
 /* Do the elements lie in the document as they are, in memory? */
 static inline bool onxi_run_source_is_whole(const onxi_run_source *source)
@@ -159,6 +161,8 @@ typedef struct onxi_run_packed {
     uint64_t mapped;                /* bytes in a file of the store, where `base` is mapped; 0: it is memory */
     struct onxi_run_shared *shared; /* they are those of a shelf; NULL: of their own */
     struct onxi_run_slab *slab;     /* that they lie in; NULL: memory of their own */
+    bool named;                     /* they are left to later sessions under `name` */
+    onxi_digest name;
 } onxi_run_packed;
 
 /* Where those are of constants that live as long as their owner: a session, or a plan that computed them. */
@@ -243,8 +247,10 @@ typedef struct onxi_run_session {
     onxi_run_seat seats[ONXI_RUN_SEATS]; /* of runs of `main` */
     onxi_run_owned *constants;
     onxi_run_packs packs;
-    onxi_run_slabs slabs;         /* of a root; used while somebody plans */
-    onxi_store *store;            /* of a root: where packed weights are kept for later sessions; NULL: nowhere */
+    onxi_run_slabs slabs;    /* of a root; used while somebody plans */
+    onxi_store *store;       /* of a root: where packed weights are kept for later sessions; NULL: nowhere */
+    bool leaves;             /* of a root without a store: what it has packed is left to later ones (base_left.c) */
+    onxi_secret left_secret; /* for names of that */
     struct onxi_run_shelf *shelf; /* of a root: what it shares with other sessions of the document; NULL: none */
     struct onxi_run_choices
         *choices; /* of a root: rows that are asked first (run_choice.h); NULL: the order is fixed */
@@ -343,6 +349,8 @@ onx_status onxi_run_constant_is_too_large(onxi_run_graph *g, const onxi_run_op *
 onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot);
 /* Elements first .. first+count-1, by any thread. `made` was not set when the source was copied, if it is a copy. */
 void onxi_run_source_read(const onxi_run_source *source, uint64_t first, uint64_t count, void *out);
+/* Are all elements, before they are scaled, one float? */
+bool onxi_run_source_is_filled(const onxi_run_source *source);
 /* Writes them to memory that is aligned and large enough; what was read of the document need not stay in memory. */
 void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out);
 /* ONX_E_IO where what was read of the source, now or before, was not all there. */
@@ -382,12 +390,15 @@ onx_status onxi_run_pack_running(onxi_run_session *s, const onxi_run_keeper *to,
                                  const onx_packing *packing, const onxi_run_watch *watch, bool planning,
                                  onxi_run_passing *passing, const void **out);
 void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
-/* What the store calls that which `packing` makes of the constant; false where it is not kept (run_saved.c). */
+/* What the store, or those who find what the session leaves, call that which `packing` makes of the constant; false
+ * where it is not kept (run_saved.c). */
 bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                          const onx_packing *packing, onxi_digest *out);
 /* Memory for a block that stays, by who plans: the block is given back with the slab that it lies in (*out). */
 void *onxi_run_slab_take(onxi_run_session *s, uint64_t size, struct onxi_run_slab **out);
 void onxi_run_slab_give(const onx_allocator *a, struct onxi_run_slab *slab, void *block, uint64_t size);
+/* The same for memory of contexts that are given no allocator. */
+void onxi_run_slab_free(void *slab, void *block, size_t size);
 void onxi_run_slabs_close(onxi_run_session *s);
 /* Memory for elements while they are packed, by who plans; one block at a time. `end`: there is no more to be packed.
  */

@@ -147,7 +147,7 @@ static bool products_are_finite(const onxi_run_source *source)
     float some[STRETCH];
     const onx_value *v = source->value;
     const uint64_t rows = v->count ? (uint64_t)v->dims[0] : 0, each = rows ? v->count / rows : 0;
-    const uint64_t most = source->recipe && onxi_fill_reads(source->recipe->kernel) ? 1 : each;
+    const uint64_t most = onxi_run_source_is_filled(source) ? 1 : each;
     bool finite = true;
     for (uint64_t row = 0; row < rows; row++)
         for (uint64_t at = 0; at < most; at += STRETCH)
@@ -294,6 +294,11 @@ onx_status onxi_run_constant_is_too_large(onxi_run_graph *g, const onxi_run_op *
 }
 
 /* ---- making ---- */
+
+bool onxi_run_source_is_filled(const onxi_run_source *source)
+{
+    return source->recipe && onxi_fill_reads(source->recipe->kernel);
+}
 
 void onxi_run_source_read(const onxi_run_source *source, uint64_t first, uint64_t count, void *out)
 {

@@ -118,6 +118,16 @@ static void *aligned(void *base)
     return (void *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
 }
 
+/* Leaves the bytes to later sessions, or gives them back. */
+static void leave(const onx_allocator *a, const onxi_run_packed *k)
+{
+    if (k->mapped)
+        onxi_store_unmap(k->base, k->mapped);
+    else if (!ONXI_PLATFORM_KEEPS || !k->base || !k->named ||
+             !onxi_left_put(k->name, k->slab, k->base, k->size, onxi_run_slab_free))
+        onxi_run_slab_give(a, k->slab, k->base, k->size);
+}
+
 /* ---- a shelf ---- */
 
 typedef enum shared_state { GONE, MADE_NOW, MADE } shared_state;
@@ -127,10 +137,7 @@ typedef struct onxi_run_shared {
     struct onxi_run_shelf *shelf;
     shared_state state;
     uint32_t users;
-    void *base;
-    size_t size;
-    uint64_t mapped; /* as in onxi_run_packed */
-    struct onxi_run_slab *slab;
+    onxi_run_packed bytes; /* but for its key and its places in lists */
 } onxi_run_shared;
 
 typedef struct onxi_run_shelf {
@@ -283,10 +290,7 @@ static void shared_put(onxi_run_shared *shared, const onxi_run_packed *k)
 {
     onxi_run_shelf *shelf = shared->shelf;
     pthread_mutex_lock(&shelf->lock);
-    shared->base = k->base;
-    shared->size = k->size;
-    shared->mapped = k->mapped;
-    shared->slab = k->slab;
+    shared->bytes = *k;
     shared->state = k->base ? MADE : GONE;
     if (!k->base)
         shared->users--;
@@ -297,14 +301,9 @@ static void shared_put(onxi_run_shared *shared, const onxi_run_packed *k)
 static void shared_let_go(onxi_run_shared *shared)
 {
     onxi_run_shelf *shelf = shared->shelf;
-    const onx_allocator *a = &shelf->allocator;
     pthread_mutex_lock(&shelf->lock);
     if (--shared->users == 0) {
-        if (shared->mapped)
-            onxi_store_unmap(shared->base, shared->mapped);
-        else
-            onxi_run_slab_give(a, shared->slab, shared->base, shared->size);
-        shared->base = NULL;
+        leave(&shelf->allocator, &shared->bytes);
         shared->state = GONE;
     }
     pthread_mutex_unlock(&shelf->lock);
@@ -316,10 +315,8 @@ static void give_back(onx_ctx *cx, const onxi_run_packed *k)
 {
     if (k->shared)
         shared_let_go(k->shared);
-    else if (k->mapped)
-        onxi_store_unmap(k->base, k->mapped);
     else
-        onxi_run_slab_give(onxi_ctx_allocator(cx), k->slab, k->base, k->size);
+        leave(onxi_ctx_allocator(cx), k);
 }
 
 void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
@@ -329,18 +326,32 @@ void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
     packs->all = NULL;
 }
 
-/* Bytes of the store, or new ones. A session that keeps next to nothing has them back from there at once. */
+/* What the store or a session before has of that name. */
+static bool find_named(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, onxi_run_packed *k)
+{
+    const onxi_store *store = s->root->store;
+    void *slab = NULL;
+    const void *found = store ? onxi_store_find(s->root->store, s->threads, k->name, packing->size)
+                              : onxi_left_take(k->name, k->size, &slab);
+    if (!found)
+        return false;
+    k->base = (void *)(uintptr_t)found;
+    k->mapped = store ? packing->size : 0;
+    k->slab = slab;
+    if (to->source && !to->source->made)
+        onxi_run_source_forget(s, to->source, 0, to->source->value->size);
+    return true;
+}
+
+/* Bytes that are there, or new ones. A session that keeps next to nothing has those from the store at once. */
 static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                                const onx_packing *packing, onxi_run_packed *k)
 {
-    onxi_digest name;
-    const bool saved = ONXI_PLATFORM_KEEPS && onxi_run_saved_name(s, to, p, packing, &name);
-    const void *found = saved ? onxi_store_find(s->root->store, s->threads, name, packing->size) : NULL;
-    if (found) {
-        k->base = (void *)(uintptr_t)found;
-        k->mapped = packing->size;
+    onxi_store *store = s->root->store;
+    const bool named = ONXI_PLATFORM_KEEPS && onxi_run_saved_name(s, to, p, packing, &k->name);
+    k->named = named && !store;
+    if (named && find_named(s, to, packing, k))
         return ONX_OK;
-    }
     /* What a plan has computed may go while the slab stays. */
     k->base = to->session ? onxi_run_slab_take(s, k->size, &k->slab) : onxi_resize(to->cx, NULL, 0, k->size);
     const onx_status status = k->base ? make_bytes(s, to, packing, true, aligned(k->base)) : ONX_E_MEMORY;
@@ -348,14 +359,12 @@ static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, c
         onxi_run_slab_give(onxi_ctx_allocator(to->cx), k->slab, k->base, k->size);
         k->base = NULL;
         k->slab = NULL;
-    } else if (saved) {
-        onxi_store_put(s->root->store, s->threads, name, aligned(k->base), packing->size);
-        if (s->options.lean_memory && (found = onxi_store_find(s->root->store, s->threads, name, packing->size))) {
-            onxi_run_slab_give(onxi_ctx_allocator(to->cx), k->slab, k->base, k->size);
-            k->base = (void *)(uintptr_t)found;
-            k->mapped = packing->size;
-            k->slab = NULL;
-        }
+    } else if (named && store) {
+        onxi_store_put(store, s->threads, k->name, aligned(k->base), packing->size);
+        const void *own = k->base;
+        struct onxi_run_slab *slab = k->slab;
+        if (s->options.lean_memory && find_named(s, to, packing, k))
+            onxi_run_slab_give(onxi_ctx_allocator(to->cx), slab, (void *)(uintptr_t)own, k->size);
     }
     return status;
 }
@@ -370,8 +379,8 @@ static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, cons
         ONX_TRY(shared_name(to, packing, &name));
         ONX_TRY(shared_take(shelf, name, &k->shared));
         if (k->shared->state == MADE) {
-            k->base = k->shared->base;
-            k->mapped = k->shared->mapped;
+            k->base = k->shared->bytes.base;
+            k->mapped = k->shared->bytes.mapped;
             return ONX_OK;
         }
     }

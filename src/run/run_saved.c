@@ -1,71 +1,132 @@
-/* run_saved.c - what was packed and is kept in a folder for later sessions (onx_session_options.cache): which file it
- * is in follows from the weights' bytes and from all that decides what is made of them. */
+/* run_saved.c - what was packed and is kept for later sessions, in a folder (onx_session_options.cache) or in the
+ * memory of the process: which bytes it is follows from the weights' bytes and from all that decides what is made of
+ * them. */
 #include "run/run.h"
 
 enum {
-    EDITION = 1,       /* goes up when a kernel packs otherwise under the same key */
+    EDITION = 2,       /* goes up when a kernel packs otherwise under the same key */
     WINDOW = 32 << 20, /* bytes of the document that are in memory at a time */
 };
 
-/* The elements as stored in the document, which need not stay in memory. */
-static onxi_digest digest_raw(onxi_run_session *s, const onxi_run_source *source, onxi_digest digest)
+static onxi_secret secret_of(const onxi_run_session *s)
 {
-    const uint64_t size = source->value->size;
-    for (uint64_t at = 0; at < size; at += WINDOW) {
-        const uint64_t len = size - at < WINDOW ? size - at : WINDOW;
-        digest = onxi_store_digest(s->root->store, s->threads, digest, source->raw + at, (size_t)len);
-        onxi_run_source_forget(s, source, at, len);
+    return s->root->store ? onxi_store_secret(s->root->store) : s->root->left_secret;
+}
+
+/* How elements come about that lie as they are nowhere. */
+typedef enum source_kind { LIE, ARE_SCALED, ARE_FILLED, OTHERS } source_kind;
+
+static source_kind kind_of(const onxi_run_source *source)
+{
+    if (source->made || onxi_run_source_is_whole(source))
+        return LIE;
+    if (onxi_run_source_is_filled(source))
+        return ARE_FILLED;
+    return source->part || source->late || source->recipe ? OTHERS : ARE_SCALED;
+}
+
+/* Bytes that lie somewhere; those of the document need not stay in memory where they are many. */
+static onxi_digest digest_bytes(onxi_run_session *s, const onxi_run_source *source, const char *at, uint64_t size)
+{
+    const bool forgets = source && !source->made && size > WINDOW;
+    onxi_digest digest = { 0 };
+    for (uint64_t done = 0, len; done < size; done += len) {
+        len = size - done < WINDOW ? size - done : WINDOW;
+        digest = onxi_digest_then(secret_of(s), s->threads, digest, at + done, (size_t)len);
+        if (forgets)
+            onxi_run_source_forget(s, source, done, len);
     }
     return digest;
 }
 
-static bool digest_elements(onxi_run_session *s, const onxi_run_keeper *to, uint64_t size, onxi_digest *digest)
+/* Of elements that have to be made to be looked at. */
+static bool digest_made(onxi_run_session *s, const onxi_run_keeper *to, onxi_digest *digest)
 {
-    const onxi_run_source *source = to->source;
-    const onxi_store *store = s->root->store;
-    if (!source || source->made) {
-        const char *at = source ? source->value->data : to->elements;
-        for (uint64_t done = 0; done < size; done += WINDOW)
-            *digest = onxi_store_digest(store, s->threads, *digest, at + done,
-                                        (size_t)(size - done < WINDOW ? size - done : WINDOW));
-        return true;
-    }
-    if (onxi_run_source_is_whole(source)) {
-        *digest = digest_raw(s, source, *digest);
-        return true;
-    }
-    onxi_run_source whole = *source;
-    onx_value value = *source->value;
+    const uint64_t size = to->source->value->size;
     void *elements = onxi_resize(to->cx, NULL, 0, size);
     if (!elements)
         return false;
-    onxi_run_source_write(s, source, elements);
-    value.data = elements;
-    whole.value = &value;
-    whole.made = true;
-    onxi_run_keeper made = *to;
-    made.source = &whole;
-    const bool good = digest_elements(s, &made, size, digest);
+    onxi_run_source_write(s, to->source, elements);
+    *digest = digest_bytes(s, NULL, elements, size);
     onxi_release(to->cx, elements, size);
-    return good;
+    return true;
+}
+
+static bool digest_source(onxi_run_session *s, const onxi_run_keeper *to, onxi_digest *digest)
+{
+    const onxi_run_source *source = to->source;
+    const source_kind kind = kind_of(source);
+    if (kind == OTHERS)
+        return s->root->store && digest_made(s, to, digest);
+    if (kind == ARE_FILLED) {
+        onxi_run_source plain = *source;
+        float element;
+        plain.scale = NULL;
+        onxi_run_source_read(&plain, 0, 1, &element);
+        *digest = onxi_digest_then(secret_of(s), 1, (onxi_digest){ 0 }, &element, sizeof element);
+    } else {
+        *digest = digest_bytes(s, source, source->made ? source->value->data : source->raw, source->value->size);
+    }
+    const uint64_t scaled = source->scale && !source->made, numbers[] = { kind, scaled };
+    *digest = onxi_digest_then(secret_of(s), 1, *digest, numbers, sizeof numbers);
+    if (scaled)
+        *digest = onxi_digest_then(secret_of(s), 1, *digest, source->scale,
+                                   (size_t)source->value->dims[0] * sizeof *source->scale);
+    return true;
+}
+
+static bool digest_elements(onxi_run_session *s, const onxi_run_keeper *to, uint64_t size, onxi_digest *digest)
+{
+    onxi_run_source *source = to->source;
+    if (!source) {
+        *digest = digest_bytes(s, NULL, to->elements, size);
+        return true;
+    }
+    if (source->has_digest) {
+        *digest = source->digest;
+        return true;
+    }
+    if (!digest_source(s, to, digest))
+        return false;
+    pthread_mutex_lock(&s->root->lock); /* runs copy the source meanwhile */
+    source->digest = *digest;
+    source->has_digest = true;
+    pthread_mutex_unlock(&s->root->lock);
+    return true;
+}
+
+/* Is what is made of the constant left to later sessions? A process may have one session only, which has nothing of it
+ * and still looks at all weights once more: it leaves what takes much longer to be made than to be looked at, weights
+ * of convolutions and what is filled; those of products are copied at the speed of memory. */
+static bool leaves(const onxi_run_session *s, const onxi_run_keeper *to, const onx_value *v)
+{
+    return s->root->leaves && to->session &&
+           (onxi_memory_keeps() || v->rank > 2 || (to->source && kind_of(to->source) == ARE_FILLED));
 }
 
 bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                          const onx_packing *packing, onxi_digest *out)
 {
-    const onxi_store *store = s->root->store;
     const onx_value *v = to->source ? to->source->value : p->inputs[packing->input];
-    if (!store || packing->size < ONXI_RUN_STORE_LEAST || v->kind != ONX_VALUE_TENSOR || !p->kernel)
+    const bool saves = s->root->store && packing->size >= ONXI_RUN_STORE_LEAST;
+    onxi_digest elements;
+    if ((!saves && !leaves(s, to, v)) || v->kind != ONX_VALUE_TENSOR || !p->kernel ||
+        !digest_elements(s, to, v->size, &elements))
         return false;
     const uint64_t numbers[] = { EDITION,       v->dtype,          v->rank,        v->size,
                                  packing->size, packing->key_size, p->kernel->isa, ONX_VERSION_NUMBER };
     const char *variant = onxi_kernel_variant(p->kernel), *domain = p->kernel->domain ? p->kernel->domain : "";
-    onxi_digest digest = onxi_store_digest(store, 1, (onxi_digest){ 0 }, numbers, sizeof numbers);
-    digest = onxi_store_digest(store, 1, digest, v->dims, v->rank * sizeof *v->dims);
-    digest = onxi_store_digest(store, 1, digest, variant, strlen(variant) + 1);
-    digest = onxi_store_digest(store, 1, digest, domain, strlen(domain) + 1);
-    digest = onxi_store_digest(store, 1, digest, p->kernel->op, strlen(p->kernel->op) + 1);
-    digest = onxi_store_digest(store, 1, digest, packing->key, packing->key_size);
-    *out = digest;
-    return digest_elements(s, to, v->size, out);
+    const struct {
+        const void *bytes;
+        size_t len;
+    } parts[] = { { numbers, sizeof numbers },
+                  { v->dims, v->rank * sizeof *v->dims },
+                  { variant, strlen(variant) + 1 },
+                  { domain, strlen(domain) + 1 },
+                  { p->kernel->op, strlen(p->kernel->op) + 1 },
+                  { packing->key, packing->key_size } };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        elements = onxi_digest_then(secret_of(s), 1, elements, parts[i].bytes, parts[i].len);
+    *out = elements;
+    return true;
 }

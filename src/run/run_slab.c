@@ -88,6 +88,11 @@ void onxi_run_slab_give(const onx_allocator *a, onxi_run_slab *slab, void *block
         a->resize(a->user, block, (size_t)size, 0);
 }
 
+void onxi_run_slab_free(void *slab, void *block, size_t size)
+{
+    onxi_run_slab_give(&onxi_allocator_default, slab, block, size);
+}
+
 /* ---- the buffer ---- */
 
 void *onxi_run_elements_take(onxi_run_session *s, uint64_t size)

@@ -15,6 +15,14 @@ static onx_status make_locks(onxi_run_session *s)
     return ONX_OK;
 }
 
+/* Does a root leave what it has packed to later ones? Kernels of the caller's may be others next time, and memory of
+ * the caller's has to go back. */
+static bool may_leave(const onxi_run_session *s)
+{
+    return ONXI_PLATFORM_KEEPS && !s->store && !s->options.lean_memory && !s->options.kernels &&
+           onxi_ctx_allocator(s->cx)->resize == onxi_allocator_default.resize;
+}
+
 onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc, const onx_session_options *options,
                                  onxi_run_session *root, const bool *given)
 {
@@ -58,6 +66,8 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
         if (ONXI_PLATFORM_KEEPS && s->options.cache)
             ONX_TRY(onxi_store_open(own, s->options.cache, &s->store));
         s->options.cache = NULL; /* the caller's */
+        if (may_leave(s))
+            s->leaves = onxi_left_begin(&s->left_secret);
         if (ONXI_RUN_MEASURES)
             ONX_TRY(onxi_run_choices_open(s));
         ONX_TRY(onxi_run_shelf_open(s));

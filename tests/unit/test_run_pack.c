@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base_process.h"
 #include "counts.h"
 
 /* ---- models with weights at any address ---- */
@@ -532,6 +533,87 @@ static void test_run_pack__runs_after_the_first_take_nothing(void **state)
     release(&all);
 }
 
+/* The outputs of a session of its own of products and a scaled convolution, whose weights are multiplied by `by`. */
+static void run_alone(onx_ctx *cx, float by, const onx_session_options *options, onx_value *out[2], uint64_t *left)
+{
+    static const int64_t square[] = { SIZE, SIZE }, kernel[] = { CHANNELS, CHANNELS, 3, 3 };
+    static const char text[] =
+        "<ir_version: 8, opset_import: [\"\" : 15]> g (float[3,256] x, float[1,32,20,20] i)\n"
+        "=> (float[3,256] a, float[1,32,20,20] c) <float[1] w = {0}, float[1] k = {0},\n"
+        " float[32] scale = {2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}> {\n"
+        "  s = Constant <value_ints = [32, 32, 3, 3]> ()\n"
+        "  u = ConstantOfShape <value = float[1] {0.125}> (s)\n  a = MatMul (x, w)\n"
+        "  o = Conv <pads = [1, 1, 1, 1]> (i, k)\n p = Conv <pads = [1, 1, 1, 1]> (o, u)\n"
+        "  c = BatchNormalization (p, scale, scale, scale, scale) }";
+    static const int64_t rows[] = { 3, SIZE }, image[] = { 1, CHANNELS, 20, 20 };
+    weights all = { .count = 0 };
+    onx_doc *doc = parse(cx, text);
+    place(doc, &all, 0, 2, square, 4);
+    place(doc, &all, 1, 4, kernel, 0);
+    ((float *)all.base[0])[SIZE * SIZE] *= by; /* the last one of those that begin 4 bytes later */
+    onx_session *s = session_of(cx, doc, options);
+    *left = onxi_process_get()->left.all;
+    onx_value *in[] = { floats(cx, 2, rows), floats(cx, 4, image) };
+    out[0] = out[1] = NULL;
+    assert_int_equal(onx_session_run(s, cx, (const onx_value *const *)in, out), ONX_OK);
+    onx_value_free(in[0]);
+    onx_value_free(in[1]);
+    onx_session_free(s);
+    onx_doc_free(doc);
+    release(&all);
+}
+
+/* From the second session of a process on what was packed is found by the next one that packs the same bytes the same
+ * way, of whichever document; never by one whose weights differ. */
+static void test_run_pack__left_to_the_next(void **state)
+{
+    (void)state;
+    const onx_session_options options = { .threads = 2, .isa = isa };
+    const onx_session_options plain = { .threads = 1, .plain = true }, lean = { .threads = 1, .lean_memory = true };
+    uint64_t found, before = 0;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_value *first[2], *other[2], *out[2];
+    for (float by = 1; by < 3; by++) {
+        run_alone(cx, by, &options, by == 1 ? first : other, &found);
+        (void)onxi_left_drop(SIZE_MAX);
+    }
+    assert_true(((float *)first[0]->data)[SIZE - 1] != ((float *)other[0]->data)[SIZE - 1]);
+    for (unsigned turn = 0; turn < 6; turn++) {
+        const bool differs = turn % 3 == 2;
+        run_alone(cx, differs ? 2 : 1, &options, out, &found);
+        for (int i = 0; i < 2; i++) {
+            same(out[i], differs ? other[i] : first[i]);
+            onx_value_free(out[i]);
+        }
+        const uint64_t left = onxi_process_get()->left.all;
+        if (turn == 0) {
+            before = left;
+            assert_true(left > 0 && found == 0);
+        } else if (turn == 1) {
+            assert_int_equal(left, before); /* all of it was taken, and left again */
+            assert_int_equal(found, 0);
+        } else if (turn == 2) { /* all but the changed weights */
+            assert_in_range(found, 1, before / 2);
+            assert_true(left > before);
+        }
+    }
+    const uint64_t left = onxi_process_get()->left.all;
+    for (int i = 0; i < 2; i++) { /* who leaves nothing takes nothing */
+        run_alone(cx, 1, i ? &plain : &lean, out, &found);
+        assert_in_range(found, i ? left : 1, left);
+        close_to(out[0], first[0]);
+        onx_value_free(out[0]);
+        onx_value_free(out[1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        onx_value_free(first[i]);
+        onx_value_free(other[i]);
+    }
+    (void)onxi_left_drop(SIZE_MAX);
+    assert_int_equal(onxi_process_get()->left.all, 0);
+    onx_ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_run_pack__sessions_of_many_threads_share),
         cmocka_unit_test(test_run_pack__where_shapes_are_told_by_runs),
         cmocka_unit_test(test_run_pack__runs_after_the_first_take_nothing),
+        cmocka_unit_test(test_run_pack__left_to_the_next),
     };
     int failed = 0;
     for (isa = ONX_ISA_ANY; isa < ONX_ISA_END; isa++)
