@@ -608,10 +608,14 @@ const char *onxi_library_missing(onxi_library library);
 
 /* ---- memory that is kept (base_memory.c) ---- */
 
+/* Bytes at most of blocks that are kept because they are large, and because of what is in them (below), together. */
+#define ONXI_KEPT_MOST ((size_t)256 << 20)
 /* From now on large blocks that go back to the allocator of contexts that are given none are kept for whoever asks for
  * as much, up to a bound. The system may take their pages whenever it needs memory. */
 void onxi_memory_keep(void);
 bool onxi_memory_keeps(void);
+/* There is more of what is left, below: fewer blocks are kept, if need be. */
+void onxi_memory_make_room(void);
 
 /* ---- what was made, and is kept for the next maker (base_left.c) ---- */
 

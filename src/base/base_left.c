@@ -11,8 +11,7 @@ enum {
     WORD = sizeof(uint64_t)
 };
 
-/* Bytes that are here at most, and those of them that are not lent. */
-#define ALL_MOST  ((size_t)256 << 20)
+/* Bytes that are here at most without being lent. */
 #define HELD_MOST ((size_t)128 << 20)
 
 typedef uint64_t __attribute__((may_alias)) word;
@@ -149,18 +148,18 @@ bool onxi_left_begin(onxi_secret *secret)
 static bool make_room(onxi_left *left, size_t size, bool lends)
 {
     for (entry *e = left->oldest, *newer; e && e->asked != left->asked; e = newer) {
-        const bool full = left->all > ALL_MOST - size;
+        const bool full = left->all > ONXI_KEPT_MOST - size;
         newer = e->newer;
         if (full || (!lends && !e->lent && left->held > HELD_MOST - size))
             drop(left, e);
     }
-    return left->all <= ALL_MOST - size && (lends || left->held <= HELD_MOST - size);
+    return left->all <= ONXI_KEPT_MOST - size && (lends || left->held <= HELD_MOST - size);
 }
 
 bool onxi_left_put(onxi_digest name, void *owner, void *bytes, size_t size, onxi_left_free *release)
 {
     const bool lends = is_lent(bytes, size);
-    onxi_left *left = size <= (lends ? ALL_MOST : HELD_MOST) ? enter() : NULL;
+    onxi_left *left = size <= (lends ? ONXI_KEPT_MOST : HELD_MOST) ? enter() : NULL;
     if (!left)
         return false;
     entry *e = NULL;
@@ -180,8 +179,10 @@ bool onxi_left_put(onxi_digest name, void *owner, void *bytes, size_t size, onxi
             e = NULL;
         }
     }
-    if (e)
+    if (e) {
         put_in(left, e);
+        onxi_memory_make_room();
+    }
     pthread_mutex_unlock(&left->lock);
     return e != NULL;
 }

@@ -23,9 +23,6 @@ static size_t whole_pages(size_t size)
 
 /* ---- blocks that are kept ---- */
 
-/* Bytes that are kept at most. */
-#define KEPT_MOST ((size_t)256 << 20)
-
 void onxi_memory_keep(void)
 {
     atomic_store_explicit(&onxi_process_get()->kept.on, true, memory_order_relaxed);
@@ -52,11 +49,30 @@ static void drop(onxi_kept *kept, size_t size)
     }
 }
 
+/* How many bytes may be kept beside what is left. */
+static size_t most_kept(void)
+{
+    const size_t left = atomic_load_explicit(&onxi_process_get()->left.all, memory_order_relaxed);
+    return left < ONXI_KEPT_MOST ? ONXI_KEPT_MOST - left : 0;
+}
+
+void onxi_memory_make_room(void)
+{
+    onxi_kept *kept = &onxi_process_get()->kept;
+    const size_t most = most_kept();
+    if (pthread_mutex_trylock(&kept->lock) != 0)
+        return;
+    if (kept->total > most)
+        drop(kept, kept->total - most);
+    pthread_mutex_unlock(&kept->lock);
+}
+
 /* A mapping of whole pages is kept, or given back. Nobody waits for another thread, which after a fork may be none. */
 static void unmap(void *ptr, size_t size)
 {
     onxi_kept *kept = &onxi_process_get()->kept;
-    if (!onxi_memory_keeps() || size > KEPT_MOST || pthread_mutex_trylock(&kept->lock) != 0) {
+    const size_t most = most_kept();
+    if (!onxi_memory_keeps() || size > most || pthread_mutex_trylock(&kept->lock) != 0) {
         munmap(ptr, size);
         return;
     }
@@ -65,8 +81,8 @@ static void unmap(void *ptr, size_t size)
     } else {
         if (kept->count == ONXI_KEPT_BLOCKS)
             drop(kept, 1);
-        if (kept->total > KEPT_MOST - size)
-            drop(kept, kept->total - (KEPT_MOST - size));
+        if (kept->total > most - size)
+            drop(kept, kept->total - (most - size));
         kept->block[kept->count].ptr = ptr;
         kept->block[kept->count++].size = size;
         kept->total += size;

@@ -49,7 +49,8 @@ typedef struct onxi_left {
     bool has_secret;
     uint64_t asked; /* how often somebody began to ask for what is here */
     onxi_secret secret;
-    size_t all, held; /* bytes; those that are not lent to the system */
+    atomic_size_t all; /* bytes */
+    size_t held;       /* of these, those that are not lent to the system */
     struct onxi_left_entry *oldest, **end, *chain[ONXI_LEFT_CHAINS];
 } onxi_left;
 

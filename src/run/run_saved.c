@@ -95,13 +95,14 @@ static bool digest_elements(onxi_run_session *s, const onxi_run_keeper *to, uint
     return true;
 }
 
-/* Is what is made of the constant left to later sessions? A process may have one session only, which has nothing of it
- * and still looks at all weights once more: it leaves what takes much longer to be made than to be looked at, weights
- * of convolutions and what is filled; those of products are copied at the speed of memory. */
-static bool leaves(const onxi_run_session *s, const onxi_run_keeper *to, const onx_value *v)
+/* Is what is made of the constant left to later sessions? What takes much longer to be made than to be looked at:
+ * weights of convolutions, and what is filled. Those of products are copied at the speed of memory, and looking at them
+ * would take what it spares. No session leaves more than is kept: what is left is what it packs first, which the next
+ * one asks for first. */
+static bool leaves(const onxi_run_session *s, const onxi_run_keeper *to, uint64_t size, const onx_value *v)
 {
-    return s->root->leaves && to->session &&
-           (onxi_memory_keeps() || v->rank > 2 || (to->source && kind_of(to->source) == ARE_FILLED));
+    return s->root->leaves && to->session && size <= ONXI_KEPT_MOST && s->root->kept_bytes <= ONXI_KEPT_MOST - size &&
+           (v->rank > 2 || (to->source && kind_of(to->source) == ARE_FILLED));
 }
 
 bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
@@ -110,7 +111,7 @@ bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const o
     const onx_value *v = to->source ? to->source->value : p->inputs[packing->input];
     const bool saves = s->root->store && packing->size >= ONXI_RUN_STORE_LEAST;
     onxi_digest elements;
-    if ((!saves && !leaves(s, to, v)) || v->kind != ONX_VALUE_TENSOR || !p->kernel ||
+    if ((!saves && !leaves(s, to, packing->size, v)) || v->kind != ONX_VALUE_TENSOR || !p->kernel ||
         !digest_elements(s, to, v->size, &elements))
         return false;
     const uint64_t numbers[] = { EDITION,       v->dtype,          v->rank,        v->size,

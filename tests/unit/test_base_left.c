@@ -137,12 +137,38 @@ static void test_base_left__there_are_bounds(void **state)
     assert_false(put(0, NULL, SIZE_MAX));
 }
 
+/* What is kept for its size makes room for what is kept for what is in it. */
+static void test_base_left__the_bound_is_one_for_both(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 70 };
+    const onxi_process *process = onxi_process_get();
+    char *blocks[2][BLOCKS];
+    onxi_memory_keep();
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[0][i] = make(LARGE, 1);
+        blocks[1][i] = make(LARGE, 2);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        give_back(blocks[0][i], LARGE);
+    for (int i = 0; i < BLOCKS; i++) {
+        if (!put((uint64_t)i, blocks[1][i], LARGE))
+            give_back(blocks[1][i], LARGE);
+        assert_true(process->kept.total + process->left.all <= ONXI_KEPT_MOST);
+    }
+    assert_true(process->left.all >= ONXI_KEPT_MOST / 2);
+    assert_int_equal(process->kept.total, process->left.held ? 0 : ONXI_KEPT_MOST - process->left.all);
+    assert_true(onxi_left_drop(SIZE_MAX));
+    assert_int_equal(process->left.all, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_left__bytes_are_found_by_name),
         cmocka_unit_test(test_base_left__what_the_system_took_is_not_found),
         cmocka_unit_test(test_base_left__there_are_bounds),
+        cmocka_unit_test(test_base_left__the_bound_is_one_for_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
