@@ -155,11 +155,10 @@ static onx_status draft_post_op(onxi_run_planner *pl, draft *d, uint32_t chain_s
     return ONX_OK;
 }
 
-/* Which operands are unused after this step: all uses of their storage that are still to be planned are its own. A
- * kernel is told of those that are used once: one that overwrites an operand before it has read all may not lose
- * another one, as in Conv(x) + x. Kernels that go element by element (ONX_KERNEL_IN_PLACE) take any.
- * They are counted in the storages, so that a node with many operands costs no more than as many with one. */
-static void find_last_uses(onxi_run_planner *pl, draft *d)
+/* Which operands are unused after this step: all uses of their storage that are still to be planned are its own. They
+ * are counted in the storages, so that a node with many operands costs no more than as many with one. `once` becomes
+ * which of them are used once; it may be NULL. */
+static void find_freed(onxi_run_planner *pl, draft *d, bool *once)
 {
     onxi_run_plan *plan = pl->plan;
     for (uint32_t i = 0; i < d->count; i++) {
@@ -171,7 +170,8 @@ static void find_last_uses(onxi_run_planner *pl, draft *d)
         const onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
         d->freed[i] =
             storage && plan->slots[d->slots[i]]->place == ONXI_PLACE_BUFFER && storage->uses_left <= storage->here;
-        d->last_use[i] = d->freed[i] && storage->here == 1;
+        if (once)
+            once[i] = d->freed[i] && storage->here == 1;
     }
     for (uint32_t i = 0; i < d->count; i++) {
         onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
@@ -202,7 +202,9 @@ static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *
         ONX_TRY(draft_post_op(pl, d, slot, next));
         slot = next->outputs[0];
     }
-    find_last_uses(pl, d);
+    /* A kernel is told of operands that are used once: one that overwrites an operand before it has read all may not
+     * lose another one, as in Conv(x) + x. Kernels that go element by element (ONX_KERNEL_IN_PLACE) take any. */
+    find_freed(pl, d, d->last_use);
     return ONX_OK;
 }
 
@@ -379,6 +381,8 @@ static onx_status settle_outputs(onxi_run_planner *pl, draft *d, uint32_t **out)
         if (d->post_ops[n].operand >= 0)
             d->count = (uint32_t)d->post_ops[n].operand + 1;
     d->p.operand_count = d->count;
+    if (d->taken < d->post_op_count) /* what the others read is still needed, as x is in norm(x) + x */
+        find_freed(pl, d, NULL);
     return ONX_OK;
 }
 

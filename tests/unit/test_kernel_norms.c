@@ -60,11 +60,12 @@ static void test_kernel_norms__normalizations_are_the_same(void **state)
     assert_int_equal(fast, 4 * RANGES * 4);
 }
 
-/* Rows of features, whole vectors of them and not, with and without what follows. */
+/* Rows of features, whole vectors of them and not, with and without what follows, which may read the features, too. */
 static void test_kernel_norms__features_are_the_same(void **state)
 {
     static writer w;
     source s = { 52 };
+    static const char *const follow[] = { "Softplus (t)", "Relu (t)", "Add (t, x)" };
     (void)state;
     for (unsigned turn = 0; turn < 40; turn++) {
         const int64_t n = 1 + below(&s, 40), c = turn % 2 ? 16 * (1 + below(&s, 9)) : 16 + below(&s, 200);
@@ -79,7 +80,7 @@ static void test_kernel_norms__features_are_the_same(void **state)
                 add(&w, "%s%.3f", k ? ", " : "", (double)between(&s, i == 3 ? 0.1f : -2, 2));
             add(&w, "}");
         }
-        add(&w, "> {\n t = BatchNormalization (x, c0, c1, c2, c3)\n y = %s (t)\n}\n", turn % 3 ? "Relu" : "Softplus");
+        add(&w, "> {\n t = BatchNormalization (x, c0, c1, c2, c3)\n y = %s\n}\n", follow[turn % 3]);
         assert_string_equal(compare_any(&w, "BatchNormalization", (const onx_value *const[]){ x }, 20), "simd");
         onx_value_free(x);
     }
@@ -112,12 +113,12 @@ static bool is_taken_as_it_lies(const writer *w, const onx_value *const *in)
     return onx_str_is(before[2], "Conv");
 }
 
-/* Behind a convolution that leaves everything as it is, but for how it lies, and with a function behind it: groups that
- * are less than a block of channels, one, and several. */
+/* Behind a convolution that leaves everything as it is, but for how it lies, and with a function behind it, or a sum
+ * with what the convolution gave: groups that are less than a block of channels, one, and several. */
 static void test_kernel_norms__groups_of_blocks(void **state)
 {
     static const unsigned groups[] = { 1, 2, 4, 8, 32 };
-    static const char *const functions[] = { "Relu (n)", "Swish (n)", "Identity (n)" };
+    static const char *const functions[] = { "Relu (n)", "Swish (n)", "Identity (n)", "Add (n, c)" };
     static writer w;
     source s = { 43 };
     unsigned blocks = 0;
@@ -133,7 +134,7 @@ static void test_kernel_norms__groups_of_blocks(void **state)
             " (float[N, 32, H, W] y) <int64[2] two = {32, 32}, int64[4] four = {32, 32, 1, 1}> {"
             " z = ConstantOfShape (two) e = EyeLike (z) k = Reshape (e, four) c = Conv (x, k)"
             " n = GroupNormalization <num_groups = %u, epsilon = 0.0> (c, a, b) y = %s }",
-            groups[turn % 5], functions[turn % 3]);
+            groups[turn % 5], functions[turn % 4]);
         compare_any(&w, "GroupNormalization", in, 400);
         blocks += is_taken_as_it_lies(&w, in);
         onx_value_free(x);
