@@ -315,6 +315,8 @@ static uint64_t filled_rows(const onxi_move *m, const row_place *r, uint64_t mos
 static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, const void *fill, uint64_t first,
                       uint64_t last)
 {
+    if (first >= last) /* of an output without elements rows have no places */
+        return;
     const thin_rows thin = thin_of(m);
     const uint64_t each = (uint64_t)m->axis[m->rank - 1].out * m->inner;
     row_place r;
