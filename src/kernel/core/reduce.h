@@ -29,6 +29,9 @@ typedef struct onxi_reduce_params {
     uint32_t width;
     uint64_t line;  /* contiguous elements, where those of one output are several lines; 0: all do */
     uint64_t inner; /* adjacent outputs that the simd row reduces together; 0: one at a time */
+    /* Axes are an input that a run computes: nothing of the above but kind, loop and width is there. Only the plain row
+     * does that. NULL: they are known. */
+    const onx_prepare *kept_prepare;
 } onxi_reduce_params;
 
 onx_status onxi_reduce_prepare(onx_prepare *p);

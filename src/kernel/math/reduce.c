@@ -213,17 +213,14 @@ static onx_status take_loop(onx_prepare *p, onxi_reduce_params *q, const reduce_
 }
 
 /* Axes come from input 1 (ReduceSum from 13, the others from 18), else from the attribute; none: all. */
-onx_status onxi_reduce_prepare(onx_prepare *p)
+static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
 {
-    const onx_value *x = p->inputs[0], *axes_in = p->input_count > 1 ? p->inputs[1] : NULL;
-    onxi_reduce_params *q = ONXI_NEW(p->arena, onxi_reduce_params);
+    const onx_value *x = p->inputs[0], *axes_in = onxi_operand(p->input_count, p->inputs, 1);
     bool is_reduced[ONX_RANK_MAX] = { false };
-    if (!q)
-        return ONX_E_MEMORY;
     uint32_t count = 0;
     const int64_t *axes = onx_prepare_ints(p, "axes", &count);
     if (axes_in) {
-        if (axes_in->dtype != ONX_INT64 || (!axes_in->data && axes_in->count) || axes_in->count > ONX_RANK_MAX)
+        if (axes_in->dtype != ONX_INT64 || axes_in->count > ONX_RANK_MAX)
             return onx_prepare_fail(p, ONX_E_INVALID, "axes are no known list of int64");
         axes = axes_in->data;
         count = (uint32_t)axes_in->count;
@@ -231,13 +228,31 @@ onx_status onxi_reduce_prepare(onx_prepare *p)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis;
         ONX_TRY(onx_prepare_axis(p, axes[i], x->rank, &axis));
+        if (is_reduced[axis])
+            return onx_prepare_fail(p, ONX_E_INVALID, "axis %u is given twice", axis);
         is_reduced[axis] = true;
     }
     bool all = !count && !onx_prepare_is_set(p, "noop_with_empty_axes");
     for (uint32_t d = 0; d < x->rank; d++)
         is_reduced[d] |= all;
     split_dims(q, x, is_reduced);
+    return ONX_OK;
+}
+
+onx_status onxi_reduce_prepare(onx_prepare *p)
+{
+    const onx_value *axes = onxi_operand(p->input_count, p->inputs, 1);
+    onxi_reduce_params *q = ONXI_NEW(p->arena, onxi_reduce_params);
+    if (!q)
+        return ONX_E_MEMORY;
     q->kind = *(const onxi_reduce_kind *)p->kernel->body;
+    if (axes && axes->count && !axes->data) { /* as many as the input has: the shape is known without them */
+        q->kept_prepare = onxi_prepare_keep(p);
+        if (!q->kept_prepare)
+            return ONX_E_MEMORY;
+    } else {
+        ONX_TRY(take_axes(p, q));
+    }
     return take_loop(p, q, reduce_loops);
 }
 
@@ -257,9 +272,30 @@ onx_status onxi_arg_prepare(onx_prepare *p)
     return take_loop(p, q, arg_loops);
 }
 
+/* Of axes that were not known while preparing. */
+static onx_status axes_of_run(onx_work *work, const onxi_reduce_params *q, onxi_reduce_params *own)
+{
+    const onx_prepare here = onxi_prepare_again(q->kept_prepare, work);
+    const uint64_t outputs = work->outputs[0]->count;
+    uint64_t count;
+    own->kind = q->kind;
+    own->loop = q->loop;
+    own->width = q->width;
+    ONX_TRY(take_axes(&here, own));
+    if (!onxi_dims_count(own->kept, own->kept_dims, &count) || count != outputs)
+        return onx_work_fail(work, ONX_E_INVALID, "axes leave %llu elements, the output has %llu",
+                             (unsigned long long)count, (unsigned long long)outputs);
+    return ONX_OK;
+}
+
 onx_status onxi_reduce_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_reduce_params *q = work->params;
+    onxi_reduce_params own = { 0 };
+    if (q->kept_prepare) {
+        ONX_TRY(axes_of_run(work, q, &own));
+        q = &own;
+    }
     uint32_t out_width = onx_dtype_bits(work->outputs[0]->dtype) / 8;
     for (uint64_t row = first; row < last; row++) {
         uint64_t rest = row;

@@ -372,7 +372,7 @@ static onx_status prepare(onx_prepare *p)
 {
     ONX_TRY(onxi_reduce_prepare(p));
     onxi_reduce_params *q = p->params;
-    if ((size_t)q->kind >= sizeof lines / sizeof *lines || !lines[q->kind] || !q->count)
+    if (q->kept_prepare || (size_t)q->kind >= sizeof lines / sizeof *lines || !lines[q->kind] || !q->count)
         return ONX_E_UNSUPPORTED;
     uint32_t r = 0; /* reduced dims of more than one element have to be neighbours */
     for (uint32_t d = 0; d < q->reduced; d++)
