@@ -38,6 +38,22 @@ g (float[2,3,4] x, float[3] b) => (float[2,3,4] y, float[3,4] s)
 END
 moves old 6 7 8 9 11 13 18 21 28
 
+# Windows that start in the padding count until a version that each pool has for itself.
+pool() { # operator, version, width
+    cat >pool.onnxtxt <<END
+<ir_version: 8, opset_import: ["" : $2]>
+g (float[1,2,$3] x) => (float[1,2,Q] y) { y = $1 <kernel_shape = [1], strides = [3], pads = [2, 0], ceil_mode = 1> (x) }
+END
+}
+for pool in "MaxPool 11 12" "AveragePool 18 19" "LpPool 21 22"; do
+    set -- $pool
+    pool "$1" "$2" 6
+    expect 1 "$ONX" retarget pool.onnxtxt -o there.onnx --opset "$3"
+    says err "$1 cannot be newer: a last window starts in the padding, or may"
+    pool "$1" "$2" 5
+    moves pool "$2" "$3"
+done
+
 # a mask was a number before it was a truth value, whether somebody reads it or not
 cat >mask.onnxtxt <<'END'
 <ir_version: 4, opset_import: ["" : 9]>
