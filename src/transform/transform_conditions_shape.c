@@ -160,14 +160,20 @@ static int64_t split_size(onxi_subject *s)
     axis += axis < 0 ? rank : 0;
     return axis < 0 || axis >= rank ? -1 : onxi_type_dim(onxi_subject_type(s, 0), (uint32_t)axis);
 }
+/* How many parts there are where each has an output, as older versions want it; 0: it has not, or that is not known. */
+static int64_t split_parts(onxi_subject *s)
+{
+    int64_t count;
+    return onxi_subject_int(s, "num_outputs", &count) && count == s->node->output_count ? count : 0;
+}
 WHEN(split_evenly)
 {
-    const int64_t size = split_size(s);
-    return onxi_subject_has(s, 1) || (size >= 0 && s->node->output_count && size % s->node->output_count == 0);
+    const int64_t size = split_size(s), count = split_parts(s);
+    return onxi_subject_has(s, 1) || (size >= 0 && count && size % count == 0);
 }
 WHEN(split_in_parts)
 {
-    const int64_t size = split_size(s), count = s->node->output_count;
+    const int64_t size = split_size(s), count = split_parts(s);
     int64_t *parts = count ? ONXI_ARRAY(s->arena, int64_t, (size_t)count) : NULL;
     if (size < 0 || !parts)
         return false;

@@ -132,12 +132,21 @@ WRITE(split)
 {
     writer w = writer_of(n), parts = writer_of(n);
     const uint32_t count = n->s.node->output_count;
+    int64_t made;
     for (uint32_t i = 0; i < count; i++) {
         if (!onx_view(n->dy[i]).len)
             put(&w, "z%u = grad.Zeros (y%u)  ", i, i);
         put(&parts, "%s%s%u", i ? ", " : "", onx_view(n->dy[i]).len ? "dy" : "z", i);
     }
-    put(&w, "p = Concat <axis: int = @axis> (%.*s)  dx0 = Identity (p)", (int)parts.size, parts.text ? parts.text : "");
+    put(&w, "p = Concat <axis: int = @axis> (%.*s)  ", (int)parts.size, parts.text ? parts.text : "");
+    if (onxi_subject_given(&n->s, "num_outputs") &&
+        !(onxi_subject_int(&n->s, "num_outputs", &made) && made == count)) /* what has no output gives zeros */
+        put(&w, "a0 = Constant <value_int: int = @axis> ()  one = Constant <value_ints = [1]> ()  a = Reshape (a0, one)"
+                "  sx = Shape (x0)  nx = Gather (sx, a)  sp = Shape (p)  np = Gather (sp, a)  lack = Sub (nx, np)"
+                "  front = Constant <value_ints = [0]> ()  around = Concat <axis = 0> (front, lack)"
+                "  dx0 = Pad (p, around, , a)");
+    else
+        put(&w, "dx0 = Identity (p)");
     if (parts.failed)
         return ONX_E_MEMORY;
     ONX_TRY(set_head(n, "x", 1, " sizes", "y", count));

@@ -123,6 +123,12 @@ expect 1 "$ONX" retarget wrong.onnxtxt -o none.onnx --opset 9
 says err "graph.node[0] (TopK): error: TopK cannot be older: the number of elements is not constant"
 says err "graph.node[1] (Mod): error: Mod came with version 10"
 says err "version 10 is the lowest that can"
+cat >parts.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[2,7] x) => (float[2,P] a, float[2,Q] b) { a, b = Split <axis = 1, num_outputs = 3> (x) }
+END
+expect 1 "$ONX" retarget parts.onnxtxt -o none.onnx --opset 17
+says err "Split cannot be older: the size that it splits is not known, or a part has no output"
 [ ! -e none.onnx ] || fail "a model was written"
 expect 0 "$ONX" retarget wrong.onnxtxt -o some.onnx --opset 9 --best-effort
 says err "warning: TopK cannot be older"
