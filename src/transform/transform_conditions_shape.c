@@ -46,35 +46,69 @@ static int64_t window_entry(onxi_subject *s, const char *name, uint32_t at)
     return list && at < count ? list[at] : onxi_attr_implied(name);
 }
 
-/* Along one axis: is the number of windows, rounded up, the one without those that start after the data? */
-static bool windows_fit(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t size, int64_t kernel)
+/* What an axis of an input is to windows: `room` for steps, and how far the data goes from where the first one starts.
+ */
+typedef struct windows {
+    int64_t room, stride, end;
+} windows;
+
+static bool windows_along(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t kernel, windows *out)
 {
-    const int64_t most = INT32_MAX;
+    const int64_t most = INT32_MAX, size = onxi_type_dim(onxi_subject_type(s, 0), axis + 2);
     const int64_t before = window_entry(s, "pads", axis), behind = window_entry(s, "pads", axis + axes);
     const int64_t stride = window_entry(s, "strides", axis), dilation = window_entry(s, "dilations", axis);
     if (size < 0 || size > most || before < 0 || before > most || behind < 0 || behind > most || stride < 1 ||
         stride > most || dilation < 1 || dilation > most || kernel < 1 || kernel > most)
         return false;
-    const int64_t room = size + before + behind - ((kernel - 1) * dilation + 1);
-    return room < 0 || (room + stride - 1) / stride + 1 <= (size + before + stride - 1) / stride;
+    *out = (windows){ size + before + behind - ((kernel - 1) * dilation + 1), stride, size + before };
+    return true;
+}
+
+/* Along one axis: is the number of windows, rounded up, the one without those that start after the data? */
+static bool windows_fit(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t kernel)
+{
+    windows w;
+    return windows_along(s, axis, axes, kernel, &w) &&
+           (w.room < 0 || (w.room + w.stride - 1) / w.stride + 1 <= (w.end + w.stride - 1) / w.stride);
+}
+
+/* Is the attribute not 0, or may it be? */
+static bool may_be_set(onxi_subject *s, const char *name)
+{
+    int64_t value;
+    return onxi_subject_given(s, name) && !(onxi_subject_int(s, name, &value) && value == 0);
 }
 
 WHEN(windows_inside)
 {
-    int64_t up = 0;
     uint32_t axes, pads;
     const int64_t *kernel = onxi_subject_ints(s, "kernel_shape", &axes), *pad = onxi_subject_ints(s, "pads", &pads);
     bool padded = !onxi_subject_text_is(s, "auto_pad", "NOTSET") && onxi_subject_given(s, "auto_pad");
-    if (!onxi_subject_int(s, "ceil_mode", &up) || !up)
-        return !onxi_subject_given(s, "ceil_mode") || !up;
+    if (!may_be_set(s, "ceil_mode"))
+        return true;
     for (uint32_t i = 0; i < pads; i++)
         padded |= pad[i] != 0;
-    const onx_type *type = onxi_subject_type(s, 0);
     for (uint32_t i = 0; kernel && i < axes; i++) {
         uint32_t strides;
         const int64_t *stride = onxi_subject_ints(s, "strides", &strides);
         const bool wide = stride && i < strides && stride[i] > kernel[i];
-        if ((padded || wide) && !windows_fit(s, i, axes, onxi_type_dim(type, i + 2), kernel[i]))
+        if ((padded || wide) && !windows_fit(s, i, axes, kernel[i]))
+            return false;
+    }
+    return kernel != NULL;
+}
+
+WHEN(windows_counted)
+{
+    uint32_t axes;
+    const int64_t *kernel = onxi_subject_ints(s, "kernel_shape", &axes);
+    if (!may_be_set(s, "ceil_mode") || !may_be_set(s, "count_include_pad"))
+        return true;
+    if (onxi_subject_given(s, "auto_pad") && !onxi_subject_text_is(s, "auto_pad", "NOTSET"))
+        return false;
+    for (uint32_t i = 0; kernel && i < axes; i++) {
+        windows w;
+        if (!windows_along(s, i, axes, kernel[i], &w) || w.room < 0 || w.room % w.stride)
             return false;
     }
     return kernel != NULL;

@@ -38,21 +38,30 @@ g (float[2,3,4] x, float[3] b) => (float[2,3,4] y, float[3,4] s)
 END
 moves old 6 7 8 9 11 13 18 21 28
 
-# Windows that start in the padding count until a version that each pool has for itself.
-pool() { # operator, version, width
+# Windows that start in the padding count until a version that each pool has for itself, and what windows have beyond it.
+pool() { # operator, version, width, attributes
     cat >pool.onnxtxt <<END
 <ir_version: 8, opset_import: ["" : $2]>
-g (float[1,2,$3] x) => (float[1,2,Q] y) { y = $1 <kernel_shape = [1], strides = [3], pads = [2, 0], ceil_mode = 1> (x) }
+g (float[1,2,$3] x) => (float[1,2,Q] y) { y = $1 <ceil_mode = 1, $4> (x) }
 END
 }
-for pool in "MaxPool 11 12" "AveragePool 18 19" "LpPool 21 22"; do
-    set -- $pool
-    pool "$1" "$2" 6
+# changes OPERATOR FROM TO WIDTH OTHER ATTRIBUTES WHY: not of the one width, of the other one
+changes() {
+    pool "$1" "$2" "$4" "$6"
     expect 1 "$ONX" retarget pool.onnxtxt -o there.onnx --opset "$3"
-    says err "$1 cannot be newer: a last window starts in the padding, or may"
-    pool "$1" "$2" 5
+    says err "$1 cannot be newer: a last window $7"
+    pool "$1" "$3" "$4" "$6"
+    expect 1 "$ONX" retarget pool.onnxtxt -o there.onnx --opset "$2"
+    says err "$1 cannot be older: "
+    pool "$1" "$2" "$5" "$6"
     moves pool "$2" "$3"
-done
+}
+thin='kernel_shape = [1], strides = [3], pads = [2, 0]'
+changes MaxPool 11 12 6 5 "$thin" "starts in the padding, or may"
+changes AveragePool 18 19 6 5 "$thin" "starts in the padding, or may"
+changes LpPool 21 22 6 5 "$thin" "starts in the padding, or may"
+changes AveragePool 21 22 6 7 "kernel_shape = [3], strides = [2], pads = [1, 1], count_include_pad = 1" \
+    "reaches past the padding, or may, and counts less there"
 
 # a mask was a number before it was a truth value, whether somebody reads it or not
 cat >mask.onnxtxt <<'END'
