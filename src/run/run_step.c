@@ -508,6 +508,8 @@ static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l,
             onxi_run_layouts_equal(first, d.outputs[0]->layout);
     if (!*fits)
         return ONX_OK;
+    if (d.outputs[0]->layout) /* what reads it sees all of it, padding included */
+        d.outputs[0]->size = d.outputs[0]->layout->size;
     onxi_chain_op *part = &l->parts[l->count];
     *part = (onxi_chain_op){ .kernel = d.p.kernel, .params = d.p.params };
     for (uint32_t i = 0; i < ONXI_ELEMENT_INPUTS; i++) {
@@ -619,7 +621,10 @@ static onx_status chain_step(onxi_run_planner *pl, links *l, const onxi_chain_en
 static onx_status plan_links(onxi_run_planner *pl, uint32_t last)
 {
     for (uint32_t i = pl->next[last];; i = pl->next[i]) {
-        onxi_run_plan_value(pl, pl->g->ops[i].outputs[0])->layout = NULL;
+        onx_value *v = onxi_run_plan_value(pl, pl->g->ops[i].outputs[0]);
+        v->layout = NULL;
+        if (!onxi_tensor_room(v->dtype, v->count, &v->size))
+            return onxi_no_memory(pl->e->cx);
         if (i == last)
             break;
     }

@@ -390,6 +390,32 @@ static void test_run_chain__ends(void **state)
     }
 }
 
+/* Channels that are no whole blocks of a layout lie with others between them that nobody made: pairs of what a chain
+ * has made go over all of it, by two operands of the chain, and one of it in either place. */
+static void test_run_chain__padded_layouts(void **state)
+{
+    static const char *const pairs[] = { "t = Sqrt (c)  y = Add (t, t)", "t = Tanh (c)  y = Sub (t, c)",
+                                         "t = Sin (c)  u = Mul (t, t)  y = Sub (c, u)" };
+    static const uint32_t channels[] = { 24, 20, 40, 3 };
+    static writer w;
+    source s = { 61 };
+    (void)state;
+    for (unsigned turn = 0; turn < 24; turn++) {
+        const uint32_t m = channels[turn / 3 % 4];
+        const bool transposed = turn < 12;
+        onx_value *x = floats(&s, 3, (int64_t[]){ 3, 2, 2 + turn % 5 });
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 22]> g (float[N, 2, W] x) => (float[N, M, V] y) <float[%u, %u, 7] w = {",
+            transposed ? 2 : m, transposed ? m : 2);
+        for (uint32_t i = 0; i < 2 * m * 7; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> { c = %s (x, w)  %s }", transposed ? "ConvTranspose" : "Conv <pads = [6, 6]>", pairs[turn % 3]);
+        compare_any(&w, "Conv", (const onx_value *const[]){ x }, 200);
+        onx_value_free(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_run_chain__what_is_seen_is_there),
         cmocka_unit_test(test_run_chain__takes_bounds_types_and_pairs),
         cmocka_unit_test(test_run_chain__ends),
+        cmocka_unit_test(test_run_chain__padded_layouts),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
