@@ -217,7 +217,7 @@ static onx_status scaling_prepare(onx_prepare *p)
     const bool rows = x->rank == 2 && !x->layout && x->dims[1] > 0 && x->dims[1] < INT32_MAX;
     const uint32_t block = rows ? (uint32_t)x->dims[1] : onxi_blocked_of(x);
     const bool training = p->since >= 14 ? onx_prepare_is_set(p, "training_mode") : p->node->output_count > 1;
-    if (!p->want || p->since < 9 || training || block < ONXI_LANES || !y || p->output_count != 1)
+    if (!p->want || !x->count || p->since < 9 || training || block < ONXI_LANES || !y || p->output_count != 1)
         return ONX_E_UNSUPPORTED;
     scaling *q = ONXI_NEW(p->arena, scaling);
     const onx_layout *layout = rows ? NULL : onxi_blocked_layout(p->arena, y, block);
