@@ -62,7 +62,8 @@ uint32_t view_constant_row(cli_view *view, const onx_node *node)
         const char *type = onx_dtype_name((*t)->data_type);
         return view_format(view, "%s%s%s", numbers || !type ? "" : type, numbers || !type ? "" : " ", text);
     }
-    const onx_str value = view->string[view_value_text(view, a)];
+    const uint32_t at = view_value_text(view, a); /* which moves the strings */
+    const onx_str value = view->string[at];
     if (!value.len)
         return 0;
     const onx_str fitting = cli_columns(value) > COLUMNS_MOST ? cli_fitting(value, COLUMNS_MOST - 1) : value;

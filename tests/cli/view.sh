@@ -81,6 +81,19 @@ for text in 'shape = \[-1,4\]' '= \[0,1\]' '= 2.5' 'float 2×3' '= word' 'int8 5
     expect 0 "$ONX" view constants.onnxtxt -o constants.svg
     grep -q ">$text</text>" constants.svg || fail "no $text in the drawing"
 done
+# Constants of a model with many texts, whichever of them makes the list of texts longer.
+for first in 0 1 2 3; do
+    {
+        echo '<ir_version: 10, opset_import: ["" : 21]> g (float[N] x) => (float[N] y) { y = Neg (x)'
+        [ $first -lt 1 ] || echo ' a = Abs (x)'
+        [ $first -lt 2 ] || echo ' b = Exp (x)'
+        [ $first -lt 3 ] || echo ' c = Sin (x)'
+        for i in $(seq 300); do echo " c$i = Constant <value_ints = [$i, $i]> ()"; done
+        echo '}'
+    } >many.onnxtxt
+    expect 0 "$ONX" view many.onnxtxt -o many.svg
+    [ "$(grep -c '>= \[[0-9]*, [0-9]*\]</text>' many.svg)" -eq 300 ] || fail "a constant is not in the drawing"
+done
 # The same for Graphviz: boxes and arrows, and no text of a model that ends a string.
 expect 0 "$ONX" view model.onnxtxt -o model.dot
 for text in '  b2 [label="Reshape\ndata 20\nshape = [-1,4]"' '  b2 -> b3;' '}'; do
