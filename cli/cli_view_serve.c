@@ -1,14 +1,32 @@
-/* cli_view_serve.c - a page on the loopback address. One request at a time: there is one reader. */
+/* cli_view_serve.c - a page on the loopback address. Requests are answered one after the other, as there is one reader;
+ * but browsers open connections that they say nothing on for a while, and nobody waits for those. */
 #include "cli_view_page.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { REQUEST = 8192, SECONDS = 5 };
+enum { REQUEST = 8192, SECONDS = 5, GUESTS = 16 };
+
+/* A connection until its request is there, and behind the answer until the browser has heard all of it. */
+typedef struct guest {
+    int client;
+    bool answered;
+    double until; /* it is closed then */
+    size_t size;
+    char request[REQUEST + 1];
+} guest;
+
+/* What answers are made of. */
+typedef struct page_source {
+    uint16_t port;
+    view_make *make;
+    void *user;
+} page_source;
 
 static bool send_all(int to, const char *bytes, size_t size)
 {
@@ -21,24 +39,6 @@ static bool send_all(int to, const char *bytes, size_t size)
         at += (size_t)n;
     }
     return true;
-}
-
-/* The head of a request; false when it is too long, or its sender does not complete it. */
-static bool receive(int from, char *buf, size_t *size)
-{
-    const double end = cli_now() + SECONDS;
-    for (*size = 0; *size < REQUEST && cli_now() < end;) {
-        const ssize_t n = recv(from, buf + *size, REQUEST - *size, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        *size += (size_t)n;
-        buf[*size] = 0; /* there is room */
-        if (memmem(buf, *size, "\r\n\r\n", 4))
-            return true;
-    }
-    return false;
 }
 
 static void answer(int to, int status, const char *body, size_t size, bool with_body)
@@ -65,25 +65,83 @@ static void answer(int to, int status, const char *body, size_t size, bool with_
         (void)send_all(to, body, size);
 }
 
-static void serve_one(int client, uint16_t port, view_make *make, void *user)
+static void answer_guest(guest *g, const page_source *from)
 {
-    char request[REQUEST + 1];
-    size_t size;
-    if (!receive(client, request, &size))
-        return;
     bool with_body;
-    int status = cli_view_request(onx_str_make(request, size), port, &with_body);
+    int status = cli_view_request(onx_str_make(g->request, g->size), from->port, &with_body);
     char *page = NULL;
     size_t page_size = 0;
-    if (status == 200 && !make(user, &page, &page_size))
+    if (status == 200 && !from->make(from->user, &page, &page_size))
         status = 500;
-    answer(client, status, page, page_size, with_body);
+    answer(g->client, status, page, page_size, with_body);
     free(page);
     /* What the browser still sends is read, or closing would take the answer back. */
-    const double end = cli_now() + SECONDS;
-    shutdown(client, SHUT_WR);
-    while (cli_now() < end && recv(client, request, REQUEST, 0) > 0)
-        ;
+    shutdown(g->client, SHUT_WR);
+    g->answered = true;
+    g->until = cli_now() + SECONDS;
+}
+
+/* Reads what has come, and answers when the head of the request is complete. False: there is no more to do. */
+static bool hear(guest *g, const page_source *from)
+{
+    if (g->answered)
+        g->size = 0;
+    const ssize_t n = recv(g->client, g->request + g->size, REQUEST - g->size, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return true;
+    if (n <= 0)
+        return false;
+    g->size += (size_t)n;
+    g->request[g->size] = 0; /* there is room */
+    if (!g->answered && memmem(g->request, g->size, "\r\n\r\n", 4))
+        answer_guest(g, from);
+    return g->answered || g->size < REQUEST;
+}
+
+/* One more; where there are too many, the one that would go first makes room. */
+static void welcome(guest *guests, uint32_t *count, int client)
+{
+    const struct timeval patience = { .tv_sec = SECONDS };
+    uint32_t at = *count;
+    if (at == GUESTS) {
+        at = 0;
+        for (uint32_t i = 1; i < GUESTS; i++)
+            if (guests[i].until < guests[at].until)
+                at = i;
+        close(guests[at].client);
+    } else {
+        ++*count;
+    }
+    (void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    guests[at].client = client;
+    guests[at].answered = false;
+    guests[at].size = 0;
+    guests[at].until = cli_now() + SECONDS;
+}
+
+/* Waits for whoever speaks first. Returns why it ends. */
+static int receive(int listener, guest *guests, const page_source *from)
+{
+    uint32_t count = 0;
+    for (;;) {
+        struct pollfd ears[GUESTS + 1] = { { .fd = listener, .events = POLLIN } };
+        for (uint32_t i = 0; i < count; i++)
+            ears[i + 1] = (struct pollfd){ .fd = guests[i].client, .events = POLLIN };
+        if (poll(ears, count + 1, count ? 200 : -1) < 0 && errno != EINTR)
+            return errno;
+        for (uint32_t i = count; i-- > 0;) {
+            const bool stays = ears[i + 1].revents ? hear(&guests[i], from) : true;
+            if (stays && cli_now() < guests[i].until)
+                continue;
+            close(guests[i].client);
+            guests[i] = guests[--count];
+        }
+        const int client = ears[0].revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (client >= 0)
+            welcome(guests, &count, client);
+        else if (ears[0].revents && errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
+            return errno;
+    }
 }
 
 int cli_view_serve(cli_call *call, uint16_t port, view_make *make, void *user)
@@ -93,8 +151,7 @@ int cli_view_serve(cli_call *call, uint16_t port, view_make *make, void *user)
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct sockaddr *address = (struct sockaddr *)(void *)&at;
     socklen_t size = sizeof at;
-    const struct timeval patience = { .tv_sec = SECONDS };
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
     if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         bind(listener, address, size) != 0 || listen(listener, 16) != 0 || getsockname(listener, address, &size) != 0) {
         if (listener >= 0)
@@ -103,18 +160,10 @@ int cli_view_serve(cli_call *call, uint16_t port, view_make *make, void *user)
     }
     printf("http://127.0.0.1:%u/\n", ntohs(at.sin_port));
     fflush(stdout);
-    for (;;) {
-        const int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (client < 0 && (errno == EINTR || errno == ECONNABORTED))
-            continue;
-        if (client < 0)
-            break;
-        (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        (void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-        serve_one(client, ntohs(at.sin_port), make, user);
-        close(client);
-    }
-    const int why = errno;
+    guest *guests = calloc(GUESTS, sizeof *guests);
+    const page_source from = { ntohs(at.sin_port), make, user };
+    const int why = guests ? receive(listener, guests, &from) : ENOMEM;
+    free(guests);
     close(listener);
     return cli_error(call, "waiting for requests: %s", strerror(why));
 }

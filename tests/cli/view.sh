@@ -108,6 +108,28 @@ END
 expect 0 "$ONX" view quotes.textproto -o quotes.dot
 grep -qF '[label="a\\n&#34;]; b0 -&#62; b0 [label=&#34;\\", tooltip="quote &#34; \\"' quotes.dot || fail "a name ends a string"
 [ "$(grep -c '<g>' model.svg)" -eq "$(grep -c '</g>' model.svg)" ] || fail "groups that do not end"
+# Browsers open connections that they say nothing on; nobody waits for those, nor for half a request.
+if command -v python3 >/dev/null; then
+    python3 - "$ONX" <<'END' || fail "a request waits for connections that say nothing"
+import socket, subprocess, sys, time
+
+server = subprocess.Popen([sys.argv[1], "view", "model.onnxtxt", "--serve"], stdout=subprocess.PIPE, text=True)
+try:
+    port = int(server.stdout.readline().strip().rstrip("/").rsplit(":", 1)[1])
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    for one in silent[30:]:
+        one.sendall(b"GET / HTTP/1.1")
+    start = time.monotonic()
+    for turn in range(3):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            for part in b"GET / HTTP/1.1\r\n", b"Host: localhost:%d\r\n" % port, b"\r\n":
+                client.sendall(part)
+            assert client.recv(15) == b"HTTP/1.1 200 OK"
+    assert time.monotonic() - start < 14, "%.1f s" % (time.monotonic() - start)
+finally:
+    server.kill()
+END
+fi
 expect 2 "$ONX" view model.onnxtxt --port 80
 says err "--port goes with --serve"
 expect 2 "$ONX" view model.onnxtxt --serve -o x.html
