@@ -76,7 +76,7 @@ void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint
 typedef struct onxi_queries {
     const float *q;
     float *y;
-    uint64_t q_row, y_row, rows, size;
+    uint64_t q_row, y_row, rows, size, v_size;
     struct {
         const float *k, *v;
         uint64_t k_row, v_row, count;
@@ -84,6 +84,15 @@ typedef struct onxi_queries {
     uint64_t length, before, window; /* window 0: none */
     bool causal;
     float scale, cap; /* cap 0: none */
+    /* What is added to scores: numbers, or, where there are none, `filter` for keys that a mask has nothing above 0
+     * for. Columns are keys; `row` is from a query to the next, 0: the same for all. */
+    struct {
+        const float *numbers;
+        const int32_t *mask;
+        uint64_t row;
+        float filter;
+    } added[2];
+    uint32_t added_count;
 } onxi_queries;
 
 /* Keys first .. last - 1. A query behind the end of its text may see none of its keys. */

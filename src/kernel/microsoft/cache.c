@@ -542,7 +542,7 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     all.q_row = q->size;
     all.y_row = q->heads * q->size;
     all.rows = q->length;
-    all.size = q->size;
+    all.size = all.v_size = q->size;
     all.scale = q->scores.scale;
     all.cap = q->scores.softcap;
     *done = false;

@@ -1,5 +1,6 @@
 /* heads.c - MultiHeadAttention and DecoderMaskedMultiHeadAttention: queries, keys, and values are concatenated, packed
  * into one tensor, or as heads, with a past that grows or has room for what is to come. */
+#include "kernel/core/attention.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <float.h>
@@ -10,6 +11,13 @@ enum { QUERY, KEY, VALUE, BIAS, MASK, ADDED, PAST_KEY, PAST_VALUE, PAST_LENGTH, 
 enum { NONE = 99 };
 static const uint8_t several[OPERANDS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, NONE, 9 };
 static const uint8_t single[OPERANDS] = { 0, 1, 2, 10, 3, 4, 5, 6, 7, 8, 9 };
+
+/* What a row is for: where its operator has the operands, and what computes queries of floats by vectors (NULL: nothing
+ * does). */
+typedef struct body {
+    const uint8_t *input;
+    const onxi_queries_ops *ops;
+} body;
 
 /* The vectors of one operand: of which input, where the first one is, and the steps between them. */
 typedef struct part {
@@ -27,6 +35,7 @@ typedef struct params {
     bool causal;
     onxi_ms_products products;
     uint64_t key_at, value_at, query_at, sum_at, space_at, shown_at; /* in a thread's memory */
+    uint64_t tiles_at, mask_at;                                      /* of queries by vectors */
 } params;
 
 static const onx_value *given(const onx_prepare *p, const params *q, int which)
@@ -187,13 +196,35 @@ static onx_status read_cache(const onx_prepare *p, const params *q)
     return ONX_OK;
 }
 
+/* Can queries be done by vectors? They see as many keys as they are, or all of them. */
+static bool is_plain(const onx_prepare *p, const params *q)
+{
+    const onx_value *added = given(p, q, ADDED);
+    for (uint32_t i = 0; i < p->input_count; i++)
+        if (p->inputs[i] && p->inputs[i]->dtype != ONX_FLOAT && p->inputs[i]->dtype != ONX_INT32)
+            return false;
+    return !q->products && !given(p, q, CACHE) && (!q->causal || q->keys == q->length) &&
+           (!added || added->dtype == ONX_FLOAT);
+}
+
+static bool reserve_vectors(const onxi_queries_ops *ops, const params *q, uint64_t *total, params *out)
+{
+    uint64_t queries, keys;
+    return onxi_mul_u64(q->length, q->part[0].size, &queries) && onxi_add_u64(q->past, q->keys, &keys) &&
+           q->part[0].size <= UINT32_MAX && q->part[2].size <= UINT32_MAX &&
+           onxi_ms_reserve(total, ops->memory(q->part[0].size, q->part[2].size), &out->tiles_at) &&
+           onxi_ms_reserve(total, queries, &out->query_at) && onxi_ms_reserve(total, keys, &out->mask_at);
+}
+
 static bool reserve(onx_prepare *p, params *q)
 {
+    const onxi_queries_ops *ops = ((const body *)p->kernel->body)->ops;
     uint64_t total = 0, keys, values;
     const uint64_t wide = q->part[0].size > q->part[2].size ? q->part[0].size : q->part[2].size;
     const bool fits = onxi_mul_u64(q->keys, q->part[1].size, &keys) &&
                       onxi_mul_u64(q->keys, q->part[2].size, &values) && onxi_ms_reserve(&total, keys, &q->key_at) &&
-                      onxi_ms_reserve(&total, values, &q->value_at) && onxi_ms_reserve(&total, wide, &q->query_at) &&
+                      onxi_ms_reserve(&total, values, &q->value_at) &&
+                      (ops ? reserve_vectors(ops, q, &total, q) : onxi_ms_reserve(&total, wide, &q->query_at)) &&
                       onxi_ms_reserve(&total, wide, &q->sum_at) && onxi_ms_reserve(&total, wide, &q->space_at) &&
                       onxi_ms_reserve_shown(&total, q->products, q->past + q->keys, &q->shown_at);
     p->thread_workspace = total;
@@ -205,7 +236,8 @@ static onx_status heads_prepare(onx_prepare *p)
     params *q = ONXI_NEW(p->arena, params);
     if (!q)
         return ONX_E_MEMORY;
-    q->input = p->kernel->body;
+    const body *row = p->kernel->body;
+    q->input = row->input;
     q->products = p->output_count > 3 && p->outputs[3] ? ONXI_MS_SCORES : ONXI_MS_NO_PRODUCTS;
     ONX_TRY(read_parts(p, q));
     ONX_TRY(read_bias(p, q));
@@ -216,8 +248,11 @@ static onx_status heads_prepare(onx_prepare *p)
     q->scores.filter = onx_prepare_float(p, "mask_filter_value");
     q->scores.batch = q->batch;
     const uint64_t total = q->room ? UINT64_MAX : q->past + q->keys;
-    ONX_TRY(onxi_ms_mask(p, given(p, q, MASK), q->batch, q->length, total, &q->scores));
+    if (q->products || !onxi_ms_mask_is_even(given(p, q, MASK), q->batch))
+        ONX_TRY(onxi_ms_mask(p, given(p, q, MASK), q->batch, q->length, total, &q->scores));
     ONX_TRY(onxi_ms_bias(p, given(p, q, ADDED), q->batch, q->heads, q->length, total, &q->scores));
+    if (row->ops && !is_plain(p, q))
+        return ONX_E_UNSUPPORTED;
     if (!reserve(p, q))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
     p->params = q;
@@ -229,9 +264,16 @@ static onx_status heads_prepare(onx_prepare *p)
 static void take(const onx_work *work, const params *q, const part *t, uint64_t row, uint64_t index, float *out)
 {
     const uint64_t head = row % q->heads;
-    onxi_ms_floats(work->inputs[t->input], t->at + row / q->heads * t->batch + head * t->head + index * t->row, t->size,
-                   out);
-    const onx_value *bias = t->has_bias ? in(work, q, BIAS) : NULL;
+    const uint64_t at = t->at + row / q->heads * t->batch + head * t->head + index * t->row;
+    const onx_value *v = work->inputs[t->input], *bias = t->has_bias ? in(work, q, BIAS) : NULL;
+    if (v->dtype == ONX_FLOAT && (!bias || bias->dtype == ONX_FLOAT)) {
+        const float *x = (const float *)v->data + at;
+        const float *b = bias ? (const float *)bias->data + t->bias_at + head * t->size : NULL;
+        for (uint64_t i = 0; i < t->size; i++)
+            out[i] = b ? x[i] + b[i] : x[i];
+        return;
+    }
+    onxi_ms_floats(v, at, t->size, out);
     for (uint64_t i = 0; bias && i < t->size; i++)
         out[i] += onxi_ms_float(bias, t->bias_at + head * t->size + i);
 }
@@ -286,6 +328,76 @@ static onx_status check_run(onx_work *work, const params *q, uint64_t *past)
     return ONX_OK;
 }
 
+/* A mask that says how many keys there are, as numbers for each of them. */
+static void spread_mask(const params *q, const int32_t *mask, uint64_t batch, uint64_t keys, float *out)
+{
+    const int64_t end = mask[batch], start = q->scores.mask_kind == ONXI_MS_RANGE ? mask[q->batch + batch] : 0;
+    for (uint64_t i = 0; i < keys; i++)
+        out[i] = (int64_t)i < end && (int64_t)i >= start ? 0 : q->scores.filter;
+}
+
+/* What is added to the scores of a head. */
+static void take_added(const onx_work *work, const params *q, uint64_t row, onxi_queries *all)
+{
+    const onx_value *mask = in(work, q, MASK), *bias = in(work, q, ADDED);
+    const onxi_ms_scores *s = &q->scores;
+    const uint64_t batch = row / q->heads;
+    if (bias) {
+        all->added[all->added_count].numbers =
+            (const float *)bias->data + batch * s->bias_batch + row % q->heads * s->bias_head;
+        all->added[all->added_count++].row = s->bias_row;
+    }
+    if (s->mask_kind == ONXI_MS_KEYS) {
+        all->added[all->added_count].mask = (const int32_t *)mask->data + batch * s->mask_batch;
+        all->added[all->added_count].filter = s->filter;
+        all->added[all->added_count++].row = s->mask_row;
+    } else if (s->mask_kind != ONXI_MS_NO_MASK) {
+        float *numbers = (float *)(void *)((char *)work->thread_workspace + q->mask_at);
+        spread_mask(q, mask->data, batch, all->length, numbers);
+        all->added[all->added_count++].numbers = numbers;
+    }
+}
+
+/* All queries of a head at once. False where a result is not finite: it may come from scores that are infinite, which
+ * the queries one by one have a meaning for. */
+static bool attend_together(const onx_work *work, const params *q, uint64_t row, uint64_t past, const onxi_ms_rows *k,
+                            const onxi_ms_rows *v)
+{
+    const onxi_queries_ops *ops = ((const body *)work->prepared->kernel->body)->ops;
+    char *memory = work->thread_workspace;
+    const uint64_t size = q->part[0].size, v_size = q->part[2].size, columns = q->heads * v_size;
+    float *query = (float *)(void *)(memory + q->query_at);
+    if (!ops || !q->length)
+        return false;
+    onxi_queries all = { .q = query,
+                         .y = (float *)work->outputs[0]->data + row / q->heads * q->length * columns +
+                              row % q->heads * v_size,
+                         .q_row = size,
+                         .y_row = columns,
+                         .rows = q->length,
+                         .size = size,
+                         .v_size = v_size,
+                         .length = past + q->keys,
+                         .before = past,
+                         .causal = q->causal,
+                         .scale = q->scores.scale };
+    for (uint64_t i = 0; i < q->length; i++)
+        take(work, q, &q->part[0], row, i, query + i * size);
+    for (int i = 0; i < 2; i++) {
+        all.keys[i].k = k->in[i] ? (const float *)k->in[i]->data + k->at[i] : NULL;
+        all.keys[i].v = v->in[i] ? (const float *)v->in[i]->data + v->at[i] : NULL;
+        all.keys[i].k_row = k->step[i];
+        all.keys[i].v_row = v->step[i];
+        all.keys[i].count = i ? q->keys : past;
+    }
+    take_added(work, q, row, &all);
+    ops->run(&all, (float *)(void *)(memory + q->tiles_at));
+    bool finite = true;
+    for (uint64_t i = 0; i < q->length; i++)
+        finite &= onxi_value_is_finite(&(onx_value){ .data = all.y + i * columns, .count = v_size });
+    return finite;
+}
+
 /* Rows are heads. */
 static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
 {
@@ -314,7 +426,8 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
                               .sum = (float *)(void *)(memory + q->sum_at),
                               .space = (float *)(void *)(memory + q->space_at),
                               .shown = q->products ? (float *)(void *)(memory + q->shown_at) : NULL };
-        for (one.row = 0; one.row < q->length; one.row++) {
+        const bool done = attend_together(work, q, row, past, &k, &v);
+        for (one.row = 0; !done && one.row < q->length; one.row++) {
             /* The last query sees all keys, also where there are more of them than queries. */
             const uint64_t all = past + q->keys, here = past + one.row + 1,
                            seen = q->causal && one.row + 1 < q->length && here < all ? here : all;
@@ -333,8 +446,21 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+#define HEADS(name, from, ops, ...)                                                                                    \
+    MS_KERNEL(name, .prepare = heads_prepare, .run = heads_run, .body = &(const body){ from, ops }, __VA_ARGS__)
+#define FAST(isa_, variant_, ops)                                                                                      \
+    HEADS("MultiHeadAttention", several, &(ops), .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, .isa = (isa_),  \
+          .variant = (variant_)),                                                                                      \
+        HEADS("DecoderMaskedMultiHeadAttention", single, &(ops), .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, \
+              .isa = (isa_), .variant = (variant_))
+
 const onx_kernel onxi_kernels_microsoft_heads[] = {
-    MS_KERNEL("MultiHeadAttention", .prepare = heads_prepare, .run = heads_run, .body = several),
-    MS_KERNEL("DecoderMaskedMultiHeadAttention", .prepare = heads_prepare, .run = heads_run, .body = single),
+#ifdef ONX_WITH_X86_LEVELS
+    FAST(ONX_ISA_V4, "avx512", onxi_queries_v4),
+    FAST(ONX_ISA_V3, "avx2", onxi_queries_v3),
+#endif
+    FAST(ONX_ISA_BASE, "simd", onxi_queries_base),
+    HEADS("MultiHeadAttention", several, NULL, .preference = 0),
+    HEADS("DecoderMaskedMultiHeadAttention", single, NULL, .preference = 0),
     { 0 },
 };

@@ -53,6 +53,11 @@ typedef struct onxi_ms_scores {
     uint64_t batch;
     uint64_t bias_batch, bias_head, bias_row; /* steps, 0 where repeated */
 } onxi_ms_scores;
+/* A mask of one column raises or lowers all scores of a sequence by the same amount, which changes nothing. */
+static inline bool onxi_ms_mask_is_even(const onx_value *mask, uint64_t batch)
+{
+    return mask && mask->rank == 2 && mask->dims[1] == 1 && ((uint64_t)mask->dims[0] == batch || mask->dims[0] == 1);
+}
 /* Checks a mask (NULL: none) for `queries` and `total` keys; UINT64_MAX: as many as there are. */
 onx_status onxi_ms_mask(const onx_prepare *p, const onx_value *mask, uint64_t batch, uint64_t queries, uint64_t total,
                         onxi_ms_scores *s);

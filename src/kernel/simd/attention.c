@@ -112,6 +112,8 @@ static float number_at(const change *c, uint64_t query, uint64_t key)
         return -INFINITY;
     if (c->kind == CHANGE_MASK || c->kind == CHANGE_ADD)
         return ((const float *)c->data)[at];
+    if (c->kind == CHANGE_FILTER)
+        return ((const int32_t *)c->data)[at] > 0 ? 0 : c->number;
     const bool on = ((const uint8_t *)c->data)[at] != 0;
     return c->kind == CHANGE_MASK_BOOL ? (on ? 0.0f : -INFINITY) : (on ? 1.0f : 0.0f);
 }
@@ -147,6 +149,7 @@ static onxi_vf changed(const change *c, onxi_vf x, onxi_vf by)
 {
     switch (c->kind) {
     case CHANGE_ADD:
+    case CHANGE_FILTER:
         return x + by;
     case CHANGE_KEEP:
         return vf_select(by != 0.0f, x, vf_all(c->number));
@@ -398,7 +401,7 @@ static void run_queries(const onxi_queries *q, float *memory)
                             .first = start,
                             .rows = q->rows - start < QUERIES ? q->rows - start : QUERIES,
                             .size = q->size,
-                            .v_size = q->size,
+                            .v_size = q->v_size,
                             .query_scale = 1,
                             .scale = q->scale,
                             .cap = q->cap,
@@ -408,6 +411,14 @@ static void run_queries(const onxi_queries *q, float *memory)
             j.keys[i] = (attention_keys){
                 q->keys[i].k, q->keys[i].v, (int64_t)q->keys[i].k_row, 1, (int64_t)q->keys[i].v_row, 1, q->keys[i].count
             };
+        for (uint32_t i = 0; i < q->added_count; i++)
+            j.changes[j.change_count++] =
+                (change){ .kind = q->added[i].numbers ? CHANGE_ADD : CHANGE_FILTER,
+                          .data = q->added[i].numbers ? (const void *)q->added[i].numbers : q->added[i].mask,
+                          .row = (int64_t)q->added[i].row,
+                          .col = 1,
+                          .columns = q->length,
+                          .number = q->added[i].filter };
         onxi_queries_visible(q, start, &j.from, &last);
         onxi_queries_visible(q, start + j.rows - 1, &first, &j.to);
         if (j.from > j.to)

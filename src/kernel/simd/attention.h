@@ -18,13 +18,20 @@ typedef struct attention_keys {
 
 /* What is done to scores: a mask of Attention is added or hides keys; nodes add a value, or write a number where a
  * condition holds or does not. */
-typedef enum change_kind { CHANGE_MASK, CHANGE_MASK_BOOL, CHANGE_ADD, CHANGE_KEEP, CHANGE_HIDE } change_kind;
+typedef enum change_kind {
+    CHANGE_MASK,
+    CHANGE_MASK_BOOL,
+    CHANGE_ADD,
+    CHANGE_FILTER, /* adds the number where a mask of int32 has nothing above 0 */
+    CHANGE_KEEP,
+    CHANGE_HIDE
+} change_kind;
 typedef struct change {
     change_kind kind;
     const void *data; /* of query 0 */
     int64_t row, col; /* steps, in elements */
     uint64_t columns; /* further ones are masked */
-    float number;     /* of CHANGE_KEEP and CHANGE_HIDE */
+    float number;     /* of CHANGE_FILTER, CHANGE_KEEP and CHANGE_HIDE */
 } change;
 enum { CHANGES_MAX = 4 };
 
