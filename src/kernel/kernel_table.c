@@ -14,6 +14,7 @@
     TABLE(softmax)                                                                                                     \
     TABLE(reduce)                                                                                                      \
     TABLE(layout)                                                                                                      \
+    TABLE(turn)                                                                                                        \
     TABLE(pad)                                                                                                         \
     TABLE(slice)                                                                                                       \
     TABLE(select)                                                                                                      \

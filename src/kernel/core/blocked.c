@@ -19,7 +19,7 @@ static bool layouts_equal(const onx_layout *a, const onx_layout *b)
 
 /* ---- changes of layout ---- */
 
-enum { PIECE = 1 << 14 }; /* elements that are worth a thread */
+enum { PIECE = 1 << 14, WHOLE = 16 }; /* elements that are worth a thread; what pixels of one are a multiple of */
 
 typedef struct reorder_params {
     uint64_t channels, pixels;
@@ -99,10 +99,22 @@ static void change(const reorder_params *q, const float *x, float *y, uint64_t f
     }
 }
 
-/* The same of bytes, between row-major and all channels last, or whatever blocks there are. */
+/* The same of bytes. */
 static void change_bytes(const reorder_params *q, const uint8_t *x, uint8_t *y, uint64_t first, uint64_t count)
 {
     enum { PIXELS = 64 };
+    const uint64_t from_block = q->from, to_block = q->to;
+    for (uint64_t c = 0; from_block == 1 && c < q->channels; c += to_block) {
+        uint8_t *to = y + c * q->pixels + first * to_block;
+        onxi_move_turn_all_bytes(&(onxi_move_square){ x + c * q->pixels + first, x + q->channels * q->pixels, to,
+                                                      to + count * to_block, q->pixels, to_block, to_block, count });
+    }
+    for (uint64_t c = 0; to_block == 1 && c < q->channels; c += from_block)
+        onxi_move_turn_all_bytes(&(onxi_move_square){
+            x + c * q->pixels + first * from_block, x + q->channels * q->pixels, y + c * q->pixels + first,
+            y + q->channels * q->pixels, from_block, q->pixels, count, from_block });
+    if (from_block == 1 || to_block == 1)
+        return;
     for (uint64_t p0 = first; p0 < first + count; p0 += PIXELS) {
         const uint64_t end = first + count - p0 < PIXELS ? first + count : p0 + PIXELS;
         for (uint64_t c = 0; c < q->channels; c++) {
@@ -144,7 +156,7 @@ static onx_status reorder_prepare(onx_prepare *p)
     q->bytes = x->dtype != ONX_FLOAT;
     q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
-    q->each = (PIECE / q->channels + 4) / 4 * 4;
+    q->each = (PIECE / q->channels + WHOLE) / WHOLE * WHOLE;
     q->pieces = (q->pixels + q->each - 1) / q->each;
     p->params = q;
     p->rows = (uint64_t)x->dims[0] * q->pieces;

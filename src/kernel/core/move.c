@@ -345,6 +345,77 @@ static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, cons
     }
 }
 
+/* ---- bytes that are transposed ---- */
+
+typedef uint8_t sixteen_bytes __attribute__((vector_size(ONXI_MOVE_SQUARE)));
+
+/* The first and the second halves of two vectors, number by number in turn. */
+static inline sixteen_bytes first_halves(sixteen_bytes a, sixteen_bytes b)
+{
+    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+
+static inline sixteen_bytes second_halves(sixteen_bytes a, sixteen_bytes b)
+{
+    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+/* A row and the one half of all rows after it, in turn: after four times columns are rows. */
+static inline void turn_square(sixteen_bytes *x)
+{
+    enum { ROWS = ONXI_MOVE_SQUARE, TIMES = 4 };
+    sixteen_bytes y[ROWS];
+    for (int t = 0; t < TIMES; t++) {
+        for (int i = 0; i < ROWS / 2; i++) {
+            y[2 * i] = first_halves(x[i], x[i + ROWS / 2]);
+            y[2 * i + 1] = second_halves(x[i], x[i + ROWS / 2]);
+        }
+        memcpy(x, y, sizeof y);
+    }
+}
+
+void onxi_move_turn_bytes(const onxi_move_square *s)
+{
+    sixteen_bytes x[ONXI_MOVE_SQUARE];
+    const bool whole_rows = s->columns == ONXI_MOVE_SQUARE, whole_columns = s->rows == ONXI_MOVE_SQUARE;
+    if (!whole_rows || !whole_columns)
+        memset(x, 0, sizeof x);
+    for (uint64_t i = 0; i < s->rows; i++) {
+        const uint8_t *from = s->from + i * s->in;
+        if (whole_rows || s->from_end - from >= ONXI_MOVE_SQUARE)
+            memcpy(&x[i], from, sizeof x[i]);
+        else
+            memcpy(&x[i], from, (size_t)s->columns);
+    }
+    turn_square(x);
+    for (uint64_t i = 0; i < s->columns; i++) {
+        uint8_t *to = s->to + i * s->out;
+        if (whole_columns || s->to_end - to >= ONXI_MOVE_SQUARE)
+            memcpy(to, &x[i], sizeof x[i]);
+        else
+            memcpy(to, &x[i], (size_t)s->rows);
+    }
+}
+
+void onxi_move_turn_all_bytes(const onxi_move_square *s)
+{
+    enum { SIDE = ONXI_MOVE_SQUARE };
+    const bool close = s->out == s->rows && s->rows < SIDE;
+    for (uint64_t j = 0, columns; j < s->columns; j += columns) {
+        columns = s->columns - j < SIDE ? s->columns - j : SIDE;
+        for (uint64_t i = 0, rows; i < s->rows; i += rows) {
+            rows = s->rows - i < SIDE ? s->rows - i : SIDE;
+            /* The last rows and columns once more, rather than less than a square. */
+            const uint64_t row = rows < SIDE && s->rows >= SIDE ? s->rows - SIDE : i;
+            const uint64_t column = columns < SIDE && s->columns >= SIDE ? s->columns - SIDE : j;
+            uint8_t *to = s->to + column * s->out + row;
+            const uint64_t high = row < i ? SIDE : rows, wide = column < j ? SIDE : columns;
+            onxi_move_turn_bytes(&(onxi_move_square){ s->from + row * s->in + column, s->from_end, to,
+                                                      close ? s->to_end : to, s->in, s->out, high, wide });
+        }
+    }
+}
+
 /* ---- the move is known while preparing, or it depends on data ---- */
 
 static bool is_known(const onx_prepare *p, const onxi_move_body *body)

@@ -92,4 +92,24 @@ static inline void onxi_move_turned(const void *from, int64_t in, void *to, int6
         memcpy((uint32_t *)to + i * out, &y[i], sizeof y[i]);
 }
 
+/* A square of ONXI_MOVE_SQUARE bytes each way, or less: `rows` of `columns` bytes become columns. What is copied is
+ * whole vectors where the operands have them: up to `from_end` can be read, up to `to_end` written, where what comes
+ * later overwrites what was too much. */
+enum { ONXI_MOVE_SQUARE = 16 };
+typedef struct onxi_move_square {
+    const uint8_t *from, *from_end;
+    uint8_t *to, *to_end;
+    uint64_t in, out, rows, columns; /* in, out: bytes from a row to the next */
+} onxi_move_square;
+void onxi_move_turn_bytes(const onxi_move_square *s);
+/* Any number of rows and columns. Where rows of the result follow each other closely (`out` is `rows`, and less than a
+ * square) they are written one after the other. */
+void onxi_move_turn_all_bytes(const onxi_move_square *s);
+
+/* ---- Transpose ---- */
+
+/* For an output whose axis d is axis perm[d] of the input, each of which occurs once. */
+onx_status onxi_transpose_make(onx_prepare *p, const int64_t *perm);
+onx_status onxi_transpose_run(onx_work *work, uint64_t first, uint64_t last);
+
 #endif

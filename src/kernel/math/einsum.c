@@ -169,6 +169,25 @@ static onx_status read_equation(onx_prepare *p, einsum_params *q, uint8_t (*term
     return ONX_OK;
 }
 
+onx_status onxi_einsum_permutation(onx_prepare *p, bool *is_one, int64_t *perm)
+{
+    einsum_params q = { .operands = 1 };
+    uint8_t terms[1][ONX_RANK_MAX] = { { 0 } };
+    *is_one = false;
+    if (p->input_count != 1 || !(q.of = ONXI_NEW(p->arena, labels)))
+        return p->input_count != 1 ? ONX_OK : ONX_E_MEMORY;
+    ONX_TRY(read_equation(p, &q, terms));
+    const uint32_t rank = p->inputs[0]->rank;
+    if (q.of[0].count != rank || q.out.count != rank)
+        return ONX_OK;
+    for (uint32_t d = 0; d < rank; d++)
+        for (uint32_t from = 0; from < rank; from++)
+            if (terms[0][from] == q.out.label[d])
+                perm[d] = from;
+    *is_one = true;
+    return ONX_OK;
+}
+
 /* ---- layouts ---- */
 
 /* Adds an axis for a label; its steps in what is read are set later. */

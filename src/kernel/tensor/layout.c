@@ -286,31 +286,41 @@ static void transpose_finish(onx_prepare *p, transpose_params *q)
     }
 }
 
+onx_status onxi_transpose_make(onx_prepare *p, const int64_t *perm)
+{
+    const onx_value *x = p->inputs[0];
+    transpose_params *q = ONXI_NEW(p->arena, transpose_params);
+    int64_t steps[ONX_RANK_MAX];
+    if (!q)
+        return ONX_E_MEMORY;
+    onxi_strides(x, steps);
+    q->rank = x->rank;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        q->dims[d] = x->dims[perm[d]];
+        q->steps[d] = steps[perm[d]];
+    }
+    transpose_finish(p, q);
+    return ONX_OK;
+}
+
 static onx_status transpose_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     const onx_value *y = p->outputs[0];
-    transpose_params *q = ONXI_NEW(p->arena, transpose_params);
-    if (!q)
-        return ONX_E_MEMORY;
     uint32_t n;
     const int64_t *perm = onx_prepare_ints(p, "perm", &n);
     bool seen[ONX_RANK_MAX] = { false };
     if (perm && n != x->rank)
         return onx_prepare_fail(p, ONX_E_INVALID, "perm has %u values, the input has rank %u", n, x->rank);
-    int64_t steps[ONX_RANK_MAX];
-    onxi_strides(x, steps);
-    q->rank = x->rank;
+    int64_t axes[ONX_RANK_MAX];
     for (uint32_t d = 0; d < x->rank; d++) {
         int64_t from = perm ? perm[d] : (int64_t)(x->rank - 1 - d);
         if (from < 0 || from >= (int64_t)x->rank || seen[from] || y->dims[d] != x->dims[from])
             return onx_prepare_fail(p, ONX_E_INVALID, "perm is no permutation");
         seen[from] = true;
-        q->dims[d] = x->dims[from];
-        q->steps[d] = steps[from];
+        axes[d] = from;
     }
-    transpose_finish(p, q);
-    return ONX_OK;
+    return onxi_transpose_make(p, axes);
 }
 
 /* ---- DepthToSpace, SpaceToDepth: transposing what is cut into blocks ---- */
@@ -420,10 +430,22 @@ enum { TOGETHER = 16 };
             for (uint64_t r = 0; r < rows; r++)                                                                        \
                 y[r * count + i] = x[r];                                                                               \
     }
-MOVE(uint8_t, 1)
 MOVE(uint16_t, 2)
 MOVE(uint64_t, 8)
 MOVE(sixteen, 16)
+
+static void move_1(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)
+{
+    const uint8_t *x = from;
+    uint8_t *y = to;
+    if (step > 0 && rows == TOGETHER) {
+        onxi_move_turn_all_bytes(&(onxi_move_square){ x, x, y, y, (uint64_t)step, count, count, TOGETHER });
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++, x += step)
+        for (uint64_t r = 0; r < rows; r++)
+            y[r * count + i] = x[r];
+}
 
 static void move_4(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)
 {
@@ -492,7 +514,7 @@ static inline void walk_on(const transpose_params *q, int64_t rows, walk *w)
     }
 }
 
-static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_transpose_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const transpose_params *q = work->params;
     const onx_value *x = work->inputs[0];
@@ -690,14 +712,14 @@ const onx_kernel onxi_kernels_layout[] = {
       .variant = "blocked",
       .prepare = concat_in_blocks_prepare,
       .run = concat_run },
-    { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = transpose_run },
-    { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = transpose_run },
-    { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = transpose_run },
+    { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = onxi_transpose_run },
+    { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = onxi_transpose_run },
+    { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = onxi_transpose_run },
     { .op = "ChannelShuffle",
       .domain = "onx",
       .since = 1,
       .prepare = shuffle_prepare,
-      .run = transpose_run,
+      .run = onxi_transpose_run,
       .types = shuffle_types },
     { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .prepare = shape_prepare, .run = shape_run },
     { .op = "Size", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = size_run },
