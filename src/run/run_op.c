@@ -587,9 +587,9 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
         en->failed = ONX_OK;
         en->anew = false;
         ONX_TRY(make_inputs(e, op, p, p->kernel->packs));
-        onx_status status = p->kernel->flags & ONX_KERNEL_VIEW ? check_view(p) : ONX_OK;
-        if (status == ONX_OK && p->kernel->prepare)
-            status = p->kernel->prepare(p);
+        onx_status status = p->kernel->prepare ? p->kernel->prepare(p) : ONX_OK;
+        if (status == ONX_OK && p->kernel->flags & ONX_KERNEL_VIEW)
+            status = check_view(p);
         if (status == ONX_E_UNSUPPORTED && en->failed != ONX_OK)
             status = en->failed;
         if (status == ONX_OK)

@@ -218,7 +218,29 @@ void onxi_cast_element(const void *params, onxi_element *out)
     out->out_width = onxi_element_size((int)q->to);
 }
 
+/* To the type that it has: what bodies say that are written for all types. */
+static onx_status same_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    if (!y || x->kind != ONX_VALUE_TENSOR || y->kind != ONX_VALUE_TENSOR || x->dtype != y->dtype)
+        return ONX_E_UNSUPPORTED;
+    return onxi_cast_prepare(p); /* attributes are looked at all the same */
+}
+
+static onx_status same_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
+}
+
+#define SAME(name, since_)                                                                                             \
+    {                                                                                                                  \
+        .op = name, .since = since_, .preference = 20, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .variant = "view",  \
+        .prepare = same_prepare, .run = same_run                                                                       \
+    }
 const onx_kernel onxi_kernels_cast[] = {
+    SAME("Cast", 1),
+    SAME("CastLike", 15),
     { .op = "Cast", .since = 1, .prepare = onxi_cast_prepare, .run = onxi_cast_run },
     { .op = "CastLike", .since = 15, .prepare = onxi_cast_prepare, .run = onxi_cast_run },
     { 0 }
