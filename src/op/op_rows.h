@@ -25,6 +25,9 @@
             0                                                                                                          \
         }                                                                                                              \
     }
+/* The same of an operator that runs faster so, though it has a kernel for calls that no part suits, and for sessions
+ * that are plain. */
+#define BODY_FIRST(opset, ...) .body_first = true, BODY(opset, __VA_ARGS__)
 /* Nodes as written in ONNX text; not for the compiler, nor for clang-format. */
 #define NODES(...) #__VA_ARGS__
 /* A condition of a part, over `call`. */

@@ -450,7 +450,18 @@ static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound, bool by_r
     return onxi_kernel_candidates(s->kernels, s->arena, &want, &more->kernels, &more->kernel_count);
 }
 
-/* The body of an operator that has no kernel, for this call of it; NULL when there is none. */
+/* Does an operator with kernels run by its body all the same? */
+static bool body_comes_first(const onxi_run_session *s, const onxi_run_op *op)
+{
+    if (!op->schema || !op->schema->body_first || s->options.plain)
+        return false;
+    for (const onx_kernel *own = s->options.kernels; own && own->op; own++)
+        if (op->kernels[0] == own)
+            return false;
+    return true;
+}
+
+/* The body of an operator that has no kernel, or is faster by it, for this call of it; NULL when there is none. */
 static onx_status expand(builder *b, const onxi_run_op *op, const onx_function **out, onxi_binder **binder)
 {
     onxi_run_session *s = b->session;
@@ -459,6 +470,8 @@ static onx_status expand(builder *b, const onxi_run_op *op, const onx_function *
     if (!op->schema || !op->schema->body_parts)
         return ONX_OK;
     uint64_t parts = onxi_run_op_body_parts(&e, op);
+    if (!parts && op->kernel_count)
+        return ONX_OK;
     onxi_run_expansion *x = s->expansions;
     while (x && (x->schema != op->schema || x->parts != parts))
         x = x->next;
@@ -582,7 +595,7 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     ONX_TRY(bind_operands(b, op));
     ONX_TRY(check_op(b, op));
     ONX_TRY(take_attributes(s, arguments_of(b), bound, op));
-    if (!op->kernel_count) {
+    if (!op->kernel_count || body_comes_first(s, op)) {
         onxi_binder *binder;
         ONX_TRY(expand(b, op, &f, &binder));
         if (f)

@@ -178,7 +178,8 @@ static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
                              "version %lld of %s has no operator of that name", (long long)at,
                              onxi_versioned_names[t->domain]);
         if (onxi_retarget_takes_body(r, t->op, row) ||
-            (row->body_parts && onxi_retarget_succeeded(r, t->op, onx_view(t->node->op_type), t->domain))) {
+            (onxi_schema_is_composed(row) &&
+             onxi_retarget_succeeded(r, t->op, onx_view(t->node->op_type), t->domain))) {
             onxi_subject s = {
                 .r = r, .values = &r->values, .arena = r->arena, .scope = t->scope, .node = t->node, .row = row
             };

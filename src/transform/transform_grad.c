@@ -115,7 +115,8 @@ static onx_status note_body(void *user, const onx_visit *at)
     const onx_str domain = onxi_domain_plain(onx_view(node->domain)), name = onx_view(node->op_type);
     const int64_t version = onxi_imports_version(&b->imports, domain);
     const onxi_schema *row = onxi_schema_find(domain, name, version);
-    if (row && row->body_parts && !onxi_operator_is_standard(onxi_operator_id(onxi_operator_at(domain, name, version))))
+    if (row && onxi_schema_is_composed(row) &&
+        !onxi_operator_is_standard(onxi_operator_id(onxi_operator_at(domain, name, version))))
         b->opset = row->body_opset > b->opset ? row->body_opset : b->opset;
     return ONX_OK;
 }

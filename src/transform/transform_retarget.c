@@ -7,7 +7,7 @@
 bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row)
 {
     const char *domain = onxi_schema_domain(row);
-    if (!r->bodies_only || !row->body_parts || op == ONXI_ID_NONE)
+    if (!r->bodies_only || !onxi_schema_is_composed(row) || op == ONXI_ID_NONE)
         return false;
     if (onxi_operator_is_standard(op))
         return r->bodies_schema;

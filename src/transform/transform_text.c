@@ -367,7 +367,7 @@ onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned 
     *out = NULL;
     if (!bound)
         return ONX_E_MEMORY;
-    if (bound->kind != ONXI_BOUND_OPERATOR || !bound->schema->body_parts)
+    if (bound->kind != ONXI_BOUND_OPERATOR || !onxi_schema_is_composed(bound->schema))
         return ONX_OK;
     for (uint32_t i = 0; i < s->node->attribute_count; i++)
         if (onxi_is_reference(s->node->attribute[i]))

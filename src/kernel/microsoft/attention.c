@@ -109,12 +109,6 @@ static onx_status read_sharing(const onx_prepare *p, params *q)
     return q->room ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the shared buffer has no room");
 }
 
-/* A mask of one column raises or lowers all scores of a sequence by the same amount, which changes nothing. */
-static bool is_same_for_all(const params *q, const onx_value *mask)
-{
-    return mask && mask->rank == 2 && mask->dims[1] == 1 && ((uint64_t)mask->dims[0] == q->batch || mask->dims[0] == 1);
-}
-
 static onx_status attention_prepare(onx_prepare *p)
 {
     params *q = ONXI_NEW(p->arena, params);
@@ -134,7 +128,7 @@ static onx_status attention_prepare(onx_prepare *p)
     q->causal = onx_prepare_is_set(p, "unidirectional");
     q->scores.scale = onxi_ms_scale(p, q->size);
     q->scores.filter = onx_prepare_float(p, "mask_filter_value");
-    if (!is_same_for_all(q, mask))
+    if (!onxi_ms_mask_is_even(mask, q->batch))
         ONX_TRY(onxi_ms_mask(p, mask, q->batch, q->length, total, &q->scores));
     if (!q->quantized)
         ONX_TRY(onxi_ms_bias(p, operand(p, 5), q->batch, q->heads, q->length, total, &q->scores));
@@ -216,6 +210,11 @@ static void project(const onx_work *work, const params *q, uint64_t batch, uint6
     for (uint64_t i = 0; bias && i < q->length; i++)
         for (uint64_t k = 0; k < size; k++)
             out[i * size + k] += onxi_ms_float(bias, first + k);
+    if (bias && !q->quantized && bias->dtype != ONX_FLOAT) { /* sums are of its type, as products are */
+        char *raw = (char *)work->thread_workspace + q->raw;
+        onx_convert((onx_dtype)bias->dtype, raw, ONX_FLOAT, out, q->length * size, true);
+        onx_convert(ONX_FLOAT, out, (onx_dtype)bias->dtype, raw, q->length * size, true);
+    }
 }
 
 /* Keys or values of the past and of now, one after the other. */

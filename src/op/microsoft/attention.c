@@ -9,6 +9,39 @@
 #define KV_HEADS  { "kv_num_heads", INT, REQUIRED }
 #define OWN_SCALE { "scale", FLOAT, OPTIONAL }
 
+/* By products and MultiHeadAttention, which takes queries, keys, and values as one tensor where their heads have one
+ * size, in float behind the product. */
+WHEN(shares, MS_SET("past_present_share_buffer"))
+WHEN(plain, !MS_SET("do_rotary") && !(shares(call) && MS_HAS(4) && !MS_HAS(6))) /* else the kernel says what lacks */
+WHEN(plain_bias, plain(call) && MS_HAS(2))
+WHEN(plain_no_bias, plain(call) && !MS_HAS(2))
+WHEN(plain_past, plain(call) && MS_HAS(4))
+static bool gives_sizes(onxi_call *call)
+{
+    uint32_t count = 0;
+    return onxi_call_ints(call, "qkv_hidden_sizes", &count) && count;
+}
+WHEN(one_size, plain(call) && !gives_sizes(call))
+WHEN(sizes, plain(call) && gives_sizes(call))
+WHEN(one_size_shared, one_size(call) && MS_HAS(4) && shares(call))
+WHEN(one_size_past, one_size(call) && MS_HAS(4) && !shares(call))
+WHEN(one_size_no_past, one_size(call) && !MS_HAS(4))
+WHEN(sizes_shared, sizes(call) && MS_HAS(4) && shares(call))
+WHEN(sizes_past, sizes(call) && MS_HAS(4) && !shares(call))
+WHEN(sizes_no_past, sizes(call) && !MS_HAS(4))
+#define TAKE_PAST                                                                                                      \
+    "first = Constant <value_ints = [0]> ()  wide_past = Cast <to = 1> (past)"        \
+    "  past_keys, past_values = Split <axis = 0, num_outputs = 2> (wide_past)"        \
+    "  past_key = Squeeze (past_keys, first)  past_value = Squeeze (past_values, first)"
+#define HAND_ON(like)                                                                                                  \
+    "front = Constant <value_ints = [0]> ()  new_keys = Unsqueeze (keys, front)"                                       \
+    "  new_values = Unsqueeze (values, front)  wide_present = Concat <axis = 0> (new_keys, new_values)"                \
+    "  present = CastLike (wide_present, " like ")  output = CastLike (wide_output, " like ")"
+#define ATTEND(operands, mask, added, past)                                                                            \
+    "wide_output, keys, values = com.microsoft.MultiHeadAttention <num_heads: int = @num_heads, scale: float = @scale,"     \
+    " unidirectional: int = @unidirectional, mask_filter_value: float = @mask_filter_value>"                           \
+    " (" operands ", , " mask ", " added past ")"
+
 MS_ROW(Attention, .infer = onxi_rule_microsoft_attention, .flags = INFERS, ARITY(2, 7, 1, 2),
        .inputs = PORTS({ "input", "T", 0 }, { "weights", "T", 0 }, { "bias", "T", OPT }, { "mask_index", "M", OPT },
                        { "past", "T", OPT }, { "attention_bias", "T", OPT }, { "past_sequence_length", "M", OPT }),
@@ -16,8 +49,26 @@ MS_ROW(Attention, .infer = onxi_rule_microsoft_attention, .flags = INFERS, ARITY
        .attrs = ATTRS({ "do_rotary", INT, DEFAULT("0") }, FILTER, HEADS, { "past_present_share_buffer", INT, DEFAULT("0") },
                       { "qkv_hidden_sizes", INTS, OPTIONAL }, { "rotary_embedding_dim", INT, DEFAULT("0") }, OWN_SCALE,
                       { "unidirectional", INT, DEFAULT("0") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "M", T_INT32 }))
+       .types = TYPES({ "T", T(SCALES_19) }, { "M", T_INT32 }),
+       BODY_FIRST(18, { plain, NODES(product = MatMul (input, weights)) },
+                  { plain_bias, NODES(sum = Add (product, bias) all = Cast <to = 1> (sum)) },
+                  { plain_no_bias, NODES(all = Cast <to = 1> (product)) },
+                  { plain_past, TAKE_PAST },
+                  { sizes, NODES(columns = Constant <value_ints: ints = @qkv_hidden_sizes> ()
+                                 query, key, value = Split <axis = -1> (all, columns)) },
+                  { one_size_shared, ATTEND("all, , ", "mask_index", "attention_bias",
+                                            ", past_key, past_value, past_sequence_length") },
+                  { one_size_past, ATTEND("all, , ", "mask_index", "attention_bias", ", past_key, past_value") },
+                  { one_size_no_past, ATTEND("all, , ", "mask_index", "attention_bias", "") },
+                  { sizes_shared, ATTEND("query, key, value", "mask_index", "attention_bias",
+                                         ", past_key, past_value, past_sequence_length") },
+                  { sizes_past, ATTEND("query, key, value", "mask_index", "attention_bias", ", past_key, past_value") },
+                  { sizes_no_past, ATTEND("query, key, value", "mask_index", "attention_bias", "") },
+                  { plain, HAND_ON("input") }))
 
+WHEN(plain_8, !MS_SET("do_rotary") && !shares(call)) /* without a length nothing can be shared, as the kernel says */
+WHEN(plain_past_8, plain_8(call) && MS_HAS(8))
+WHEN(plain_no_past_8, plain_8(call) && !MS_HAS(8))
 MS_ROW(QAttention, .infer = onxi_rule_microsoft_attention, .flags = INFERS, ARITY(5, 9, 1, 2),
        .inputs = PORTS({ "input", "T1", 0 }, { "weight", "T2", 0 }, { "bias", "T3", 0 }, { "input_scale", "T3", 0 },
                        { "weight_scale", "T3", 0 }, { "mask_index", "T4", OPT }, { "input_zero_point", "T1", OPT },
@@ -25,7 +76,16 @@ MS_ROW(QAttention, .infer = onxi_rule_microsoft_attention, .flags = INFERS, ARIT
        .outputs = PORTS({ "output", "T3", 0 }, { "present", "T3", OPT }),
        .attrs = ATTRS({ "do_rotary", INT, DEFAULT("0") }, FILTER, HEADS, { "past_present_share_buffer", INT, DEFAULT("0") },
                       OWN_SCALE, { "unidirectional", INT, DEFAULT("0") }),
-       .types = TYPES({ "T1", T_BYTES }, { "T2", T_BYTES }, { "T3", T_FLOAT16 }, { "T4", T_INT32 }))
+       .types = TYPES({ "T1", T_BYTES }, { "T2", T_BYTES }, { "T3", T_FLOAT16 }, { "T4", T_INT32 }),
+       BODY_FIRST(18, { plain_8, NODES(wide_input_scale = Cast <to = 1> (input_scale)
+                                 wide_weight_scale = Cast <to = 1> (weight_scale)
+                                 wide_bias = Cast <to = 1> (bias)
+                                 all = com.microsoft.MatMulIntegerToFloat (input, weight, wide_input_scale,
+                                     wide_weight_scale, input_zero_point, weight_zero_point, wide_bias)) },
+                  { plain_past_8, TAKE_PAST },
+                  { plain_past_8, ATTEND("all, , ", "mask_index", "", ", past_key, past_value") },
+                  { plain_no_past_8, ATTEND("all, , ", "mask_index", "", "") },
+                  { plain_8, HAND_ON("bias") }))
 
 MS_ROW(MultiHeadAttention, .infer = onxi_rule_microsoft_multi_head_attention, .flags = INFERS, ARITY(1, 10, 1, 4),
        .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "value", "T", OPT }, { "bias", "T", OPT },

@@ -176,5 +176,5 @@ bool onx_op_is_composed(const onx_op *op)
 {
     if (!op)
         return false;
-    return onxi_schema_body(op) || op->body_parts;
+    return onxi_schema_body(op) || onxi_schema_is_composed(op);
 }
