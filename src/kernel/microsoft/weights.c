@@ -565,6 +565,7 @@ static onx_status gather_prepare(onx_prepare *p)
     ONX_TRY(check_gather(p, q, quantized));
     p->params = q;
     p->rows = p->outputs[0]->count ? onxi_product(data->dims, 0, axis) * q->indices : 0;
+    p->grain = onxi_worth_a_thread(q->inner * ONXI_COST_ELEMENT);
     return ONX_OK;
 }
 
@@ -577,12 +578,62 @@ static float few_bits(const gather *q, const void *data, uint64_t at, uint64_t l
     return q->is_signed && v > 7 ? (float)v - 16 : (float)v;
 }
 
+/* Numbers of one block of the last axis. */
+static void few_bits_run(const gather *q, const void *data, uint64_t at, uint64_t count, float zero, float scale,
+                         float *out)
+{
+    const uint8_t *bytes = data;
+    if (q->packed) {
+        bytes += at / q->last * ((q->last * q->bits + 7) / 8);
+        at %= q->last;
+    }
+    if (q->bits == 8) {
+        for (uint64_t i = 0; i < count; i++)
+            out[i] = ((float)bytes[at + i] - zero) * scale;
+        return;
+    }
+    if (q->bits == 4 && at % 2 == 0 && count % 2 == 0) {
+        const unsigned raised = q->is_signed ? 8 : 0; /* of two's complement, which counts from there then */
+        for (uint64_t i = 0; i < count; i += 2) {
+            const unsigned two = bytes[(at + i) / 2];
+            out[i] = ((float)((int)((two & 15) ^ raised) - (int)raised) - zero) * scale;
+            out[i + 1] = ((float)((int)((two >> 4) ^ raised) - (int)raised) - zero) * scale;
+        }
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const unsigned v = number_at(bytes, at + i, q->bits);
+        out[i] = ((q->is_signed && v > 7 ? (float)v - 16 : (float)v) - zero) * scale;
+    }
+}
+
+/* What one index has: as many elements at a time as have one scale and one zero point. */
+static void gather_one(const gather *q, const onx_work *work, uint64_t from, uint64_t to)
+{
+    enum { MOST = 128 };
+    const onx_value *scales = work->inputs[2], *zeros = onxi_operand(work->prepared->input_count, work->inputs, 3);
+    float y[MOST];
+    for (uint64_t i = 0, count; i < q->inner; i += count) {
+        const uint64_t at = from + i, line = at / q->quantized_inner, place = line % q->quantized,
+                       left = q->block - place % q->block, ends = q->quantized - place,
+                       scale = (line / q->quantized * q->scales + place / q->block) * q->quantized_inner +
+                               at % q->quantized_inner;
+        const float zero = zeros       ? few_bits(q, zeros->data, scale, q->scales_last)
+                           : q->packed ? (float)(1u << (q->bits - 1))
+                                       : 0;
+        count = q->quantized_inner > 1 ? 1 : left < ends ? left : ends;
+        count = count < q->inner - i ? count : q->inner - i;
+        count = count < MOST ? count : MOST;
+        few_bits_run(q, work->inputs[0]->data, at, count, zero, onxi_ms_float(scales, scale), y);
+        onxi_ms_store(work->outputs[0], to + i, count, y);
+    }
+}
+
 /* Rows are indices. */
 static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const gather *q = work->params;
-    const onx_value *ids = work->inputs[1], *scales = work->inputs[2],
-                    *zeros = onxi_operand(work->prepared->input_count, work->inputs, 3);
+    const onx_value *ids = work->inputs[1];
     for (uint64_t row = first; row < last; row++) {
         const uint64_t which = row % q->indices;
         int64_t id =
@@ -591,18 +642,7 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
             return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of an axis of %llu", (long long)id,
                                  (unsigned long long)q->count);
         id += id < 0 ? (int64_t)q->count : 0;
-        const uint64_t from = (row / q->indices * q->count + (uint64_t)id) * q->inner;
-        for (uint64_t i = 0; i < q->inner; i++) {
-            const uint64_t at = from + i, rest = at % q->quantized_inner, line = at / q->quantized_inner,
-                           scale =
-                               (line / q->quantized * q->scales + line % q->quantized / q->block) * q->quantized_inner +
-                               rest;
-            const float zero = zeros       ? few_bits(q, zeros->data, scale, q->scales_last)
-                               : q->packed ? (float)(1u << (q->bits - 1))
-                                           : 0;
-            const float y = (few_bits(q, work->inputs[0]->data, at, q->last) - zero) * onxi_ms_float(scales, scale);
-            onxi_ms_store(work->outputs[0], row * q->inner + i, 1, &y);
-        }
+        gather_one(q, work, (row / q->indices * q->count + (uint64_t)id) * q->inner, row * q->inner);
     }
     return ONX_OK;
 }
