@@ -4,14 +4,16 @@ const ort = require('onnxruntime-node');
 const [, , model, threads, seconds] = process.argv;
 const arrays = {
   float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array, int8: Int8Array,
-  uint8: Uint8Array, int16: Int16Array, uint16: Uint16Array, bool: Uint8Array,
+  uint8: Uint8Array, int16: Int16Array, uint16: Uint16Array, bool: Uint8Array, float16: Uint16Array,
 };
+const HALVES = [0x3000, 0x3c00]; // the bits of 0.125 and of 1
 
 function random(input) {
   const shape = input.shape.map((d) => (typeof d === 'number' && d >= 0 ? d : 1));
   const data = new arrays[input.type](shape.reduce((a, b) => a * b, 1));
   for (let i = 0; i < data.length; i++) {
-    const x = input.type.startsWith('float') ? Math.random() : Math.floor(Math.random() * 2);
+    let x = input.type.startsWith('float') ? Math.random() : Math.floor(Math.random() * 2);
+    if (input.type === 'float16') x = HALVES[0] + Math.floor(x * (HALVES[1] - HALVES[0]));
     data[i] = input.type === 'int64' ? BigInt(x) : x;
   }
   return new ort.Tensor(input.type, data, shape);
