@@ -260,11 +260,18 @@ static onx_status heads_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* Where the vectors of a head are in the operand that holds them. */
+static uint64_t place_of(const params *q, int which, uint64_t row)
+{
+    const part *t = &q->part[which];
+    return t->at + row / q->heads * t->batch + row % q->heads * t->head;
+}
+
 /* A vector with its part of the bias. */
 static void take(const onx_work *work, const params *q, const part *t, uint64_t row, uint64_t index, float *out)
 {
     const uint64_t head = row % q->heads;
-    const uint64_t at = t->at + row / q->heads * t->batch + head * t->head + index * t->row;
+    const uint64_t at = place_of(q, (int)(t - q->part), row) + index * t->row;
     const onx_value *v = work->inputs[t->input], *bias = t->has_bias ? in(work, q, BIAS) : NULL;
     if (v->dtype == ONX_FLOAT && (!bias || bias->dtype == ONX_FLOAT)) {
         const float *x = (const float *)v->data + at;
@@ -304,6 +311,11 @@ static onxi_ms_rows rows_of(const onx_work *work, const params *q, uint64_t row,
                        .step = { size, size },
                        .split = past,
                        .size = size };
+    if (!now) { /* as they come */
+        r.in[1] = work->inputs[q->part[which].input];
+        r.at[1] = place_of(q, which, row);
+        r.step[1] = q->part[which].row;
+    }
     if (cache && past) { /* the beams of a batch entry follow one another */
         const uint64_t width = (uint64_t)cache->dims[1], entry = row / q->heads;
         r.beams = (const int32_t *)cache->data + entry * (uint64_t)cache->dims[2];
@@ -381,7 +393,11 @@ static bool attend_together(const onx_work *work, const params *q, uint64_t row,
                          .before = past,
                          .causal = q->causal,
                          .scale = q->scores.scale };
-    for (uint64_t i = 0; i < q->length; i++)
+    if (!q->part[0].has_bias) {
+        all.q = (const float *)work->inputs[q->part[0].input]->data + place_of(q, 0, row);
+        all.q_row = q->part[0].row;
+    }
+    for (uint64_t i = 0; q->part[0].has_bias && i < q->length; i++)
         take(work, q, &q->part[0], row, i, query + i * size);
     for (int i = 0; i < 2; i++) {
         all.keys[i].k = k->in[i] ? (const float *)k->in[i]->data + k->at[i] : NULL;
@@ -408,15 +424,18 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value new_keys = { .dtype = ONX_FLOAT, .data = keys },
                     new_values = { .dtype = ONX_FLOAT, .data = values };
     const uint64_t v_size = q->part[2].size;
+    bool copies[2]; /* of keys and values: to add a bias to them, or to hand them on */
     uint64_t past;
+    for (uint32_t i = 0; i < 2; i++)
+        copies[i] = q->part[1 + i].has_bias || (work->prepared->output_count > 1 + i && work->outputs[1 + i]);
     ONX_TRY(check_run(work, q, &past));
     for (uint64_t row = first; row < last; row++) {
-        for (uint64_t i = 0; i < q->keys; i++) {
+        for (uint64_t i = 0; copies[0] && i < q->keys; i++)
             take(work, q, &q->part[1], row, i, keys + i * q->part[1].size);
+        for (uint64_t i = 0; copies[1] && i < q->keys; i++)
             take(work, q, &q->part[2], row, i, values + i * v_size);
-        }
-        const onxi_ms_rows k = rows_of(work, q, row, 1, past, &new_keys),
-                           v = rows_of(work, q, row, 2, past, &new_values);
+        const onxi_ms_rows k = rows_of(work, q, row, 1, past, copies[0] ? &new_keys : NULL),
+                           v = rows_of(work, q, row, 2, past, copies[1] ? &new_values : NULL);
         onxi_ms_query one = { .scores = &q->scores,
                               .mask = in(work, q, MASK),
                               .bias = in(work, q, ADDED),
