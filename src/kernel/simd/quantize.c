@@ -189,6 +189,75 @@ static const onxi_quantize_loops loops = {
     .product = product,
     .product_workspace = product_workspace,
 };
+#ifndef __wasm__ /* browsers run its body: their module has no room for it */
+/* ---- DynamicQuantizeLinear ---- */
+
+typedef struct dynamic_params {
+    uint64_t count;
+} dynamic_params;
+
+static onx_status dynamic_prepare(onx_prepare *p)
+{
+    dynamic_params *q = ONXI_NEW(p->arena, dynamic_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->count = p->inputs[0]->count;
+    p->params = q;
+    return ONX_OK;
+}
+
+/* The least and the greatest number, and 0; NaN where there is one. */
+static void range_of(const float *x, uint64_t n, float *least, float *most)
+{
+    enum { TOGETHER = 4 };
+    onxi_vf low[TOGETHER], high[TOGETHER];
+    onxi_vi none = { 0 };
+    uint64_t i = 0;
+    for (int k = 0; k < TOGETHER; k++)
+        low[k] = high[k] = vf_all(0);
+    for (; i + TOGETHER * ONXI_LANES <= n; i += TOGETHER * ONXI_LANES)
+        for (int k = 0; k < TOGETHER; k++) {
+            const onxi_vf v = vf_load(x + i + (uint64_t)k * ONXI_LANES);
+            low[k] = vf_min(v, low[k]);
+            high[k] = vf_max(v, high[k]);
+            none |= (onxi_vi)(v != v);
+        }
+    for (; i < n; i += ONXI_LANES) {
+        const onxi_vf v = vf_load_part(x + i, n - i, 0);
+        low[0] = vf_min(v, low[0]);
+        high[0] = vf_max(v, high[0]);
+        none |= (onxi_vi)(v != v);
+    }
+    *least = *most = vi_any(none) ? NAN : 0;
+    for (int k = 0; k < TOGETHER * ONXI_LANES; k++) {
+        const float a = low[k / ONXI_LANES][k % ONXI_LANES], b = high[k / ONXI_LANES][k % ONXI_LANES];
+        *least = a < *least ? a : *least;
+        *most = b > *most ? b : *most;
+    }
+}
+
+/* As the function of the standard says: the range and 0 become 0 to 255. */
+static onx_status dynamic_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const dynamic_params *q = work->params;
+    const onx_prepared *p = work->prepared;
+    const float *x = work->inputs[0]->data;
+    float least, most;
+    if (first == last)
+        return ONX_OK;
+    range_of(x, q->count, &least, &most);
+    const float scale = (most - least) / 255, place = 0 - least / scale;
+    const int32_t zero = place > 0 ? (place < 255 ? (int32_t)nearbyintf(place) : 255) : 0;
+    if (work->outputs[0])
+        quantize_u8(x, work->outputs[0]->data, q->count, scale, zero);
+    if (p->output_count > 1 && work->outputs[1])
+        *(float *)work->outputs[1]->data = scale;
+    if (p->output_count > 2 && work->outputs[2])
+        *(uint8_t *)work->outputs[2]->data = (uint8_t)zero;
+    return ONX_OK;
+}
+#endif
+
 static const onxi_quantize_body there = { false, &loops }, back = { true, &loops };
 
 #define BYTES  (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8))
@@ -199,11 +268,22 @@ static const onxi_quantize_body there = { false, &loops }, back = { true, &loops
         .body = &body_, .prepare = onxi_##how##_prepare, .run = onxi_##how##_run                                       \
     }
 #define onxi_dequantize_run onxi_quantize_run
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_quantize)[] = { ROW("QuantizeLinear", ONXI_F32, quantize, there),
-                                                                ROW("DequantizeLinear", BYTES | SHORTS, dequantize,
-                                                                    back),
-                                                                ROW("MatMulInteger", BYTES, qproduct, there),
-                                                                ROW("QLinearMatMul", BYTES, qproduct, back),
-                                                                ROW("ConvInteger", BYTES, qconv, there),
-                                                                ROW("QLinearConv", BYTES, qconv, back),
-                                                                { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_quantize)[] = {
+    ROW("QuantizeLinear", ONXI_F32, quantize, there),
+    ROW("DequantizeLinear", BYTES | SHORTS, dequantize, back),
+    ROW("MatMulInteger", BYTES, qproduct, there),
+    ROW("QLinearMatMul", BYTES, qproduct, back),
+    ROW("ConvInteger", BYTES, qconv, there),
+    ROW("QLinearConv", BYTES, qconv, back),
+#ifndef __wasm__
+    { .op = "DynamicQuantizeLinear",
+      .since = 11,
+      .dtypes = ONXI_F32,
+      .preference = 1,
+      .isa = ONXI_LEVEL,
+      .variant = ONXI_VARIANT,
+      .prepare = dynamic_prepare,
+      .run = dynamic_run },
+#endif
+    { 0 },
+};

@@ -17,28 +17,6 @@ typedef struct alone_params {
     const float *factor;
 } alone_params;
 
-typedef uint8_t byte_line __attribute__((vector_size(ONXI_LANES)));
-
-/* Compilers widen a vector of bytes number by number, unless they are told how. */
-static inline onxi_vf floats_of(const uint8_t *x, uint64_t n, uint8_t flip)
-{
-    byte_line v = { 0 };
-    if (n == ONXI_LANES)
-        memcpy(&v, x, sizeof v);
-    else
-        memcpy(&v, x, (size_t)n);
-    v ^= flip;
-#if ONXI_LANES == 16 && defined(__AVX512F__)
-    return (onxi_vf)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32((__m128i)v));
-#elif ONXI_LANES == 8 && defined(__AVX2__)
-    __m128i low = _mm_setzero_si128();
-    memcpy(&low, &v, sizeof v);
-    return (onxi_vf)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(low));
-#else
-    return __builtin_convertvector(__builtin_convertvector(v, onxi_vi), onxi_vf);
-#endif
-}
-
 /* Which taps of a dim lie within the input, for a window that begins at `from`. */
 static inline void taps_within(const alone_params *q, int d, int64_t from, int64_t *first, int64_t *end)
 {
@@ -57,11 +35,7 @@ static inline void finish(const alone_params *q, onxi_vf sum, uint64_t c, uint64
     const int32_t least = q->y_is_signed ? -128 : 0;
     const onxi_vi whole = requantized((onxi_vi)sums, vf_load(q->factor + c), (double)(least - q->y_zero),
                                       (double)(least + 255 - q->y_zero), q->y_zero);
-#if ONXI_LANES == 16 && defined(__AVX512F__)
-    const byte_line bytes = (byte_line)_mm512_cvtepi32_epi8((__m512i)whole);
-#else
-    const byte_line bytes = __builtin_convertvector(whole, byte_line);
-#endif
+    const byte_line bytes = bytes_of(whole);
     memcpy(y + c, &bytes, n == ONXI_LANES ? sizeof bytes : (size_t)n);
 }
 

@@ -4,6 +4,40 @@
 
 #include "kernel/simd/simd.h"
 
+#include <math.h>
+
+typedef uint8_t byte_line __attribute__((vector_size(ONXI_LANES)));
+
+/* Compilers widen a vector of bytes number by number, unless they are told how. */
+static inline onxi_vf floats_of(const uint8_t *x, uint64_t n, uint8_t flip)
+{
+    byte_line v = { 0 };
+    if (n == ONXI_LANES)
+        memcpy(&v, x, sizeof v);
+    else
+        memcpy(&v, x, (size_t)n);
+    v ^= flip;
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    return (onxi_vf)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32((__m128i)v));
+#elif ONXI_LANES == 8 && defined(__AVX2__)
+    __m128i low = _mm_setzero_si128();
+    memcpy(&low, &v, sizeof v);
+    return (onxi_vf)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(low));
+#else
+    return __builtin_convertvector(__builtin_convertvector(v, onxi_vi), onxi_vf);
+#endif
+}
+
+/* The low bytes of whole numbers. */
+static inline byte_line bytes_of(onxi_vi x)
+{
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    return (byte_line)_mm512_cvtepi32_epi8((__m512i)x);
+#else
+    return __builtin_convertvector(x, byte_line);
+#endif
+}
+
 /* The nearest integers, halves to even, of numbers that are below 2^22. */
 static inline onxi_vi rounded(onxi_vf x)
 {
@@ -11,12 +45,23 @@ static inline onxi_vi rounded(onxi_vf x)
     return (onxi_vi)(x + magic) - (onxi_vi)magic;
 }
 
+/* The nearest of the numbers from `low` to `high`, and the zero point. */
+static inline onxi_vi rounded_within(onxi_vf q, float low, float high, int32_t zero)
+{
+    q = vf_min(vf_max(q, vf_all(low)), vf_all(high)); /* NaN: low */
+    return rounded(q) + zero;
+}
+
+/* x / scale, rounded. A product with the reciprocal is off by some 2^-23 of itself, which counts beside a half only:
+ * there, and where either is too large or small for that, it is divided, which takes as long as all the rest. */
 static inline onxi_vi quantized(onxi_vf x, onxi_vf scale, float low, float high, int32_t zero)
 {
-    onxi_vf q = x / scale;
-    q = vf_select(q > low, q, vf_all(low)); /* NaN: low */
-    q = vf_select(q < high, q, vf_all(high));
-    return rounded(q) + zero;
+    const onxi_vi fits = (vf_abs(scale) > 0x1p-120f) & (vf_abs(scale) < 0x1p120f);
+    const onxi_vf magic = vf_all(12582912.0f), q = x * vf_select(fits, 1.0f / scale, vf_all(NAN));
+    const onxi_vf off = vf_abs(q - ((q + magic) - magic));
+    if (__builtin_expect(vi_any(~(onxi_vi)(off < 0.4995f)), 0))
+        return rounded_within(x / scale, low, high, zero);
+    return rounded_within(q, low, high, zero);
 }
 
 /* The same of sums, in double as the plain rows have it. Compilers take vectors of doubles that are wider than those of
