@@ -4,6 +4,7 @@
 #define TABLES(TABLE)                                                                                                  \
     TABLE(conv)                                                                                                        \
     TABLE(conv_transpose)                                                                                              \
+    TABLE(pool_bytes)                                                                                                  \
     TABLE(pool)                                                                                                        \
     TABLE(elementwise)                                                                                                 \
     TABLE(unary)                                                                                                       \

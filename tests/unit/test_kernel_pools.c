@@ -140,6 +140,41 @@ static void test_kernel_pools__neighbouring_channels_are_the_same(void **state)
     }
 }
 
+/* MaxPool of bytes, channels in front or last, where it comes between two changes of the order of axes. */
+static void test_kernel_pools__bytes_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 35 };
+    (void)state;
+    for (unsigned turn = 0; turn < 48; turn++) {
+        const bool is_signed = turn % 2, last = turn % 4 > 1;
+        const uint32_t kernel[] = { 1 + below(&s, 4), 1 + below(&s, 4) };
+        const uint32_t stride[] = { 1 + below(&s, 3), 1 + below(&s, 3) };
+        const uint32_t dilation[] = { 1 + below(&s, 2), 1 + below(&s, 2) };
+        const uint32_t pads[] = { below(&s, kernel[0]), below(&s, kernel[1]), below(&s, kernel[0]),
+                                  below(&s, kernel[1]) };
+        const int64_t n = 1 + below(&s, 2), c = 1 + below(&s, 140), h = 8 + below(&s, 20), wide = 8 + below(&s, 20);
+        const int64_t first[] = { n, c, h, wide }, behind[] = { n, h, wide, c };
+        onx_value *x = tensor(is_signed ? ONX_INT8 : ONX_UINT8, 4, last ? behind : first);
+        for (uint64_t i = 0; i < x->count; i++)
+            ((uint8_t *)x->data)[i] = (uint8_t)below(&s, 256);
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 22]> g (%s[N, A, B, C] x) => (%s[N, D, E, F] y) {\n",
+            is_signed ? "int8" : "uint8", is_signed ? "int8" : "uint8");
+        add(&w,
+            last ? " t = Transpose <perm = [0, 3, 1, 2]> (x)\n p = MaxPool <ceil_mode = %u"
+                 : " y = MaxPool <ceil_mode = %u",
+            below(&s, 2));
+        add_list(&w, "kernel_shape", kernel, 2);
+        add_list(&w, "strides", stride, 2);
+        add_list(&w, "dilations", dilation, 2);
+        add_list(&w, "pads", pads, 4);
+        add(&w, last ? "> (t)\n y = Transpose <perm = [0, 2, 3, 1]> (p)\n}\n" : "> (x)\n}\n");
+        assert_string_equal(compare_any(&w, "MaxPool", (const onx_value *const[]){ x }, 0), "channels");
+        onx_value_free(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_kernel_pools__planes_are_the_same),
         cmocka_unit_test(test_kernel_pools__parts_are_the_same),
         cmocka_unit_test(test_kernel_pools__neighbouring_channels_are_the_same),
+        cmocka_unit_test(test_kernel_pools__bytes_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,6 @@
 /* tensor.c - kernels of com.microsoft on tensors: windows of an axis, joined quantized tensors,
  * products of 16-bit integers, hashes. */
+#include "kernel/core/bytes.h"
 #include "kernel/core/inverse.h"
 #include "kernel/microsoft/microsoft.h"
 
@@ -53,6 +54,8 @@ static onx_status unfold_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- QLinearConcat ---- */
 
+enum { BYTES = 256 }; /* that there are */
+
 typedef struct joined {
     uint64_t outer, inner, *sizes; /* of each input along the axis, times the dims inside */
     uint32_t count;
@@ -81,7 +84,8 @@ static onx_status concat_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs, or the scale and zero point of the output, do not fit");
     p->params = q;
     p->rows = y->count ? q->outer : 0;
-    p->grain = 4096 / (q->inner ? q->inner : 1) + 1;
+    p->grain = 16384 / (q->inner ? q->inner : 1) + 1;
+    p->thread_workspace = q->count * (BYTES + sizeof(bool));
     return ONX_OK;
 }
 
@@ -103,18 +107,39 @@ static void requantize(const onx_value *x, uint64_t from, uint64_t n, float by, 
     }
 }
 
+/* What becomes of each byte of an input; false: nothing, it stays. */
+static bool table_of(const onx_work *work, uint32_t i, uint8_t *table)
+{
+    const onx_value *y = work->outputs[0];
+    const float own = ((const float *)work->inputs[3 + 3 * i]->data)[0],
+                scale = ((const float *)work->inputs[0]->data)[0];
+    const int zero = byte_at(work->inputs[1], 0), own_zero = byte_at(work->inputs[4 + 3 * i], 0);
+    uint8_t all[BYTES];
+    for (unsigned b = 0; b < BYTES; b++)
+        all[b] = (uint8_t)b;
+    onx_value to = { .dtype = y->dtype, .data = table };
+    const onx_value from = { .dtype = y->dtype, .data = all };
+    requantize(&from, 0, BYTES, own / scale, own_zero, zero, &to, 0);
+    return memcmp(table, all, BYTES) != 0;
+}
+
 /* Rows are indexes of the dims before the axis. */
 static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const joined *q = work->params;
-    const float scale = ((const float *)work->inputs[0]->data)[0];
-    const int zero = byte_at(work->inputs[1], 0);
+    uint8_t *tables = work->thread_workspace;
+    bool *changes = (bool *)(tables + q->count * BYTES);
+    for (uint32_t i = 0; i < q->count; i++)
+        changes[i] = table_of(work, i, tables + i * BYTES);
     for (uint64_t row = first; row < last; row++) {
         uint64_t at = row * q->inner;
         for (uint32_t i = 0; i < q->count; i++) {
-            const float own = ((const float *)work->inputs[3 + 3 * i]->data)[0];
-            requantize(work->inputs[2 + 3 * i], row * q->sizes[i], q->sizes[i], own / scale,
-                       byte_at(work->inputs[4 + 3 * i], 0), zero, work->outputs[0], at);
+            const uint8_t *from = (const uint8_t *)work->inputs[2 + 3 * i]->data + row * q->sizes[i];
+            uint8_t *to = (uint8_t *)work->outputs[0]->data + at;
+            if (changes[i])
+                onxi_byte_look_up(tables + i * BYTES, from, q->sizes[i], to);
+            else if (q->sizes[i])
+                memcpy(to, from, q->sizes[i]);
             at += q->sizes[i];
         }
     }

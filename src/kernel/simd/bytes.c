@@ -1,0 +1,163 @@
+/* bytes.c - loops over bytes that stand for numbers: two of them added or multiplied, the greatest, and sums. */
+#include "kernel/core/bytes.h"
+#include "kernel/simd/round.h"
+
+#ifndef __wasm__ /* as kernel/microsoft/bytes.c */
+
+__attribute__((always_inline)) static inline void put(uint8_t *y, byte_line v, uint64_t n)
+{
+    if (n == ONXI_LANES)
+        memcpy(y, &v, sizeof v);
+    else
+        memcpy(y, &v, (size_t)n);
+}
+
+__attribute__((always_inline)) static inline onxi_vf numbers_of(const uint8_t *x, uint64_t n,
+                                                                const onxi_byte_meaning *m)
+{
+    return (floats_of(x, n, m->flip) - (float)m->zero) * m->scale;
+}
+
+/* What pairs are made of, for a loop over whole vectors and a rest of one. */
+typedef struct pair_state {
+    onxi_vf u, v, factor; /* u, v: of bytes that are for all of them */
+    float low, high;
+} pair_state;
+
+__attribute__((always_inline)) static inline void pair_at(const onxi_byte_pair *t, const pair_state *s,
+                                                          const bool times, const bool a_step, const bool b_step,
+                                                          uint64_t i, uint64_t n)
+{
+    const onxi_vf u = a_step ? numbers_of(t->a + i, n, &t->of[0]) : s->u;
+    const onxi_vf v = b_step ? numbers_of(t->b + i, n, &t->of[1]) : s->v;
+    const onxi_vf made = (times ? u * v : u + v) * s->factor;
+    put(t->y + i, bytes_of(rounded_within(made, s->low, s->high, t->of[2].zero)) ^ t->of[2].flip, n);
+}
+
+__attribute__((always_inline)) static inline void pair_of(const onxi_byte_pair *given, const bool times,
+                                                          const bool a_step, const bool b_step)
+{
+    const onxi_byte_pair t = *given; /* which no byte that is written changes */
+    const pair_state s = { .u = vf_all(numbers_of(t.a, 1, &t.of[0])[0]),
+                           .v = vf_all(numbers_of(t.b, 1, &t.of[1])[0]),
+                           .factor = vf_all(1 / t.of[2].scale), /* a division takes as long as all the rest */
+                           .low = (float)-t.of[2].zero,
+                           .high = (float)(255 - t.of[2].zero) };
+    uint64_t i = 0;
+    for (; i + ONXI_LANES <= t.count; i += ONXI_LANES)
+        pair_at(&t, &s, times, a_step, b_step, i, ONXI_LANES);
+    if (i < t.count)
+        pair_at(&t, &s, times, a_step, b_step, i, t.count - i);
+}
+
+static void pair(const onxi_byte_pair *t)
+{
+    if (!t->count)
+        return;
+    const int form = t->times * 4 + t->a_step * 2 + t->b_step;
+    switch (form) {
+    case 7:
+        pair_of(t, true, true, true);
+        break;
+    case 3:
+        pair_of(t, false, true, true);
+        break;
+    case 6:
+        pair_of(t, true, true, false);
+        break;
+    case 2:
+        pair_of(t, false, true, false);
+        break;
+    default: /* a byte for all of the first operand */
+        if (t->times)
+            pair_of(t, true, t->a_step, t->b_step);
+        else
+            pair_of(t, false, t->a_step, t->b_step);
+        break;
+    }
+}
+
+/* Bytes of a whole vector. */
+typedef uint8_t wide_bytes __attribute__((vector_size(ONXI_LANES * 4)));
+
+#if ONXI_LANES == 16 && defined(__AVX512BW__)
+static inline wide_bytes greater_of(wide_bytes a, wide_bytes b)
+{
+    return (wide_bytes)_mm512_max_epu8((__m512i)a, (__m512i)b);
+}
+#elif ONXI_LANES == 8 && defined(__AVX2__)
+static inline wide_bytes greater_of(wide_bytes a, wide_bytes b)
+{
+    return (wide_bytes)_mm256_max_epu8((__m256i)a, (__m256i)b);
+}
+#else
+static inline wide_bytes greater_of(wide_bytes a, wide_bytes b)
+{
+    const wide_bytes above = (wide_bytes)(a > b);
+    return (a & above) | (b & ~above);
+}
+#endif
+
+__attribute__((always_inline)) static inline wide_bytes take(const uint8_t *x, const uint64_t n)
+{
+    wide_bytes v = { 0 };
+    memcpy(&v, x, n);
+    return v;
+}
+
+static void greatest(const uint8_t *const *x, uint64_t count, uint8_t flip, uint64_t n, uint8_t *y)
+{
+    for (uint64_t i = 0; i < n; i += sizeof(wide_bytes)) {
+        wide_bytes most = { 0 };
+        const uint64_t left = n - i;
+        for (uint64_t k = 0; k < count; k++) {
+            const wide_bytes v = (left < sizeof most ? take(x[k] + i, left) : take(x[k] + i, sizeof most)) ^ flip;
+            most = greater_of(v, most);
+        }
+        most ^= flip;
+        if (left < sizeof most)
+            memcpy(y + i, &most, (size_t)left);
+        else
+            memcpy(y + i, &most, sizeof most);
+    }
+}
+
+static void total(const uint8_t *x, uint8_t flip, uint64_t n, uint32_t *sums)
+{
+    uint64_t i = 0;
+    for (; i + ONXI_LANES <= n; i += ONXI_LANES) {
+        onxi_vi sum;
+        memcpy(&sum, sums + i, sizeof sum);
+        sum += __builtin_convertvector(floats_of(x + i, ONXI_LANES, flip), onxi_vi);
+        memcpy(sums + i, &sum, sizeof sum);
+    }
+    for (; i < n; i++)
+        sums[i] += (uint8_t)(x[i] ^ flip);
+}
+
+/* Floats hold the sum of as many bytes as a piece has in each lane. */
+static uint32_t sum(const uint8_t *x, uint8_t flip, uint64_t n)
+{
+    enum { PIECE = 1 << 15 };
+    uint32_t all = 0;
+    for (uint64_t at = 0, count; at < n; at += count) {
+        onxi_vf part = vf_all(0), more = vf_all(0);
+        count = n - at < PIECE ? n - at : PIECE;
+        uint64_t i = 0;
+        for (; i + 2 * ONXI_LANES <= count; i += 2 * ONXI_LANES) {
+            part += floats_of(x + at + i, ONXI_LANES, flip);
+            more += floats_of(x + at + i + ONXI_LANES, ONXI_LANES, flip);
+        }
+        part += more;
+        for (; i + ONXI_LANES <= count; i += ONXI_LANES)
+            part += floats_of(x + at + i, ONXI_LANES, flip);
+        for (int k = 0; k < ONXI_LANES; k++)
+            all += (uint32_t)part[k];
+        for (; i < count; i++)
+            all += (uint8_t)(x[at + i] ^ flip);
+    }
+    return all;
+}
+
+const onxi_byte_loops ONXI_LEVELED(onxi_byte_loops) = { pair, greatest, total, sum };
+#endif
