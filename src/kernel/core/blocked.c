@@ -26,7 +26,7 @@ typedef struct reorder_params {
     uint64_t from, to; /* channels of a block; row-major has blocks of one channel */
     uint64_t each;     /* pixels of a piece of work */
     uint64_t pieces;   /* of an image */
-    bool bytes;        /* elements are bytes, else floats */
+    bool bytes;        /* elements are bytes, else as wide as floats */
 } reorder_params;
 
 /* One to three lines become columns, one right after the other: four numbers are written of each, and those that are
@@ -153,7 +153,7 @@ static onx_status reorder_prepare(onx_prepare *p)
     q->to = y->layout ? onxi_blocked_of(y) : 1;
     if (!q->from || !q->to || (q->from % q->to && q->to % q->from))
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a layout cannot be changed");
-    q->bytes = x->dtype != ONX_FLOAT;
+    q->bytes = x->dtype != ONX_FLOAT && x->dtype != ONX_INT32;
     q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
     q->each = (PIECE / q->channels + WHOLE) / WHOLE * WHOLE;
@@ -174,8 +174,8 @@ static const onx_layout_ops ops = { layouts_equal, &reorder };
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block)
 {
     const bool bytes = v->dtype == ONX_INT8 || v->dtype == ONX_UINT8 || v->dtype == ONX_BOOL;
-    if (v->kind != ONX_VALUE_TENSOR || (v->dtype != ONX_FLOAT && !bytes) || v->rank < 3 || v->dims[1] <= 0 ||
-        v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
+    if (v->kind != ONX_VALUE_TENSOR || (v->dtype != ONX_FLOAT && v->dtype != ONX_INT32 && !bytes) || v->rank < 3 ||
+        v->dims[1] <= 0 || v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
         return NULL;
     blocked *b = ONXI_NEW(arena, blocked);
     if (!b)

@@ -6,8 +6,8 @@
 
 #include "kernel/kernel.h"
 
-/* The layout of a value of floats, bytes or bools, which lives as long as the arena; NULL: out of memory, or the value
- * has no such layout, as its channels are no whole blocks. */
+/* The layout of a value of floats, 32-bit integers, bytes or bools, which lives as long as the arena; NULL: out of
+ * memory, or the value has no such layout, as its channels are no whole blocks. */
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block);
 /* Channels of a block of a value that is laid out so; 0: it is not. */
 uint32_t onxi_blocked_of(const onx_value *v);
