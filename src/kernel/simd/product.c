@@ -108,16 +108,22 @@ static void gather_group(const product_params *q, uint64_t p0, uint64_t p1, uint
 /* ---- tiles ---- */
 
 /* One row, at memory speed: some panels at a time, since more streams are read faster than one, and sums enough that
- * none waits for another. With vectors of four floats that takes more panels, which are narrower there. */
-enum { STREAMS = ONXI_LANES < 8 ? 4 : 2, WAYS = ONXI_LANES < 8 ? 1 : 2 };
+ * none waits for another. With vectors of four floats that takes more panels, which are narrower there. WebAssembly has
+ * no instruction by which engines could tell processors what comes next: packed panels are read one after the other. */
+enum { STREAMS = ONXI_LANES < 8 ? 4 : 2, WAYS = ONXI_LANES < 8 ? 1 : 2, SUMS = STREAMS * WAYS };
+#ifdef __wasm__
+enum { ONE_BY_ONE = 1 };
+#else
+enum { ONE_BY_ONE = 0 };
+#endif
 typedef struct row_sums {
-    onxi_vf of[STREAMS][WAYS][TILE_V];
+    onxi_vf of[SUMS][TILE_V];
 } row_sums;
 
 static inline void row_begin(row_sums *s)
 {
-    for (int i = 0; i < STREAMS * WAYS * TILE_V; i++)
-        s->of[i / (WAYS * TILE_V)][i / TILE_V % WAYS][i % TILE_V] = vf_all(0);
+    for (int i = 0; i < SUMS * TILE_V; i++)
+        s->of[i / TILE_V][i % TILE_V] = vf_all(0);
 }
 
 /* Panels, and how far it is from one row of each to the next. */
@@ -126,41 +132,43 @@ typedef struct streams {
     uint64_t step[STREAMS];
 } streams;
 
-/* Adds kc rows of the panels; an odd number of them is the end. */
+/* Adds kc rows of `count` panels, a constant; what is left of them after all sums had one is the end. */
 __attribute__((always_inline)) static inline void row_add(const float *restrict a, const streams *from, uint64_t kc,
-                                                          row_sums *s)
+                                                          row_sums *s, const int count)
 {
-    onxi_vf sum[STREAMS][WAYS][TILE_V];
+    const int ways = SUMS / count;
+    onxi_vf sum[SUMS][TILE_V];
     streams in = *from;
     memcpy(sum, s->of, sizeof sum);
     uint64_t k = 0;
-    for (; k + WAYS <= kc; k += WAYS)
+    for (; k + (uint64_t)ways <= kc; k += (uint64_t)ways, a += ways)
         UNROLL
-    for (int w = 0; w < WAYS; w++) {
+    for (int w = 0; w < ways; w++) {
         UNROLL
-        for (int i = 0; i < STREAMS; i++) {
+        for (int i = 0; i < count; i++) {
             UNROLL
             for (int v = 0; v < TILE_V; v++)
-                sum[i][w][v] += a[k + (uint64_t)w] * vf_load(in.b[i] + v * ONXI_LANES);
+                sum[i * ways + w][v] += a[w] * vf_load(in.b[i] + v * ONXI_LANES);
             in.b[i] += in.step[i];
         }
     }
-    for (; k < kc; k++)
-        for (int i = 0; i < STREAMS; i++) {
+    for (; k < kc; k++, a++)
+        for (int i = 0; i < count; i++) {
             for (int v = 0; v < TILE_V; v++)
-                sum[i][0][v] += a[k] * vf_load(in.b[i] + v * ONXI_LANES);
+                sum[i * ways][v] += *a * vf_load(in.b[i] + v * ONXI_LANES);
             in.b[i] += in.step[i];
         }
     memcpy(s->of, sum, sizeof sum);
 }
 
-static inline void row_end(const row_sums *s, float *restrict c)
+__attribute__((always_inline)) static inline void row_end(const row_sums *s, float *restrict c, const int count)
 {
-    for (int i = 0; i < STREAMS; i++)
+    const int ways = SUMS / count;
+    for (int i = 0; i < count; i++)
         for (int v = 0; v < TILE_V; v++) {
-            onxi_vf sum = s->of[i][0][v];
-            for (int w = 1; w < WAYS; w++)
-                sum += s->of[i][w][v];
+            onxi_vf sum = s->of[i * ways][v];
+            for (int w = 1; w < ways; w++)
+                sum += s->of[i * ways + w][v];
             vf_store(c + i * PANEL + v * ONXI_LANES, sum);
         }
 }
@@ -169,8 +177,17 @@ static void row_of_panels(const float *restrict a, const streams *from, uint64_t
 {
     row_sums sums;
     row_begin(&sums);
-    row_add(a, from, kc, &sums);
-    row_end(&sums, c);
+    row_add(a, from, kc, &sums, STREAMS);
+    row_end(&sums, c, STREAMS);
+}
+
+static void row_of_panel(const float *restrict a, const float *b, uint64_t kc, float *restrict c)
+{
+    const streams from = { .b = { b }, .step = { PANEL } };
+    row_sums sums;
+    row_begin(&sums);
+    row_add(a, &from, kc, &sums, 1);
+    row_end(&sums, c, 1);
 }
 
 /* The operands of one product of the batch. */
@@ -208,6 +225,12 @@ static void one_row(const product_params *q, const onx_work *work, const operand
     for (uint64_t p = p0, end; p < p1; p = end) {
         float row[STREAMS * PANEL];
         streams from;
+        if (ONE_BY_ONE && q->b) {
+            end = p + 1;
+            row_of_panel(o->a, o->b + p * q->of.k * PANEL, q->of.k, row);
+            product_put_row(&q->of, work, o->c, o->row, p, end, row);
+            continue;
+        }
         end = p1 - p < STREAMS ? p1 : p + STREAMS;
         for (uint64_t i = 0; i < STREAMS; i++) /* the last one again where there are no more */
             from.b[i] = panel_of(q, o, p + i < end ? p + i : end - 1, &from.step[i]);
@@ -234,12 +257,12 @@ static void one_row_gathered(const product_params *q, const onx_work *work, cons
                     from.b[i] = space + ((p + i < end ? p + i : end - 1) - g) * STRETCH;
                     from.step[i] = PANEL;
                 }
-                row_add(o->a + k0, &from, kc, &sums[(p - g) / STREAMS]);
+                row_add(o->a + k0, &from, kc, &sums[(p - g) / STREAMS], STREAMS);
             }
         }
         for (uint64_t p = g; p < end; p += STREAMS) {
             float row[STREAMS * PANEL];
-            row_end(&sums[(p - g) / STREAMS], row);
+            row_end(&sums[(p - g) / STREAMS], row, STREAMS);
             product_put_row(&q->of, work, o->c, o->row, p, p + STREAMS < end ? p + STREAMS : end, row);
         }
     }
