@@ -7,6 +7,8 @@
 
 #ifdef __AVX__
 #include <immintrin.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 /* ONXI_LEVEL is an ONX_ISA_* that the build gives; the base is what the compiler takes without further options. */
@@ -195,6 +197,11 @@ static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
 {
     return (onxi_vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
 }
+#elif defined(__wasm_simd128__)
+static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)wasm_v128_bitselect((v128_t)a, (v128_t)b, (v128_t)mask);
+}
 #else
 static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
 {
@@ -223,6 +230,16 @@ static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
 {
     return (onxi_vf)_mm256_min_ps((__m256)a, (__m256)b);
 }
+#elif defined(__wasm_simd128__)
+static inline onxi_vf vf_max(onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)wasm_f32x4_pmax((v128_t)b, (v128_t)a);
+}
+
+static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)wasm_f32x4_pmin((v128_t)b, (v128_t)a);
+}
 #else
 static inline onxi_vf vf_max(onxi_vf a, onxi_vf b)
 {
@@ -237,7 +254,11 @@ static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
 
 static inline onxi_vf vf_abs(onxi_vf a)
 {
+#ifdef __wasm_simd128__
+    return (onxi_vf)wasm_f32x4_abs((v128_t)a);
+#else
     return (onxi_vf)((onxi_vi)a & INT32_MAX);
+#endif
 }
 
 /* The size of a with the sign of b. */
@@ -256,6 +277,11 @@ static inline bool vi_any(onxi_vi mask)
 static inline bool vi_any(onxi_vi mask)
 {
     return _mm256_movemask_ps((__m256)mask) != 0;
+}
+#elif defined(__wasm_simd128__)
+static inline bool vi_any(onxi_vi mask)
+{
+    return wasm_v128_any_true((v128_t)mask);
 }
 #else
 static inline bool vi_any(onxi_vi mask)
