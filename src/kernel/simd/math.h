@@ -1,6 +1,7 @@
 /* math.h - functions of floats, a vector at a time. The polynomials are least-squares fits in Chebyshev points to the
  * ranges that are named. Bounds are in units in the last place, tested against libm in double
- * (tests/unit/test_kernel_math.c). */
+ * (tests/unit/test_kernel_math.c). Parts of functions are always in line: engines of WebAssembly keep no vector in a
+ * register across a call. */
 #ifndef ONXI_KERNEL_SIMD_MATH_H
 #define ONXI_KERNEL_SIMD_MATH_H
 
@@ -19,7 +20,7 @@ static inline onxi_vf vf_expm1_near(onxi_vf r)
 }
 
 /* e^r for |r| <= ln(2)/2. The 1 comes last, so that its rounding is nearly all of the error. */
-static inline onxi_vf vf_exp_near(onxi_vf r)
+__attribute__((always_inline)) static inline onxi_vf vf_exp_near(onxi_vf r)
 {
     onxi_vf p = r * 0.001384646981023252f + 0.008374118246138096f;
     p = p * r + 0.04166795313358307f;
@@ -31,7 +32,7 @@ static inline onxi_vf vf_exp_near(onxi_vf r)
 
 /* e * 2^k for an integer k of -151 to 129, in two steps where there is no instruction for it: neither is out of range.
  */
-static inline onxi_vf vf_scale(onxi_vf e, onxi_vf k)
+__attribute__((always_inline)) static inline onxi_vf vf_scale(onxi_vf e, onxi_vf k)
 {
 #if ONXI_LANES == 16 && defined(__AVX512F__)
     return (onxi_vf)_mm512_scalef_ps((__m512)e, (__m512)k);

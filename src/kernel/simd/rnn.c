@@ -147,18 +147,29 @@ static const onxi_rnn_packing packing = { TILE, pack, product };
 
 /* ---- gates ---- */
 
-/* Vectors of `n` numbers from `i` on, the last one a part. */
-static inline onxi_vf load(const float *p, uint64_t i, uint64_t n)
+/* Vectors of `n` numbers from `i` on, the last one a part. All that is done to gates is a few instructions: a call for
+ * each vector would take as long, so there is one for parts only. */
+static ONXI_ALONE onxi_vf load_part(const float *p, uint64_t n)
 {
-    return n - i >= ONXI_LANES ? vf_load(p + i) : vf_load_part(p + i, n - i, 0);
+    return vf_load_part(p, n, 0);
 }
 
-static inline void store(float *p, uint64_t i, uint64_t n, onxi_vf v)
+static ONXI_ALONE void store_part(float *p, onxi_vf v, uint64_t n)
+{
+    vf_store_part(p, v, n);
+}
+
+static inline __attribute__((always_inline)) onxi_vf load(const float *p, uint64_t i, uint64_t n)
+{
+    return n - i >= ONXI_LANES ? vf_load(p + i) : load_part(p + i, n - i);
+}
+
+static inline __attribute__((always_inline)) void store(float *p, uint64_t i, uint64_t n, onxi_vf v)
 {
     if (n - i >= ONXI_LANES)
         vf_store(p + i, v);
     else
-        vf_store_part(p + i, v, n - i);
+        store_part(p + i, v, n - i);
 }
 
 #define EACH(i, n) for (uint64_t i = 0; i < (n); i += ONXI_LANES)
