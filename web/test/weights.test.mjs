@@ -162,9 +162,21 @@ test("files that are cut, change, or are none", async () => {
 
 test("models come from servers, whole, or they are errors", { skip: typeof fetch === "undefined" ? "no fetch" : false }, async () => {
   const bytes = model(graph(plain)), packed = gzipSync(bytes);
+  const small = model([part(1, part(1, "x"), part(2, "y"), part(4, "Neg")), part(2, "g"), part(11, value("x", 2)), part(12, value("y", 2))]);
+  const slowly = async (a, bytes, size) => {
+    for (let at = 0; at < bytes.length; at += size) {
+      a.write(bytes.subarray(at, at + size));
+      await new Promise((sent) => setTimeout(sent, 1));
+    }
+    a.end();
+  };
   const answers = {
     right: (a) => a.writeHead(200, { "Content-Length": bytes.length }).end(bytes),
     none: (a) => (a.writeHead(200), a.write(bytes.subarray(0, 70000)), a.end(bytes.subarray(70000))),
+    pieces: (a) => (a.writeHead(200), slowly(a, bytes, 4999)), // elements lie in two
+    small: (a) => (a.writeHead(200), slowly(a, small, 7)),
+    smaller: (a) => (a.writeHead(200), a.end(small)),
+    few: (a) => (a.writeHead(200), slowly(a, bytes, 150001)),
     gzip: (a) => a.writeHead(200, { "Content-Length": packed.length, "Content-Encoding": "gzip" }).end(packed),
     short: (a) => (a.writeHead(200, { "Content-Length": bytes.length }), a.write(bytes.subarray(0, 100000)), setTimeout(() => a.destroy(), 50)),
     huge: (a) => (a.writeHead(200, { "Content-Length": 2 ** 50 }), a.write(bytes), setTimeout(() => a.destroy(), 50)),
@@ -173,9 +185,11 @@ test("models come from servers, whole, or they are errors", { skip: typeof fetch
   const server = createServer((request, answer) => answers[request.url.slice(1)](answer));
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   const url = (name) => `http://127.0.0.1:${server.address().port}/${name}`;
-  for (const name of ["right", "none", "gzip"]) await expectRight(await InferenceSession.create(url(name)), 2);
+  for (const name of ["right", "none", "pieces", "few", "gzip"]) await expectRight(await InferenceSession.create(url(name)), 2);
   for (const name of ["short", "huge", "missing"])
     await InferenceSession.create(url(name)).then(() => assert.fail(`${name} is a model`), (e) => assert.ok(e instanceof OnxError && /cannot fetch/.test(e.message), String(e)));
+  assert.deepEqual(await (await load(url("small"))).info(), await (await load(small)).info());
+  for (const source of [url("small"), url("smaller"), small]) assert.deepEqual((await InferenceSession.create(source)).inputNames, ["x"]);
   server.closeAllConnections?.();
   server.close();
 });

@@ -2,7 +2,7 @@
 // the program in an instance of its own, so that a Model holds nothing that would have to be freed.
 import { OnxError, parseDiagnostics } from "./errors.js";
 import { run as runProgram, toBytes } from "./program.js";
-import { bytesSource, fileSource } from "./weights.js";
+import { bytesSource, fileSource, piecesSource } from "./weights.js";
 
 /** Formats, and the extensions by which the program knows them. */
 export const FORMATS = { onnx: ".onnx", onnxtxt: ".onnxtxt", textproto: ".textproto", json: ".json" };
@@ -39,16 +39,34 @@ async function readWhole(path) {
   return readFile(path);
 }
 
-/** The bytes behind a URL, or, in Node, a path. */
-async function fetchBytes(name) {
-  if (localName(name)) return readLocal(name, readWhole);
+/** What `read` makes of the response from a URL. */
+async function fetched(name, read) {
   const response = await fetch(name);
   if (!response.ok) throw new OnxError(`cannot fetch ${name}: ${response.status} ${response.statusText}`);
   try {
-    return new Uint8Array(await response.arrayBuffer());
+    return await read(response);
   } catch (error) {
     throw new OnxError(`cannot fetch ${name}: ${error.message}`);
   }
+}
+
+/** The bytes behind a URL, or, in Node, a path. */
+async function fetchBytes(name) {
+  if (localName(name)) return readLocal(name, readWhole);
+  return fetched(name, async (response) => new Uint8Array(await response.arrayBuffer()));
+}
+
+/** The same for a session, as they come: browsers take a quarter longer to put them together. */
+function fetchPieces(name) {
+  return fetched(name, async (response) => {
+    const pieces = [], reader = response.body?.getReader?.(); // what stands in for a fetch may have none
+    if (!reader) return bytesSource(new Uint8Array(await response.arrayBuffer()), true);
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return piecesSource(pieces);
+      if (value.length) pieces.push(value);
+    }
+  });
 }
 
 /** Files beside the model, from onnxruntime-web's externalData, where a string is a name, or from `files`, as `named` and `given` make them. */
@@ -84,7 +102,7 @@ async function readSource(source, options = {}) {
 export async function openSource(source, options = {}) {
   const opened = [];
   const named = async (name) => {
-    if (!localName(name)) return bytesSource(await fetchBytes(name), true);
+    if (!localName(name)) return fetchPieces(name);
     opened.push(await readLocal(name, fileSource));
     return opened.at(-1);
   };

@@ -20,6 +20,38 @@ export function bytesSource(bytes, own = false) {
   return { size: bytes.length, bytes, own, read: (at, to) => to.set(bytes.subarray(at, at + to.length)), close() {} };
 }
 
+/** Bytes that came piece by piece, which stay where they are: put together they would touch as much memory once more. */
+export function piecesSource(pieces) {
+  const starts = [];
+  let size = 0;
+  for (const piece of pieces) {
+    starts.push(size);
+    size += piece.length;
+  }
+  if (pieces.length === 1) return bytesSource(pieces[0], true);
+  /** The last piece that begins at or before a place. */
+  const pieceAt = (at) => {
+    let low = 0;
+    for (let high = pieces.length; high - low > 1; ) {
+      const middle = (low + high) >> 1;
+      if (starts[middle] <= at) low = middle;
+      else high = middle;
+    }
+    return low;
+  };
+  const read = (at, to) => {
+    for (let done = 0, i = pieceAt(at); done < to.length; i++) {
+      const from = at + done - starts[i], part = pieces[i].subarray(from, from + to.length - done);
+      to.set(part, done);
+      done += part.length;
+    }
+  };
+  if (size >= LATE_BYTES) return { size, read, close() {} };
+  const bytes = new Uint8Array(size);
+  read(0, bytes);
+  return bytesSource(bytes, true);
+}
+
 /** In Node, a file, which is read when something of it is needed. It stays open until `close`. */
 export async function fileSource(path) {
   const fs = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs");
