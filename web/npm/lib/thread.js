@@ -1,5 +1,6 @@
-// What a thread of a session runs: it gets the module and the memory, and then the function that it is to run.
-let instance;
+// What a thread of a session runs: it gets the module and the memory, and then the function that it is to run, which may
+// come before the module has loaded.
+let loading;
 
 function load({ wasmModule, wasmMemory, urlOrBlob }, say) {
   const module = {
@@ -13,10 +14,11 @@ function load({ wasmModule, wasmMemory, urlOrBlob }, say) {
     },
   };
   globalThis.postMessage = say; // by which the module says that it is loaded
-  import(urlOrBlob).then(({ default: create }) => create(module)).then((made) => (instance = made));
+  loading = import(urlOrBlob).then(({ default: create }) => create(module));
 }
 
-function run({ time, threadInfoStruct, start_routine, arg }) {
+async function run({ time, threadInfoStruct, start_routine, arg }) {
+  const instance = await loading;
   instance.__performance_now_clock_drift = performance.now() - time;
   instance.__emscripten_thread_init(threadInfoStruct, 0, 0, 1);
   instance.establishStackSpace();
