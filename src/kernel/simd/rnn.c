@@ -12,7 +12,7 @@ enum { WIDTH = ONXI_ROWS == 4 ? 4 : 2, ROWS = ONXI_ROWS == 4 ? 2 : 6, TILE = WID
 /* A tile is k rows of TILE columns of the weights; a gate fills up its last one with zeros. */
 static void pack_tile(const float *weight, uint64_t width, uint64_t k, float *out)
 {
-    const uint64_t whole = ONXI_LANES > 4 && width == TILE ? k / ONXI_LANES * ONXI_LANES : 0;
+    const uint64_t whole = width == TILE ? k / ONXI_LANES * ONXI_LANES : 0;
     for (uint64_t j = 0; j < whole; j += ONXI_LANES)
         for (uint64_t i = 0; i < TILE; i += ONXI_LANES)
             vf_turn((const char *)(weight + i * k + j), k * sizeof *weight, out + j * TILE + i, TILE);
