@@ -223,4 +223,14 @@ __attribute__((unused)) static void add_short_numbers(writer *w, source *s, uint
     add(w, "}");
 }
 
+/* An initializer of windows that are as long as wide. */
+__attribute__((unused)) static void add_windows(writer *w, source *s, const char *name, uint32_t m, uint32_t c,
+                                                uint32_t size)
+{
+    add(w, "float[%u, %u, %u, %u] %s = {", m, c, size, size, name);
+    for (uint32_t i = 0; i < m * c * size * size; i++)
+        add(w, "%s%.2f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
+    add(w, "}");
+}
+
 #endif
