@@ -129,6 +129,7 @@ typedef struct onxi_run_op {
 
 typedef struct onxi_run_graph {
     struct onxi_run_session *session;
+    onx_arena *arena; /* that it lives in: of the session, or of a plan (run_later.c) */
     const onx_graph *graph;
     onxi_run_graph_slot *slots;
     onxi_run_op *ops;
@@ -143,7 +144,18 @@ typedef struct onxi_run_graph {
     struct onxi_run_graph
         *unwritten;           /* with the parts of ops that cannot take their place for some shapes; NULL: none */
     const bool *unwritten_by; /* per op: which */
+    const struct onxi_run_graph *written; /* that it is `unwritten` of, or NULL */
+    /* Of a graph that belongs to a plan (run_later.c): how many such graphs it is in, itself included, and per capture
+     * the constant that it is in that plan, NULL: a run tells. */
+    uint32_t depth;
+    const onx_value *const *known;
 } onxi_run_graph;
+/* Is the input or capture known while planning? */
+static inline bool onxi_run_graph_knows(const onxi_run_graph *g, uint32_t input)
+{
+    const onxi_run_graph_slot *slot = &g->slots[g->inputs[input]];
+    return slot->constant || slot->tensor || slot->sparse || (g->known && g->known[input]);
+}
 
 typedef struct onxi_run_owned { /* a heap value that lives as long as its owner */
     struct onxi_run_owned *next;
@@ -509,6 +521,14 @@ typedef struct onxi_run_storage {
     uint64_t here;        /* those of the step that is being planned; else 0 */
 } onxi_run_storage;
 
+/* What follows nodes whose shapes only a run tells (run_later.c): some steps of the plan, which run their nodes one by
+ * one, and a graph of the same nodes, with plans for shapes that came before. */
+typedef struct onxi_run_later {
+    onxi_run_graph graph; /* has captures and outputs, in slots of the same numbers */
+    uint32_t *captured;   /* plan slots, row-major */
+    uint32_t from, to;    /* steps */
+} onxi_run_later;
+
 typedef struct onxi_run_plan {
     onxi_run_kept kept;
     onxi_run_graph *graph;
@@ -532,7 +552,8 @@ typedef struct onxi_run_plan {
     onxi_digest context; /* of what was measured in this graph */
     bool *moves;         /* per output: the slot's own value is unused after it */
     bool has_dynamic;
-    bool nonfinite; /* as in onxi_run_env */
+    onxi_run_later *later; /* NULL: none */
+    bool nonfinite;        /* as in onxi_run_env */
     struct onxi_run_state *idle;
 } onxi_run_plan;
 
@@ -581,14 +602,16 @@ typedef struct onxi_run_state {
     onx_doc reader;     /* of the session's document, with `cx` and `scratch`, while an eager step runs */
     char *buffer, *base;
     uint64_t base_size;
-    onx_value *values;    /* per plan slot but dynamic ones */
-    onx_value **slots;    /* per plan slot */
-    onx_work *works;      /* per step */
-    onxi_run_site *sites; /* per subgraph of the plan */
-    bool *taken;          /* per input and capture of the graph: the caller gave it away, and it is in `values` now */
-    char **storage_at;    /* per storage of the plan: in the buffer, or in an output of the caller */
-    onxi_run_aim aim;     /* outermost */
-    void *arrays;         /* operand pointers of all steps and sites */
+    onx_value *values;          /* per plan slot but dynamic ones */
+    onx_value **slots;          /* per plan slot */
+    onx_work *works;            /* per step */
+    onxi_run_site *sites;       /* per subgraph of the plan */
+    struct onxi_run_rest *rest; /* what runs plan->later, or NULL */
+    bool goes_on;               /* it does the rest of a run of the main graph, whose nodes its own are */
+    bool *taken;       /* per input and capture of the graph: the caller gave it away, and it is in `values` now */
+    char **storage_at; /* per storage of the plan: in the buffer, or in an output of the caller */
+    onxi_run_aim aim;  /* outermost */
+    void *arrays;      /* operand pointers of all steps and sites */
     size_t arrays_size;
     struct onxi_run_state *outermost; /* itself, or the state of the main graph */
     uint64_t entered;                 /* outermost: how often subgraphs were run */
@@ -605,7 +628,7 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
 onxi_run_space onxi_run_space_take(onxi_run_state *state, onx_ctx *cx, uint64_t size);
 void onxi_run_space_give(onxi_run_state *state, onx_ctx *cx, onxi_run_space space);
 /* Releases the plans of subgraphs, without any lock. */
-void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);
+void onxi_run_state_free(onxi_run_state *state);
 /* Runs with these inputs. Where outputs[i] is NULL, `cx` makes a value; if that is NULL, the output is not wanted. */
 onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                               uint32_t output_count);
@@ -641,7 +664,20 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
                               const onx_run_options *options);
 /* run_subgraph.c */
 extern const onx_work_ops onxi_run_site_ops;
-void onxi_run_sites_free(onxi_run_session *s, onxi_run_state *state);
+void onxi_run_sites_free(onxi_run_state *state);
+/* The state for what is in site->inputs, at the front of those that are kept; NULL: none is. */
+onxi_run_state *onxi_run_site_find(onxi_run_site *site);
+/* Makes one. */
+onx_status onxi_run_site_add(onxi_run_site *site, onxi_run_state **out);
+/* Frees its states. */
+void onxi_run_site_close(onxi_run_site *site);
+
+/* run_later.c */
+void onxi_run_later_close(onxi_run_session *s, onxi_run_later *later);
+onx_status onxi_run_rest_new(onxi_run_state *state);
+void onxi_run_rest_free(onxi_run_state *state);
+/* In place of the steps of plan->later, where there is a plan for the shapes that have come; *done: there was. */
+onx_status onxi_run_rest_run(onxi_run_state *state, bool *done);
 
 /* Which output the input becomes where it is a cache that a row of its only reader updates (onx_kernel.updates); false
  * when it is none. */

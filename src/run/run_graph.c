@@ -771,6 +771,7 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
         return ONX_E_MEMORY;
     g->session = s;
     g->graph = graph;
+    g->arena = s->arena;
     g->given = given;
     g->input_count = graph->input_count;
     g->input_room = graph->input_count + 1u;

@@ -37,6 +37,11 @@ static onx_status start_slots(onxi_run_planner *pl, const onx_value *const *inpu
     for (uint32_t i = 0; i < total; i++) {
         const onx_value *v = inputs[i];
         onxi_run_plan_slot *s = plan->slots[g->inputs[i]];
+        if (g->known && g->known[i]) {
+            s->value = *g->known[i];
+            s->value.flags |= ONXI_VALUE_BORROWED;
+            s->place = ONXI_PLACE_CONSTANT;
+        }
         if (!v || s->place == ONXI_PLACE_CONSTANT)
             continue;
         onx_value *type = &plan->input_types[i];
@@ -314,12 +319,14 @@ static onx_status reserve_steps(onxi_run_planner *pl)
                : ONX_E_MEMORY;
 }
 
-static onx_status plan_steps(onxi_run_planner *pl)
+/* Steps for the ops that belong to plan->later, or for all others. */
+static onx_status plan_ops(onxi_run_planner *pl, bool late)
 {
     onxi_run_graph *g = pl->g;
-    ONX_TRY(reserve_steps(pl));
     for (uint32_t i = 0; i < g->op_count; i++) {
         const onxi_run_op *op = &g->ops[i];
+        if ((pl->late && pl->late[i]) != late)
+            continue;
         const onx_status going = onxi_run_watch_look(pl->e->watch);
         if (going != ONX_OK)
             return onxi_run_watch_fail(pl->e->watch, going, pl->e->cx, op);
@@ -344,6 +351,19 @@ static onx_status plan_steps(onxi_run_planner *pl)
             ONX_TRY(onxi_run_plan_static(pl, op, 0));
         }
         tidy(pl, i);
+    }
+    return ONX_OK;
+}
+
+static onx_status plan_steps(onxi_run_planner *pl)
+{
+    onxi_run_graph *g = pl->g;
+    ONX_TRY(reserve_steps(pl));
+    ONX_TRY(plan_ops(pl, false));
+    if (pl->late) {
+        ONX_TRY(onxi_run_plan_begin_later(pl));
+        ONX_TRY(plan_ops(pl, true));
+        pl->plan->later->to = pl->plan->step_count;
     }
     pl->plan->outputs = ONXI_ARRAY(pl->plan->arena, uint32_t, g->output_count + 1u);
     pl->plan->moves = ONXI_ARRAY(pl->plan->arena, bool, g->output_count + 1u);
@@ -416,6 +436,8 @@ static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
     }
     if (pl->any_refused)
         return ONX_OK;
+    ONX_TRY(onxi_run_plan_find_later(pl));
+    onxi_arena_reset(pl->e->scratch);
     for (uint32_t i = 0; i < g->op_count; i++)
         claim_chain(pl, i);
     ONX_TRY(onxi_run_plan_find_chains(pl));
@@ -487,7 +509,7 @@ static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, co
  * was refused first and one without any op that stands for others, so that shapes that come and go cost no memory. */
 static onx_status with_parts(onxi_run_graph *g, const bool *refused, onx_arena *arena, onxi_run_graph **out)
 {
-    onx_arena *kept = g->session->arena;
+    onx_arena *kept = g->arena;
     bool covered = g->unwritten != NULL;
     for (uint32_t i = 0; covered && i < g->op_count; i++)
         covered = g->unwritten_by[i] || !(refused ? refused[i] : g->ops[i].part_count != 0);
@@ -550,8 +572,10 @@ void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan)
     while (plan->idle) {
         onxi_run_state *state = plan->idle;
         plan->idle = state->next;
-        onxi_run_state_free(s, state);
+        onxi_run_state_free(state);
     }
+    if (plan->later)
+        onxi_run_later_close(s, plan->later);
     for (uint32_t i = 0; i < plan->step_count; i++)
         if (plan->steps[i].kernel && plan->steps[i].kernel->release && plan->steps[i].prepare.params)
             plan->steps[i].kernel->release(plan->steps[i].prepare.params);

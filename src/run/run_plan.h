@@ -17,6 +17,7 @@ typedef struct onxi_run_planner {
     uint32_t *next;   /* per op of a chain: the one after it; of the last one: the first */
     bool *refused;    /* per op: it cannot take the place of its parts here */
     bool any_refused;
+    const bool *late;  /* per op: it belongs to plan->later; NULL: none does */
     bool chooses;      /* rows are looked up in the session's table */
     onxi_table by_key; /* plan->chosen by their keys */
 } onxi_run_planner;
@@ -74,6 +75,13 @@ onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uin
 /* The step of a chain that ends with this op; where its rows are no loops here, or want other layouts, its ops get
  * steps of their own. */
 onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last);
+
+/* ---- what comes later (run_later.c) ---- */
+
+/* Makes plan->later of what has types by now, if there is enough of it. */
+onx_status onxi_run_plan_find_later(onxi_run_planner *pl);
+/* All other ops have their steps; those of plan->later follow. */
+onx_status onxi_run_plan_begin_later(onxi_run_planner *pl);
 
 /* ---- chains (run_chain.c) ---- */
 

@@ -184,7 +184,7 @@ onx_status onxi_run_graph_rewrite(onxi_run_graph *g)
 
 onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused, onxi_run_graph **out)
 {
-    onx_arena *arena = g->session->arena;
+    onx_arena *arena = g->arena;
     onxi_run_graph *u = *out = ONXI_NEW(arena, onxi_run_graph);
     uint64_t count = g->op_count;
     for (uint32_t i = 0; i < g->op_count; i++)
@@ -193,6 +193,7 @@ onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused
         return ONX_E_MEMORY;
     *u = *g;
     u->unwritten = NULL;
+    u->written = g;
     u->plans = (onxi_run_recent){ 0 };
     u->op_count = 0;
     u->op_room = (uint32_t)count + 1;

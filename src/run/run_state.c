@@ -151,23 +151,26 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     }
     if (status == ONX_OK)
         status = bind_steps(st);
+    if (status == ONX_OK && plan->later)
+        status = onxi_run_rest_new(st);
     *out = st; /* the caller takes the diagnostics and frees it on failure */
     return status;
 }
 
-void onxi_run_state_free(onxi_run_session *s, onxi_run_state *st)
+void onxi_run_state_free(onxi_run_state *st)
 {
     if (!st)
         return;
     onxi_run_plan *plan = st->plan;
     bool nested = st->outermost != st;
+    onxi_run_rest_free(st);
     for (uint32_t i = 0; st->works && i < plan->step_count; i++)
         if (st->works[i].state && plan->steps[i].kernel->unbind)
             plan->steps[i].kernel->unbind(st->works[i].state);
     for (uint32_t i = 0; st->slots && i < plan->slot_count; i++)
         if (st->slots[i] && st->slots[i] != &st->values[i])
             onx_value_free(st->slots[i]);
-    onxi_run_sites_free(s, st);
+    onxi_run_sites_free(st);
     onx_arena_free(st->text);
     onx_arena_free(st->scratch);
     onx_ctx *cx = st->cx;
@@ -367,7 +370,7 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
 static bool is_heard(const onxi_run_state *st)
 {
     const onx_run_options *to = st->outermost->options;
-    return to && to->event && (st->outermost == st || to->inside);
+    return to && to->event && (st->outermost == st || st->goes_on || to->inside);
 }
 
 /* Marks the lists that are unused after this step, or takes the marks away. What goes into subgraphs is marked only
@@ -421,6 +424,14 @@ static onx_status run_steps(onxi_run_state *st)
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const onxi_run_step *step = &plan->steps[i];
         const onx_kernel *kernel = step->kernel;
+        if (plan->later && i == plan->later->from) {
+            bool done;
+            ONX_TRY(onxi_run_rest_run(st, &done));
+            if (done) {
+                i = plan->later->to - 1;
+                continue;
+            }
+        }
         uint64_t start = telling ? onxi_run_clock_ns() : 0;
         onx_status going = onxi_run_watch_look(watch);
         if (going != ONX_OK)
@@ -497,8 +508,7 @@ bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *input
     const onxi_run_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->input_count + g->capture_count; i++) {
         const onx_value *want = &plan->input_types[i], *got = inputs[i];
-        const onxi_run_graph_slot *slot = &g->slots[g->inputs[i]];
-        if (slot->constant || slot->tensor || slot->sparse)
+        if (onxi_run_graph_knows(g, i))
             continue;
         if (!got || got->kind != want->kind)
             return false;
@@ -633,7 +643,7 @@ static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *cons
     if (status == ONX_OK) {
         onxi_run_seat_leave(s, state);
     } else { /* its contents are undefined after a failure */
-        onxi_run_state_free(s, state);
+        onxi_run_state_free(state);
         onxi_run_plan_let_go(s, plan, NULL);
     }
     return status;

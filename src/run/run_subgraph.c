@@ -5,7 +5,7 @@
 static void drop_state(onxi_run_session *s, onxi_run_state *state)
 {
     onxi_run_plan *plan = state->plan;
-    onxi_run_state_free(s, state);
+    onxi_run_state_free(state);
     onxi_run_plan_let_go(s, plan, NULL);
 }
 
@@ -32,19 +32,22 @@ static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
     onx_status status = onxi_run_state_new(s, plan, site->outer, out);
     if (status == ONX_OK)
         return ONX_OK;
-    onxi_run_state_free(s, *out);
+    onxi_run_state_free(*out);
     onxi_run_plan_let_go(s, plan, NULL);
     return status;
 }
 
-void onxi_run_sites_free(onxi_run_session *s, onxi_run_state *state)
+void onxi_run_site_close(onxi_run_site *site)
+{
+    drop_states(site);
+}
+
+void onxi_run_sites_free(onxi_run_state *state)
 {
     for (uint32_t i = 0; state->sites && i < state->plan->site_count; i++) {
         onxi_run_site *site = &state->sites[i];
-        for (onxi_run_state *at = site->kept, *next; at; at = next) {
-            next = at->next;
-            drop_state(s, at);
-        }
+        if (site->graph)
+            drop_states(site);
         for (uint32_t k = 0; site->held && k < site->graph->input_count; k++)
             onx_value_free(site->held[k]);
         if (site->held)
@@ -52,30 +55,42 @@ void onxi_run_sites_free(onxi_run_session *s, onxi_run_state *state)
     }
 }
 
-/* The state whose plan fits the inputs, at the front of those that are kept. */
-static onx_status find_state(onxi_run_site *site, onxi_run_state **out)
+onxi_run_state *onxi_run_site_find(onxi_run_site *site)
 {
-    onxi_run_state **at = &site->kept, *found;
-    while (*at && !onxi_run_plan_fits((*at)->plan, site->inputs)) {
-        if (!(*at)->next && site->kept_count >= ONXI_PLANS_MAX) { /* the one that has not been used for longest */
-            drop_state(site->graph->session, *at);
-            site->kept_count--;
-            *at = NULL;
-            break;
-        }
+    onxi_run_state **at = &site->kept;
+    while (*at && !onxi_run_plan_fits((*at)->plan, site->inputs))
         at = &(*at)->next;
-    }
-    found = *at;
+    onxi_run_state *found = *at;
     if (found) {
         *at = found->next;
-    } else {
-        ONX_TRY(new_state(site, &found));
-        site->kept_count++;
+        found->next = site->kept;
+        site->kept = found;
     }
-    found->next = site->kept;
-    site->kept = found;
-    *out = found;
+    return found;
+}
+
+onx_status onxi_run_site_add(onxi_run_site *site, onxi_run_state **out)
+{
+    if (site->kept_count >= ONXI_PLANS_MAX) { /* the one that has not been used for longest goes */
+        onxi_run_state **last = &site->kept;
+        while ((*last)->next)
+            last = &(*last)->next;
+        drop_state(site->graph->session, *last);
+        site->kept_count--;
+        *last = NULL;
+    }
+    ONX_TRY(new_state(site, out));
+    site->kept_count++;
+    (*out)->next = site->kept;
+    site->kept = *out;
     return ONX_OK;
+}
+
+/* The state whose plan fits the inputs, made if need be. */
+static onx_status find_state(onxi_run_site *site, onxi_run_state **out)
+{
+    *out = onxi_run_site_find(site);
+    return *out ? ONX_OK : onxi_run_site_add(site, out);
 }
 
 static bool wants_optional(const onxi_run_graph *g, uint32_t input)

@@ -121,12 +121,6 @@ void onxi_run_session_close(onxi_run_session *s)
 
 /* ---- variants of a session ---- */
 
-static bool has_initializer(const onxi_run_graph *g, uint32_t input)
-{
-    const onxi_run_graph_slot *slot = &g->slots[g->inputs[input]];
-    return slot->constant || slot->tensor || slot->sparse;
-}
-
 static bool overrides_these(const onxi_run_kept *kept, const void *user)
 {
     const onxi_run_session *variant = (const onxi_run_session *)kept;
@@ -191,7 +185,7 @@ onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_val
 {
     bool any = false;
     for (uint32_t i = 0; i < s->main->input_count && !any; i++)
-        any = inputs[i] && has_initializer(s->main, i);
+        any = inputs[i] && onxi_run_graph_knows(s->main, i);
     *out = s;
     if (!any || (*out = find_variant(s, inputs)))
         return ONX_OK;
