@@ -68,6 +68,8 @@
     TABLE(simd_unary##level)                                                                                           \
     TABLE(simd_binary##level)                                                                                          \
     TABLE(simd_cast##level)                                                                                            \
+    TABLE(simd_cast_types##level)                                                                                      \
+    TABLE(simd_types##level)                                                                                           \
     TABLE(simd_softmax##level)                                                                                         \
     TABLE(simd_norm##level)                                                                                            \
     TABLE(simd_channels##level)                                                                                        \

@@ -137,7 +137,7 @@ static void test_kernel_math__rows_agree_with_libm(void **state)
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
         for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
             for (size_t f = 0; f < count && k->isa && k->isa <= onxi_isa_best(); f++)
-                if (strcmp(functions[f].op, k->op) == 0) {
+                if (strcmp(functions[f].op, k->op) == 0 && k->dtypes & ONX_DTYPE_BIT(ONX_FLOAT)) {
                     bad += try_row(k, functions[f].reference, functions[f].ulp, functions[f].least, functions[f].body);
                     rows++;
                 }
@@ -145,18 +145,20 @@ static void test_kernel_math__rows_agree_with_libm(void **state)
     assert_true(rows >= count);
 }
 
-/* A loop over elements whose bits are all that there are of 16, every so many of 32: what onx_convert makes of them,
- * and nothing behind the last. */
+/* A loop over elements whose bits are all that there are of 8 and 16, every so many of 32, and of 64 these and others
+ * spread over all of their range: what onx_convert makes of them, and nothing behind the last. */
 static unsigned try_cast(const char *variant, const onxi_cast_body *c)
 {
     const unsigned bits = onx_dtype_bits(c->from);
     const size_t to = onx_dtype_bits(c->to) / 8;
-    static char x[LINE * 4], got[LINE * 8], want[LINE * 8];
+    static char x[LINE * 8], got[LINE * 8], want[LINE * 8];
     unsigned bad = 0;
     uint64_t at = 0;
-    for (uint64_t n = LINE; at >> bits == 0; n = n > LINE - 64 ? n - 1 : LINE) {
-        for (uint64_t i = 0; i < n; i++, at += bits == 16 ? 1 : STRIDE)
-            memcpy(x + i * bits / 8, &at, bits / 8);
+    for (uint64_t n = LINE; at >> (bits < 32 ? bits : 32) == 0; n = n > LINE - 64 ? n - 1 : LINE) {
+        for (uint64_t i = 0; i < n; i++, at += bits <= 16 ? 1 : STRIDE) {
+            const uint64_t spread = bits < 64 || i % 2 ? at : at * UINT64_C(0x9e3779b97f4a7c15);
+            memcpy(x + i * bits / 8, &spread, bits / 8);
+        }
         memset(got, 0x55, sizeof got);
         memset(want, 0x55, sizeof want);
         assert_int_equal(onx_convert(c->to, want, c->from, x, n, true), ONX_OK);

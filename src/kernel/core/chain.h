@@ -10,8 +10,40 @@
 typedef void (*onxi_where_loop)(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy,
                                 void *z, int64_t n);
 
+/* By the bytes of an element. */
+typedef struct onxi_where_body {
+    onxi_where_loop loops[17];
+} onxi_where_body;
+
+/* Both elements are read, so that nothing branches; the usual steps are constants, so that loops become vectors. */
+#define ONXI_WHERE_STEPS(T, SC, SX, SY)                                                                                \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+        const T if_so = px[i * (SX)], if_not = py[i * (SY)];                                                           \
+        pz[i] = c[i * (SC)] ? if_so : if_not;                                                                          \
+    }
+#define ONXI_WHERE(T)                                                                                                  \
+    static void where_##T(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy, void *z, \
+                          int64_t n)                                                                                   \
+    {                                                                                                                  \
+        const T *px = x, *py = y;                                                                                      \
+        T *pz = z;                                                                                                     \
+        if (sc == 1 && sx == 1 && sy == 1)                                                                             \
+            ONXI_WHERE_STEPS(T, 1, 1, 1)                                                                               \
+        else if (sc == 1 && sx == 1 && sy == 0)                                                                        \
+            ONXI_WHERE_STEPS(T, 1, 1, 0)                                                                               \
+        else if (sc == 1 && sx == 0 && sy == 1)                                                                        \
+            ONXI_WHERE_STEPS(T, 1, 0, 1)                                                                               \
+        else                                                                                                           \
+            ONXI_WHERE_STEPS(T, sc, sx, sy)                                                                            \
+    }
+
 /* y[i] = x[i], as far as it is within the bounds, each of which is NULL or one element. */
 typedef void (*onxi_clip_loop)(const void *x, const void *low, const void *high, void *y, uint64_t n);
+
+/* By element type. */
+typedef struct onxi_clip_body {
+    onxi_clip_loop loops[ONX_DTYPE_COUNT];
+} onxi_clip_body;
 
 /* A row of Cast that has loops for some pairs of types; the last one has none. They give what onx_convert gives. */
 typedef struct onxi_cast_body {
@@ -34,7 +66,10 @@ typedef struct onxi_element {
 } onxi_element;
 
 /* Of rows with these drivers, from what they have prepared. */
+/* Loops are those of the row's body, or the plain ones. */
+onx_status onxi_where_prepare(onx_prepare *p);
 onx_status onxi_where_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_clip_prepare(onx_prepare *p);
 onx_status onxi_clip_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_cast_prepare(onx_prepare *p);
 onx_status onxi_cast_run(onx_work *work, uint64_t first, uint64_t last);

@@ -104,6 +104,10 @@ onx_status onxi_binary_prepare_numpy(onx_prepare *p);
 onx_status onxi_binary_prepare_in_blocks(onx_prepare *p);
 onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_prelu_prepare(onx_prepare *p);
+/* Of any number of inputs; of two, which run by onxi_binary_run. */
+onx_status onxi_variadic_prepare(onx_prepare *p);
+onx_status onxi_variadic_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_pair_prepare(onx_prepare *p);
 /* Rows of about this many elements are worth a thread. */
 #define ONXI_BLOCK 8192u
 

@@ -218,7 +218,7 @@ onx_status onxi_gelu_prepare(onx_prepare *p)
 ONXI_EACH_FLOAT(CLIP, clip)
 ONXI_EACH_SIGNED(CLIP, clip)
 ONXI_EACH_UNSIGNED(CLIP, clip)
-static const onxi_clip_loop clip_loops[ONX_DTYPE_COUNT] = { NUMERIC_LOOPS(clip) };
+static const onxi_clip_body clip_body = { { NUMERIC_LOOPS(clip) } };
 
 typedef struct clip_params {
     onxi_clip_loop loop;
@@ -227,13 +227,15 @@ typedef struct clip_params {
     bool has_low, has_high;
 } clip_params;
 
-static onx_status clip_prepare(onx_prepare *p)
+onx_status onxi_clip_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     clip_params *q = ONXI_NEW(p->arena, clip_params);
     if (!q)
         return ONX_E_MEMORY;
-    q->loop = clip_loops[x->dtype];
+    q->loop = ((const onxi_clip_body *)(p->kernel->body ? p->kernel->body : &clip_body))->loops[x->dtype];
+    if (!q->loop)
+        return ONX_E_UNSUPPORTED;
     q->width = onxi_element_size(x->dtype);
     if (p->since < 11) {
         static const char *const names[] = { "min", "max" };
@@ -357,6 +359,6 @@ const onx_kernel onxi_kernels_unary[] = { POST_ROW(RELU, "Relu", 1, ONXI_FLOATS 
                                             .dtypes = ONXI_NUMBERS,
                                             .flags = ONX_KERNEL_IN_PLACE,
                                             .post_op = ONX_POST_CLIP,
-                                            .prepare = clip_prepare,
+                                            .prepare = onxi_clip_prepare,
                                             .run = onxi_clip_run },
                                           { 0 } };

@@ -42,7 +42,7 @@ typedef struct variadic_params {
 } variadic_params;
 
 /* Every broadcast has the dims of the output unmerged but for the last one, so rows of all inputs agree. */
-static onx_status variadic_prepare(onx_prepare *p)
+onx_status onxi_variadic_prepare(onx_prepare *p)
 {
     const onxi_binary_body *body = p->kernel->body;
     const onx_value *x = p->inputs[0];
@@ -78,7 +78,7 @@ static onx_status variadic_prepare(onx_prepare *p)
 }
 
 /* Two inputs are an operator of two: in their order, whatever is overwritten. */
-static onx_status pair_prepare(onx_prepare *p)
+onx_status onxi_pair_prepare(onx_prepare *p)
 {
     return p->input_count == 2 ? onxi_binary_prepare_numpy(p) : ONX_E_UNSUPPORTED;
 }
@@ -107,7 +107,7 @@ static void take_in(const variadic_params *q, const onxi_broadcast *b, const cha
     }
 }
 
-static onx_status variadic_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_variadic_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const variadic_params *q = work->params;
     onx_value *out = work->outputs[0];
@@ -131,9 +131,9 @@ static onx_status variadic_run(onx_work *work, uint64_t first, uint64_t last)
 #define ROW_OF(kind, name, types, body_, how)                                                                          \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = types, .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT,                       \
-        .post_op = ONX_POST_##kind, .body = &body_, .prepare = how##_prepare, .run = how##_run                         \
+        .post_op = ONX_POST_##kind, .body = &body_, .prepare = onxi_##how##_prepare, .run = onxi_##how##_run           \
     }
-#define pair_run                      onxi_binary_run
+#define onxi_pair_run                 onxi_binary_run
 #define ROWS(kind, name, types, body) ROW_OF(kind, name, types, body, pair), ROW_OF(kind, name, types, body, variadic)
 
 const onx_kernel onxi_kernels_variadic[] = { ROWS(ADD, "Sum", ONXI_FLOATS, sum_body),

@@ -1,4 +1,5 @@
 /* binary.c - arithmetic on two floats with broadcasting, a vector at a time, with the drivers of the plain rows. */
+#include "kernel/simd/halves_loops.h"
 #include "kernel/simd/math.h"
 
 /* EXPR over the vectors x and y. Steps are 0 or 1 but for slices, which do not occur here. */
@@ -37,7 +38,8 @@
     }
 #define ARITHMETIC(op, EXPR)                                                                                           \
     LOOP(op, EXPR)                                                                                                     \
-    static const onxi_binary_body op##_body = { .loops = { [ONX_FLOAT] = op##_loop } };
+    ONXI_HALF_BINARY(op, true)                                                                                         \
+    static const onxi_binary_body op##_body = { .loops = { [ONX_FLOAT] = op##_loop ONXI_HALF_LOOPS(op) } };
 
 ARITHMETIC(add, x + y)
 ARITHMETIC(sub, x - y)
@@ -68,15 +70,17 @@ static void pow_loop(const void *px, int64_t sx, const void *py, int64_t sy, voi
         power_loop(px, sx, py, sy, pz, n);
     }
 }
-static const onxi_binary_body pow_body = { .loops = { [ONX_FLOAT] = pow_loop } };
+ONXI_HALF_BINARY(pow, true)
+static const onxi_binary_body pow_body = { .loops = { [ONX_FLOAT] = pow_loop ONXI_HALF_LOOPS(pow) } };
 
-#define POST_ROW(kind, name, how, body_)                                                                               \
+#define POST_ROW(kind, name, types, how, body_)                                                                        \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                                \
+        .op = name, .since = 1, .dtypes = types, .preference = 1, .isa = ONXI_LEVEL,                                   \
         .flags = ONX_KERNEL_IN_PLACE | (how), .post_op = ONX_POST_##kind, .variant = ONXI_VARIANT, .body = &body_,     \
         .prepare = onxi_binary_prepare, .run = onxi_binary_run                                                         \
     }
 
+#define ALL_FLOATS (ONXI_F32 | ONXI_HALF_TYPES)
 #define BLOCKS_ROW(kind, name, body_)                                                                                  \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 2, .isa = ONXI_LEVEL,                                \
@@ -90,14 +94,15 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_binary)[] = {
     BLOCKS_ROW(NONE, "Mul", mul_body),
     BLOCKS_ROW(NONE, "Div", div_body),
     BLOCKS_ROW(NONE, "PRelu", prelu_body),
-    POST_ROW(ADD, "Add", ONX_KERNEL_FLAT, add_body),
-    POST_ROW(NONE, "Sub", ONX_KERNEL_FLAT, sub_body),
-    POST_ROW(NONE, "Mul", ONX_KERNEL_FLAT, mul_body),
-    POST_ROW(NONE, "Div", 0, div_body),
-    POST_ROW(NONE, "Pow", 0, pow_body), /* an exponent of another type goes to the plain row */
+    POST_ROW(ADD, "Add", ALL_FLOATS, ONX_KERNEL_FLAT, add_body),
+    POST_ROW(NONE, "Sub", ALL_FLOATS, ONX_KERNEL_FLAT, sub_body),
+    POST_ROW(NONE, "Mul", ALL_FLOATS, ONX_KERNEL_FLAT, mul_body),
+    POST_ROW(NONE, "Div", ALL_FLOATS, 0, div_body),
+    POST_ROW(NONE, "Pow", ONXI_F32 | (ONXI_HALF_TYPES & ONX_DTYPE_BIT(ONX_FLOAT16)), 0,
+             pow_body), /* an exponent of another type goes to the plain row */
     { .op = "PRelu",
       .since = 1,
-      .dtypes = ONXI_F32,
+      .dtypes = ONXI_F32 | ONXI_HALF_TYPES,
       .preference = 1,
       .isa = ONXI_LEVEL,
       .flags = ONX_KERNEL_IN_PLACE,

@@ -2,67 +2,9 @@
  * the plain row and its bits. */
 #include "base/base.h"
 #include "kernel/core/chain.h"
-#include "kernel/simd/simd.h"
+#include "kernel/simd/halves.h"
 
-typedef uint16_t halves __attribute__((vector_size(ONXI_LANES * 2)));
 typedef int8_t bytes __attribute__((vector_size(ONXI_LANES)));
-
-static inline onxi_vu choose(onxi_vi mask, onxi_vu a, onxi_vu b)
-{
-    return (onxi_vu)vf_select(mask, (onxi_vf)a, (onxi_vf)b);
-}
-
-/* ---- float16 ---- */
-
-#if ONXI_LANES == 16 && defined(__AVX512F__)
-static inline halves float16_of(onxi_vf x)
-{
-    return (halves)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT);
-}
-#elif ONXI_LANES == 8 && defined(__F16C__)
-static inline halves float16_of(onxi_vf x)
-{
-    return (halves)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
-}
-#else
-/* Below 2^-14 the sum with 0.5 has the unit of the result; else rounding may carry into infinity, as it should. */
-static inline halves float16_of(onxi_vf x)
-{
-    const onxi_vu sign = ((onxi_vu)x >> 16) & 0x8000u, bits = (onxi_vu)x & 0x7fffffffu;
-    const onxi_vf size = (onxi_vf)bits;
-    const onxi_vu small = (onxi_vu)(size + 0.5f) - 0x3f000000u;
-    const onxi_vu usual = (bits - (112u << 23) + 0xfffu + ((bits >> 13) & 1u)) >> 13;
-    onxi_vu y = choose(size < 0x1p-14f, small, usual);
-    y = choose(size >= 65536.0f, (onxi_vu){ 0 } + 0x7c00u, y);
-    y = choose(size != size, 0x7e00u | ((bits >> 13) & 0x1ffu), y);
-    return __builtin_convertvector(sign | y, halves);
-}
-#endif
-
-/* The exponent has three more bits and counts from another zero. Not by the instruction, which changes NaN that
- * signals; not by a product, since subnormal numbers of float take some processors long. */
-static inline onxi_vf of_float16(halves x)
-{
-    const onxi_vu wide = __builtin_convertvector(x, onxi_vu), bits = (wide & 0x7fffu) << 13;
-    const onxi_vu usual = bits + (112u << 23), special = bits + (224u << 23);
-    const onxi_vu small = (onxi_vu)((onxi_vf)(bits + (113u << 23)) - 0x1p-14f);
-    onxi_vu y = choose((onxi_vi)bits < 1 << 23, small, usual);
-    y = choose((onxi_vi)bits >= 31 << 23, special, y);
-    return (onxi_vf)(y | (wide & 0x8000u) << 16);
-}
-
-/* ---- bfloat16 is the upper half of a float ---- */
-
-static inline halves bfloat16_of(onxi_vf x)
-{
-    const onxi_vu bits = (onxi_vu)x, near = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return __builtin_convertvector(choose(x != x, bits >> 16 | 0x40u, near), halves);
-}
-
-static inline onxi_vf of_bfloat16(halves x)
-{
-    return (onxi_vf)(__builtin_convertvector(x, onxi_vu) << 16);
-}
 
 /* ---- integers: those of 32 bits are cut or widened; what is outside of them takes the long way ---- */
 

@@ -1,4 +1,6 @@
-/* unary.c - functions of one float, a vector at a time, with the drivers of the plain rows. */
+/* unary.c - functions of one float, a vector at a time, with the drivers of the plain rows; halves go through floats.
+ */
+#include "kernel/simd/halves_loops.h"
 #include "kernel/simd/math.h"
 
 /* EXPR over the vector x and the numbers a and b. */
@@ -21,7 +23,10 @@
     }
 #define FUNCTION(op, a_, b_, EXPR)                                                                                     \
     LOOP(op, EXPR)                                                                                                     \
-    static const onxi_unary_body op##_body = { .loops = { [ONX_FLOAT] = op##_loop }, .a = (a_), .b = (b_) };
+    ONXI_HALF_UNARY(op)                                                                                                \
+    static const onxi_unary_body op##_body = { .loops = { [ONX_FLOAT] = op##_loop ONXI_HALF_LOOPS(op) },               \
+                                               .a = (a_),                                                              \
+                                               .b = (b_) };
 
 #define ZERO vf_all(0)
 
@@ -66,7 +71,7 @@ static const onxi_unary_body *const gelu_bodies[] = { &gelu_body, &gelu_tanh_bod
 
 #define POST_ROW(kind, name, version, how, body_)                                                                      \
     {                                                                                                                  \
-        .op = name, .since = version, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                          \
+        .op = name, .since = version, .dtypes = ONXI_F32 | ONXI_HALF_TYPES, .preference = 1, .isa = ONXI_LEVEL,        \
         .flags = ONX_KERNEL_IN_PLACE | (how), .post_op = ONX_POST_##kind, .variant = ONXI_VARIANT, .body = &body_,     \
         .prepare = onxi_unary_prepare, .run = onxi_unary_run                                                           \
     }
@@ -104,7 +109,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_unary)[] = { POST_ROW(RELU, "Rel
                                                              POST_ROW(SWISH, "Swish", 24, FLAT, swish_body),
                                                              { .op = "Gelu",
                                                                .since = 20,
-                                                               .dtypes = ONXI_F32,
+                                                               .dtypes = ONXI_F32 | ONXI_HALF_TYPES,
                                                                .preference = 1,
                                                                .isa = ONXI_LEVEL,
                                                                .flags = ONX_KERNEL_IN_PLACE | FLAT,

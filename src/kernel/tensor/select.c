@@ -10,32 +10,11 @@ typedef struct sixteen {
 
 /* ---- Where ---- */
 
-/* Both elements are read, so that nothing branches; the usual steps are constants, so that loops become vectors. */
-#define WHERE_STEPS(T, SC, SX, SY)                                                                                     \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-        const T if_so = px[i * (SX)], if_not = py[i * (SY)];                                                           \
-        pz[i] = c[i * (SC)] ? if_so : if_not;                                                                          \
-    }
-#define WHERE(T)                                                                                                       \
-    static void where_##T(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy, void *z, \
-                          int64_t n)                                                                                   \
-    {                                                                                                                  \
-        const T *px = x, *py = y;                                                                                      \
-        T *pz = z;                                                                                                     \
-        if (sc == 1 && sx == 1 && sy == 1)                                                                             \
-            WHERE_STEPS(T, 1, 1, 1)                                                                                    \
-        else if (sc == 1 && sx == 1 && sy == 0)                                                                        \
-            WHERE_STEPS(T, 1, 1, 0)                                                                                    \
-        else if (sc == 1 && sx == 0 && sy == 1)                                                                        \
-            WHERE_STEPS(T, 1, 0, 1)                                                                                    \
-        else                                                                                                           \
-            WHERE_STEPS(T, sc, sx, sy)                                                                                 \
-    }
-WHERE(uint8_t)
-WHERE(uint16_t)
-WHERE(uint32_t)
-WHERE(uint64_t)
-WHERE(sixteen)
+ONXI_WHERE(uint8_t)
+ONXI_WHERE(uint16_t)
+ONXI_WHERE(uint32_t)
+ONXI_WHERE(uint64_t)
+ONXI_WHERE(sixteen)
 
 typedef struct where_params {
     onxi_broadcast broadcast;
@@ -46,9 +25,10 @@ typedef struct where_params {
 /* By the inputs and the output, or by the tensors that their bytes are. */
 static onx_status where_prepare_as(onx_prepare *p, const onx_value *const *inputs, const onx_value *z)
 {
-    static const onxi_where_loop loops[] = {
-        [1] = where_uint8_t, [2] = where_uint16_t, [4] = where_uint32_t, [8] = where_uint64_t, [16] = where_sixteen
+    static const onxi_where_body plain = {
+        { [1] = where_uint8_t, [2] = where_uint16_t, [4] = where_uint32_t, [8] = where_uint64_t, [16] = where_sixteen }
     };
+    const onxi_where_body *body = p->kernel->body ? p->kernel->body : &plain;
     where_params *q = ONXI_NEW(p->arena, where_params);
     if (!q)
         return ONX_E_MEMORY;
@@ -57,7 +37,9 @@ static onx_status where_prepare_as(onx_prepare *p, const onx_value *const *input
         return ONX_E_UNSUPPORTED;
     if (!onxi_broadcast_make(&q->broadcast, inputs, 3, z, NULL))
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not broadcast to the output");
-    q->loop = loops[q->size];
+    q->loop = body->loops[q->size];
+    if (!q->loop)
+        return ONX_E_UNSUPPORTED;
     int64_t inner = q->broadcast.inner;
     q->block = q->broadcast.outer == 1 ? ONXI_BLOCK : 0;
     p->params = q;
@@ -66,7 +48,7 @@ static onx_status where_prepare_as(onx_prepare *p, const onx_value *const *input
     return ONX_OK;
 }
 
-static onx_status where_prepare(onx_prepare *p)
+onx_status onxi_where_prepare(onx_prepare *p)
 {
     return where_prepare_as(p, p->inputs, p->outputs[0]);
 }
@@ -403,7 +385,7 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 const onx_kernel onxi_kernels_select[] = {
-    { .op = "Where", .since = 9, .prepare = where_prepare, .run = onxi_where_run },
+    { .op = "Where", .since = 9, .prepare = onxi_where_prepare, .run = onxi_where_run },
     { .op = "Where",
       .since = 9,
       .dtypes = ONX_DTYPE_BIT(ONX_BOOL),

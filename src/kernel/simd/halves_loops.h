@@ -1,0 +1,79 @@
+/* halves_loops.h - loops of float16 and bfloat16 that are those of floats, between a widening and a rounding. Browsers
+ * go without: what they run holds floats, and every byte of the module is loaded. */
+#ifndef ONXI_KERNEL_SIMD_HALVES_LOOPS_H
+#define ONXI_KERNEL_SIMD_HALVES_LOOPS_H
+
+#include "kernel/simd/halves.h"
+
+#ifdef __wasm__
+#define ONXI_HALF_TYPES 0
+#define ONXI_HALF_UNARY(op)
+#define ONXI_HALF_BINARY(op, to)
+#define ONXI_HALF_LOOPS(op)
+#else
+#define ONXI_HALF_TYPES (ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
+
+__attribute__((noinline, unused)) static void half_unary(onxi_unary_loop loop, half_kind kind, const uint16_t *x,
+                                                         uint16_t *y, uint64_t n, double a, double b)
+{
+    float t[ONXI_HALVES];
+    for (uint64_t i = 0, m; i < n; i += m) {
+        m = half_stretch(n - i);
+        half_widen(kind, x + i, t, m);
+        loop(t, t, m, a, b);
+        half_narrow(kind, t, y + i, m);
+    }
+}
+
+/* The n elements from x on as floats in t, of which the loop takes one after the other, or the same one each time. */
+static inline int64_t half_operand(half_kind kind, const uint16_t *x, int64_t step, float *t, uint64_t n)
+{
+    if (step == 1)
+        half_widen(kind, x, t, n);
+    else
+        for (uint64_t i = 0; i < (step ? n : 1); i++)
+            half_widen(kind, x + (int64_t)i * step, t + i, 1);
+    return step != 0;
+}
+
+/* z has halves, too, or the bytes that a loop of comparisons writes. */
+__attribute__((noinline, unused)) static void half_binary(onxi_binary_loop loop, half_kind kind, bool to_halves,
+                                                          const uint16_t *x, int64_t sx, const uint16_t *y, int64_t sy,
+                                                          void *z, uint64_t n)
+{
+    float a[ONXI_HALVES], b[ONXI_HALVES];
+    for (uint64_t i = 0, m; i < n; i += m) {
+        m = half_stretch(n - i);
+        const int64_t sa = half_operand(kind, x + (int64_t)i * sx, sx, a, m);
+        const int64_t sb = half_operand(kind, y + (int64_t)i * sy, sy, b, m);
+        if (!to_halves) {
+            loop(a, sa, b, sb, (uint8_t *)z + i, (int64_t)m);
+            continue;
+        }
+        float *t = sa ? a : b; /* one of both has room for all, or they are one number each */
+        if (!sa && !sb)
+            for (uint64_t k = 1; k < m; k++)
+                t[k] = t[0];
+        loop(a, sa, b, sb || t == b, t, (int64_t)m);
+        half_narrow(kind, t, (uint16_t *)z + i, m);
+    }
+}
+
+#define ONXI_HALF_UNARY_OF(op, d)                                                                                      \
+    static void op##_##d(const void *x, void *y, uint64_t n, double a, double b)                                       \
+    {                                                                                                                  \
+        half_unary(op##_loop, HALF_##d, x, y, n, a, b);                                                                \
+    }
+#define ONXI_HALF_BINARY_OF(op, d, to_halves)                                                                          \
+    static void op##_##d(const void *x, int64_t sx, const void *y, int64_t sy, void *z, int64_t n)                     \
+    {                                                                                                                  \
+        half_binary(op##_loop, HALF_##d, to_halves, x, sx, y, sy, z, (uint64_t)n);                                     \
+    }
+/* The loops of an operator by its op##_loop, and their places in its body. */
+#define ONXI_HALF_UNARY(op) ONXI_HALF_UNARY_OF(op, FLOAT16) ONXI_HALF_UNARY_OF(op, BFLOAT16)
+#define ONXI_HALF_BINARY(op, to_halves)                                                                                \
+    ONXI_HALF_BINARY_OF(op, FLOAT16, to_halves) ONXI_HALF_BINARY_OF(op, BFLOAT16, to_halves)
+#define ONXI_HALF_LOOPS(op) , [ONX_FLOAT16] = op##_FLOAT16, [ONX_BFLOAT16] = op##_BFLOAT16
+#endif
+
+#endif
