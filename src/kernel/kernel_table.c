@@ -75,6 +75,7 @@
     TABLE(simd_channels##level)                                                                                        \
     TABLE(simd_reduce##level)                                                                                          \
     TABLE(simd_arg##level)                                                                                             \
+    TABLE(simd_reduce_types##level)                                                                                    \
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \
     TABLE(simd_einsum##level)                                                                                          \

@@ -1,0 +1,475 @@
+/* reduce_types.c - reductions, ArgMax and ArgMin of all plain types: a row of numbers beside one another is folded into
+ * a row of accumulators, which compilers make vectors of at each level. The numbers are those of neighbouring outputs,
+ * or lanes of one line, or of short lines every so many. Sums of floats are taken in double; halves go through floats.
+ * Floats have rows of their own (reduce.c, arg.c), but for lines of a few elements. */
+#include "kernel/core/reduce.h"
+#include "kernel/simd/halves.h"
+
+#include <math.h>
+
+#ifdef __wasm__
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { { 0 } };
+#else
+
+/* Bytes of a row of accumulators; lanes of lines that are no longer than two of them; elements of short lines. */
+enum { ROW_BYTES = 512, LANES = 8, SHORT = 8 };
+
+/* Takes in count x width numbers: x[k * step + i * apart] into accumulator i. */
+typedef void (*fold_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, void *acc, uint64_t width);
+/* Where the best of each is: the first, or the last, k of those that are the same as it. */
+typedef void (*find_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, const void *best, bool last,
+                          int64_t *at, uint64_t width);
+/* The place of the best in a line. */
+typedef uint64_t (*find_line)(const void *x, uint64_t n, const void *best, bool last);
+
+typedef struct fold {
+    fold_rows rows;
+    void (*start)(void *acc, uint64_t n);
+    void (*combine)(void *acc, uint64_t lanes); /* of a power of two, into the first */
+    uint32_t width;                             /* of an accumulator, */
+    bool real;                                  /* which is a double, whatever the type */
+    find_rows find;                             /* of extremes */
+    find_line find_in_line;
+} fold;
+
+#define EACH_ROW(T, A, WIDTH, APART, EXPR)                                                                             \
+    for (uint64_t k = 0; k < count; k++, x += step)                                                                    \
+        for (uint64_t i = 0; i < (WIDTH); i++) {                                                                       \
+            const A v = (A)x[i * (APART)], a = acc[i];                                                                 \
+            acc[i] = (A)(EXPR);                                                                                        \
+        }
+/* EXPR takes the number v into the accumulator a; WITH puts two accumulators, a and v, together. */
+#define FOLD_LOOPS(name, T, A, START, EXPR, WITH)                                                                      \
+    static void name##_rows(const void *px, uint64_t step, uint64_t apart, uint64_t count, void *pacc, uint64_t width) \
+    {                                                                                                                  \
+        const T *x = (const T *)px;                                                                                    \
+        A *restrict acc = (A *)pacc;                                                                                   \
+        if (apart != 1)                                                                                                \
+            EACH_ROW(T, A, width, apart, EXPR)                                                                         \
+        else if (width == ROW_BYTES / sizeof(A))                                                                       \
+            EACH_ROW(T, A, ROW_BYTES / sizeof(A), 1, EXPR)                                                             \
+        else if (width == LANES)                                                                                       \
+            EACH_ROW(T, A, LANES, 1, EXPR)                                                                             \
+        else                                                                                                           \
+            EACH_ROW(T, A, width, 1, EXPR)                                                                             \
+    }                                                                                                                  \
+    static void name##_start(void *pacc, uint64_t n)                                                                   \
+    {                                                                                                                  \
+        A *acc = (A *)pacc;                                                                                            \
+        for (uint64_t i = 0; i < n; i++)                                                                               \
+            acc[i] = (A)(START);                                                                                       \
+    }                                                                                                                  \
+    static void name##_combine(void *pacc, uint64_t lanes)                                                             \
+    {                                                                                                                  \
+        A *acc = (A *)pacc;                                                                                            \
+        for (uint64_t n = lanes / 2; n; n /= 2)                                                                        \
+            for (uint64_t i = 0; i < n; i++) {                                                                         \
+                const A a = acc[i], v = acc[i + n];                                                                    \
+                acc[i] = (A)(WITH);                                                                                    \
+            }                                                                                                          \
+    }
+#define FOLD(name, T, A, is_real, START, EXPR, WITH)                                                                   \
+    FOLD_LOOPS(name, T, A, START, EXPR, WITH)                                                                          \
+    static const fold name = { name##_rows, name##_start, name##_combine, sizeof(A), is_real, NULL, NULL };
+
+/* I: an integer as wide as T, and no less than 32 bits. */
+#define SAME (v == b || (v != v && b != b))
+#define FIND(name, T, I)                                                                                               \
+    static void name##_find(const void *px, uint64_t step, uint64_t apart, uint64_t count, const void *best,           \
+                            bool last, int64_t *at, uint64_t width)                                                    \
+    {                                                                                                                  \
+        const T *x = (const T *)px, *restrict most = (const T *)best;                                                  \
+        I where[ROW_BYTES / sizeof(T)] = { 0 };                                                                        \
+        for (uint64_t n = 0; n < count; n++) {                                                                         \
+            const uint64_t k = last ? n : count - 1 - n;                                                               \
+            for (uint64_t i = 0; apart == 1 && i < width; i++) {                                                       \
+                const T v = x[k * step + i], b = most[i];                                                              \
+                where[i] = SAME ? (I)k : where[i];                                                                     \
+            }                                                                                                          \
+            for (uint64_t i = 0; apart != 1 && i < width; i++) {                                                       \
+                const T v = x[k * step + i * apart], b = most[i];                                                      \
+                where[i] = SAME ? (I)k : where[i];                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (uint64_t i = 0; i < width; i++)                                                                           \
+            at[i] = (int64_t)where[i];                                                                                 \
+    }                                                                                                                  \
+    static uint64_t name##_find_in_line(const void *px, uint64_t n, const void *best, bool last)                       \
+    {                                                                                                                  \
+        enum { STRETCH = 256 };                                                                                        \
+        const T *x = (const T *)px, b = *(const T *)best;                                                              \
+        for (uint64_t done = 0, m; done < n; done += m) {                                                              \
+            m = n - done < STRETCH ? n - done : STRETCH;                                                               \
+            const uint64_t first = last ? n - done - m : done;                                                         \
+            int hit = 0;                                                                                               \
+            for (uint64_t i = 0; i < m; i++) {                                                                         \
+                const T v = x[first + i];                                                                              \
+                hit |= SAME;                                                                                           \
+            }                                                                                                          \
+            for (uint64_t i = 0; hit && i < m; i++) {                                                                  \
+                const uint64_t at = last ? first + m - 1 - i : first + i;                                              \
+                const T v = x[at];                                                                                     \
+                if (SAME)                                                                                              \
+                    return at;                                                                                         \
+            }                                                                                                          \
+        }                                                                                                              \
+        return n;                                                                                                      \
+    }
+#define EXTREME(name, T, I, START, EXPR)                                                                               \
+    FOLD_LOOPS(name, T, T, START, EXPR, EXPR)                                                                          \
+    FIND(name, T, I)                                                                                                   \
+    static const fold name = { name##_rows, name##_start, name##_combine,     sizeof(T),                               \
+                               false,       name##_find,  name##_find_in_line };
+
+#define REALS(d, T)                                                                                                    \
+    FOLD(add_##d, T, double, true, 0, a + v, a + v)                                                                    \
+    FOLD(abs_##d, T, double, true, 0, a + fabs(v), a + v)                                                              \
+    FOLD(square_##d, T, double, true, 0, a + v * v, a + v)                                                             \
+    FOLD(mul_##d, T, double, true, 1, a *v, a *v)
+#define FLOATS(d, T, I)                                                                                                \
+    REALS(d, T)                                                                                                        \
+    EXTREME(max_##d, T, I, -INFINITY, v > a || v != v ? v : a) /* NaN stays */                                         \
+    EXTREME(min_##d, T, I, INFINITY, v < a || v != v ? v : a)
+FLOATS(FLOAT, float, int32_t)
+FLOATS(DOUBLE, double, int64_t)
+#define EXTREMES(d, T, I, LEAST, MOST)                                                                                 \
+    EXTREME(max_##d, T, I, LEAST, v > a ? v : a)                                                                       \
+    EXTREME(min_##d, T, I, MOST, v < a ? v : a)
+EXTREMES(INT8, int8_t, int32_t, INT8_MIN, INT8_MAX)
+EXTREMES(INT16, int16_t, int32_t, INT16_MIN, INT16_MAX)
+EXTREMES(INT32, int32_t, int32_t, INT32_MIN, INT32_MAX)
+EXTREMES(INT64, int64_t, int64_t, INT64_MIN, INT64_MAX)
+EXTREMES(UINT8, uint8_t, int32_t, 0, UINT8_MAX)
+EXTREMES(UINT16, uint16_t, int32_t, 0, UINT16_MAX)
+EXTREMES(UINT32, uint32_t, int32_t, 0, UINT32_MAX)
+EXTREMES(UINT64, uint64_t, int64_t, 0, UINT64_MAX)
+/* Sums and products of integers wrap, so that their sign does not matter; means are taken in double. */
+#define WRAPPING(bits)                                                                                                 \
+    FOLD(add_##bits, uint##bits##_t, uint##bits##_t, false, 0, a + v, a + v)                                           \
+    FOLD(square_##bits, uint##bits##_t, uint##bits##_t, false, 0, a + v * v, a + v)                                    \
+    FOLD(mul_##bits, uint##bits##_t, uint##bits##_t, false, 1, a *v, a *v)
+WRAPPING(32)
+WRAPPING(64)
+FOLD(mean_INT32, int32_t, double, true, 0, a + v, a + v)
+FOLD(mean_INT64, int64_t, double, true, 0, a + v, a + v)
+FOLD(mean_UINT32, uint32_t, double, true, 0, a + v, a + v)
+FOLD(mean_UINT64, uint64_t, double, true, 0, a + v, a + v)
+
+#define OF_FLOATS(op)                                                                                                  \
+    [ONX_FLOAT] = &op##_FLOAT, [ONX_DOUBLE] = &op##_DOUBLE, [ONX_FLOAT16] = &op##_FLOAT, [ONX_BFLOAT16] = &op##_FLOAT
+#define OF_WRAPPING(op) [ONX_INT32] = &op##_32, [ONX_UINT32] = &op##_32, [ONX_INT64] = &op##_64, [ONX_UINT64] = &op##_64
+#define OF_MEANS                                                                                                       \
+    [ONX_INT32] = &mean_INT32, [ONX_UINT32] = &mean_UINT32, [ONX_INT64] = &mean_INT64, [ONX_UINT64] = &mean_UINT64
+#define OF_INTEGERS(op)                                                                                                \
+    [ONX_INT8] = &op##_INT8, [ONX_INT16] = &op##_INT16, [ONX_INT32] = &op##_INT32, [ONX_INT64] = &op##_INT64,          \
+    [ONX_UINT8] = &op##_UINT8, [ONX_UINT16] = &op##_UINT16, [ONX_UINT32] = &op##_UINT32, [ONX_UINT64] = &op##_UINT64
+static const fold *const folds[][ONX_DTYPE_COUNT] = {
+    [ONXI_REDUCE_SUM] = { OF_FLOATS(add), OF_WRAPPING(add) },
+    [ONXI_REDUCE_MEAN] = { OF_FLOATS(add), OF_MEANS },
+    [ONXI_REDUCE_PROD] = { OF_FLOATS(mul), OF_WRAPPING(mul) },
+    [ONXI_REDUCE_MAX] = { OF_FLOATS(max), OF_INTEGERS(max) },
+    [ONXI_REDUCE_MIN] = { OF_FLOATS(min), OF_INTEGERS(min) },
+    [ONXI_REDUCE_L1] = { OF_FLOATS(abs) },
+    [ONXI_REDUCE_L2] = { OF_FLOATS(square) },
+    [ONXI_REDUCE_LOG_SUM] = { OF_FLOATS(add) },
+    [ONXI_REDUCE_SUM_SQUARE] = { OF_FLOATS(square), OF_WRAPPING(square) },
+};
+
+/* ---- preparing ---- */
+
+typedef struct types_params {
+    onxi_lines lines;
+    const onxi_reduce_params *q; /* whose reduced dims are merged */
+    const fold *fold;
+    bool is_half, is_arg;
+    half_kind half;
+    uint32_t width;        /* of an element as it is stored */
+    uint64_t inner, count; /* neighbouring outputs; elements that are `inner` apart, one run of those of an output */
+    uint64_t row;          /* accumulators of a row */
+    uint64_t lanes;        /* of a line; 0: outputs beside one another, */
+    uint64_t apart;        /* elements from one to the next: more than 1 where they are short lines */
+} types_params;
+
+/* Reduced dims that are neighbours become one; those of one element are none. */
+static void merge(onxi_reduce_params *q)
+{
+    uint32_t r = 0;
+    for (uint32_t d = 0; d < q->reduced; d++) {
+        if (q->dims[d] == 1)
+            continue;
+        if (r && q->steps[r - 1] == q->steps[d] * q->dims[d]) {
+            q->dims[r - 1] *= q->dims[d];
+            q->steps[r - 1] = q->steps[d];
+        } else {
+            q->dims[r] = q->dims[d];
+            q->steps[r++] = q->steps[d];
+        }
+    }
+    q->reduced = r;
+}
+
+static onx_status prepare_with(onx_prepare *p, const fold *f)
+{
+    onxi_reduce_params *q = p->params;
+    const onx_value *x = p->inputs[0];
+    if (!f || !q->count || !p->outputs[0]->count || x->layout)
+        return ONX_E_UNSUPPORTED;
+    merge(q);
+    if (!q->reduced)
+        return ONX_E_UNSUPPORTED;
+    types_params *t = ONXI_NEW(p->arena, types_params);
+    if (!t)
+        return ONX_E_MEMORY;
+    *t = (types_params){ .q = q, .fold = f, .width = q->width };
+    t->is_half = x->dtype == ONX_FLOAT16 || x->dtype == ONX_BFLOAT16;
+    t->half = x->dtype == ONX_BFLOAT16 ? HALF_BFLOAT16 : HALF_FLOAT16;
+    t->inner = (uint64_t)q->steps[q->reduced - 1];
+    t->count = (uint64_t)q->dims[q->reduced - 1];
+    t->row = ROW_BYTES / f->width;
+    const bool short_lines = t->inner == 1 && q->reduced == 1 && t->count <= SHORT;
+    if (t->inner == 1 && !short_lines)
+        t->lanes = t->count >= 2 * t->row ? t->row : LANES;
+    if (x->dtype == ONX_FLOAT && !short_lines && q->kind != ONXI_REDUCE_LOG_SUM)
+        return ONX_E_UNSUPPORTED;
+    t->apart = short_lines ? t->count : 1;
+    if (t->is_half && short_lines && t->row > ONXI_HALVES / SHORT)
+        t->row = ONXI_HALVES / SHORT; /* so that they are no more than a stretch */
+    if (t->inner == 1 && q->reduced == 1)
+        t->lines.count = t->count;
+    const uint64_t width = t->inner < t->row ? t->inner : t->row;
+    p->rows = p->outputs[0]->count / t->inner * ((t->inner + t->row - 1) / t->row);
+    p->grain = onxi_worth_a_thread(q->count * width);
+    p->params = t;
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    ONX_TRY(onxi_reduce_prepare(p));
+    const onxi_reduce_kind kind = ((const onxi_reduce_params *)p->params)->kind;
+    const bool known = (size_t)kind < sizeof folds / sizeof *folds;
+    return prepare_with(p, known ? folds[kind][p->inputs[0]->dtype] : NULL);
+}
+
+static onx_status prepare_arg(onx_prepare *p)
+{
+    ONX_TRY(onxi_arg_prepare(p));
+    const onxi_reduce_params *q = p->params;
+    if (q->count > INT32_MAX)
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(prepare_with(p, folds[q->arg_max ? ONXI_REDUCE_MAX : ONXI_REDUCE_MIN][p->inputs[0]->dtype]));
+    ((types_params *)p->params)->is_arg = true;
+    return ONX_OK;
+}
+
+/* ---- running ---- */
+
+/* Where the elements of output `index` begin, counted in outputs that are no neighbours. */
+static int64_t outer_at(const types_params *t, uint64_t index)
+{
+    int64_t at = 0;
+    for (uint32_t d = t->q->kept; d-- > 0;)
+        if (t->q->kept_steps[d] >= (int64_t)t->inner) {
+            at += (int64_t)(index % (uint64_t)t->q->kept_dims[d]) * t->q->kept_steps[d];
+            index /= (uint64_t)t->q->kept_dims[d];
+        }
+    return at;
+}
+
+/* Where run `index` of an output begins. */
+static int64_t run_at(const types_params *t, uint64_t index)
+{
+    int64_t at = 0;
+    for (uint32_t d = t->q->reduced - 1; d-- > 0;) {
+        at += (int64_t)(index % (uint64_t)t->q->dims[d]) * t->q->steps[d];
+        index /= (uint64_t)t->q->dims[d];
+    }
+    return at;
+}
+
+/* `width` outputs beside one another take in a run each. */
+static void take_beside(const types_params *t, const char *x, void *acc, uint64_t width)
+{
+    const uint64_t apart = t->apart, step = apart == 1 ? t->inner : 1;
+    float wide[ONXI_HALVES];
+    if (!t->is_half) {
+        t->fold->rows(x, step, apart, t->count, acc, width);
+    } else if (apart != 1) { /* short lines: all of them are no more than a stretch */
+        half_widen(t->half, (const uint16_t *)(const void *)x, wide, width * apart);
+        t->fold->rows(wide, step, apart, t->count, acc, width);
+    } else {
+        for (uint64_t k = 0; k < t->count; k++) {
+            half_widen(t->half, (const uint16_t *)(const void *)x + k * step, wide, width);
+            t->fold->rows(wide, 0, 1, 1, acc, width);
+        }
+    }
+}
+
+static void take_lanes(const types_params *t, const char *x, uint64_t width, uint64_t n, void *acc)
+{
+    t->fold->rows(x, t->lanes, 1, n / t->lanes, acc, t->lanes);
+    if (n % t->lanes)
+        t->fold->rows(x + n / t->lanes * t->lanes * width, 0, 1, 1, acc, n % t->lanes);
+}
+
+/* An output takes in a line. */
+static void take_line(const types_params *t, const char *x, void *acc)
+{
+    float wide[ONXI_HALVES];
+    if (!t->is_half) {
+        take_lanes(t, x, t->width, t->count, acc);
+        return;
+    }
+    for (uint64_t i = 0, m; i < t->count; i += m) {
+        m = half_stretch(t->count - i);
+        half_widen(t->half, (const uint16_t *)(const void *)x + i, wide, m);
+        take_lanes(t, (const char *)wide, sizeof *wide, m, acc);
+    }
+}
+
+static void find_beside(const types_params *t, const char *x, const void *best, int64_t *at, uint64_t width)
+{
+    const uint64_t apart = t->apart, step = apart == 1 ? t->inner : 1;
+    const bool last = t->q->last_index;
+    float wide[ONXI_HALVES];
+    if (!t->is_half) {
+        t->fold->find(x, step, apart, t->count, best, last, at, width);
+    } else if (apart != 1) {
+        half_widen(t->half, (const uint16_t *)(const void *)x, wide, width * apart);
+        t->fold->find(wide, step, apart, t->count, best, last, at, width);
+    } else {
+        const float *most = best;
+        for (uint64_t n = 0; n < t->count; n++) {
+            const uint64_t k = last ? n : t->count - 1 - n;
+            half_widen(t->half, (const uint16_t *)(const void *)x + k * step, wide, width);
+            for (uint64_t i = 0; i < width; i++)
+                if (wide[i] == most[i] || (wide[i] != wide[i] && most[i] != most[i]))
+                    at[i] = (int64_t)k;
+        }
+    }
+}
+
+static int64_t find_along(const types_params *t, const char *x, const void *best)
+{
+    const bool last = t->q->last_index;
+    const uint64_t n = t->count, stretches = (n + ONXI_HALVES - 1) / ONXI_HALVES;
+    float wide[ONXI_HALVES];
+    if (!t->is_half)
+        return (int64_t)t->fold->find_in_line(x, n, best, last);
+    for (uint64_t i = 0; i < stretches; i++) {
+        const uint64_t from = (last ? stretches - 1 - i : i) * ONXI_HALVES, m = half_stretch(n - from);
+        half_widen(t->half, (const uint16_t *)(const void *)x + from, wide, m);
+        const uint64_t at = t->fold->find_in_line(wide, m, best, last);
+        if (at < m)
+            return (int64_t)(from + at);
+    }
+    return 0;
+}
+
+static double finish(onxi_reduce_kind kind, double sum, uint64_t count)
+{
+    return kind == ONXI_REDUCE_MEAN      ? sum / (double)count
+           : kind == ONXI_REDUCE_L2      ? sqrt(sum)
+           : kind == ONXI_REDUCE_LOG_SUM ? log(sum)
+                                         : sum;
+}
+
+/* Results beside one another, of their accumulators. */
+static void put(const types_params *t, const onx_value *y, char *to, void *acc, uint64_t n)
+{
+    float rounded[ROW_BYTES / sizeof(float)], *floats = acc;
+    double *sums = acc;
+    const onxi_reduce_kind kind = t->q->kind;
+    if (!t->fold->real && !t->is_half) {
+        memcpy(to, acc, n * t->fold->width);
+        return;
+    }
+    if (t->fold->real) {
+        if (kind == ONXI_REDUCE_MEAN || kind == ONXI_REDUCE_L2 || kind == ONXI_REDUCE_LOG_SUM)
+            for (uint64_t i = 0; i < n; i++)
+                sums[i] = finish(kind, sums[i], t->q->count);
+        if (!t->is_half) {
+            onx_convert((onx_dtype)y->dtype, to, ONX_DOUBLE, sums, n, true);
+            return;
+        }
+        floats = rounded;
+        half_odd(sums, floats, n);
+    }
+    half_narrow(t->half, floats, (uint16_t *)(void *)to, n);
+}
+
+/* Outputs out .. out+width-1, of which the first one begins at element `at`: one run of them after the other. */
+static void run_beside(const types_params *t, const onx_value *x, const onx_value *y, uint64_t out, int64_t at,
+                       uint64_t width)
+{
+    _Alignas(64) char acc[ROW_BYTES];
+    const char *data = (const char *)x->data + at * (int64_t)t->width;
+    const uint64_t runs = t->q->count / t->count;
+    t->fold->start(acc, width);
+    for (uint64_t r = 0; r < runs; r++)
+        take_beside(t, data + run_at(t, r) * (int64_t)t->width, acc, width);
+    if (t->is_arg)
+        find_beside(t, data, acc, (int64_t *)y->data + out, width);
+    else
+        put(t, y, (char *)y->data + out * t->width, acc, width);
+}
+
+static void run_line(const types_params *t, const onx_value *x, const onx_value *y, uint64_t row)
+{
+    _Alignas(64) char acc[ROW_BYTES];
+    const char *data = (const char *)x->data + outer_at(t, row) * (int64_t)t->width;
+    const uint64_t runs = t->q->count / t->count;
+    t->fold->start(acc, t->lanes);
+    for (uint64_t r = 0; r < runs; r++)
+        take_line(t, data + run_at(t, r) * (int64_t)t->width, acc);
+    t->fold->combine(acc, t->lanes);
+    if (t->is_arg)
+        ((int64_t *)y->data)[row] = find_along(t, data, acc);
+    else
+        put(t, y, (char *)y->data + row * t->width, acc, 1);
+}
+
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const types_params *t = work->params;
+    const onx_value *x = work->inputs[0], *y = work->outputs[0];
+    const uint64_t blocks = (t->inner + t->row - 1) / t->row;
+    for (uint64_t row = first, n = 1; row < last; row += n) {
+        if (t->lanes) {
+            run_line(t, x, y, row);
+        } else if (t->apart > 1) {
+            n = last - row < t->row ? last - row : t->row;
+            run_beside(t, x, y, row, (int64_t)(row * t->apart), n);
+        } else {
+            const uint64_t from = row % blocks * t->row, left = t->inner - from;
+            run_beside(t, x, y, row / blocks * t->inner + from, outer_at(t, row / blocks) + (int64_t)from,
+                       left < t->row ? left : t->row);
+        }
+    }
+    return ONX_OK;
+}
+
+#define WRAPS                                                                                                          \
+    (ONX_DTYPE_BIT(ONX_INT32) | ONX_DTYPE_BIT(ONX_UINT32) | ONX_DTYPE_BIT(ONX_INT64) | ONX_DTYPE_BIT(ONX_UINT64))
+#define ROW_OF(name, types, body_, prepare_, how)                                                                      \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = types, .preference = 2, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,          \
+        .flags = how, .body = body_, .prepare = prepare_, .run = run                                                   \
+    }
+#define ROW(name, types, kind)                                                                                         \
+    ROW_OF(name, types, &(const onxi_reduce_kind){ ONXI_REDUCE_##kind }, prepare, ONXI_KERNEL_LINES)
+#define ARG(name, max) ROW_OF(name, ONXI_NUMBERS, &(const bool){ max }, prepare_arg, 0)
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { ROW("ReduceSum", ONXI_FLOATS | WRAPS, SUM),
+                                                                    ROW("ReduceMean", ONXI_FLOATS | WRAPS, MEAN),
+                                                                    ROW("ReduceProd", ONXI_FLOATS | WRAPS, PROD),
+                                                                    ROW("ReduceMax", ONXI_NUMBERS, MAX),
+                                                                    ROW("ReduceMin", ONXI_NUMBERS, MIN),
+                                                                    ROW("ReduceL1", ONXI_FLOATS, L1),
+                                                                    ROW("ReduceL2", ONXI_FLOATS, L2),
+                                                                    ROW("ReduceLogSum", ONXI_FLOATS, LOG_SUM),
+                                                                    ROW("ReduceSumSquare", ONXI_FLOATS | WRAPS,
+                                                                        SUM_SQUARE),
+                                                                    ARG("ArgMax", true),
+                                                                    ARG("ArgMin", false),
+                                                                    { 0 } };
+#endif
