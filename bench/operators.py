@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 
 random = np.random.RandomState(0)
 WIDE = [64, 2000]  # the shape of operators that go element by element
+TYPES = {T.INT64: np.int64, T.INT32: np.int32, T.DOUBLE: np.float64, T.FLOAT16: np.float16}
 MODELS = {}  # name: model
 
 
@@ -90,11 +91,15 @@ def elements():
     for op in "Add Div Max Min Mul Pow Sub".split():
         for form, other in (("", WIDE), ("_row", [2000]), ("_column", [64, 1])):
             add(op + form, op, [WIDE, other])
-    for dtype, name in ((T.INT64, "int64"), (T.INT32, "int32"), (T.DOUBLE, "double")):
+    for dtype, name in ((T.INT64, "int64"), (T.INT32, "int32"), (T.DOUBLE, "double"), (T.FLOAT16, "float16")):
         for op in "Add Mul Sub Max Equal Less".split():
             add(f"{op}_{name}", op, [WIDE, WIDE], types=dtype)
+        add(f"Clip_{name}", "Clip", [WIDE], [np.array(n, TYPES[dtype]) for n in (-1, 1)], types=dtype)
+        add(f"Where_{name}", "Where", [(WIDE, T.BOOL), WIDE, WIDE], types=dtype)
+    for op in "Relu Sigmoid Tanh Floor Sign".split():
+        add(f"{op}_float16", op, [WIDE], types=T.FLOAT16)
     for of, to in [(T.INT64, T.FLOAT), (T.BOOL, T.FLOAT), (T.UINT8, T.FLOAT), (T.FLOAT, T.FLOAT16), (T.FLOAT, T.INT64),
-                   (T.FLOAT, T.UINT8), (T.INT64, T.INT32)]:
+                   (T.FLOAT, T.UINT8), (T.INT64, T.INT32), (T.INT64, T.BOOL), (T.DOUBLE, T.INT64), (T.FLOAT16, T.INT64)]:
         add(f"Cast_{of}_{to}", "Cast", [(WIDE, of)], to=to)
     add("Where", "Where", [(WIDE, T.BOOL), WIDE, WIDE])
 
@@ -107,8 +112,10 @@ def sums():
     for i, (shape, axis) in enumerate([([32, 1000], -1), ([1, 8, 128, 128], -1), ([1, 21, 128, 128], 1)]):
         add(f"Softmax_{i}", "Softmax", [shape], axis=axis)
         add(f"ArgMax_{i}", "ArgMax", [shape], axis=axis)
-    for dtype in (T.INT64, T.INT32, T.DOUBLE):
-        add(f"ReduceMax_type_{dtype}", "ReduceMax", [(WIDE, dtype)], axes=[1])
+    add("ReduceSum_short", "ReduceSum", [[20000, 4]], [np.array([1])])
+    for dtype in (T.INT64, T.INT32, T.DOUBLE, T.FLOAT16):
+        for op in "ReduceMax ReduceMean".split():
+            add(f"{op}_type_{dtype}", op, [(WIDE, dtype)], axes=[1])
         add(f"ArgMax_type_{dtype}", "ArgMax", [(WIDE, dtype)], axis=1)
         add(f"TopK_type_{dtype}", "TopK", [([100, 1000], dtype)], [np.array([10])], 2)
     add("LayerNormalization", "LayerNormalization", [[128, 768]], [numbers(768), numbers(768)])
