@@ -76,6 +76,7 @@
     TABLE(simd_reduce##level)                                                                                          \
     TABLE(simd_arg##level)                                                                                             \
     TABLE(simd_reduce_types##level)                                                                                    \
+    TABLE(simd_topk##level)                                                                                            \
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \
     TABLE(simd_einsum##level)                                                                                          \

@@ -200,6 +200,53 @@ static void test_kernel_norms__extremes_and_powers_are_the_same(void **state)
     }
 }
 
+/* Whole numbers of every type, over axes that are neighbours and that are not, with lines of a few elements and of
+ * many, so that all ways are taken; with NaN where there is one. */
+static void test_kernel_norms__all_types_are_the_same(void **state)
+{
+    static const struct {
+        onx_dtype dtype;
+        const char *name;
+    } all[] = { { ONX_DOUBLE, "double" }, { ONX_FLOAT16, "float16" }, { ONX_BFLOAT16, "bfloat16" },
+                { ONX_INT32, "int32" },   { ONX_INT64, "int64" },     { ONX_UINT32, "uint32" },
+                { ONX_UINT64, "uint64" }, { ONX_FLOAT, "float" },     { ONX_INT8, "int8" },
+                { ONX_UINT8, "uint8" },   { ONX_INT16, "int16" },     { ONX_UINT16, "uint16" } };
+    static const char *const axes[] = { "0", "1", "2", "0, 2", "0, 1", "1, 2", "0, 1, 2" };
+    static const char *const ops[] = { "ReduceMax",  "ReduceMin", "ReduceSum",       "ReduceMean",
+                                       "ReduceProd", "ReduceL2",  "ReduceSumSquare", "ReduceLogSum" };
+    static writer w;
+    source s = { 54 };
+    (void)state;
+    for (unsigned turn = 0; turn < 12 * 7 * 4; turn++) {
+        const unsigned type = turn % 12, bits = onx_dtype_bits(all[type].dtype);
+        const bool real = onx_dtype_class_of(all[type].dtype) == ONX_CLASS_FLOATING;
+        const unsigned kinds = real ? 8 : bits > 16 ? 5 : bits == 8 ? 2 : 0, kind = below(&s, kinds + 2);
+        const bool is_arg = kind >= kinds, is_product = kinds > 4 && kind == 4, positive = kinds == 8 && kind == 7;
+        const int64_t most[] = { 40, 150, turn % 5 ? 12 : 1500 };
+        const int64_t dims[] = { 1 + below(&s, 40), 1 + below(&s, 150), 1 + below(&s, (uint32_t)most[2]) };
+        onx_value *wide = tensor(ONX_FLOAT, 3, dims), *x = tensor(all[type].dtype, 3, dims);
+        for (uint64_t i = 0; i < x->count; i++)
+            ((float *)wide->data)[i] = is_product ? below(&s, 20000) ? 1 : 2
+                                       : positive ? 1 + (float)below(&s, 4)
+                                                  : (float)below(&s, 9);
+        if (real && turn % 3 == 0)
+            ((float *)wide->data)[below(&s, (uint32_t)x->count)] = NAN;
+        assert_int_equal(onx_convert(all[type].dtype, x->data, ONX_FLOAT, wide->data, x->count, true), ONX_OK);
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 20]> g (%s[A, B, C] x) => (double[D, E, F] y) {",
+            all[type].name);
+        if (is_arg)
+            add(&w, " z = ArgM%s <axis = %u, select_last_index = %u> (x)", kind > kinds ? "ax" : "in", below(&s, 3),
+                below(&s, 2));
+        else
+            add(&w, " axes = Constant <value_ints = [%s]> () z = %s (x, axes)", axes[turn / 12 % 7], ops[kind]);
+        add(&w, " y = Cast <to = 11> (z) }");
+        compare_any(&w, "Cast", (const onx_value *const[]){ x }, 8);
+        onx_value_free(wide);
+        onx_value_free(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_kernel_norms__groups_of_blocks),
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),
         cmocka_unit_test(test_kernel_norms__extremes_and_powers_are_the_same),
+        cmocka_unit_test(test_kernel_norms__all_types_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

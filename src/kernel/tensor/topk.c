@@ -1,5 +1,6 @@
 /* topk.c - TopK: a heap of the first k where they are few, else all that may be among them sorted by the digits of
  * their keys. Either way elements that are equal come in the order of their indices. */
+#include "kernel/core/topk.h"
 #include "kernel/tensor/keys.h"
 
 /* A key and where it comes from. Keys of up to 32 bits and indices of up to 32 go in one number, which is quicker to
@@ -17,6 +18,7 @@ typedef struct topk_params {
     bool largest;
     bool sorts; /* all of a line, not by a heap */
     bool is_brief;
+    onxi_topk_few few; /* NULL: a heap, or sorting */
 } topk_params;
 
 static bool fits_brief(const topk_params *q, int dtype)
@@ -39,7 +41,7 @@ static bool better_sorted(const topk_params *q)
     return q->k >= 4 && q->k > q->length / 256 * from[i].share + q->length % 256 * from[i].share / 256;
 }
 
-static onx_status topk_prepare(onx_prepare *p)
+onx_status onxi_topk_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     const onx_value *y = p->outputs[0] ? p->outputs[0] : p->output_count > 1 ? p->outputs[1] : NULL;
@@ -55,6 +57,11 @@ static onx_status topk_prepare(onx_prepare *p)
                                 (long long)q->length);
     q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
     q->sorts = better_sorted(q);
+    if (p->kernel->body) {
+        if (q->sorts || q->inner != 1 || q->length < ONXI_TOPK_LINE || q->k < 1 || q->k > ONXI_TOPK_FEW)
+            return ONX_E_UNSUPPORTED;
+        q->few = ((const onxi_topk_body *)p->kernel->body)->few;
+    }
     q->is_brief = q->sorts && fits_brief(q, x->dtype);
     p->params = q;
     p->rows = y && y->count ? y->count / (uint64_t)q->k : 0;
@@ -302,7 +309,7 @@ static void sort_line(const topk_params *q, const onx_value *x, uint64_t base, v
         put(s, i, (uint64_t)a[i].index);
 }
 
-static onx_status topk_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_topk_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const topk_params *q = work->params;
     const onx_value *x = work->inputs[0];
@@ -322,6 +329,12 @@ static onx_status topk_run(onx_work *work, uint64_t first, uint64_t last)
             sort_line(q, x, from, heap, &s);
             continue;
         }
+        uint64_t places[ONXI_TOPK_FEW];
+        if (q->few && q->few(x->dtype, s.from, (uint64_t)q->length, (uint64_t)q->k, q->largest, places)) {
+            for (uint64_t i = 0; i < (uint64_t)q->k; i++)
+                put(&s, i, places[i]);
+            continue;
+        }
         choose(q, x, from, heap);
         for (uint64_t i = 0; i < (uint64_t)q->k; i++)
             put(&s, i, (uint64_t)heap[i].index);
@@ -330,5 +343,5 @@ static onx_status topk_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 const onx_kernel onxi_kernels_topk[] = {
-    { .op = "TopK", .since = 1, .dtypes = ONXI_NUMBERS, .prepare = topk_prepare, .run = topk_run }, { 0 }
+    { .op = "TopK", .since = 1, .dtypes = ONXI_NUMBERS, .prepare = onxi_topk_prepare, .run = onxi_topk_run }, { 0 }
 };

@@ -1,0 +1,125 @@
+/* topk.c - TopK of few of a line, of all plain types. Elements become unsigned keys, the first in order the least. The
+ * least key of each of many groups is found a vector at a time; the k-th of these bounds the first k, since so many
+ * elements are no greater, and few others are. They alone are sorted. */
+#include "kernel/core/topk.h"
+#include "kernel/simd/simd.h"
+
+#ifdef __wasm__
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_topk)[] = { { 0 } };
+#else
+
+/* Elements whose keys are made at once, and looked at together; candidates that are sorted. Groups are four times k or
+ * more, so that few are behind the bound by chance. */
+enum { STRETCH = 256, GLANCE = 32, MOST = 512 };
+
+#define KEYS(name, T, K, EXPR)                                                                                         \
+    static void name##_keys(const void *px, uint64_t first, uint64_t n, bool largest, void *pkeys)                     \
+    {                                                                                                                  \
+        const T *x = (const T *)px + first;                                                                            \
+        const K flip = largest ? (K) ~(K)0 : 0;                                                                        \
+        K *keys = (K *)pkeys;                                                                                          \
+        for (uint64_t i = 0; i < n; i++) {                                                                             \
+            const K v = (K)x[i];                                                                                       \
+            keys[i] = (K)(EXPR) ^ flip;                                                                                \
+        }                                                                                                              \
+    }
+/* Of a float by its bits: zeros are one, NaN is one and the greatest. */
+#define FLOAT_KEY(K, sign, infinity)                                                                                   \
+    (v & ((K)(sign)-1)) > (K)(infinity) ? ~(K)0 : v &(K)(sign) ? (K)(sign) - (v & ((K)(sign)-1)) : (K)(sign) + v
+KEYS(FLOAT, uint32_t, uint32_t, FLOAT_KEY(uint32_t, 0x80000000u, 0x7f800000u))
+KEYS(FLOAT16, uint16_t, uint32_t, FLOAT_KEY(uint32_t, 0x8000u, 0x7c00u))
+KEYS(BFLOAT16, uint16_t, uint32_t, FLOAT_KEY(uint32_t, 0x8000u, 0x7f80u))
+KEYS(DOUBLE, uint64_t, uint64_t, FLOAT_KEY(uint64_t, UINT64_C(1) << 63, UINT64_C(0x7ff0000000000000)))
+KEYS(INT8, int8_t, uint32_t, v ^ 0x80000000u)
+KEYS(INT16, int16_t, uint32_t, v ^ 0x80000000u)
+KEYS(INT32, int32_t, uint32_t, v ^ 0x80000000u)
+KEYS(INT64, int64_t, uint64_t, v ^ UINT64_C(1) << 63)
+KEYS(UINT8, uint8_t, uint32_t, v)
+KEYS(UINT16, uint16_t, uint32_t, v)
+KEYS(UINT32, uint32_t, uint32_t, v)
+KEYS(UINT64, uint64_t, uint64_t, v)
+
+typedef void (*keys_of)(const void *x, uint64_t first, uint64_t n, bool largest, void *keys);
+#define ENTRY(d) [ONX_##d] = d##_keys
+static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENTRY(BFLOAT16), ENTRY(DOUBLE),
+                                               ENTRY(INT8),  ENTRY(INT16),   ENTRY(INT32),    ENTRY(INT64),
+                                               ENTRY(UINT8), ENTRY(UINT16),  ENTRY(UINT32),   ENTRY(UINT64) };
+
+/* Functions for keys of type K. few_K is onxi_topk_few. */
+#define FEW(K)                                                                                                         \
+    /* Puts `key` among the `count` least so far, of which k are kept; after those that are like it. */                \
+    static inline uint64_t put_##K(K *least, uint64_t *places, uint64_t count, uint64_t k, K key, uint64_t place)      \
+    {                                                                                                                  \
+        if (count == k && key >= least[k - 1])                                                                         \
+            return count;                                                                                              \
+        uint64_t at = count < k ? count : k - 1;                                                                       \
+        for (; at && least[at - 1] > key; at--) {                                                                      \
+            least[at] = least[at - 1];                                                                                 \
+            places[at] = places[at - 1];                                                                               \
+        }                                                                                                              \
+        least[at] = key;                                                                                               \
+        places[at] = place;                                                                                            \
+        return count < k ? count + 1 : k;                                                                              \
+    }                                                                                                                  \
+    /* No less than the k-th key of the line. */                                                                       \
+    static K bound_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t groups)          \
+    {                                                                                                                  \
+        K best[STRETCH], next[STRETCH], least[ONXI_TOPK_FEW];                                                          \
+        uint64_t places[ONXI_TOPK_FEW], count = 0;                                                                     \
+        of(x, 0, STRETCH, largest, best);                                                                              \
+        for (uint64_t first = STRETCH, n; first < length; first += n) {                                                \
+            n = length - first < STRETCH ? length - first : STRETCH;                                                   \
+            of(x, first, n, largest, next);                                                                            \
+            for (uint64_t i = 0; i < n; i++)                                                                           \
+                best[i] = next[i] < best[i] ? next[i] : best[i];                                                       \
+        }                                                                                                              \
+        for (uint64_t from = groups; from < STRETCH; from += groups)                                                   \
+            for (uint64_t i = 0; i < groups; i++)                                                                      \
+                best[i] = best[from + i] < best[i] ? best[from + i] : best[i];                                         \
+        for (uint64_t i = 0; i < groups; i++)                                                                          \
+            count = put_##K(least, places, count, k, best[i], i);                                                      \
+        return least[k - 1];                                                                                           \
+    }                                                                                                                  \
+    static bool few_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t *indices)       \
+    {                                                                                                                  \
+        const K bound = bound_##K(of, x, length, k, largest, k <= 4 ? 16 : k <= 16 ? 64 : STRETCH);                    \
+        K next[STRETCH], least[ONXI_TOPK_FEW];                                                                         \
+        uint64_t count = 0, seen = 0;                                                                                  \
+        for (uint64_t first = 0, n; first < length; first += n) {                                                      \
+            n = length - first < STRETCH ? length - first : STRETCH;                                                   \
+            of(x, first, n, largest, next);                                                                            \
+            for (uint64_t part = 0, end; part < n; part = end) {                                                       \
+                int any = 0;                                                                                           \
+                end = n - part < GLANCE ? n : part + GLANCE;                                                           \
+                for (uint64_t i = part; i < end; i++)                                                                  \
+                    any |= next[i] <= bound;                                                                           \
+                for (uint64_t i = part; any && i < end; i++)                                                           \
+                    if (next[i] <= bound) {                                                                            \
+                        if (seen++ == MOST)                                                                            \
+                            return false;                                                                              \
+                        count = put_##K(least, indices, count, k, next[i], first + i);                                 \
+                    }                                                                                                  \
+            }                                                                                                          \
+        }                                                                                                              \
+        return true;                                                                                                   \
+    }
+FEW(uint32_t)
+FEW(uint64_t)
+
+static bool few(int dtype, const void *line, uint64_t length, uint64_t k, bool largest, uint64_t *indices)
+{
+    return onx_dtype_bits(dtype) == 64 ? few_uint64_t(keys[dtype], line, length, k, largest, indices)
+                                       : few_uint32_t(keys[dtype], line, length, k, largest, indices);
+}
+
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_topk)[] = { { .op = "TopK",
+                                                              .since = 1,
+                                                              .dtypes = ONXI_NUMBERS,
+                                                              .preference = 1,
+                                                              .isa = ONXI_LEVEL,
+                                                              .variant = ONXI_VARIANT,
+                                                              .body = &(const onxi_topk_body){ few },
+                                                              .prepare = onxi_topk_prepare,
+                                                              .run = onxi_topk_run },
+                                                            { 0 } };
+#endif
