@@ -151,6 +151,8 @@ uint32_t onxi_ml_find_text(const onxi_ml_index *index, onx_str key)
 
 uint32_t onxi_ml_find_word(const onxi_ml_index *index, uint64_t key)
 {
+    if (index->places)
+        return key - index->least < index->span ? index->places[key - index->least] : ONXI_ML_NOWHERE;
     uint32_t hash = onxi_table_hash_word(&index->table, key);
     ONXI_TABLE_EACH (&index->table, hash, i)
         if (index->words[i] == key)
@@ -176,10 +178,39 @@ onx_status onxi_ml_index_texts(const onx_prepare *p, const onx_bytes *keys, uint
     return ONX_OK;
 }
 
+/* Whole numbers that lie close together, as those of categories do, need no table. */
+static onx_status place_words(const onx_prepare *p, const uint64_t *keys, uint32_t count, bool last, onxi_ml_index *out)
+{
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (uint32_t i = 0; i < count; i++) {
+        least = (int64_t)keys[i] < least ? (int64_t)keys[i] : least;
+        most = (int64_t)keys[i] > most ? (int64_t)keys[i] : most;
+    }
+    const uint64_t span = (uint64_t)most - (uint64_t)least + 1;
+    if (!count || !span || span > 4 * (uint64_t)count + 64)
+        return ONX_OK;
+    uint32_t *places = ONXI_ARRAY(p->arena, uint32_t, span);
+    if (!places)
+        return ONX_E_MEMORY;
+    for (uint64_t i = 0; i < span; i++)
+        places[i] = ONXI_ML_NOWHERE;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *place = &places[keys[i] - (uint64_t)least];
+        *place = last || *place == ONXI_ML_NOWHERE ? i : *place;
+    }
+    out->places = places;
+    out->least = (uint64_t)least;
+    out->span = span;
+    return ONX_OK;
+}
+
 onx_status onxi_ml_index_words(const onx_prepare *p, const uint64_t *keys, uint32_t count, bool last,
                                onxi_ml_index *out)
 {
     *out = (onxi_ml_index){ .words = keys, .table = onxi_table_in_arena(p->arena) };
+    ONX_TRY(place_words(p, keys, count, last, out));
+    if (out->places)
+        return ONX_OK;
     if (!onxi_table_reserve(&out->table, count))
         return ONX_E_MEMORY;
     for (uint32_t n = 0; n < count; n++) {
@@ -192,6 +223,23 @@ onx_status onxi_ml_index_words(const onx_prepare *p, const uint64_t *keys, uint3
 }
 
 /* ---- scores ---- */
+
+#define SUM_OF(name, TERM)                                                                                             \
+    double name(const double *a, const double *b, uint64_t n)                                                          \
+    {                                                                                                                  \
+        enum { WAYS = 8 };                                                                                             \
+        double sums[WAYS] = { 0 }, sum = 0;                                                                            \
+        for (; n >= WAYS; n -= WAYS, a += WAYS, b += WAYS)                                                             \
+            for (int i = 0; i < WAYS; i++)                                                                             \
+                sums[i] += TERM;                                                                                       \
+        for (uint64_t i = 0; i < n; i++)                                                                               \
+            sum += TERM;                                                                                               \
+        for (int i = 0; i < WAYS / 2; i++)                                                                             \
+            sums[i] += sums[i + WAYS / 2];                                                                             \
+        return sum + ((sums[0] + sums[2]) + (sums[1] + sums[3]));                                                      \
+    }
+SUM_OF(onxi_ml_product, a[i] * b[i])
+SUM_OF(onxi_ml_distance, (a[i] - b[i]) * (a[i] - b[i]))
 
 onx_status onxi_ml_transform_of(const onx_prepare *p, onxi_ml_transform *out)
 {

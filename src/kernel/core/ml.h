@@ -58,7 +58,9 @@ void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uin
 typedef struct onxi_ml_index {
     const onx_str *texts; /* the keys: these, or words */
     const uint64_t *words;
-    onxi_table table; /* of places */
+    onxi_table table;       /* of places */
+    const uint32_t *places; /* of the words from `least` on, where they lie close together; else NULL */
+    uint64_t least, span;
 } onxi_ml_index;
 #define ONXI_ML_NOWHERE UINT32_MAX
 /* Of a key that occurs twice the last one counts, or the first one. The keys are referred to. */
@@ -70,6 +72,10 @@ uint32_t onxi_ml_find_text(const onxi_ml_index *index, onx_str key);
 uint32_t onxi_ml_find_word(const onxi_ml_index *index, uint64_t key);
 
 /* ---- scores ---- */
+
+/* The sum of products, or of squares of differences, of two lists: eight sums side by side, so that none waits. */
+double onxi_ml_product(const double *a, const double *b, uint64_t n);
+double onxi_ml_distance(const double *a, const double *b, uint64_t n);
 
 typedef enum onxi_ml_transform {
     ONXI_ML_NONE,

@@ -269,13 +269,18 @@ static uint32_t find(const label_params *q, const onx_value *x, uint64_t i)
 
 static onx_status label_run(onx_work *work, uint64_t first, uint64_t last)
 {
+    enum { STRETCH = 256 };
     const label_params *q = work->params;
     const uint32_t width = onxi_element_size(work->outputs[0]->dtype);
-    char *y = work->outputs[0]->data;
-    for (uint64_t i = first; i < last; i++) {
-        uint32_t at = find(q, work->inputs[0], i);
-        const char *from = at == ONXI_ML_NOWHERE ? (const char *)q->value : (const char *)q->values + at * width;
-        memcpy(y + i * width, from, width);
+    const char *values = q->values, *fallback = (const char *)q->value;
+    uint32_t at[STRETCH];
+    for (uint64_t done = first, n; done < last; done += n) {
+        char *y = (char *)work->outputs[0]->data + done * width;
+        n = last - done < STRETCH ? last - done : STRETCH;
+        for (uint64_t i = 0; i < n; i++)
+            at[i] = find(q, work->inputs[0], done + i);
+        for (uint64_t i = 0; i < n; i++)
+            onxi_copy_item(y + i * width, at[i] == ONXI_ML_NOWHERE ? fallback : values + at[i] * width, width);
     }
     return ONX_OK;
 }

@@ -26,10 +26,7 @@ static void score_row(const linear_params *q, const onx_value *x, uint64_t row, 
     uint64_t n = q->batch.columns;
     onxi_ml_load(x, row, n, features);
     for (uint64_t s = 0; s < q->scores; s++) {
-        const double *c = q->coefficients.at + s * n;
-        double sum = 0;
-        for (uint64_t i = 0; i < n; i++)
-            sum += features[i] * c[i];
+        const double sum = onxi_ml_product(features, q->coefficients.at + s * n, n);
         scores[s] = sum + (q->intercepts.count ? q->intercepts.at[s] : 0);
     }
 }

@@ -24,29 +24,29 @@ typedef struct svm_params {
     bool positive;                  /* all coefficients are */
 } svm_params;
 
-static double product(const double *a, const double *b, uint64_t n)
+/* Degrees are whole numbers, and small ones as a rule. */
+static double power(double x, double degree)
 {
-    double sum = 0;
-    for (uint64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
+    double result = x;
+    if (!(degree >= 1 && degree <= 8))
+        return pow(x, degree);
+    for (int i = 1; i < (int)degree; i++)
+        result *= x;
+    return result;
 }
 
 static double kernel_of(const svm_params *q, svm_kernel kernel, const double *a, const double *b)
 {
-    uint64_t n = q->batch.columns;
-    double sum = 0;
+    const uint64_t n = q->batch.columns;
     switch (kernel) {
     case POLY:
-        return pow(product(a, b, n) * q->gamma + q->coef0, q->degree);
+        return power(onxi_ml_product(a, b, n) * q->gamma + q->coef0, q->degree);
     case SIGMOID:
-        return tanh(product(a, b, n) * q->gamma + q->coef0);
+        return tanh(onxi_ml_product(a, b, n) * q->gamma + q->coef0);
     case RBF:
-        for (uint64_t i = 0; i < n; i++)
-            sum += (a[i] - b[i]) * (a[i] - b[i]);
-        return exp(-q->gamma * sum);
+        return exp(-q->gamma * onxi_ml_distance(a, b, n));
     default:
-        return product(a, b, n);
+        return onxi_ml_product(a, b, n);
     }
 }
 
@@ -86,6 +86,27 @@ static onx_status read_common(const onx_prepare *p, svm_params *q)
 
 /* ---- SVMRegressor ---- */
 
+/* A sum of products with vectors is a product with the sum of the vectors, unless one of them is not finite. */
+static onx_status join_vectors(const onx_prepare *p, svm_params *q)
+{
+    double *joined = ONXI_ARRAY(p->arena, double, q->batch.columns + 1);
+    if (!joined)
+        return ONX_E_MEMORY;
+    bool finite = true;
+    for (uint64_t i = 0; i < q->batch.columns; i++) {
+        joined[i] = 0;
+        for (uint64_t v = 0; v < q->vector_count; v++)
+            joined[i] += q->coefficients.at[v] * q->vectors.at[v * q->batch.columns + i];
+        finite &= isfinite(joined[i]) != 0;
+    }
+    if (finite) {
+        q->coefficients.at = joined;
+        q->coefficients.count = q->batch.columns;
+        q->vector_count = 0;
+    }
+    return ONX_OK;
+}
+
 static onx_status regressor_prepare(onx_prepare *p)
 {
     svm_params *q = ONXI_NEW(p->arena, svm_params);
@@ -100,9 +121,11 @@ static onx_status regressor_prepare(onx_prepare *p)
         ONX_TRY(want(p, "support_vectors", &q->vectors, q->vector_count, q->batch.columns));
     ONX_TRY(want(p, "coefficients", &q->coefficients, q->vector_count ? q->vector_count : q->batch.columns, 1));
     ONX_TRY(want(p, "rho", &q->rho, 1, 1));
+    if (q->kernel == LINEAR && q->vector_count)
+        ONX_TRY(join_vectors(p, q));
     p->params = q;
     p->rows = q->batch.rows;
-    p->grain = 16384 / (q->vectors.count + q->batch.columns + 1) + 1;
+    p->grain = 16384 / (q->vector_count * q->batch.columns + q->batch.columns + 1) + 1;
     return onxi_ml_workspace(p, q->batch.columns, 1);
 }
 
@@ -116,7 +139,7 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
         for (uint64_t v = 0; v < q->vector_count; v++)
             sum += q->coefficients.at[v] * kernel_of(q, q->kernel, features, q->vectors.at + v * q->batch.columns);
         if (!q->vector_count)
-            sum = product(features, q->coefficients.at, q->batch.columns);
+            sum = onxi_ml_product(features, q->coefficients.at, q->batch.columns);
         sum += q->rho.at[0];
         if (q->one_class)
             sum = sum > 0 ? 1 : -1;
@@ -233,8 +256,8 @@ static void score_pairs(const svm_params *q, const svm_space *s)
         uint64_t count_i = (uint64_t)q->per_class[i], from_j = from_i + count_i;
         for (uint64_t j = i + 1; j < q->classes; j++, at++) {
             uint64_t count_j = (uint64_t)q->per_class[j];
-            double sum = q->rho.at[at] + product(c + (j - 1) * n + from_i, s->kernels + from_i, count_i) +
-                         product(c + i * n + from_j, s->kernels + from_j, count_j);
+            double sum = q->rho.at[at] + onxi_ml_product(c + (j - 1) * n + from_i, s->kernels + from_i, count_i) +
+                         onxi_ml_product(c + i * n + from_j, s->kernels + from_j, count_j);
             s->pairs[at] = sum;
             s->votes[sum > 0 ? i : j]++;
             from_j += count_j;
@@ -268,7 +291,7 @@ static void couple(uint64_t k, double *square, double *product_of, double *p)
     for (uint64_t round = 0; round < rounds; round++) {
         double whole = 0, worst = 0;
         for (uint64_t t = 0; t < k; t++) {
-            product_of[t] = product(r + t * k, p, k);
+            product_of[t] = onxi_ml_product(r + t * k, p, k);
             whole += p[t] * product_of[t];
         }
         for (uint64_t t = 0; t < k; t++)
@@ -328,8 +351,8 @@ static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
                 scores = s.pairs;
         } else {
             for (uint64_t c = 0; c < q->classes; c++)
-                scores[c] =
-                    q->rho.at[0] + product(s.features, q->coefficients.at + c * q->batch.columns, q->batch.columns);
+                scores[c] = q->rho.at[0] +
+                            onxi_ml_product(s.features, q->coefficients.at + c * q->batch.columns, q->batch.columns);
         }
         if (onxi_ml_output(work, 0))
             name_class(q, onxi_ml_output(work, 0), row, q->vector_count ? s.votes : scores, q->classes);
