@@ -28,16 +28,31 @@ static onx_status class_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Without its sign a float is infinite when it is INF, NaN when it is more. */
+/* Without its sign a float is NaN when it is more than INF. What is asked for is settled outside of the loops, so that
+ * these become vectors. */
 #define CLASSIFY(T, SIGN, INF)                                                                                         \
     do {                                                                                                               \
         const T *from = (const T *)x->data + start;                                                                    \
-        for (uint64_t i = 0; i < count; i++) {                                                                         \
-            T size = (T)(from[i] & ~(SIGN));                                                                           \
-            bool hit = q->nan ? size > (INF) : size == (INF) && (from[i] & (SIGN) ? q->below : q->above);              \
-            y[i] = hit;                                                                                                \
-        }                                                                                                              \
+        const T above = (T)(q->above ? (INF) : (INF) | (SIGN)), below = (T)(q->below ? (INF) | (SIGN) : (INF));        \
+        const bool nan = q->nan, any = q->above || q->below; /* which writing bytes might change */                    \
+        for (uint64_t i = 0; nan && i < count; i++)                                                                    \
+            y[i] = (T)(from[i] & ((SIGN)-1)) > (INF);                                                                  \
+        for (uint64_t i = 0; !nan && i < count; i++)                                                                   \
+            y[i] = (uint8_t)(any & ((from[i] == above) | (from[i] == below)));                                         \
     } while (0)
+
+/* The least level has no comparison of integers of 64 bits: NaN is asked for as floats, infinities one by one. */
+static void classify_doubles(const class_params *q, const double *from, uint8_t *y, uint64_t count)
+{
+    const bool nan = q->nan;
+    for (uint64_t i = 0; nan && i < count; i++)
+        y[i] = from[i] != from[i];
+    for (uint64_t i = 0; !nan && i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, from + i, sizeof bits);
+        y[i] = bits << 1 == UINT64_C(0xffe0000000000000) && (bits >> 63 ? q->below : q->above);
+    }
+}
 
 static onx_status class_run(onx_work *work, uint64_t first, uint64_t last)
 {
@@ -51,7 +66,7 @@ static onx_status class_run(onx_work *work, uint64_t first, uint64_t last)
         CLASSIFY(uint32_t, UINT32_C(0x80000000), UINT32_C(0x7f800000));
         break;
     case ONX_DOUBLE:
-        CLASSIFY(uint64_t, UINT64_C(0x8000000000000000), UINT64_C(0x7ff0000000000000));
+        classify_doubles(q, (const double *)x->data + start, y, count);
         break;
     case ONX_FLOAT16:
         CLASSIFY(uint16_t, 0x8000u, 0x7c00u);
