@@ -37,11 +37,19 @@ static bool is_end(const onxi_run_planner *pl, uint32_t index)
            pl->plan->slots[op->inputs[0]]->place == ONXI_PLACE_BUFFER;
 }
 
+/* The row that is asked first; not one that is a view where the type stays, as of Cast, where it does not. */
+static const onx_kernel *moving_row(const onxi_run_planner *pl, const onxi_run_op *op)
+{
+    const onx_value *x = onxi_run_plan_value((onxi_run_planner *)(uintptr_t)(const void *)pl, op->inputs[0]);
+    const bool stays = x && x->dtype == pl->plan->slots[op->outputs[0]]->value.dtype;
+    return op->kernel_count > 1 && op->kernels[0]->flags & ONX_KERNEL_VIEW && !stays ? op->kernels[1] : op->kernels[0];
+}
+
 /* Does its row go element by element, whatever its operands are? */
 static bool is_element(const onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
-    if (!is_free(pl, index) || !onxi_element_is(op->kernels[0], op->input_count))
+    if (!is_free(pl, index) || !onxi_element_is(moving_row(pl, op), op->input_count))
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const onx_value *v = op->inputs[i] == ONXI_NO_SLOT ? NULL : &pl->plan->slots[op->inputs[i]]->value;
