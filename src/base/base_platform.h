@@ -32,6 +32,13 @@ enum {
 #endif
 };
 
+/* Is there room for kernels that many networks do without? A module of WebAssembly is fetched by everybody. */
+#ifdef __wasm__
+#define ONXI_PLATFORM_ROOMY 0
+#else
+#define ONXI_PLATFORM_ROOMY 1
+#endif
+
 /* ---- memory ---- */
 
 /* Does memory come in pages that are filled when they are touched? That of WebAssembly is there as a whole. */

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#ifndef __wasm__ /* browsers run the bodies of these operators: their module has no room for these */
+#if ONXI_PLATFORM_ROOMY /* browsers run the bodies of these operators: their module has no room for these */
 enum { BYTES = 256, PIECE = 1 << 14 };
 
 static onxi_byte_meaning meaning_of(const onx_value *scale, const onx_value *zero, int dtype)
@@ -306,7 +306,7 @@ static const bool second = true; /* of the two operators that share a row */
 
 /* What runs at once is not laid out in any other way, and has rows of its own. */
 const onx_kernel onxi_kernels_microsoft_bytes[] = {
-#ifndef __wasm__
+#if ONXI_PLATFORM_ROOMY
     ROWS("QLinearAdd", pair, NULL),
     ROWS("QLinearMul", pair, &second),
     ROWS("QLinearSigmoid", table, NULL),

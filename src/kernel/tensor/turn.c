@@ -4,7 +4,7 @@
 #include "kernel/core/einsum.h"
 #include "kernel/core/move.h"
 
-#ifndef __wasm__ /* browsers move axes by the plain rows: their module has no room for these */
+#if ONXI_PLATFORM_ROOMY /* browsers move axes by the plain rows: their module has no room for these */
 /* The order of axes that the node asks for. */
 static onx_status read_order(onx_prepare *p, bool *is_one, int64_t *perm)
 {
@@ -82,7 +82,7 @@ static onx_status einsum_prepare(onx_prepare *p)
 #endif
 
 const onx_kernel onxi_kernels_turn[] = {
-#ifndef __wasm__
+#if ONXI_PLATFORM_ROOMY
     SEE("Transpose", 1),
     SEE("Einsum", 12),
     { .op = "Einsum",

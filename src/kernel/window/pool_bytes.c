@@ -2,7 +2,7 @@
 #include "kernel/core/blocked.h"
 #include "kernel/core/bytes.h"
 
-#ifndef __wasm__    /* as kernel/microsoft/bytes.c */
+#if ONXI_PLATFORM_ROOMY
 enum { TAPS = 64 }; /* of a window that are looked at together */
 
 typedef struct pool_params {
@@ -110,7 +110,7 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
         .preference = 5, .flags = ONX_KERNEL_LAYOUTS, .variant = "channels", .prepare = pool_prepare, .run = pool_run  \
     }
 const onx_kernel onxi_kernels_pool_bytes[] = {
-#ifndef __wasm__
+#if ONXI_PLATFORM_ROOMY
     ROW(1),
 #endif
     { 0 },
