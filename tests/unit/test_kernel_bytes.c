@@ -134,7 +134,8 @@ static void test_kernel_bytes__convolutions_are_the_same(void **state)
         convolution(&s, &w, turn);
 }
 
-/* Channels that are groups of their own, with zero points that the model has. */
+/* Channels that are groups of their own, with zero points that the model has; that of the input of
+ * ConvInteger comes with a run. */
 static void test_kernel_bytes__channels_alone_are_the_same(void **state)
 {
     static writer w;
@@ -145,8 +146,8 @@ static void test_kernel_bytes__channels_alone_are_the_same(void **state)
         const uint32_t kw = 1 + below(&s, 5);
         const bool per_channel = below(&s, 2), flat = below(&s, 5) == 0;
         const int64_t dims[] = { 1 + below(&s, 2), c, 9 + below(&s, 12), 9 + below(&s, 30) };
-        char shape[48], line[24] = "";
-        onx_value *x = numbers(&s, tx, flat ? 3 : 4, dims);
+        char shape[48], line[24] = "", how[160];
+        onx_value *x = numbers(&s, tx, flat ? 3 : 4, dims), *z = numbers(&s, tx, 0, NULL);
         snprintf(shape, sizeof shape, flat ? "[%u, 1, %u]" : "[%u, 1, %u, %u]", c, kh, kw);
         if (per_channel)
             snprintf(line, sizeof line, "[%u]", c);
@@ -154,25 +155,29 @@ static void test_kernel_bytes__channels_alone_are_the_same(void **state)
         w.len = 0;
         add(&w,
             "<ir_version: 10, opset_import: [\"\" : 21]>\n"
-            "g (%s%s x) => (%s%s y) <float sx = {0.03125}, float sy = {0.6}, %s zx = {%u}, %s zy = {3}",
-            types[tx].name, form, types[tx].name, form, types[tx].name, below(&s, 120), types[tx].name);
+            "g (%s%s x, %s z) => (%s%s y, int32%s s) <float sx = {0.03125}, float sy = {0.6}, %s zx = {%u}, %s zy = {3}",
+            types[tx].name, form, types[tx].name, types[tx].name, form, form, types[tx].name, below(&s, 120),
+            types[tx].name);
         constant(&w, &s, tw, shape, "w", (uint64_t)c * kh * (flat ? 1 : kw));
         constant(&w, &s, tw, line, "zw", per_channel ? c : 1);
         scales(&w, &s, line, "sw", per_channel ? c : 1);
         add(&w, ", int32[%u] b = {", c);
         for (uint32_t i = 0; i < c; i++)
             add(&w, "%s%d", i ? ", " : "", (int)below(&s, 4000) - 2000);
-        add(&w, "}> {\n y = QLinearConv <group = %u, ", c);
         if (flat)
-            add(&w, "pads = [%u, %u], strides = [%u], dilations = [%u]", below(&s, 4), below(&s, 4), 1 + below(&s, 3),
-                1 + below(&s, 2));
+            snprintf(how, sizeof how, "<group = %u, pads = [%u, %u], strides = [%u], dilations = [%u]>", c,
+                     below(&s, 4), below(&s, 4), 1 + below(&s, 3), 1 + below(&s, 2));
         else
-            add(&w, "pads = [%u, %u, %u, %u], strides = [%u, %u], dilations = [%u, %u]", below(&s, 4), below(&s, 4),
-                below(&s, 4), below(&s, 4), 1 + below(&s, 3), 1 + below(&s, 3), 1 + below(&s, 2), 1 + below(&s, 2));
-        add(&w, "> (x, sx, zx, w, sw, zw, sy, zy%s)\n}\n", turn % 5 ? ", b" : "");
-        const char *variant = compare_any(&w, "QLinearConv", (const onx_value *const[]){ x }, 0);
+            snprintf(how, sizeof how, "<group = %u, pads = [%u, %u, %u, %u], strides = [%u, %u], dilations = [%u, %u]>",
+                     c, below(&s, 4), below(&s, 4), below(&s, 4), below(&s, 4), 1 + below(&s, 3), 1 + below(&s, 3),
+                     1 + below(&s, 2), 1 + below(&s, 2));
+        add(&w, "}> {\n y = QLinearConv %s (x, sx, zx, w, sw, zw, sy, zy%s)\n", how, turn % 5 ? ", b" : "");
+        add(&w, " s = ConvInteger %s (x, w%s)\n}\n", how, turn % 3 == 0 ? "" : turn % 3 == 1 ? ", z" : ", z, zw");
+        const char *variant =
+            compare_any(&w, turn % 8 < 4 ? "QLinearConv" : "ConvInteger", (const onx_value *const[]){ x, z }, 0);
         assert_string_not_equal(variant, "plain");
         onx_value_free(x);
+        onx_value_free(z);
     }
 }
 
