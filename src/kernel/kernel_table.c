@@ -98,7 +98,11 @@
     TABLE(simd_attention_nodes##level)                                                                                 \
     TABLE(simd_rotary##level)
 /* For the levels that come after v4, the widest first: a session takes rows of all that it has. */
-#define BYTE_TABLES(TABLE, level) TABLE(byte_product##level) TABLE(byte_conv##level) TABLE(byte_lines##level)
+#define BYTE_TABLES(TABLE, level)                                                                                      \
+    TABLE(byte_product##level)                                                                                         \
+    TABLE(byte_conv##level)                                                                                            \
+    TABLE(byte_alone##level)                                                                                           \
+    TABLE(byte_lines##level)
 #define HALF_TABLES(TABLE, level) TABLE(half_product##level)
 #ifdef ONX_WITH_X86_LEVELS
 #define LEVEL_TABLES(TABLE)                                                                                            \
