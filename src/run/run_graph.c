@@ -465,7 +465,7 @@ static bool body_comes_first(const onxi_run_session *s, const onxi_run_op *op)
 static onx_status expand(builder *b, const onxi_run_op *op, const onx_function **out, onxi_binder **binder)
 {
     onxi_run_session *s = b->session;
-    onxi_run_env e = { .cx = s->cx, .session = s, .arena = b->arena };
+    onxi_run_env e = { .cx = s->cx, .session = s, .graph = b->g, .arena = b->arena };
     *out = NULL;
     if (!op->schema || !op->schema->body_parts)
         return ONX_OK;

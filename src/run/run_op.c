@@ -179,27 +179,6 @@ static const onxi_call_ops call_ops = { .value = call_value,
                                         .which = call_which,
                                         .fail = call_fail };
 
-uint64_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
-{
-    static const onxi_type given = { .kind = ONXI_TYPE_NONE };
-    const onxi_type **inputs = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);
-    typing t = { .exec = e, .op = op };
-    if (!inputs)
-        return 0;
-    for (uint32_t i = 0; i < op->input_count; i++)
-        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : &given;
-    t.call = (onxi_call){ .schema = op->schema,
-                          .op = op->id,
-                          .node = op->node,
-                          .attrs = &op->attrs,
-                          .arena = e->arena,
-                          .input_count = op->input_count,
-                          .inputs = inputs,
-                          .ops = &call_ops,
-                          .engine = &t };
-    return onxi_body_choose(&t.call);
-}
-
 static const onxi_type *type_of(onx_arena *arena, const onx_value *v)
 {
     onxi_type *t = ONXI_NEW(arena, onxi_type);
@@ -243,6 +222,32 @@ static const onxi_type *type_of(onx_arena *arena, const onx_value *v)
         t->inner = inner;
     }
     return t;
+}
+
+uint64_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
+{
+    static const onxi_type given = { .kind = ONXI_TYPE_NONE };
+    const onxi_type **inputs = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);
+    typing t = { .exec = e, .op = op };
+    if (!inputs)
+        return 0;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint32_t slot = op->inputs[i];
+        const onx_value *v = slot == ONXI_NO_SLOT || !e->graph ? NULL : e->graph->slots[slot].constant;
+        inputs[i] = slot == ONXI_NO_SLOT ? NULL : v ? type_of(e->arena, v) : &given;
+        if (slot != ONXI_NO_SLOT && !inputs[i])
+            return 0;
+    }
+    t.call = (onxi_call){ .schema = op->schema,
+                          .op = op->id,
+                          .node = op->node,
+                          .attrs = &op->attrs,
+                          .arena = e->arena,
+                          .input_count = op->input_count,
+                          .inputs = inputs,
+                          .ops = &call_ops,
+                          .engine = &t };
+    return onxi_body_choose(&t.call);
 }
 
 /* A type of the rule as a value without elements; stays of kind NONE where something is open. */

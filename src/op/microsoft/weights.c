@@ -4,6 +4,19 @@
 
 /* clang-format off */
 
+/* Scales of 16 bits become floats once, and the product is that of floats. What runs tell does not tell types. */
+WHEN(halves, onxi_call_dtype(call, 2) == ONX_FLOAT16 || onxi_call_dtype(call, 2) == ONX_BFLOAT16)
+WHEN(real_zeros, halves(call) && MS_HAS(3) && onxi_call_dtype(call, 3) == onxi_call_dtype(call, 2))
+WHEN(halves_bias, halves(call) && MS_HAS(5))
+WHEN(real_with_bias, real_zeros(call) && MS_HAS(5))
+WHEN(real_without_bias, real_zeros(call) && !MS_HAS(5))
+WHEN(with_bias, halves_bias(call) && !real_zeros(call))
+WHEN(without_bias, halves(call) && !MS_HAS(5) && !real_zeros(call))
+#define IN_FLOATS(zeros, added)                                                                                        \
+    "wide_y = com.microsoft.MatMulNBits <K: int = @K, N: int = @N, accuracy_level: int = @accuracy_level,"             \
+    " bits: int = @bits, block_size: int = @block_size, weight_prepacked: int = @weight_prepacked>"                    \
+    " (wide_a, B, wide_scales, " zeros ", g_idx" added ")"
+
 MS_ROW(MatMulNBits, .infer = onxi_rule_microsoft_matmul_nbits, .flags = INFERS, ARITY(3, 6, 1, 1),
        .inputs = PORTS({ "A", "T1", 0 }, { "B", "T2", 0 }, { "scales", "T1", 0 }, { "zero_points", "T3", OPT },
                        { "g_idx", "T4", OPT }, { "bias", "T1", OPT }),
@@ -12,7 +25,15 @@ MS_ROW(MatMulNBits, .infer = onxi_rule_microsoft_matmul_nbits, .flags = INFERS, 
                       { "bits", INT, DEFAULT("4") }, { "block_size", INT, REQUIRED },
                       { "weight_prepacked", INT, DEFAULT("0") }),
        .types = TYPES({ "T1", T(SCALES_19) }, { "T2", T(BIT(UINT8)) }, { "T3", T(SCALES_19 | BIT(UINT8)) },
-                      { "T4", T_INT32 }))
+                      { "T4", T_INT32 }),
+       BODY_FIRST(18, { halves, NODES(wide_a = Cast <to = 1> (A) wide_scales = Cast <to = 1> (scales)) },
+                  { real_zeros, NODES(wide_zeros = Cast <to = 1> (zero_points)) },
+                  { halves_bias, NODES(wide_bias = Cast <to = 1> (bias)) },
+                  { real_with_bias, IN_FLOATS("wide_zeros", ", wide_bias") },
+                  { real_without_bias, IN_FLOATS("wide_zeros", "") },
+                  { with_bias, IN_FLOATS("zero_points", ", wide_bias") },
+                  { without_bias, IN_FLOATS("zero_points", "") },
+                  { halves, NODES(Y = CastLike (wide_y, A)) }))
 
 MS_ROW(MatMulBnb4, .infer = onxi_rule_microsoft_matmul_nbits, .flags = INFERS, ARITY(3, 3, 1, 1),
        .inputs = PORTS({ "A", "T1", 0 }, { "B", "T2", 0 }, { "absmax", "T1", 0 }), .outputs = PORTS({ "Y", "T1", 0 }),
