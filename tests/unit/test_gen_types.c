@@ -253,6 +253,8 @@ static const struct {
     { "Conv", "amx", ONX_FLOAT, "of channels enough for tiles: test_kernel_convolutions" },
     { "MatMulNBits", "avx512", ONX_FLOAT, "blocks that a wider instruction set does not take: test_kernel_few_bits" },
     { "TopK", NULL, ONX_UNDEFINED, "few of long lines, which test_kernel_moves has" },
+    { "RMSNormalization", NULL, ONX_FLOAT16, "with a scale of that type, too: test_kernel_norms" },
+    { "RMSNormalization", NULL, ONX_BFLOAT16, "likewise" },
     { "Gemm", NULL, ONX_FLOAT, "by constant weights; which of two fast rows comes first depends on the processor" },
 };
 

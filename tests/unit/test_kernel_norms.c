@@ -60,6 +60,39 @@ static void test_kernel_norms__normalizations_are_the_same(void **state)
     assert_int_equal(fast, 4 * RANGES * 4);
 }
 
+/* The same of halves of floats, in stretches and longer: rounded once, as the plain rows do it, but for sums in float.
+ */
+static void test_kernel_norms__halves_are_the_same(void **state)
+{
+    static const char *const ops[] = { "LayerNormalization", "RMSNormalization", "InstanceNormalization",
+                                       "GroupNormalization" };
+    static const char *const nodes[] = { "LayerNormalization <axis = 2> (v, c, d)",
+                                         "RMSNormalization <axis = 2> (v, c)", "InstanceNormalization (v, c, d)",
+                                         "GroupNormalization <num_groups = 2> (v, c, d)" };
+    static writer w;
+    source s = { 61 };
+    (void)state;
+    for (unsigned turn = 0; turn < 64; turn++) {
+        const unsigned op = turn % 4, scaled = op < 2 ? 2 : 1, type = turn / 4 % 2 ? ONX_BFLOAT16 : ONX_FLOAT16;
+        const int64_t size[3] = { 1 + below(&s, 3), 2 * (1 + below(&s, 3)), 3 + below(&s, turn % 3 ? 40 : 1500) };
+        onx_value *x = floats(&s, 3, size), *a = floats(&s, 1, &size[scaled]), *b = floats(&s, 1, &size[scaled]);
+        if (turn % 16 > 12)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 13 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 11, opset_import: [\"\" : 23]> g (float[N, C, L] x, float[S] a, float[S] b) =>"
+            " (float[N, C, L] y) { v = Cast <to = %u> (x) c = Cast <to = %u> (a) d = Cast <to = %u> (b) u = %s"
+            " y = Cast <to = 1> (u) }",
+            type, type, type, nodes[op]);
+        const char *variant =
+            compare_any(&w, ops[op], (const onx_value *const[]){ x, a, b }, type == ONX_FLOAT16 ? 0x1p13 : 0x1p16);
+        assert_string_not_equal(variant, "plain");
+        onx_value_free(x);
+        onx_value_free(a);
+        onx_value_free(b);
+    }
+}
+
 /* Rows of features, whole vectors of them and not, with and without what follows, which may read the features, too. */
 static void test_kernel_norms__features_are_the_same(void **state)
 {
@@ -251,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_norms__normalizations_are_the_same),
+        cmocka_unit_test(test_kernel_norms__halves_are_the_same),
         cmocka_unit_test(test_kernel_norms__features_are_the_same),
         cmocka_unit_test(test_kernel_norms__groups_of_blocks),
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),

@@ -1,6 +1,7 @@
 /* norm.c - normalizations of floats, a vector at a time. */
 #include "kernel/core/norm.h"
 #include "kernel/core/blocked.h"
+#include "kernel/simd/halves.h"
 #include "kernel/simd/post.h"
 
 #include <math.h>
@@ -78,6 +79,14 @@ static double sum_of(const float *x, uint64_t n)
     return isfinite(sum) ? sum : sums_scaled(x, n, 0, true).first;
 }
 
+/* What sums of deviations from a number say of n elements. */
+static void settle(sums all, double n, float about, bool about_zero, double *mean, double *second)
+{
+    const double off = about_zero ? 0 : all.first / n;
+    *mean = about_zero ? 0 : (double)about + off;
+    *second = all.second / n - off * off;
+}
+
 /* Deviations are taken from a float near the mean; what they add up to says how far off it is. */
 static void moments(const void *x, uint64_t n, bool about_zero, double *mean, double *second)
 {
@@ -88,10 +97,7 @@ static void moments(const void *x, uint64_t n, bool about_zero, double *mean, do
         *second = NAN;
         return;
     }
-    const sums all = sums_about(x, n, near, about_zero);
-    const double off = about_zero ? 0 : all.first / count;
-    *mean = about_zero ? 0 : (double)near + off;
-    *second = all.second / count - off * off;
+    settle(sums_about(x, n, near, about_zero), count, near, about_zero, mean, second);
 }
 
 /* What an addition leaves as it is; 0 would make 0 of -0. */
@@ -129,7 +135,86 @@ static void affine(const void *x, void *y, uint64_t n, double mean, double scale
     affine_of(x, y, n, (float)before, m, (float)(mean * before - (double)m), (float)(scale / before), a, sa, b, sb);
 }
 
+#ifdef __wasm__ /* whose module has no room for them */
+#define HALVES 0
 static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine } };
+#else
+#define HALVES (ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
+
+/* ---- halves of floats, a stretch of them at a time ---- */
+
+static void half_moments(half_kind kind, const uint16_t *x, uint64_t n, bool about_zero, double *mean, double *second)
+{
+    float t[ONXI_HALVES], near = 0;
+    double sum = 0;
+    sums all = { 0, 0 };
+    for (uint64_t i = 0, count; !about_zero && i < n; i += count) {
+        count = half_stretch(n - i);
+        half_widen(kind, x + i, t, count);
+        sum += sum_of(t, count);
+    }
+    if (!about_zero)
+        near = (float)(sum / (double)n);
+    if (!isfinite(near)) {
+        *mean = (double)near;
+        *second = NAN;
+        return;
+    }
+    for (uint64_t i = 0, count; i < n; i += count) {
+        count = half_stretch(n - i);
+        half_widen(kind, x + i, t, count);
+        const sums some = sums_about(t, count, near, about_zero);
+        all.first += some.first;
+        all.second += some.second;
+    }
+    settle(all, (double)n, near, about_zero, mean, second);
+}
+
+/* Some numbers that are a step apart, or one where that is 0. */
+static void half_take(half_kind kind, const uint16_t *x, int64_t step, float *y, uint64_t n)
+{
+    uint16_t apart[ONXI_HALVES];
+    if (step == 0 || step == 1) {
+        half_widen(kind, x, y, step ? n : 1);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        apart[i] = x[(int64_t)i * step];
+    half_widen(kind, apart, y, n);
+}
+
+static void half_affine(half_kind kind, const uint16_t *x, uint16_t *y, uint64_t n, double mean, double scale,
+                        const uint16_t *a, int64_t sa, const uint16_t *b, int64_t sb)
+{
+    float t[ONXI_HALVES], ta[ONXI_HALVES], tb[ONXI_HALVES];
+    for (uint64_t i = 0, count; i < n; i += count) {
+        count = half_stretch(n - i);
+        half_widen(kind, x + i, t, count);
+        half_take(kind, a + (int64_t)i * sa, sa, ta, count);
+        if (b)
+            half_take(kind, b + (int64_t)i * sb, sb, tb, count);
+        affine(t, t, count, mean, scale, ta, sa != 0, b ? tb : NULL, sb != 0);
+        half_narrow(kind, t, y + i, count);
+    }
+}
+
+#define OF_HALVES(kind)                                                                                                \
+    static void moments_##kind(const void *x, uint64_t n, bool about_zero, double *mean, double *second)               \
+    {                                                                                                                  \
+        half_moments(HALF_##kind, x, n, about_zero, mean, second);                                                     \
+    }                                                                                                                  \
+    static void affine_##kind(const void *x, void *y, uint64_t n, double mean, double scale, const void *a,            \
+                              int64_t sa, const void *b, int64_t sb)                                                   \
+    {                                                                                                                  \
+        half_affine(HALF_##kind, x, y, n, mean, scale, a, sa, b, sb);                                                  \
+    }
+OF_HALVES(FLOAT16)
+OF_HALVES(BFLOAT16)
+
+static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine },
+                                                        [ONX_FLOAT16] = { moments_FLOAT16, affine_FLOAT16 },
+                                                        [ONX_BFLOAT16] = { moments_BFLOAT16, affine_BFLOAT16 } };
+#endif
 
 /* ---- BatchNormalization of images that have their channels in blocks, and of rows of features ---- */
 
@@ -479,7 +564,7 @@ static onx_status grouping_prepare(onx_prepare *p)
 
 #define ROW(name, version, kind, more)                                                                                 \
     {                                                                                                                  \
-        .op = name, .since = version, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                          \
+        .op = name, .since = version, .dtypes = ONXI_F32 | HALVES, .preference = 1, .isa = ONXI_LEVEL,                 \
         .flags = ONX_KERNEL_IN_PLACE | (more), .variant = ONXI_VARIANT, .body = loops,                                 \
         .prepare = onxi_##kind##_norm_prepare, .run = onxi_##kind##_norm_run                                           \
     }
