@@ -135,10 +135,20 @@ MS_ROW(SparseAttention, .infer = onxi_rule_microsoft_sparse_attention, .flags = 
                       OWN_SCALE, { "sparse_block_size", INT, REQUIRED }),
        .types = TYPES({ "T", T(SCALES_19) }, { "M", T_INT32 }))
 
+/* Tables of 16 bits that the model has become floats once. */
+WHEN(halves, onxi_call_dtype(call, 2) == ONX_FLOAT16 || onxi_call_dtype(call, 2) == ONX_BFLOAT16)
 MS_ROW(RotaryEmbedding, .infer = onxi_rule_unary, .flags = INFERS, ARITY(4, 4, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "position_ids", "M", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "interleaved", INT, DEFAULT("0") }, { "is_packed_batching", INT, DEFAULT("0") },
                       { "num_heads", INT, DEFAULT("0") }, { "rotary_embedding_dim", INT, DEFAULT("0") },
                       { "scale", FLOAT, DEFAULT("1") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "M", T_INT64 }))
+       .types = TYPES({ "T", T(SCALES_19) }, { "M", T_INT64 }),
+       BODY_FIRST(18, { halves, NODES(wide_input = Cast <to = 1> (input)
+                                      wide_cosines = Cast <to = 1> (cos_cache) wide_sines = Cast <to = 1> (sin_cache)
+                                      wide_output = com.microsoft.RotaryEmbedding
+                                          <interleaved: int = @interleaved, is_packed_batching: int = @is_packed_batching,
+                                           num_heads: int = @num_heads, rotary_embedding_dim: int = @rotary_embedding_dim,
+                                           scale: float = @scale>
+                                          (wide_input, position_ids, wide_cosines, wide_sines)
+                                      output = CastLike (wide_output, input)) }))
