@@ -694,61 +694,6 @@ static void drop_unneeded(onxi_run_graph *g)
     }
 }
 
-/* What the nodes read whose place an op has taken, and the op itself does not: types and conditions of a plan depend on
- * it, as on the shape of a Reshape. Its own inputs have been counted. */
-static void count_uses_of_parts(onxi_run_graph *g, uint32_t index)
-{
-    const onxi_run_op *op = &g->ops[index];
-    for (uint32_t i = 0; i < op->part_count; i++)
-        for (uint32_t k = 0; k < op->parts[i].input_count; k++) {
-            const uint32_t slot = op->parts[i].inputs[k];
-            bool seen = slot == ONXI_NO_SLOT;
-            for (uint32_t n = 0; n < op->input_count && !seen; n++)
-                seen = op->inputs[n] == slot;
-            for (uint32_t n = 0; n < i && !seen; n++)
-                for (uint32_t o = 0; o < op->parts[n].output_count; o++)
-                    seen |= op->parts[n].outputs[o] == slot;
-            if (!seen) {
-                g->slots[slot].uses++;
-                g->slots[slot].user = index;
-            }
-        }
-}
-
-onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < g->op_count; i++)
-        if (g->ops[i].needed)
-            g->ops[kept++] = g->ops[i];
-    g->op_count = kept;
-    for (uint32_t i = 0; i < g->slot_count; i++) {
-        g->slots[i].uses = 0;
-        g->slots[i].is_output = false;
-    }
-    for (uint32_t i = 0; i < g->op_count; i++)
-        for (uint32_t k = 0; k < g->ops[i].input_count + g->ops[i].capture_count; k++)
-            if (g->ops[i].inputs[k] != ONXI_NO_SLOT) {
-                g->slots[g->ops[i].inputs[k]].uses++;
-                g->slots[g->ops[i].inputs[k]].user = i;
-            }
-    for (uint32_t i = 0; i < g->op_count; i++)
-        count_uses_of_parts(g, i);
-    for (uint32_t i = 0; i < g->output_count; i++) {
-        g->slots[g->outputs[i]].uses++;
-        g->slots[g->outputs[i]].is_output = true;
-    }
-    for (uint32_t i = 0; i < g->op_count; i++) { /* unused outputs are not requested */
-        onxi_run_op *op = &g->ops[i];
-        for (uint32_t k = 0; k < op->output_count; k++)
-            if (op->outputs[k] != ONXI_NO_SLOT && !g->slots[op->outputs[k]].uses)
-                op->outputs[k] = ONXI_NO_SLOT;
-        while (op->output_count > 1 && op->outputs[op->output_count - 1] == ONXI_NO_SLOT)
-            op->output_count--;
-    }
-    return ONX_OK;
-}
-
 /* What no kernel can do is reported before anything runs. */
 static onx_status check_kernels(onxi_run_graph *g)
 {
