@@ -4,7 +4,11 @@
  * docs/notes/session.md */
 #include "run/run_plan.h"
 
-enum { LEAST_OPS = 4, MOST_DEPTH = 8 /* of such graphs in such graphs */ };
+enum {
+    LEAST_OPS = 4,
+    MOST_DEPTH = 8,      /* of such graphs in such graphs */
+    MOST_SLOTS = 1 << 16 /* each of them has all of those */
+};
 
 /* ---- which nodes ---- */
 
@@ -21,8 +25,8 @@ static bool comes_late(const onxi_run_planner *pl, const bool *made, const onxi_
     return late;
 }
 
-/* Marks the nodes that read what has no shape so far; false: too few, or others read what they make. */
-static bool mark(const onxi_run_planner *pl, bool *late, bool *made)
+/* Marks the nodes that read what has no shape so far, and counts them; 0: others read what they make. */
+static uint32_t mark(const onxi_run_planner *pl, bool *late, bool *made)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < pl->g->op_count; i++) {
@@ -30,14 +34,14 @@ static bool mark(const onxi_run_planner *pl, bool *late, bool *made)
         bool after_late;
         const bool is_late = comes_late(pl, made, op, &after_late);
         if (after_late && !pl->dynamic[i])
-            return false;
+            return 0;
         late[i] = pl->dynamic[i] && (is_late || after_late);
         for (uint32_t k = 0; late[i] && k < op->output_count; k++)
             if (op->outputs[k] != ONXI_NO_SLOT)
                 made[op->outputs[k]] = true;
         count += late[i];
     }
-    return count >= LEAST_OPS;
+    return count;
 }
 
 /* ---- their graph ---- */
@@ -152,17 +156,17 @@ static onx_status add_ports(drafter *d, onxi_run_later *later)
     return ONX_OK;
 }
 
-static onx_status draft(onxi_run_planner *pl, const bool *late, drafter *d, onxi_run_later *later)
+static onx_status draft(onxi_run_planner *pl, const bool *late, uint32_t count, drafter *d, onxi_run_later *later)
 {
     onxi_run_graph *u = d->out = &later->graph;
     *u = (onxi_run_graph){ .session = pl->g->session,
                            .graph = pl->g->graph,
                            .arena = pl->plan->arena,
                            .slots = ONXI_ARRAY(pl->plan->arena, onxi_run_graph_slot, pl->g->slot_count + 1u),
-                           .ops = ONXI_ARRAY(pl->plan->arena, onxi_run_op, pl->g->op_count + 1u),
+                           .ops = ONXI_ARRAY(pl->plan->arena, onxi_run_op, count + 1u),
                            .slot_count = pl->g->slot_count,
                            .slot_room = pl->g->slot_count + 1,
-                           .op_room = pl->g->op_count + 1,
+                           .op_room = count + 1,
                            .depth = pl->g->depth + 1 };
     if (!u->slots || !u->ops)
         return ONX_E_MEMORY;
@@ -192,7 +196,7 @@ onx_status onxi_run_plan_find_later(onxi_run_planner *pl)
     onx_arena *scratch = pl->e->scratch;
     /* Nodes that wait for others keep their order, and who has little memory none for more plans. */
     if (!pl->plan->has_dynamic || options->plain || options->no_optimize || options->lean_memory ||
-        g->depth >= MOST_DEPTH || (g->op_count && pl->talks[g->op_count - 1]))
+        g->depth >= MOST_DEPTH || g->slot_count > MOST_SLOTS || (g->op_count && pl->talks[g->op_count - 1]))
         return ONX_OK;
     drafter d = { .pl = pl,
                   .read = ONXI_ARRAY(scratch, bool, g->slot_count + 1u),
@@ -200,12 +204,13 @@ onx_status onxi_run_plan_find_later(onxi_run_planner *pl)
     bool *late = ONXI_ARRAY(pl->plan->arena, bool, g->op_count + 1u);
     if (!d.read || !d.made || !late)
         return ONX_E_MEMORY;
-    if (!mark(pl, late, d.made))
+    const uint32_t count = mark(pl, late, d.made);
+    if (count < LEAST_OPS)
         return ONX_OK;
     onxi_run_later *later = ONXI_NEW(pl->plan->arena, onxi_run_later);
     if (!later)
         return ONX_E_MEMORY;
-    ONX_TRY(draft(pl, late, &d, later));
+    ONX_TRY(draft(pl, late, count, &d, later));
     pl->late = late;
     pl->plan->later = later;
     return ONX_OK;

@@ -579,7 +579,7 @@ static void add_plan(onxi_run_graph *g, onxi_run_plan *plan)
     pthread_mutex_t *lock = &g->session->root->lock;
     onxi_run_seats_clear(g->session); /* what is in use is not freed */
     pthread_mutex_lock(lock);
-    onxi_run_plan *old = (onxi_run_plan *)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
+    onxi_run_plan *old = (onxi_run_plan *)onxi_run_recent_add(&g->plans, &plan->kept, onxi_run_graph_plans(g));
     pthread_mutex_unlock(lock);
     if (old)
         onxi_run_plan_free(g->session, old);

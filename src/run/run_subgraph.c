@@ -71,7 +71,7 @@ onxi_run_state *onxi_run_site_find(onxi_run_site *site)
 
 onx_status onxi_run_site_add(onxi_run_site *site, onxi_run_state **out)
 {
-    if (site->kept_count >= ONXI_PLANS_MAX) { /* the one that has not been used for longest goes */
+    if (site->kept_count >= onxi_run_graph_plans(site->graph)) { /* the one that has not been used for longest goes */
         onxi_run_state **last = &site->kept;
         while ((*last)->next)
             last = &(*last)->next;
