@@ -153,7 +153,7 @@ typedef struct onxi_run_graph {
 /* How many plans are kept of it: each of them may have a graph whose plans are kept, and so on. */
 static inline uint32_t onxi_run_graph_plans(const onxi_run_graph *g)
 {
-    return g->depth < 3 ? ONXI_PLANS_MAX >> g->depth : 1;
+    return g->depth < 3 ? (uint32_t)ONXI_PLANS_MAX >> g->depth : 1;
 }
 /* Is the input or capture known while planning? */
 static inline bool onxi_run_graph_knows(const onxi_run_graph *g, uint32_t input)
