@@ -360,7 +360,7 @@ static onx_status plan_steps(onxi_run_planner *pl)
     onxi_run_graph *g = pl->g;
     ONX_TRY(reserve_steps(pl));
     ONX_TRY(plan_ops(pl, false));
-    if (pl->late) {
+    if (ONXI_PLATFORM_ROOMY && pl->late) {
         ONX_TRY(onxi_run_plan_begin_later(pl));
         ONX_TRY(plan_ops(pl, true));
         pl->plan->later->to = pl->plan->step_count;
@@ -436,7 +436,8 @@ static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
     }
     if (pl->any_refused)
         return ONX_OK;
-    ONX_TRY(onxi_run_plan_find_later(pl));
+    if (ONXI_PLATFORM_ROOMY)
+        ONX_TRY(onxi_run_plan_find_later(pl));
     onxi_arena_reset(pl->e->scratch);
     for (uint32_t i = 0; i < g->op_count; i++)
         claim_chain(pl, i);
@@ -574,7 +575,7 @@ void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan)
         plan->idle = state->next;
         onxi_run_state_free(state);
     }
-    if (plan->later)
+    if (ONXI_PLATFORM_ROOMY && plan->later)
         onxi_run_later_close(s, plan->later);
     for (uint32_t i = 0; i < plan->step_count; i++)
         if (plan->steps[i].kernel && plan->steps[i].kernel->release && plan->steps[i].prepare.params)

@@ -151,7 +151,7 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     }
     if (status == ONX_OK)
         status = bind_steps(st);
-    if (status == ONX_OK && plan->later)
+    if (ONXI_PLATFORM_ROOMY && status == ONX_OK && plan->later)
         status = onxi_run_rest_new(st);
     *out = st; /* the caller takes the diagnostics and frees it on failure */
     return status;
@@ -163,7 +163,8 @@ void onxi_run_state_free(onxi_run_state *st)
         return;
     onxi_run_plan *plan = st->plan;
     bool nested = st->outermost != st;
-    onxi_run_rest_free(st);
+    if (ONXI_PLATFORM_ROOMY)
+        onxi_run_rest_free(st);
     for (uint32_t i = 0; st->works && i < plan->step_count; i++)
         if (st->works[i].state && plan->steps[i].kernel->unbind)
             plan->steps[i].kernel->unbind(st->works[i].state);
@@ -424,7 +425,7 @@ static onx_status run_steps(onxi_run_state *st)
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const onxi_run_step *step = &plan->steps[i];
         const onx_kernel *kernel = step->kernel;
-        if (plan->later && i == plan->later->from) {
+        if (ONXI_PLATFORM_ROOMY && plan->later && i == plan->later->from) {
             bool done;
             ONX_TRY(onxi_run_rest_run(st, &done));
             if (done) {

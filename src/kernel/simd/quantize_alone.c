@@ -3,6 +3,10 @@
  * plain rows do it. */
 #include "kernel/simd/alone.h"
 
+#if !ONXI_PLATFORM_ROOMY
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_quantize_alone)[] = { { 0 } };
+#else
+
 enum { VECTORS = 4 };
 
 /* A pixel of the result: where it lies, where its window begins, and which taps of that lie within the image. */
@@ -104,3 +108,4 @@ static onx_status prepare(onx_prepare *p)
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_quantize_alone)[] = { ALONE_ROW("QLinearConv", alone_linear, 3),
                                                                       ALONE_ROW("ConvInteger", alone_integer, 3),
                                                                       { 0 } };
+#endif
