@@ -5,6 +5,10 @@
 #include "kernel/core/conv.h"
 #include "kernel/simd/post.h"
 
+#if !ONXI_PLATFORM_ROOMY /* products by blocks do them */
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_few)[] = { { 0 } };
+#else
+
 /* Channels of the result at most: with more, products by blocks are worth a change of layout. How many of them are in
  * registers; channels of the input that are read together; pixels of a piece: a page of each channel, since processors
  * fetch ahead no further. */
@@ -147,3 +151,4 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_few)[] = { { .op = "Conv",
                                                              .prepare = prepare,
                                                              .run = run },
                                                            { 0 } };
+#endif
