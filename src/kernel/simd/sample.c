@@ -3,6 +3,10 @@
 #include "kernel/core/sample.h"
 #include "kernel/simd/simd.h"
 
+#if !ONXI_PLATFORM_ROOMY
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_sample)[] = { { 0 } };
+#else
+
 enum { TOGETHER = 4 }; /* channels */
 
 /* Without a branch: which places are outside cannot be foretold. */
@@ -98,3 +102,4 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_sample)[] = { { .op = "GridSampl
                                                                 .prepare = prepare,
                                                                 .run = run },
                                                               { 0 } };
+#endif
