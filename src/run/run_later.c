@@ -234,14 +234,12 @@ void onxi_run_later_close(onxi_run_session *s, onxi_run_later *later)
 
 /* ---- running ---- */
 
-enum { SEEN = 8 };
-
 typedef struct onxi_run_rest {
     onxi_run_site site;
     onx_value **outputs;
     uint32_t seen_count;
-    uint64_t seen[SEEN]; /* shapes that came before, by a hash of them: another one's costs a plan too many */
-    bool fails;          /* there is no plan, as for lack of memory */
+    uint64_t seen[ONXI_PLANS_MAX]; /* shapes that came before, by a hash of them: another one's costs a plan too many */
+    bool fails;                    /* there is no plan, as for lack of memory */
 } onxi_run_rest;
 
 onx_status onxi_run_rest_new(onxi_run_state *st)
@@ -296,10 +294,12 @@ static uint64_t hash_of_shapes(const onxi_run_rest *rest)
 static bool came_before(onxi_run_rest *rest)
 {
     const uint64_t hash = hash_of_shapes(rest);
-    for (uint32_t i = 0; i < SEEN && i < rest->seen_count; i++)
+    const uint32_t most =
+        onxi_run_graph_plans(rest->site.graph); /* or plans would be dropped before they serve again */
+    for (uint32_t i = 0; i < most && i < rest->seen_count; i++)
         if (rest->seen[i] == hash)
             return true;
-    rest->seen[rest->seen_count++ % SEEN] = hash;
+    rest->seen[rest->seen_count++ % most] = hash;
     return rest->seen_count == 1 && rest->site.graph->depth > 1;
 }
 

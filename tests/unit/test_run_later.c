@@ -173,6 +173,28 @@ static void test_run_later__shapes_come_again(void **state)
     }
 }
 
+/* Shapes in turn: plans for as many as are kept, and for more of them none, which would be dropped before they serve.
+ */
+static void test_run_later__no_plan_is_made_to_be_dropped(void **state)
+{
+    enum { KEPT = 4, TURNS = 4 };
+    (void)state;
+    for (int64_t shapes = KEPT; shapes <= KEPT + 1; shapes++) {
+        source s = { 75 };
+        onx_doc *doc = model_of(&bodies[0]);
+        onx_session *fast = session_of(doc, false), *plain = session_of(doc, true);
+        onx_value *x = floats(&s, 2, (int64_t[]){ ROWS, COLUMNS });
+        counts first = { 0 }, c = { 0 };
+        for (int64_t i = 0; i < TURNS * shapes; i++)
+            compare_rows(fast, plain, x, 1 + i % shapes, i ? &c : &first);
+        assert_int_equal(c.anew < first.anew, shapes == KEPT);
+        onx_value_free(x);
+        onx_session_free(fast);
+        onx_session_free(plain);
+        onx_doc_free(doc);
+    }
+}
+
 /* Other elements of the same shapes: what was planned fails as the nodes do one by one, at the same node, and serves
  * the next run. */
 static void test_run_later__what_is_planned_may_fail(void **state)
@@ -248,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_later__shapes_come_again),
+        cmocka_unit_test(test_run_later__no_plan_is_made_to_be_dropped),
         cmocka_unit_test(test_run_later__what_is_planned_may_fail),
         cmocka_unit_test(test_run_later__rests_of_rests),
     };
