@@ -180,6 +180,19 @@ static void in_lanes(const byte_params *d, int8_t *w, int32_t *sums, int32_t *bi
     }
 }
 
+/* Places in an image, and of windows that begin before it or end behind it, are numbers of 62 bits. */
+static bool places_fit(const alone_params *q)
+{
+    uint64_t size = q->channels;
+    for (int d = DIMS - 1; d >= 0; d--) {
+        const uint64_t reach = (uint64_t)q->pad[d] + (uint64_t)(q->kernel[d] * q->dilation[d]) +
+                               (uint64_t)(q->out[d] * q->stride[d]) + (uint64_t)q->in[d];
+        if (!onxi_mul_u64(size, reach, &size) || size > INT64_MAX / 2)
+            return false;
+    }
+    return true;
+}
+
 static onx_status prepare(onx_prepare *p)
 {
     const alone_inputs *in = p->kernel->body;
@@ -189,6 +202,8 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     alone_params *q = &d->q;
     ONX_TRY(alone_prepare(p, q));
+    if (!places_fit(q))
+        return ONX_E_UNSUPPORTED;
     d->blocks = (q->channels + WIDE - 1) / WIDE;
     d->groups = (q->taps + TAPS - 1) / TAPS;
     d->together = q->channels < WIDE && q->stride[1] == 1 ? WIDE / q->channels : 1;
