@@ -70,7 +70,7 @@ void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint
 
 /* ---- queries of other operators, by vectors (simd/attention.c) ---- */
 
-/* Queries of one head over keys in two pieces, all of floats that are neighbours in memory; steps are from a vector to
+/* Queries of one head over keys in two pieces, all of numbers that are neighbours in memory; steps are from a vector to
  * the next. Of `length` keys query i sees those that a causal mask and a window leave it, where `before` keys come
  * before those of query 0. */
 typedef struct onxi_queries {
@@ -78,8 +78,9 @@ typedef struct onxi_queries {
     float *y;
     uint64_t q_row, y_row, rows, size, v_size;
     struct {
-        const float *k, *v;
+        const void *k, *v;
         uint64_t k_row, v_row, count;
+        int narrow; /* ONX_FLOAT16 or ONX_BFLOAT16, where these are taken; 0: floats */
     } keys[2];
     uint64_t length, before, window; /* window 0: none */
     bool causal;
@@ -108,6 +109,7 @@ typedef struct onxi_queries_ops {
     /* Floats of a thread's memory for vectors of such a size. */
     uint64_t (*memory)(uint64_t size, uint64_t v_size);
     void (*run)(const onxi_queries *q, float *memory);
+    bool takes_narrow; /* keys may be narrow */
 } onxi_queries_ops;
 extern const onxi_queries_ops onxi_queries_base, onxi_queries_v3, onxi_queries_v4;
 

@@ -16,22 +16,32 @@ static const float *row_of(const onx_value *table, uint64_t position, uint64_t p
     return space;
 }
 
-/* Pairs of the first 2 * pairs elements are rotated; the rest stays. `space`: for as many floats. */
-static void turn(float *restrict x, uint64_t pairs, bool interleaved, const onx_value *cosines, const onx_value *sines,
-                 uint64_t position, float *space)
+/* The cosines and sines of a position. `space`: for 2 * pairs floats. */
+typedef struct angles {
+    const float *cosines, *sines;
+} angles;
+
+static angles angles_of(const onx_value *cosines, const onx_value *sines, uint64_t position, uint64_t pairs,
+                        float *space)
 {
-    const float *restrict c = row_of(cosines, position, pairs, space), *restrict s = row_of(sines, position, pairs,
-                                                                                            space + pairs);
+    return (angles){ row_of(cosines, position, pairs, space), row_of(sines, position, pairs, space + pairs) };
+}
+
+/* Pairs of the first 2 * pairs elements are rotated; the rest stays. */
+static void turn(const float *restrict x, float *restrict y, uint64_t size, uint64_t pairs, bool interleaved,
+                 const angles *by)
+{
+    const float *restrict c = by->cosines, *restrict s = by->sines;
     for (uint64_t i = 0; interleaved && i < pairs; i++) {
-        const float a = x[2 * i], b = x[2 * i + 1];
-        x[2 * i] = a * c[i] - b * s[i];
-        x[2 * i + 1] = b * c[i] + a * s[i];
+        y[2 * i] = x[2 * i] * c[i] - x[2 * i + 1] * s[i];
+        y[2 * i + 1] = x[2 * i + 1] * c[i] + x[2 * i] * s[i];
     }
     for (uint64_t i = 0; !interleaved && i < pairs; i++) {
-        const float a = x[i], b = x[i + pairs];
-        x[i] = a * c[i] - b * s[i];
-        x[i + pairs] = b * c[i] + a * s[i];
+        y[i] = x[i] * c[i] - x[i + pairs] * s[i];
+        y[i + pairs] = x[i + pairs] * c[i] + x[i] * s[i];
     }
+    for (uint64_t i = 2 * pairs; i < size; i++)
+        y[i] = x[i];
 }
 
 static onx_status check_tables(const onx_prepare *p, const onx_value *cosines, const onx_value *sines, uint64_t size)
@@ -47,6 +57,8 @@ static onx_status check_tables(const onx_prepare *p, const onx_value *cosines, c
 typedef struct rotary {
     uint64_t batch, heads, length, size, pairs;
     uint64_t batch_step, head_step, row_step;
+    uint64_t together; /* heads that are neighbours, which are converted at once */
+    uint64_t heads_at, angles_at;
     bool interleaved, offset;
 } rotary;
 
@@ -91,7 +103,12 @@ static onx_status rotary_prepare(onx_prepare *p)
     p->params = q;
     p->rows = x->count ? q->batch * q->length : 0;
     p->grain = x->count ? 4096 / (q->heads * q->size) + 1 : 1;
-    p->thread_workspace = 2 * q->size * sizeof(float); /* 2 * pairs are at most `size` */
+    q->together = q->head_step == q->size ? q->heads : 1;
+    uint64_t total = 0;
+    if (!onxi_ms_reserve(&total, 2 * q->together * q->size, &q->heads_at) ||
+        !onxi_ms_reserve(&total, 2 * q->pairs, &q->angles_at))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the heads are too large");
+    p->thread_workspace = total;
     return ONX_OK;
 }
 
@@ -100,18 +117,29 @@ static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const rotary *q = work->params;
     const onx_value *ids = work->inputs[1], *cosines = work->inputs[2];
-    float *head = work->thread_workspace;
+    char *memory = work->thread_workspace;
+    float *x = (float *)(void *)(memory + q->heads_at), *y = x + q->together * q->size,
+          *space = (float *)(void *)(memory + q->angles_at);
     for (uint64_t row = first; row < last; row++) {
         const int64_t place = ((const int64_t *)ids->data)[q->offset ? 0 : row];
         uint64_t position = (uint64_t)place + (q->offset ? row % q->length : 0);
         if (place < 0 || place > INT32_MAX || position >= (uint64_t)cosines->dims[0])
             return onx_work_fail(work, ONX_E_INVALID, "position %lld is outside of the %lld in the tables",
                                  (long long)position, (long long)cosines->dims[0]);
-        for (uint64_t h = 0; h < q->heads; h++) {
+        const angles by = angles_of(cosines, work->inputs[3], position, q->pairs, space);
+        const uint64_t count = q->together * q->size;
+        for (uint64_t h = 0; h < q->heads; h += q->together) {
             const uint64_t at = row / q->length * q->batch_step + h * q->head_step + row % q->length * q->row_step;
-            onxi_ms_floats(work->inputs[0], at, q->size, head);
-            turn(head, q->pairs, q->interleaved, cosines, work->inputs[3], position, head + q->size);
-            onxi_ms_store(work->outputs[0], at, q->size, head);
+            const bool direct = work->inputs[0]->dtype == ONX_FLOAT && work->outputs[0]->dtype == ONX_FLOAT &&
+                                work->outputs[0]->data != work->inputs[0]->data;
+            const float *from = direct ? (const float *)work->inputs[0]->data + at : x;
+            float *to = direct ? (float *)work->outputs[0]->data + at : y;
+            if (!direct)
+                onxi_ms_floats(work->inputs[0], at, count, x);
+            for (uint64_t i = 0; i < count; i += q->size)
+                turn(from + i, to + i, q->size, q->pairs, q->interleaved, &by);
+            if (!direct)
+                onxi_ms_store(work->outputs[0], at, count, y);
         }
     }
     return ONX_OK;
@@ -142,7 +170,8 @@ typedef struct params {
     onxi_ms_scores scores;
     uint32_t lengths, total, cosines, positions, bias, sink;
     onxi_ms_products products;
-    uint64_t key_at, value_at, query_at, sum_at, space_at, tiles_at, shown_at;
+    bool narrows; /* results of queries that are done together are floats first */
+    uint64_t key_at, value_at, query_at, result_at, sum_at, space_at, tiles_at, shown_at;
 } params;
 
 enum { K_SCALE = 12, Q_NORM = 14, K_NORM = 15 };
@@ -319,12 +348,13 @@ static onx_status read_blocks(const onx_prepare *p, params *q)
 /* Beyond it what scores become depends on the order of additions. */
 #define SCALE_MOST 1e15f
 
-/* Floats, as they are, and nothing is done to scores but for a scale and a cap. */
-static bool is_plain(const onx_prepare *p, const params *q)
+/* Numbers as they are, and nothing is done to scores but for a scale and a cap. */
+static bool is_plain(const onx_prepare *p, const params *q, const onxi_queries_ops *ops)
 {
     const onx_value *past = operand(p, PAST_KEY);
-    return p->inputs[QUERY]->dtype == ONX_FLOAT && (!past || past->dtype == ONX_FLOAT) && !q->bits && !q->products &&
-           !q->has_sink && !operand(p, q->bias) && q->size <= UINT32_MAX && fabsf(q->scores.scale) <= SCALE_MOST;
+    const bool wide = p->inputs[QUERY]->dtype == ONX_FLOAT && (!past || past->dtype == ONX_FLOAT);
+    return (wide || ops->takes_narrow) && !q->bits && !q->products && !q->has_sink && !operand(p, q->bias) &&
+           q->size <= UINT32_MAX && fabsf(q->scores.scale) <= SCALE_MOST;
 }
 
 static onx_status cache_prepare(onx_prepare *p)
@@ -347,14 +377,16 @@ static onx_status cache_prepare(onx_prepare *p)
     ONX_TRY(read_turning(p, q));
     ONX_TRY(q->sparse ? read_blocks(p, q) : read_group(p, q));
     q->scores.scale = onxi_ms_scale(p, q->size);
-    if (row->ops && !is_plain(p, q))
+    if (row->ops && !is_plain(p, q, row->ops))
         return ONX_E_UNSUPPORTED;
     uint64_t total = 0, keys, queries;
+    q->narrows = row->ops && p->inputs[QUERY]->dtype != ONX_FLOAT;
     if (!onxi_mul_u64(q->keys, q->size, &keys) || !onxi_mul_u64(row->ops ? q->length : 1, q->size, &queries) ||
         (row->ops && !onxi_ms_reserve(&total, row->ops->memory(q->size, q->size), &q->tiles_at)) ||
         !onxi_ms_reserve(&total, keys, &q->key_at) || !onxi_ms_reserve(&total, keys, &q->value_at) ||
-        !onxi_ms_reserve(&total, queries, &q->query_at) || !onxi_ms_reserve(&total, q->size, &q->sum_at) ||
-        !onxi_ms_reserve(&total, q->size, &q->space_at) ||
+        !onxi_ms_reserve(&total, queries, &q->query_at) ||
+        !onxi_ms_reserve(&total, q->narrows ? queries : 0, &q->result_at) ||
+        !onxi_ms_reserve(&total, q->size, &q->sum_at) || !onxi_ms_reserve(&total, 2 * q->size, &q->space_at) ||
         !onxi_ms_reserve_shown(&total, q->products, q->products ? (uint64_t)p->outputs[3]->dims[3] : 0, &q->shown_at))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
     p->thread_workspace = total;
@@ -399,16 +431,19 @@ static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t
                        uint64_t first, float *out)
 {
     const onx_value *ids = in(work, q->positions), *cosines = in(work, q->cosines);
-    onxi_ms_floats(work->inputs[q->packed ? 0 : which], place(q, batch, row, which, head), q->size, out);
+    float *space = (float *)(void *)((char *)work->thread_workspace + q->space_at);
+    const bool turns = q->pairs && which != VALUE;
+    onxi_ms_floats(work->inputs[q->packed ? 0 : which], place(q, batch, row, which, head), q->size,
+                   turns ? space + q->size : out);
     if (q->normalizes && which != VALUE)
-        normalize(q, work->inputs[which == QUERY ? Q_NORM : K_NORM], out);
-    if (q->pairs && which != VALUE) {
+        normalize(q, work->inputs[which == QUERY ? Q_NORM : K_NORM], turns ? space + q->size : out);
+    if (turns) {
         const int64_t position = ids ? ((const int64_t *)ids->data)[batch * q->length + row] : (int64_t)(first + row);
         if (position < 0 || position >= cosines->dims[0])
             return onx_work_fail(work, ONX_E_INVALID, "position %lld is outside of the %lld in the tables",
                                  (long long)position, (long long)cosines->dims[0]);
-        turn(out, q->pairs, q->interleaved, cosines, in(work, q->cosines + 1), (uint64_t)position,
-             (float *)(void *)((char *)work->thread_workspace + q->space_at));
+        const angles by = angles_of(cosines, in(work, q->cosines + 1), (uint64_t)position, q->pairs, space);
+        turn(space + q->size, out, q->size, q->pairs, q->interleaved, &by);
     }
     for (uint64_t i = 0; q->bits && which != QUERY && i < q->size; i++) {
         const float scale = scale_at(work, q, which, head, i);
@@ -538,9 +573,10 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     float *query = (float *)(void *)(memory + q->query_at);
     onxi_queries all = range_of(q, s);
     all.q = query;
-    all.y = (float *)work->outputs[0]->data + (s->batch * q->length * q->heads + head) * q->size;
+    const uint64_t at = (s->batch * q->length * q->heads + head) * q->size, step = q->heads * q->size;
+    all.y = q->narrows ? (float *)(void *)(memory + q->result_at) : (float *)work->outputs[0]->data + at;
     all.q_row = q->size;
-    all.y_row = q->heads * q->size;
+    all.y_row = q->narrows ? q->size : step;
     all.rows = q->length;
     all.size = all.v_size = q->size;
     all.scale = q->scores.scale;
@@ -551,8 +587,10 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     for (uint64_t i = 0; i < q->length; i++)
         ONX_TRY(take(work, q, s->batch, i, QUERY, head, s->first, query + i * q->size));
     for (int i = 0; i < 2; i++) {
-        all.keys[i].k = k->in[i] ? (const float *)k->in[i]->data + k->at[i] : NULL;
-        all.keys[i].v = v->in[i] ? (const float *)v->in[i]->data + v->at[i] : NULL;
+        const uint64_t bytes = k->in[i] ? onxi_element_size(k->in[i]->dtype) : 0;
+        all.keys[i].narrow = bytes == sizeof(uint16_t) ? k->in[i]->dtype : 0;
+        all.keys[i].k = k->in[i] ? (const char *)k->in[i]->data + k->at[i] * bytes : NULL;
+        all.keys[i].v = v->in[i] ? (const char *)v->in[i]->data + v->at[i] * bytes : NULL;
         all.keys[i].k_row = k->step[i];
         all.keys[i].v_row = v->step[i];
         all.keys[i].count = i ? q->keys : s->past;
@@ -561,6 +599,8 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     *done = true;
     for (uint64_t i = 0; i < q->length; i++)
         *done &= onxi_value_is_finite(&(onx_value){ .data = all.y + i * all.y_row, .count = q->size });
+    for (uint64_t i = 0; q->narrows && *done && i < q->length; i++)
+        onxi_ms_store(work->outputs[0], at + i * step, q->size, all.y + i * q->size);
     return ONX_OK;
 }
 
@@ -663,8 +703,8 @@ static const body group = { false, NULL }, sparse = { true, NULL };
     MS_KERNEL("GroupQueryAttention", .prepare = cache_prepare, .run = cache_run, .updates = 2,                         \
               .update_input = PAST_KEY, .update_output = 1, __VA_ARGS__)
 #define FAST(isa_, variant_, ops)                                                                                      \
-    GROUP(.dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, .isa = (isa_), .variant = (variant_),                  \
-          .body = &(const body){ false, &(ops) })
+    GROUP(.dtypes = ONXI_F32 | ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16), .preference = 11,             \
+          .isa = (isa_), .variant = (variant_), .body = &(const body){ false, &(ops) })
 
 const onx_kernel onxi_kernels_microsoft_cache[] = {
     MS_KERNEL("RotaryEmbedding", .prepare = rotary_prepare, .run = rotary_run),

@@ -1,5 +1,6 @@
 /* shared.c - what the kernels of com.microsoft share: elements as floats, masks, and a query on its way over keys,
  * whose softmax needs no memory for scores. */
+#include "kernel/core/halves.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -12,14 +13,29 @@ float onxi_ms_float(const onx_value *v, uint64_t index)
     return v->dtype == ONX_FLOAT16 ? onx_float16_to_f32(bits) : onx_bfloat16_to_f32(bits);
 }
 
+static bool is_half(const onx_value *v)
+{
+    return v->dtype == ONX_FLOAT16 || v->dtype == ONX_BFLOAT16;
+}
+
 void onxi_ms_floats(const onx_value *v, uint64_t first, uint64_t count, float *out)
 {
+    const onxi_half_loops *loops = is_half(v) ? onxi_half_loops_best() : NULL;
+    if (loops) {
+        loops->widen(v->dtype, (const uint16_t *)v->data + first, out, count);
+        return;
+    }
     onx_convert(ONX_FLOAT, out, (onx_dtype)v->dtype, (const char *)v->data + first * onxi_element_size(v->dtype), count,
                 true);
 }
 
 void onxi_ms_store(onx_value *v, uint64_t first, uint64_t count, const float *from)
 {
+    const onxi_half_loops *loops = is_half(v) ? onxi_half_loops_best() : NULL;
+    if (loops) {
+        loops->narrow(v->dtype, from, (uint16_t *)v->data + first, count);
+        return;
+    }
     onx_convert((onx_dtype)v->dtype, (char *)v->data + first * onxi_element_size(v->dtype), ONX_FLOAT, from, count,
                 true);
 }

@@ -3,6 +3,9 @@
  * no sums across lanes. After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et
  * al., "FlashAttention" (2022). Every query is done by itself, in one order, so that the bits depend on no threads. */
 #include "kernel/simd/attention.h"
+#ifndef __wasm__
+#include "kernel/simd/halves.h"
+#endif
 #include "kernel/simd/math.h"
 
 #include <math.h>
@@ -225,6 +228,47 @@ static const attention_keys *block_at(const attention_job *j, uint64_t at, uint6
     return p;
 }
 
+/* Vectors of a block of keys: where they lie, or, where they are narrow, as floats behind all else, so that a product
+ * has them in the first cache. Steps are those of floats then. */
+#ifdef __wasm__ /* no row of a browser has narrow ones */
+static const float *vectors_at(const attention_job *j, const attention_keys *p, const void *from, uint64_t within,
+                               uint64_t n, uint64_t size, int64_t *row)
+{
+    (void)j, (void)p, (void)n, (void)size;
+    return (const float *)from + (int64_t)within * *row;
+}
+#else
+static const float *vectors_at(const attention_job *j, const attention_keys *p, const void *from, uint64_t within,
+                               uint64_t n, uint64_t size, int64_t *row)
+{
+    if (!p->narrow)
+        return (const float *)from + (int64_t)within * *row;
+    float *wide = result_of(j) + j->v_size * QUERIES;
+    const uint16_t *x = (const uint16_t *)from + (int64_t)within * *row;
+    const half_kind kind = p->narrow == ONX_FLOAT16 ? HALF_FLOAT16 : HALF_BFLOAT16;
+    if (*row == (int64_t)size)
+        half_widen(kind, x, wide, n * size);
+    else
+        for (uint64_t i = 0; i < n; i++)
+            half_widen(kind, x + (int64_t)i * *row, wide + i * size, size);
+    *row = (int64_t)size;
+    return wide;
+}
+#endif
+
+static const float *keys_at(const attention_job *j, const attention_keys *p, uint64_t within, uint64_t n, int64_t *row)
+{
+    *row = p->k_row;
+    return vectors_at(j, p, p->k, within, n, j->size, row);
+}
+
+static const float *values_at(const attention_job *j, const attention_keys *p, uint64_t within, uint64_t n,
+                              int64_t *row)
+{
+    *row = p->v_row;
+    return vectors_at(j, p, p->v, within, n, j->v_size, row);
+}
+
 static void some_queries(const attention_job *j, uint64_t start, uint64_t lanes)
 {
     const uint64_t query = j->first + start;
@@ -241,8 +285,10 @@ static void some_queries(const attention_job *j, uint64_t start, uint64_t lanes)
     }
     memset(y, 0, j->v_size * QUERIES * sizeof *y);
     for (uint64_t at = j->from, within, n; at < j->to; at += n) {
+        int64_t row;
         const attention_keys *p = block_at(j, at, &within, &n);
-        product(p->k + (int64_t)within * p->k_row, p->k_row, p->k_col, n, qt, j->size, s, false);
+        const float *keys = keys_at(j, p, within, n, &row);
+        product(keys, row, p->k_col, n, qt, j->size, s, false);
         finish_scores(j, query, lanes, QUERIES, at, n, s);
         for (int v = 0; v < TILE_V; v++) {
             const onxi_vf before = best[v], earlier = soften(s + v * ONXI_LANES, QUERIES, n, &best[v], &sum[v]);
@@ -252,7 +298,8 @@ static void some_queries(const attention_job *j, uint64_t start, uint64_t lanes)
                 vf_store(to, vf_load(to) * earlier);
             }
         }
-        product(p->v + (int64_t)within * p->v_row, p->v_col, p->v_row, j->v_size, s, n, y, true);
+        const float *values = values_at(j, p, within, n, &row);
+        product(values, p->v_col, row, j->v_size, s, n, y, true);
     }
     for (int v = 0; v < TILE_V; v++) {
         const onxi_vf by = divisor(j, sum[v]);
@@ -362,15 +409,18 @@ static void one_query(const attention_job *j, uint64_t start)
         q[d] = j->q[(int64_t)start * j->q_row + (int64_t)d * j->q_col] * j->query_scale;
     memset(y, 0, j->v_size * sizeof *y);
     for (uint64_t at = j->from, within, n; at < j->to; at += n) {
+        int64_t row;
         const attention_keys *p = block_at(j, at, &within, &n);
-        dots(p->k + (int64_t)within * p->k_row, p->k_row, p->k_col, n, q, j->size, s);
+        const float *keys = keys_at(j, p, within, n, &row);
+        dots(keys, row, p->k_col, n, q, j->size, s);
         for (uint64_t k = n; k % ONXI_LANES; k++)
             s[k] = 0;
         finish_scores(j, j->first + start, 1, 1, at, n, s);
         const float earlier = soften_line(s, n, &best, &sum);
         for (uint64_t d = 0; at > j->from && d < j->v_size; d++)
             y[d] *= earlier;
-        mix(p->v + (int64_t)within * p->v_row, p->v_row, p->v_col, n, s, j->v_size, y);
+        const float *values = values_at(j, p, within, n, &row);
+        mix(values, row, p->v_col, n, s, j->v_size, y);
     }
     const float by = divisor(j, vf_all(sum))[0];
     for (uint64_t d = 0; d < j->v_size; d++)
@@ -409,7 +459,8 @@ static void run_queries(const onxi_queries *q, float *memory)
                             .memory = memory };
         for (int i = 0; i < 2; i++)
             j.keys[i] = (attention_keys){
-                q->keys[i].k, q->keys[i].v, (int64_t)q->keys[i].k_row, 1, (int64_t)q->keys[i].v_row, 1, q->keys[i].count
+                q->keys[i].k,     q->keys[i].v,     (int64_t)q->keys[i].k_row, 1, (int64_t)q->keys[i].v_row, 1,
+                q->keys[i].count, q->keys[i].narrow
             };
         for (uint32_t i = 0; i < q->added_count; i++)
             j.changes[j.change_count++] =
@@ -427,7 +478,12 @@ static void run_queries(const onxi_queries *q, float *memory)
     }
 }
 
+#ifdef __wasm__
 const onxi_queries_ops ONXI_LEVELED(onxi_queries) = { .memory = job_memory, .run = run_queries };
+#else
+const onxi_queries_ops
+    ONXI_LEVELED(onxi_queries) = { .memory = job_memory_wide, .run = run_queries, .takes_narrow = true };
+#endif
 
 /* ---- Attention ---- */
 
@@ -472,14 +528,16 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
                                   1,
                                   a->past_v.row_step,
                                   1,
-                                  a->past_k.length };
+                                  a->past_k.length,
+                                  0 };
     j.keys[1] = (attention_keys){ head_of(&a->k, in[ONXI_ATTENTION_K], t->batch, head),
                                   head_of(&a->v, in[ONXI_ATTENTION_V], t->batch, head),
                                   a->k.row_step,
                                   1,
                                   a->v.row_step,
                                   1,
-                                  a->k.length };
+                                  a->k.length,
+                                  0 };
     if (mask) {
         const int64_t at = (int64_t)t->batch * q->mask_batch + (int64_t)t->head * q->mask_head;
         const bool boolean = mask->dtype == ONX_BOOL;

@@ -11,9 +11,10 @@ enum { QUERIES = 2 * ONXI_LANES, KEYS_BLOCK = 96, QUERIES_PIECE = 64 };
 
 /* Keys and values of one layout; steps in elements. */
 typedef struct attention_keys {
-    const float *k, *v;
+    const void *k, *v;
     int64_t k_row, k_col, v_row, v_col;
     uint64_t count;
+    int narrow; /* ONX_FLOAT16 or ONX_BFLOAT16, whose vectors are neighbours in memory; 0: floats */
 } attention_keys;
 
 /* What is done to scores: a mask of Attention is added or hides keys; nodes add a value, or write a number where a
@@ -58,6 +59,12 @@ typedef struct attention_job {
 static inline uint64_t job_memory(uint64_t size, uint64_t v_size)
 {
     return (size + v_size + 2 * KEYS_BLOCK) * QUERIES;
+}
+
+/* The same where keys or values are narrow, a block of which is widened behind all else. */
+static inline uint64_t job_memory_wide(uint64_t size, uint64_t v_size)
+{
+    return job_memory(size, v_size) + (size > v_size ? size : v_size) * KEYS_BLOCK;
 }
 
 /* What a thread needs, and how much work is worth one. */

@@ -228,7 +228,8 @@ static void run_nodes_tile(onx_work *work, const nodes_params *q, uint64_t batch
                                   q->k.steps[r],
                                   q->v.steps[r],
                                   q->v.steps[r + 1],
-                                  q->keys };
+                                  q->keys,
+                                  0 };
     for (; j.change_count < q->change_count; j.change_count++) {
         const operand *o = &q->changes[j.change_count];
         const onx_value *v = work->inputs[q->from[j.change_count]];
