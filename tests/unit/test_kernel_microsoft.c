@@ -151,9 +151,136 @@ static void test_kernel_microsoft__caches(void **state)
     assert_int_equal(fast, turn);
 }
 
+/* ---- experts ---- */
+
+typedef struct experts_case {
+    uint32_t tokens, hidden, inner, wide, experts, k, bits, block; /* bits 0: floats; block 0: whole rows */
+    bool bias, zeros, normalize, weighted;
+    unsigned activation;
+    onx_dtype type;
+} experts_case;
+
+static void add_floats(writer *w, source *s, const char *name, uint64_t count, float low, float high)
+{
+    add(w, ", float[%llu] %s = {", (unsigned long long)count, name);
+    for (uint64_t i = 0; i < count; i++)
+        add(w, "%s%.4f", i ? "," : "", (double)between(s, low, high));
+    add(w, "}");
+}
+
+static void add_bytes(writer *w, source *s, const char *name, uint32_t a, uint32_t b, uint32_t c)
+{
+    add(w, ", uint8[%u, %u, %u] %s = {", a, b, c, name);
+    for (uint32_t i = 0; i < a * b * c; i++)
+        add(w, "%s%u", i ? "," : "", below(s, 256));
+    add(w, "}");
+}
+
+/* A layer of rows of numbers: weights, bias, and with few bits scales and zero points; names end with `which`. */
+static void add_layer(writer *w, source *s, const experts_case *c, uint32_t rows, uint32_t columns, char which)
+{
+    char name[3] = { 'w', which, 0 };
+    const uint32_t block = c->block ? c->block : columns, blocks = columns / block;
+    if (c->bits)
+        add_bytes(w, s, name, c->experts, rows, columns * c->bits / 8);
+    else
+        add_floats(w, s, name, (uint64_t)c->experts * rows * columns, -0.2f, 0.2f);
+    *name = 'b';
+    add_floats(w, s, name, (uint64_t)c->experts * rows, -0.5f, 0.5f);
+    *name = 's';
+    add_floats(w, s, name, (uint64_t)c->experts * rows * blocks, 0.001f, 0.01f);
+    *name = 'z';
+    if (c->bits) /* of rows of one block all together */
+        add_bytes(w, s, name, c->experts, blocks == 1 ? 1 : rows, ((blocks == 1 ? rows : blocks) * c->bits + 7) / 8);
+}
+
+static void reshape(writer *w, const char *to, const char *from, const char *shape, onx_dtype type)
+{
+    static unsigned names;
+    add(w, " r%u = Constant <value_ints = [%s]> ()\n t%u = Reshape (%s, r%u)\n %s = Cast <to = %d> (t%u)\n", names,
+        shape, names, from, names, to, (int)type, names);
+    names++;
+}
+
+static void write_experts(writer *w, source *s, const experts_case *c)
+{
+    static const char *const words[] = { "relu", "gelu", "silu", "identity", "swiglu", "swiglu" };
+    char shape[80];
+    begin(w);
+    add(w, "float[A, B] x0, float[C, D] router0) => (float[E, F] y)\n<float[1] one = {1}");
+    add_layer(w, s, c, c->wide, c->hidden, '1');
+    add_layer(w, s, c, c->hidden, c->inner, '2');
+    add(w, ">\n{\n x = Cast <to = %d> (x0)\n router = Cast <to = %d> (router0)\n", (int)c->type, (int)c->type);
+    for (char l = '1'; l <= '2'; l++) {
+        const uint32_t rows = l == '1' ? c->wide : c->hidden, columns = l == '1' ? c->hidden : c->inner;
+        char to[] = { 'B', l, 0 }, from[] = { 'b', l, 0 };
+        snprintf(shape, sizeof shape, "%u, %u", c->experts, rows);
+        reshape(w, to, from, shape, c->type);
+        *to = c->bits ? 'S' : 'W';
+        *from = c->bits ? 's' : 'w';
+        snprintf(shape, sizeof shape, "%u, %u, %u", c->experts, rows,
+                 c->bits ? columns / (c->block ? c->block : columns) : columns);
+        reshape(w, to, from, shape, ONX_FLOAT);
+    }
+    const char *const b1 = c->bias ? "B1" : "", *const b2 = c->bias ? "B2" : "";
+    add(w, " y0 = com.microsoft.%s <k = %u, activation_type = \"%s\", normalize_routing_weights = %d",
+        c->bits ? "QMoE" : "MoE", c->k, words[c->activation], c->normalize);
+    if (c->activation >= 4)
+        add(w, ", swiglu_fusion = %u, swiglu_limit = 1.5, activation_alpha = 1.7, activation_beta = 1.0",
+            c->activation - 3);
+    if (c->bits)
+        add(w, ", expert_weight_bits = %u%s", c->bits,
+            c->block == 16 ? ", block_size = 16"
+            : c->block     ? ", block_size = 32"
+                           : "");
+    if (c->bits)
+        add(w, "> (x, router, w1, S1, %s, w2, S2, %s, , , , %s%s)\n", b1, b2, c->zeros ? "z1, z2" : ", ",
+            c->weighted ? ", , router" : "");
+    else
+        add(w, "> (x, router, W1, %s, W2, %s)\n", b1, b2);
+    add(w, " y = Cast <to = 1> (y0)\n}\n");
+}
+
+static void test_kernel_microsoft__experts(void **state)
+{
+    static writer w;
+    source s = { 12 };
+    unsigned fast = 0, turn;
+    (void)state;
+    if (!has("QMoE"))
+        return; /* left out of this build */
+    for (turn = 0; turn < 60; turn++) {
+        static const uint32_t tokens[] = { 1, 2, 7, 40, 200, 420 }, sizes[] = { 16, 32, 48, 64, 96, 288 };
+        experts_case c = { .tokens = tokens[below(&s, 6)],
+                           .hidden = sizes[below(&s, 5)],
+                           .inner = sizes[below(&s, turn % 5 ? 5 : 6)],
+                           .experts = 1 + below(&s, 5),
+                           .bits = turn % 4 ? 1u << turn % 4 : 0,
+                           .bias = below(&s, 2),
+                           .zeros = below(&s, 2),
+                           .normalize = below(&s, 2),
+                           .weighted = below(&s, 4) == 0,
+                           .activation = below(&s, 6),
+                           .type = below(&s, 3) || turn % 4 == 0 ? ONX_FLOAT : ONX_FLOAT16 };
+        c.k = 1 + below(&s, c.experts);
+        c.wide = c.activation < 4 ? c.inner : 2 * c.inner;
+        c.block = c.hidden % 32 || c.inner % 32 ? below(&s, 2) * 16 : below(&s, 3) * 16;
+        onx_value *in[] = { floats(&s, 2, (int64_t[]){ c.tokens, c.hidden }),
+                            floats(&s, 2, (int64_t[]){ c.tokens, c.experts }) };
+        write_experts(&w, &s, &c);
+        const char *variant = compare_any(&w, c.bits ? "QMoE" : "MoE", (const onx_value *const *)(const void *)in,
+                                          c.type == ONX_FLOAT ? 2000 : 10000);
+        fast += variant && strcmp(variant, "plain") != 0;
+        onx_value_free(in[0]);
+        onx_value_free(in[1]);
+    }
+    assert_int_equal(fast, turn);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_microsoft__halves),
-                                        cmocka_unit_test(test_kernel_microsoft__caches) };
+                                        cmocka_unit_test(test_kernel_microsoft__caches),
+                                        cmocka_unit_test(test_kernel_microsoft__experts) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -55,6 +55,7 @@ typedef struct onxi_rnn_packing {
     void (*pack)(const float *weight, uint32_t gates, uint64_t hidden, uint64_t k, float *out);
     void (*product)(const onxi_rnn_product *p, uint64_t first, uint64_t last); /* tiles first .. last - 1 */
 } onxi_rnn_packing;
+extern const onxi_rnn_packing onxi_rnn_packing_base, onxi_rnn_packing_v3, onxi_rnn_packing_v4;
 
 typedef struct onxi_rnn_cell {
     const char *name;

@@ -1,29 +1,8 @@
 /* experts.c - MoE and QMoE: each token goes through the few experts that its router scores highest. */
-#include "kernel/microsoft/microsoft.h"
+#include "kernel/microsoft/experts.h"
 
-#include <math.h>
-
-enum { RELU, GELU, SILU, IDENTITY, SWIGLU };
-enum { ROUTER_WEIGHTS = 14 }; /* input of QMoE */
-
-/* One of the matrices of all experts. */
-typedef struct layer {
-    uint32_t weights, bias, scales, zeros; /* inputs */
-    onxi_ms_packed packed;
-    uint64_t rows, columns; /* of an expert */
-} layer;
-
-typedef struct params {
-    bool quantized, normalize, interleaved;
-    bool weighted; /* what experts give is weighted by an input of its own */
-    int activation;
-    float alpha, beta, limit;
-    uint64_t tokens, hidden, inner, experts, k;
-    layer first, second;
-    uint64_t share_at, row_at, between_at, result_at, token_at; /* in a thread's memory */
-} params;
-
-static onx_status check_layer(const onx_prepare *p, const params *q, layer *l, uint64_t rows, uint64_t columns)
+static onx_status check_layer(const onx_prepare *p, const experts_params *q, experts_layer *l, uint64_t rows,
+                              uint64_t columns)
 {
     const onx_value *w = p->inputs[l->weights], *bias = onxi_operand(p->input_count, p->inputs, l->bias);
     l->rows = rows;
@@ -53,7 +32,7 @@ static onx_status check_layer(const onx_prepare *p, const params *q, layer *l, u
                                 onxi_operand(p->input_count, p->inputs, l->zeros));
 }
 
-static onx_status read_attributes(const onx_prepare *p, params *q)
+static onx_status read_attributes(const onx_prepare *p, experts_params *q)
 {
     static const onxi_word words[] = {
         { "relu", 1, 0 }, { "gelu", 1, 0 }, { "silu", 1, 0 }, { "identity", 1, 0 }, { "swiglu", 1, 0 }
@@ -77,7 +56,7 @@ static onx_status read_attributes(const onx_prepare *p, params *q)
     return ONX_OK;
 }
 
-static onx_status read_sizes(const onx_prepare *p, params *q)
+static onx_status read_sizes(const onx_prepare *p, experts_params *q)
 {
     const onx_value *x = p->inputs[0], *router = p->inputs[1], *second = p->inputs[q->second.weights];
     if (x->rank < 2 || router->rank != 2 || second->rank != 3)
@@ -101,26 +80,33 @@ static onx_status read_sizes(const onx_prepare *p, params *q)
                                   (long long)router->dims[0], (unsigned long long)q->tokens);
 }
 
-static onx_status experts_prepare(onx_prepare *p)
+onx_status onxi_ms_experts_read(const onx_prepare *p, experts_params *q)
 {
-    params *q = ONXI_NEW(p->arena, params);
-    if (!q)
-        return ONX_E_MEMORY;
-    q->quantized = p->kernel->body != NULL;
-    q->first = q->quantized ? (layer){ 2, 4, 3, 11, { 0 }, 0, 0 } : (layer){ 2, 3, 99, 99, { 0 }, 0, 0 };
-    q->second = q->quantized ? (layer){ 5, 7, 6, 12, { 0 }, 0, 0 } : (layer){ 4, 5, 99, 99, { 0 }, 0, 0 };
+    q->quantized = ((const experts_body *)p->kernel->body)->quantized;
+    q->first =
+        q->quantized ? (experts_layer){ 2, 4, 3, 11, { 0 }, 0, 0 } : (experts_layer){ 2, 3, 99, 99, { 0 }, 0, 0 };
+    q->second =
+        q->quantized ? (experts_layer){ 5, 7, 6, 12, { 0 }, 0, 0 } : (experts_layer){ 4, 5, 99, 99, { 0 }, 0, 0 };
     if (onxi_operand(p->input_count, p->inputs, q->quantized ? 8 : 6) ||
         (q->quantized && !onx_str_is(onx_prepare_text(p, "quant_type"), "int")))
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a third layer, and weights of 4-bit floats are not done");
     ONX_TRY(read_sizes(p, q));
     ONX_TRY(read_attributes(p, q));
-    const uint64_t wide = q->activation == SWIGLU ? 2 * q->inner : q->inner;
-    ONX_TRY(check_layer(p, q, &q->first, wide, q->hidden));
-    ONX_TRY(check_layer(p, q, &q->second, q->hidden, q->inner));
+    q->wide = q->activation == SWIGLU ? 2 * q->inner : q->inner;
+    ONX_TRY(check_layer(p, q, &q->first, q->wide, q->hidden));
+    return check_layer(p, q, &q->second, q->hidden, q->inner);
+}
+
+static onx_status experts_prepare(onx_prepare *p)
+{
+    experts_params *q = ONXI_NEW(p->arena, experts_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_ms_experts_read(p, q));
     uint64_t total = 0;
     if (!onxi_ms_reserve(&total, q->experts, &q->share_at) ||
         !onxi_ms_reserve(&total, q->hidden > q->inner ? q->hidden : q->inner, &q->row_at) ||
-        !onxi_ms_reserve(&total, wide, &q->between_at) || !onxi_ms_reserve(&total, q->hidden, &q->result_at) ||
+        !onxi_ms_reserve(&total, q->wide, &q->between_at) || !onxi_ms_reserve(&total, q->hidden, &q->result_at) ||
         !onxi_ms_reserve(&total, q->hidden, &q->token_at))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the experts are too large");
     p->thread_workspace = total;
@@ -130,8 +116,8 @@ static onx_status experts_prepare(onx_prepare *p)
 }
 
 /* y = W x + b of an expert. */
-static void apply(const onx_work *work, const params *q, const layer *l, uint64_t expert, const float *x, float *row,
-                  float *y)
+static void apply(const onx_work *work, const experts_params *q, const experts_layer *l, uint64_t expert,
+                  const float *x, float *row, float *y)
 {
     const uint32_t inputs = work->prepared->input_count;
     const onx_value *w = work->inputs[l->weights], *bias = onxi_operand(inputs, work->inputs, l->bias),
@@ -154,7 +140,7 @@ static float bounded(float x, float low, float high)
     return x < low ? low : x > high ? high : x;
 }
 
-static void activate(const params *q, float *x)
+static void activate(const experts_params *q, float *x)
 {
     for (uint64_t i = 0; i < q->inner; i++) {
         const float v = x[i];
@@ -168,7 +154,7 @@ static void activate(const params *q, float *x)
 }
 
 /* From pairs of a gate and a number, interleaved or in two halves, to one each. */
-static void gate(const params *q, const float *x, float *y)
+static void gate(const experts_params *q, const float *x, float *y)
 {
     for (uint64_t i = 0; i < q->inner; i++) {
         const float g = bounded(q->interleaved ? x[2 * i] : x[i], -INFINITY, q->limit),
@@ -178,7 +164,7 @@ static void gate(const params *q, const float *x, float *y)
 }
 
 /* The shares of all experts. */
-static void route(const params *q, const onx_value *router, uint64_t token, float *share)
+void onxi_ms_experts_route(const experts_params *q, const onx_value *router, uint64_t token, float *share)
 {
     float most = -INFINITY, sum = 0;
     onxi_ms_floats(router, token * q->experts, q->experts, share);
@@ -190,14 +176,15 @@ static void route(const params *q, const onx_value *router, uint64_t token, floa
         share[i] /= sum;
 }
 
-/* The expert with the greatest share that is left; it is taken out by a negative one. */
-static uint64_t next_expert(const params *q, float *share, float *out)
+/* It is taken out by a negative share. */
+uint64_t onxi_ms_experts_next(const onx_work *work, const experts_params *q, uint64_t token, float *share,
+                              float *weight)
 {
     uint64_t best = 0;
     for (uint64_t i = 1; i < q->experts; i++)
         if (share[i] > share[best])
             best = i;
-    *out = share[best];
+    *weight = q->weighted ? onxi_ms_float(work->inputs[ROUTER_WEIGHTS], token * q->experts + best) : share[best];
     share[best] = -1;
     return best;
 }
@@ -205,19 +192,17 @@ static uint64_t next_expert(const params *q, float *share, float *out)
 /* Rows are tokens. */
 static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const params *q = work->params;
+    const experts_params *q = work->params;
     char *memory = work->thread_workspace;
     float *share = (float *)(void *)(memory + q->share_at), *row = (float *)(void *)(memory + q->row_at),
           *between = (float *)(void *)(memory + q->between_at), *result = (float *)(void *)(memory + q->result_at),
           *token = (float *)(void *)(memory + q->token_at);
     for (uint64_t t = first; t < last; t++) {
         float weight, sum = 0;
-        route(q, work->inputs[1], t, share);
+        onxi_ms_experts_route(q, work->inputs[1], t, share);
         memset(result, 0, q->hidden * sizeof *result);
         for (uint64_t i = 0; i < q->k; i++) {
-            const uint64_t expert = next_expert(q, share, &weight);
-            if (q->weighted)
-                weight = onxi_ms_float(work->inputs[ROUTER_WEIGHTS], t * q->experts + expert);
+            const uint64_t expert = onxi_ms_experts_next(work, q, t, share, &weight);
             sum += weight;
             onxi_ms_floats(work->inputs[0], t * q->hidden, q->hidden, token);
             apply(work, q, &q->first, expert, token, row, between);
@@ -236,10 +221,33 @@ static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static const bool quantized = true;
+static const experts_body plain = { 0 }, quantized = { .quantized = true };
+
+/* Inputs that are packed: weights, and with few bits scales. */
+#define GROUPED(op_, packs_, isa_, variant_, ...)                                                                      \
+    MS_KERNEL(op_, .dtypes = ONXI_F32 | ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16), .preference = 11,    \
+              .isa = (isa_), .variant = (variant_), .packs = (packs_), .prepare = onxi_ms_experts_group,               \
+              .run = onxi_ms_experts_run_grouped, .body = &(const experts_body){ __VA_ARGS__ })
+#define FLOATS(isa_, variant_, level)                                                                                  \
+    GROUPED("MoE", 1 << 2 | 1 << 4, isa_, variant_, .floats = &onxi_rnn_packing_##level,                               \
+            .gates = &onxi_gate_loops_##level)
+#define FEW_BITS(isa_, variant_, level, gates_)                                                                        \
+    GROUPED("QMoE", 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6, isa_, variant_, .quantized = true,                              \
+            .few_bits = &onxi_few_bits_##level, .gates = &onxi_gate_loops_##gates_)
 
 const onx_kernel onxi_kernels_microsoft_experts[] = {
-    MS_KERNEL("MoE", .prepare = experts_prepare, .run = experts_run),
+#ifdef ONX_WITH_X86_LEVELS
+    FLOATS(ONX_ISA_V4, "avx512", v4),
+    FLOATS(ONX_ISA_V3, "avx2", v3),
+    FEW_BITS(ONX_ISA_VNNI, "vnni", vnni, v4),
+    FEW_BITS(ONX_ISA_V4, "avx512", v4, v4),
+    FEW_BITS(ONX_ISA_V3, "avx2", v3, v3),
+#endif
+#if ONXI_PLATFORM_ROOMY
+    FLOATS(ONX_ISA_BASE, "simd", base),
+    FEW_BITS(ONX_ISA_BASE, "simd", base, base),
+#endif
+    MS_KERNEL("MoE", .prepare = experts_prepare, .run = experts_run, .body = &plain),
     MS_KERNEL("QMoE", .prepare = experts_prepare, .run = experts_run, .body = &quantized),
     { 0 },
 };

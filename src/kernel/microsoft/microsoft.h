@@ -33,6 +33,8 @@ typedef struct onxi_ms_packed {
 /* Checks bytes, scales and zero points (NULL: none) against the sizes, which are set. */
 onx_status onxi_ms_packed_check(const onx_prepare *p, const onxi_ms_packed *w, const onx_value *bytes,
                                 const onx_value *scales, const onx_value *zeros);
+/* The zero point of a block of a row. */
+float onxi_ms_packed_zero(const onxi_ms_packed *w, const onx_value *zeros, uint64_t row, uint64_t block);
 /* A row as floats; `groups` (NULL: none) says of which block each number is. */
 void onxi_ms_packed_row(const onxi_ms_packed *w, const onx_value *bytes, const onx_value *scales,
                         const onx_value *zeros, const int32_t *groups, uint64_t row, float *out);

@@ -35,7 +35,7 @@ static unsigned number_at(const uint8_t *bytes, uint64_t i, unsigned bits)
     return bytes[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
 }
 
-static float zero_of(const onxi_ms_packed *w, const onx_value *zeros, uint64_t row, uint64_t block)
+float onxi_ms_packed_zero(const onxi_ms_packed *w, const onx_value *zeros, uint64_t row, uint64_t block)
 {
     if (!zeros)
         return (float)(1u << (w->bits - 1));
@@ -71,11 +71,11 @@ void onxi_ms_packed_row(const onxi_ms_packed *w, const onx_value *bytes, const o
     for (uint64_t b = 0; !groups && b < w->blocks; b++) {
         const uint64_t first = b * w->block, n = w->length - first < w->block ? w->length - first : w->block;
         make_real(from + first * w->bits / 8, n, w->bits, onxi_ms_float(scales, row * w->blocks + b),
-                  zero_of(w, zeros, row, b), out + first);
+                  onxi_ms_packed_zero(w, zeros, row, b), out + first);
     }
     for (uint64_t i = 0; groups && i < w->length; i++) {
         const uint64_t b = groups[i] >= 0 && (uint64_t)groups[i] < w->blocks ? (uint64_t)groups[i] : 0;
-        out[i] = ((float)number_at(from, i, w->bits) - zero_of(w, zeros, row, b)) *
+        out[i] = ((float)number_at(from, i, w->bits) - onxi_ms_packed_zero(w, zeros, row, b)) *
                  onxi_ms_float(scales, row * w->blocks + b);
     }
 }

@@ -143,7 +143,7 @@ static void product(const onxi_rnn_product *p, uint64_t first, uint64_t last)
     }
 }
 
-static const onxi_rnn_packing packing = { TILE, pack, product };
+const onxi_rnn_packing ONXI_LEVELED(onxi_rnn_packing) = { TILE, pack, product };
 
 /* ---- gates ---- */
 
@@ -283,9 +283,21 @@ static void lstm(const onxi_rnn_row *r)
 }
 
 static const onxi_rnn_cell cells[] = {
-    { "RNN", 1, 1, { ONXI_ACT_TANH }, { rnn, NULL }, { NULL, NULL }, &packing },
-    { "GRU", 3, 2, { ONXI_ACT_SIGMOID, ONXI_ACT_TANH }, { gru, NULL }, { gru_finish, NULL }, &packing },
-    { "LSTM", 4, 3, { ONXI_ACT_SIGMOID, ONXI_ACT_TANH, ONXI_ACT_TANH }, { lstm, NULL }, { NULL, NULL }, &packing },
+    { "RNN", 1, 1, { ONXI_ACT_TANH }, { rnn, NULL }, { NULL, NULL }, &ONXI_LEVELED(onxi_rnn_packing) },
+    { "GRU",
+      3,
+      2,
+      { ONXI_ACT_SIGMOID, ONXI_ACT_TANH },
+      { gru, NULL },
+      { gru_finish, NULL },
+      &ONXI_LEVELED(onxi_rnn_packing) },
+    { "LSTM",
+      4,
+      3,
+      { ONXI_ACT_SIGMOID, ONXI_ACT_TANH, ONXI_ACT_TANH },
+      { lstm, NULL },
+      { NULL, NULL },
+      &ONXI_LEVELED(onxi_rnn_packing) },
 };
 
 #define ROW(name, index)                                                                                               \
