@@ -138,7 +138,8 @@ typedef struct dot_operands {
     const uint8_t *a; /* rows of `slices` * DEPTH bytes, `lda` apart; of a block of at most 16 rows 16 can be read, of
                          others 32 */
     const int8_t *b;  /* a panel */
-    uint64_t lda, slices;
+    const int32_t *begin; /* COLUMNS numbers that sums begin with */
+    uint64_t lda, slices, k;
     bool a_is_signed; /* not where `raises` */
 } dot_operands;
 
@@ -168,15 +169,15 @@ static inline void dot_end(void)
         }                                                                                                              \
     }
 
-/* sums = a * b: `rows` rows of COLUMNS, of which up to 32 are written. */
+/* sums = begin + a * b: `rows` rows of COLUMNS, of which up to 32 are written. */
 static inline void dot_block(const dot_operands *t, uint64_t rows, int32_t *sums)
 {
     const uint8_t *a = t->a;
     const int8_t *b = t->b;
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    _tile_loadd(0, t->begin, 0); /* each row of a tile is the same */
+    _tile_loadd(1, t->begin + STRIP, 0);
+    _tile_loadd(2, t->begin, 0);
+    _tile_loadd(3, t->begin + STRIP, 0);
     if (rows > 16) {
         if (t->a_is_signed)
             MULTIPLY(_tile_dpbssd, true)
@@ -206,10 +207,13 @@ __attribute__((always_inline)) static inline void dot_rows(const dot_operands *t
     const uint8_t *a = t->a + first * t->lda;
     const int8_t *b = t->b;
 #pragma GCC unroll 12
-    for (int i = 0; i < rows; i++)
-        sum[i][0] = sum[i][1] = _mm512_setzero_si512();
-    for (uint64_t s = 0; s < t->slices; s++, b += SLICE)
-        for (uint64_t k = 0; k < DEPTH; k += 4, a += 4) {
+    for (int i = 0; i < rows; i++) {
+        sum[i][0] = _mm512_loadu_si512(t->begin);
+        sum[i][1] = _mm512_loadu_si512(t->begin + STRIP);
+    }
+    for (uint64_t at = 0; at < t->k; at += DEPTH, b += SLICE) {
+        const uint64_t depth = t->k - at < DEPTH ? t->k - at : DEPTH; /* what is packed behind it is 0 */
+        for (uint64_t k = 0; k < depth; k += 4, a += 4) {
             const __m512i x = _mm512_loadu_si512(b + k * STRIP), y = _mm512_loadu_si512(b + SLICE / 2 + k * STRIP);
 #pragma GCC unroll 12
             for (int i = 0; i < rows; i++) {
@@ -220,6 +224,7 @@ __attribute__((always_inline)) static inline void dot_rows(const dot_operands *t
                 sum[i][1] = _mm512_dpbusd_epi32(sum[i][1], by, y);
             }
         }
+    }
     sums += first * COLUMNS;
 #pragma GCC unroll 12
     for (int i = 0; i < rows; i++) {
@@ -228,7 +233,7 @@ __attribute__((always_inline)) static inline void dot_rows(const dot_operands *t
     }
 }
 
-/* sums = a * b: `rows` rows of COLUMNS. */
+/* sums = begin + a * b: `rows` rows of COLUMNS. */
 static inline void dot_block(const dot_operands *t, uint64_t rows, int32_t *sums)
 {
     for (uint64_t i = 0; i < rows;) {

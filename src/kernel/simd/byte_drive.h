@@ -156,22 +156,24 @@ static inline void drive_piece(const drive_run *r, uint64_t piece)
     for (uint64_t i = 0; f.zero && i < count; i++)
         row_sums[i] = sum_bytes(a + i * lda, q->k, is_signed);
     const uint64_t width = f.kind == AS_SUMS || f.kind == AS_FLOATS ? 4 : 1;
-    for (uint64_t p = p0; p < p1; p++)
+    for (uint64_t p = p0; p < p1; p++) {
+        int32_t begin[COLUMNS];
+        finish_begin(&f, p * COLUMNS, r->a_zero, begin);
         for (uint64_t i = 0; i < count; i += BLOCK_ROWS) {
             const uint64_t rows = count - i < BLOCK_ROWS ? count - i : BLOCK_ROWS;
             const finish_block b = { .y = (char *)r->work->outputs[0]->data + group * f.n * width,
                                      .row = m0 + i,
                                      .rows = rows,
                                      .column = p * COLUMNS,
-                                     .a_zero = r->a_zero,
                                      .row_sums = row_sums + i,
                                      .inputs = r->work->inputs,
                                      .sums = (int32_t *)(void *)(space + q->sums_at) };
-            dot_block(&(dot_operands){ a + i * lda, q->b + (group * q->panels + p) * q->slices * SLICE, lda, q->slices,
-                                       is_signed },
+            dot_block(&(dot_operands){ a + i * lda, q->b + (group * q->panels + p) * q->slices * SLICE, begin, lda,
+                                       q->slices, q->k, is_signed },
                       rows, b.sums);
             finish_run(&f, &b);
         }
+    }
 }
 
 static inline void drive_pieces(const drive_run *r, uint64_t first, uint64_t last)

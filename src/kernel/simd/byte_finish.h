@@ -42,29 +42,36 @@ static inline uint64_t padded_columns(uint64_t n)
 typedef struct finish_block {
     void *y; /* the result */
     uint64_t row, rows, column;
-    int32_t a_zero;                 /* of the left operand as it was multiplied */
     const int32_t *row_sums;        /* of the left operand, per row of the block, where columns have zero points */
     const onx_value *const *inputs; /* for post-operations */
     int32_t *sums;                  /* BLOCK_ROWS rows of COLUMNS, which are written over */
 } finish_block;
 
-/* Takes zero points out: sum of (a - a0)(b - b0) = sum of ab - a0 sum of b - b0 sum of a + k a0 b0. */
-static inline void take_zeros(const finish *f, const finish_block *b)
+/* What the sums of a panel begin with: the bias, and what the zero point of the left operand asks for. With zero points,
+ * sum of (a - a0)(b - b0) = sum of ab - a0 sum of b - b0 sum of a + k a0 b0. */
+static inline void finish_begin(const finish *f, uint64_t column, int32_t a_zero, int32_t begin[COLUMNS])
 {
     for (uint64_t v = 0; v < COLUMNS; v += ONXI_LANES) {
         onxi_vu shift = { 0 }, sums, zero = { 0 };
-        memcpy(&sums, f->sums + b->column + v, sizeof sums);
+        memcpy(&sums, f->sums + column + v, sizeof sums);
         if (f->zero)
-            memcpy(&zero, f->zero + b->column + v, sizeof zero);
+            memcpy(&zero, f->zero + column + v, sizeof zero);
         if (f->bias)
-            memcpy(&shift, f->bias + b->column + v, sizeof shift);
-        shift += (zero * (uint32_t)f->k - sums) * (uint32_t)b->a_zero;
+            memcpy(&shift, f->bias + column + v, sizeof shift);
+        shift += (zero * (uint32_t)f->k - sums) * (uint32_t)a_zero;
+        memcpy(begin + v, &shift, sizeof shift);
+    }
+}
+
+/* Takes the zero points of columns out, b0 sum of a. */
+static inline void take_zeros(const finish *f, const finish_block *b)
+{
+    for (uint64_t v = 0; v < COLUMNS; v += ONXI_LANES) {
+        onxi_vu zero, x;
+        memcpy(&zero, f->zero + b->column + v, sizeof zero);
         for (uint64_t i = 0; i < b->rows; i++) {
-            onxi_vu x;
             memcpy(&x, b->sums + i * COLUMNS + v, sizeof x);
-            x += shift;
-            if (f->zero)
-                x -= zero * (uint32_t)b->row_sums[i];
+            x -= zero * (uint32_t)b->row_sums[i];
             memcpy(b->sums + i * COLUMNS + v, &x, sizeof x);
         }
     }
@@ -72,7 +79,10 @@ static inline void take_zeros(const finish *f, const finish_block *b)
 
 static inline void store_part(void *to, __m128i bytes, uint64_t n)
 {
-    _mm_mask_storeu_epi8(to, (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffffu), bytes);
+    if (n >= 16)
+        _mm_storeu_si128(to, bytes);
+    else
+        _mm_mask_storeu_epi8(to, (__mmask16)((1u << n) - 1), bytes);
 }
 
 /* The low byte of each lane. */
@@ -152,7 +162,8 @@ static inline void finish_floats(const finish *f, const finish_block *b, uint64_
 static inline void finish_run(const finish *f, const finish_block *b)
 {
     const uint64_t width = f->n - b->column < COLUMNS ? f->n - b->column : COLUMNS;
-    take_zeros(f, b);
+    if (f->zero)
+        take_zeros(f, b);
     switch (f->kind) {
     case AS_SUMS:
         for (uint64_t i = 0; i < b->rows; i++)

@@ -74,14 +74,26 @@ static inline __m256i requantized_half(__m256i sums, __m256 scale, double low, d
     return _mm512_cvtpd_epi32(_mm512_min_pd(_mm512_max_pd(v, least), most)); /* NaN: low; halves to even */
 }
 
-static inline onxi_vi requantized(onxi_vi sums, onxi_vf scale, double low, double high, int32_t zero)
+static inline __m512i requantized_exactly(__m512i x, __m512 scale, double low, double high)
 {
-    const __m512i x = (__m512i)sums;
-    const __m512d by = _mm512_castps_pd((__m512)scale);
-    const __m256i a = requantized_half(_mm512_castsi512_si256(x), _mm512_castps512_ps256((__m512)scale), low, high);
+    const __m512d by = _mm512_castps_pd(scale);
+    const __m256i a = requantized_half(_mm512_castsi512_si256(x), _mm512_castps512_ps256(scale), low, high);
     const __m256i b =
         requantized_half(_mm512_extracti64x4_epi64(x, 1), _mm256_castpd_ps(_mm512_extractf64x4_pd(by, 1)), low, high);
-    return (onxi_vi)_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1) + zero;
+    return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+}
+
+/* A product in float is off by 2^-23 of itself, so rounding it is right but where it is as near to a half as that of the
+ * bounds: there it is done in double. */
+static inline onxi_vi requantized(onxi_vi sums, onxi_vf scale, double low, double high, int32_t zero)
+{
+    const float beside = 0.5f - (float)(-low > high ? -low : high) * 0x1p-22f;
+    const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sums), (__m512)scale);
+    const __m512 q = _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps((float)low)), _mm512_set1_ps((float)high));
+    const __m512 off = _mm512_abs_ps(_mm512_reduce_ps(q, _MM_FROUND_TO_NEAREST_INT));
+    if (__builtin_expect(_mm512_cmp_ps_mask(off, _mm512_set1_ps(beside), _CMP_GE_OQ) != 0, 0))
+        return (onxi_vi)requantized_exactly((__m512i)sums, (__m512)scale, low, high) + zero;
+    return (onxi_vi)_mm512_cvtps_epi32(q) + zero;
 }
 #elif ONXI_LANES == 8 && defined(__AVX2__)
 static inline __m128i requantized_half(__m128i sums, __m128 scale, double low, double high)
