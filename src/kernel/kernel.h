@@ -27,6 +27,8 @@ unsigned onxi_isa_best(void);
 unsigned onxi_isa_of(unsigned asked);
 /* The widest without what only adds to the vectors: ONX_ISA_BASE, ONX_ISA_V3 or ONX_ISA_V4. */
 unsigned onxi_isa_vectors(void);
+/* Does the processor find each byte of a vector by another one (AVX512_VBMI)? For what is compiled for ONX_ISA_V4. */
+bool onxi_isa_permutes_bytes(void);
 /* Does a session of that instruction set take the row? */
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k);
 
@@ -189,6 +191,9 @@ enum {
     ONXI_CHAIN_NONE = INT32_MAX /* an input that is omitted */
 };
 
+/* Are both values laid out in blocks of as many channels, so that their elements, which may be of different width, lie in
+ * the same order (kernel/core/blocked.c)? */
+bool onxi_blocked_alike(const onx_value *a, const onx_value *b);
 /* Does the row go element by element with this number of inputs, by a loop that a chain may run? */
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count);
 /* May a chain have values of the type? */
@@ -233,11 +238,15 @@ typedef struct onxi_chain_end {
 
 /* The rows that run chains, of which one may write over an input. None is found by name: what they do is said by
  * onxi_chain_prepare. */
-extern const onx_kernel onxi_kernel_chain, onxi_kernel_chain_apart;
+extern const onx_kernel onxi_kernel_chain, onxi_kernel_chain_apart, onxi_kernel_table;
 /* Which of them. */
 const onx_kernel *onxi_chain_row(const onxi_chain_end *end, const onx_value *output);
 /* Output 0 is the result of `end`, or, where that is NULL, of the last one. */
 onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onxi_chain_end *end);
+/* A chain that makes bytes of one operand `x` of bytes, all others being constants of one element: a table of what it
+ * makes of each byte, for images in any layout of blocks. The operators were prepared for row-major operands.
+ * ONX_E_UNSUPPORTED: an operator takes elements by where they are. */
+onx_status onxi_chain_table_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onx_value *x);
 
 /* ---- random numbers (kernel/core/random.c) ---- */
 

@@ -101,8 +101,7 @@
 #define BYTE_TABLES(TABLE, level)                                                                                      \
     TABLE(byte_product##level)                                                                                         \
     TABLE(byte_conv##level)                                                                                            \
-    TABLE(byte_alone##level)                                                                                           \
-    TABLE(byte_lines##level)
+    TABLE(byte_alone##level)
 #define HALF_TABLES(TABLE, level) TABLE(half_product##level)
 #ifdef ONX_WITH_X86_LEVELS
 #define LEVEL_TABLES(TABLE)                                                                                            \

@@ -45,6 +45,23 @@ static const onx_kernel *moving_row(const onxi_run_planner *pl, const onxi_run_o
     return op->kernel_count > 1 && op->kernels[0]->flags & ONX_KERNEL_VIEW && !stays ? op->kernels[1] : op->kernels[0];
 }
 
+static bool quantizes(const onxi_run_op *op)
+{
+    return op->id == ONXI_ID_QuantizeLinear || op->id == ONXI_ID_DequantizeLinear;
+}
+
+/* One scale for all, of floats and of numbers that loops know. */
+static bool has_one_scale(const onxi_run_planner *pl, const onxi_run_op *op)
+{
+    const bool back = op->id == ONXI_ID_DequantizeLinear;
+    const onx_value *x = &pl->plan->slots[op->inputs[0]]->value, *y = &pl->plan->slots[op->outputs[0]]->value;
+    const int type = back ? x->dtype : y->dtype, other = back ? y->dtype : x->dtype;
+    for (uint32_t i = 1; i < op->input_count; i++)
+        if (op->inputs[i] != ONXI_NO_SLOT && pl->plan->slots[op->inputs[i]]->value.count != 1)
+            return false;
+    return other == ONX_FLOAT && (type == ONX_INT8 || type == ONX_UINT8 || type == ONX_INT16 || type == ONX_UINT16);
+}
+
 /* Does its row go element by element, whatever its operands are? */
 static bool is_element(const onxi_run_planner *pl, uint32_t index)
 {
@@ -53,11 +70,13 @@ static bool is_element(const onxi_run_planner *pl, uint32_t index)
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const onx_value *v = op->inputs[i] == ONXI_NO_SLOT ? NULL : &pl->plan->slots[op->inputs[i]]->value;
-        if (!v && i > 0 && op->id == ONXI_ID_Clip) /* a bound may be omitted */
+        if (!v && i > 0 && (op->id == ONXI_ID_Clip || quantizes(op))) /* a bound, a zero point may be omitted */
             continue;
         if (!v || v->kind != ONX_VALUE_TENSOR || !onxi_element_type_is(v->dtype))
             return false;
     }
+    if (quantizes(op))
+        return has_one_scale(pl, op);
     /* An exponent of another type is not for loops. */
     return op->id != ONXI_ID_Pow ||
            pl->plan->slots[op->inputs[0]]->value.dtype == pl->plan->slots[op->inputs[1]]->value.dtype;

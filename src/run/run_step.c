@@ -480,6 +480,7 @@ typedef struct links {
     onxi_chain_op *parts;
     uint32_t *slots;
     uint32_t count, slot_count;
+    const onx_value *bytes; /* NULL: it becomes no table of what comes of each of these bytes */
 } links;
 
 /* Did the row take its operands in their layouts? */
@@ -497,15 +498,17 @@ static bool takes_as_laid_out(const draft *d)
     return true;
 }
 
-/* Prepares the op as if it ran alone, and notes its loop; *fits: it has one, and all results have the same layout. */
+/* Prepares the op as if it ran alone, and notes its loop; *fits: it has one, and all results are laid out alike. */
 static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l, bool *fits)
 {
     draft d;
     ONX_TRY(draft_make(pl, &d, op, 0));
+    if (l->bytes)
+        d.as_laid_out = d.row_major;
     ONX_TRY(draft_prepare(pl, &d));
-    const onx_layout *first = l->count ? onxi_run_plan_value(pl, l->ops[0]->outputs[0])->layout : d.outputs[0]->layout;
+    const onx_value *first = l->count ? onxi_run_plan_value(pl, l->ops[0]->outputs[0]) : d.outputs[0];
     *fits = onxi_element_is(d.p.kernel, op->input_count) && takes_as_laid_out(&d) &&
-            onxi_run_layouts_equal(first, d.outputs[0]->layout);
+            (onxi_run_layouts_equal(first->layout, d.outputs[0]->layout) || onxi_blocked_alike(first, d.outputs[0]));
     if (!*fits)
         return ONX_OK;
     if (d.outputs[0]->layout) /* what reads it sees all of it, padding included */
@@ -579,12 +582,23 @@ static bool keep_links(onx_arena *arena, links *l)
     return true;
 }
 
+static const onx_kernel *row_of(const links *l, const onxi_chain_end *end, const onx_value *output)
+{
+#if ONXI_PLATFORM_ROOMY
+    if (l->bytes)
+        return &onxi_kernel_table;
+#else
+    (void)l;
+#endif
+    return onxi_chain_row(end, output);
+}
+
 /* One step for all; the last of them is `end`, if that is not NULL. */
 static onx_status chain_step(onxi_run_planner *pl, links *l, const onxi_chain_end *end)
 {
     onx_arena *arena = pl->plan->arena;
     const onxi_run_op *last = l->ops[l->count - 1];
-    const onx_kernel *row = onxi_chain_row(end, onxi_run_plan_value(pl, last->outputs[0]));
+    const onx_kernel *row = row_of(l, end, onxi_run_plan_value(pl, last->outputs[0]));
     onxi_run_op *op = ONXI_NEW(arena, onxi_run_op);
     const onx_kernel **rows = (const onx_kernel **)ONXI_ARRAY(arena, void *, 1);
     draft d;
@@ -613,12 +627,15 @@ static onx_status chain_step(onxi_run_planner *pl, links *l, const onxi_chain_en
     onxi_run_op_describe(pl->e, op, &d.p);
     d.p.kernel = row;
     d.p.want = want;
-    ONX_TRY(onxi_chain_prepare(&d.p, l->parts, l->count - (end != NULL), end));
+    if (ONXI_PLATFORM_ROOMY && l->bytes)
+        ONX_TRY(onxi_chain_table_prepare(&d.p, l->parts, l->count, l->bytes));
+    else
+        ONX_TRY(onxi_chain_prepare(&d.p, l->parts, l->count - (end != NULL), end));
     return finish_step(pl, &d);
 }
 
-/* A step for each. */
-static onx_status plan_links(onxi_run_planner *pl, uint32_t last)
+/* Results as they were before a row was asked. */
+static onx_status forget_layouts(onxi_run_planner *pl, uint32_t last)
 {
     for (uint32_t i = pl->next[last];; i = pl->next[i]) {
         onx_value *v = onxi_run_plan_value(pl, pl->g->ops[i].outputs[0]);
@@ -626,8 +643,14 @@ static onx_status plan_links(onxi_run_planner *pl, uint32_t last)
         if (!onxi_tensor_room(v->dtype, v->count, &v->size))
             return onxi_no_memory(pl->e->cx);
         if (i == last)
-            break;
+            return ONX_OK;
     }
+}
+
+/* A step for each. */
+static onx_status plan_links(onxi_run_planner *pl, uint32_t last)
+{
+    ONX_TRY(forget_layouts(pl, last));
     for (uint32_t i = pl->next[last];; i = pl->next[i]) {
         ONX_TRY(onxi_run_plan_static(pl, &pl->g->ops[i], 0));
         if (i == last)
@@ -635,17 +658,91 @@ static onx_status plan_links(onxi_run_planner *pl, uint32_t last)
     }
 }
 
+static links new_links(onx_arena *scratch)
+{
+    return (links){ .ops = (const onxi_run_op **)ONXI_ARRAY(scratch, void *, ONXI_CHAIN_OPS),
+                    .parts = ONXI_ARRAY(scratch, onxi_chain_op, ONXI_CHAIN_OPS),
+                    .slots = ONXI_ARRAY(scratch, uint32_t, ONXI_CHAIN_OPERANDS) };
+}
+
+#if ONXI_PLATFORM_ROOMY
+static bool is_of_bytes(const onx_value *v)
+{
+    return v->dtype == ONX_INT8 || v->dtype == ONX_UINT8;
+}
+
+/* Which of the operands of a chain are bytes that it makes bytes of, where all others are constants of one element;
+ * NULL: it is no such chain. */
+static onx_status find_bytes(onxi_run_planner *pl, uint32_t last, const onx_value **out)
+{
+    enum { LEAST = 1024 }; /* elements for which a table is worth it */
+    const onx_value *y = onxi_run_plan_value(pl, pl->g->ops[last].outputs[0]), *found = NULL;
+    const uint32_t first = pl->next[last];
+    *out = NULL;
+    if (!is_of_bytes(y) || y->count < LEAST)
+        return ONX_OK;
+    for (uint32_t i = first;; i = pl->next[i]) {
+        const onxi_run_op *op = &pl->g->ops[i];
+        for (uint32_t k = 0; k < op->input_count; k++) {
+            uint32_t from = first;
+            if (op->inputs[k] == ONXI_NO_SLOT)
+                continue;
+            while (from != i && pl->g->ops[from].outputs[0] != op->inputs[k])
+                from = pl->next[from];
+            if (from != i)
+                continue;
+            ONX_TRY(onxi_run_plan_elements(pl, op->inputs[k]));
+            const onx_value *v = onxi_run_plan_value(pl, op->inputs[k]);
+            if (pl->plan->slots[op->inputs[k]]->place == ONXI_PLACE_CONSTANT && v->count == 1 && v->data)
+                continue;
+            if ((found && v != found) || !is_of_bytes(v) || v->count != y->count)
+                return ONX_OK;
+            found = v;
+        }
+        if (i == last)
+            break;
+    }
+    *out = found;
+    return ONX_OK;
+}
+
+/* *done: the chain is a step that looks bytes up. */
+static onx_status plan_table(onxi_run_planner *pl, uint32_t last, bool *done)
+{
+    links l = new_links(pl->e->scratch);
+    bool fits = true;
+    *done = false;
+    if (!l.ops || !l.parts || !l.slots)
+        return ONX_E_MEMORY;
+    ONX_TRY(find_bytes(pl, last, &l.bytes));
+    if (!l.bytes)
+        return ONX_OK;
+    for (uint32_t i = pl->next[last]; fits; i = pl->next[i]) {
+        ONX_TRY(link_op(pl, &pl->g->ops[i], &l, &fits));
+        if (i == last)
+            break;
+    }
+    const onx_status status = fits ? chain_step(pl, &l, NULL) : ONX_E_UNSUPPORTED;
+    *done = status == ONX_OK;
+    return status == ONX_E_UNSUPPORTED ? forget_layouts(pl, last) : status;
+}
+#endif
+
 onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last)
 {
-    onx_arena *scratch = pl->e->scratch;
-    links l = { .ops = (const onxi_run_op **)ONXI_ARRAY(scratch, void *, ONXI_CHAIN_OPS),
-                .parts = ONXI_ARRAY(scratch, onxi_chain_op, ONXI_CHAIN_OPS),
-                .slots = ONXI_ARRAY(scratch, uint32_t, ONXI_CHAIN_OPERANDS) };
+    links l = new_links(pl->e->scratch);
     bool fits = true;
     const onxi_chain_end *end = NULL;
     const onxi_run_op *ended = onxi_run_plan_ends_chain(&pl->g->ops[last]) ? &pl->g->ops[last] : NULL;
     if (!l.ops || !l.parts || !l.slots)
         return ONX_E_MEMORY;
+#if ONXI_PLATFORM_ROOMY
+    bool done = false;
+    if (!ended)
+        ONX_TRY(plan_table(pl, last, &done));
+    if (done)
+        return ONX_OK;
+#endif
     for (uint32_t i = pl->next[last]; fits; i = pl->next[i]) {
         if (i != last || !ended)
             ONX_TRY(link_op(pl, &pl->g->ops[i], &l, &fits));

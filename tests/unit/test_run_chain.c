@@ -166,7 +166,7 @@ static onx_value *fill(source *s, const drawn *v)
 }
 
 typedef struct told {
-    unsigned chains, steps, nodes;
+    unsigned chains, tables, steps, nodes;
 } told;
 
 static void count(void *user, const onx_run_event *event)
@@ -174,6 +174,7 @@ static void count(void *user, const onx_run_event *event)
     told *t = user;
     const bool chain = strcmp(event->variant, "chain") == 0;
     t->chains += chain;
+    t->tables += strcmp(event->variant, "table") == 0;
     t->steps++;
     t->nodes += event->node_count;
     if (chain)
@@ -290,6 +291,74 @@ static void test_run_chain__takes_bounds_types_and_pairs(void **state)
     for (int i = 0; i < 6; i++) /* x is -2 .. 3, c is x and more where x is above 0 */
         assert_float_equal(((float *)y[0]->data)[i], i < 2 ? (float)(i - 2) : i > 2 ? 1 : 0, 0);
     onx_value_free(y[0]);
+}
+
+/* ---- bytes ---- */
+
+/* From bytes to bytes: by a table where all else is constant and there are enough of them. */
+static const struct {
+    const char *nodes;
+    bool table;
+} byte_chains[] = {
+    { "f = Relu (d)  y = QuantizeLinear (f, sy, zy)", true },
+    { "f = Sigmoid (d)  y = QuantizeLinear (f, sy, zy)", true },
+    { "a = HardSwish (d)  f = Neg (a)  y = QuantizeLinear (f, sy, zy)", true },
+    { "f = Clip (d, low, high)  y = QuantizeLinear (f, sy, zy)", true },
+    { "a = Mul (half, d)  b = Exp (a)  f = Sub (b, d)  y = QuantizeLinear (f, sy, zy)", true },
+    { "y = QuantizeLinear (d, sy, zy)", true },
+    { "e = DequantizeLinear (x, sy, zx)  f = Add (d, e)  y = QuantizeLinear (f, sy, zy)", true },
+    { "e = DequantizeLinear (other, sx, zx)  f = Add (d, e)  y = QuantizeLinear (f, sy, zy)", false },
+    { "f = Mul (d, given)  y = QuantizeLinear (f, sy, zy)", false },
+    { "f = Tanh (d)  y = QuantizeLinear (f, given, zy)", false },
+};
+
+static onx_value *any_bytes(source *s, onx_dtype dtype, int64_t n)
+{
+    onx_value *v = tensor(dtype, 2, (int64_t[]){ 2, n / 2 });
+    for (uint64_t i = 0; i < v->count; i++)
+        ((uint8_t *)v->data)[i] = (uint8_t)below(s, 256);
+    return v;
+}
+
+static void test_run_chain__bytes_give_the_same_bits(void **state)
+{
+    enum { CHAINS = sizeof byte_chains / sizeof *byte_chains };
+    static const unsigned isas[] = { 0, ONX_ISA_BASE, ONX_ISA_V3, ONX_ISA_V4 };
+    static const int64_t counts[] = { 1022, 1024, 5002, 40000 };
+    static writer w;
+    source s = { 67 };
+    (void)state;
+    for (unsigned turn = 0; turn < 8 * CHAINS; turn++) {
+        const char *from = turn / CHAINS % 2 ? "int8" : "uint8", *to = turn / CHAINS / 2 % 2 ? "int8" : "uint8";
+        const int64_t n = counts[below(&s, 4)];
+        const onx_dtype dtype = turn / CHAINS % 2 ? ONX_INT8 : ONX_UINT8;
+        onx_value *x = any_bytes(&s, dtype, n), *other = any_bytes(&s, dtype, n), *given = tensor(ONX_FLOAT, 0, NULL);
+        onx_value *one[OUTPUTS] = { NULL }, *alone[OUTPUTS] = { NULL };
+        onx_doc *doc = NULL;
+        *(float *)given->data = 0.25f;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\ng (%s[2, N] x, %s[2, N] other, float given) => (%s[2, N] y) "
+            "<float sx = {%.4f}, %s zx = {%u}, float sy = {%.4f}, %s zy = {%u}, float low = {-0.7}, float high = {1.5}, "
+            "float half = {0.5}> {\n d = DequantizeLinear (x, sx, zx) %s\n}\n",
+            from, from, to, (double)between(&s, 0.01f, 0.1f), from, below(&s, 128), (double)between(&s, 0.005f, 0.05f),
+            to, below(&s, 128), byte_chains[turn % CHAINS].nodes);
+        assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc), ONX_OK);
+        const onx_value *const in[] = { x, other, given };
+        const unsigned isa = isas[turn / 3 % 4];
+        const told t = run_model(doc, &(onx_session_options){ .isa = isa, .threads = 1 + turn % 2 }, in, one);
+        run_model(doc, &(onx_session_options){ .isa = isa, .threads = 1, .no_optimize = true }, in, alone);
+        assert_int_equal(t.tables, byte_chains[turn % CHAINS].table && n >= 1024);
+        assert_int_equal(t.tables + t.chains, 1);
+        if (!near_enough(one[0], alone[0], 0))
+            fail_msg("turn %u differs\n%s", turn, w.text);
+        onx_value_free(one[0]);
+        onx_value_free(alone[0]);
+        onx_value_free(x);
+        onx_value_free(other);
+        onx_value_free(given);
+        onx_doc_free(doc);
+    }
 }
 
 /* ---- chains that end in a node that goes line by line ---- */
@@ -422,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_run_chain__chains_give_the_same_bits),
         cmocka_unit_test(test_run_chain__what_is_seen_is_there),
         cmocka_unit_test(test_run_chain__takes_bounds_types_and_pairs),
+        cmocka_unit_test(test_run_chain__bytes_give_the_same_bits),
         cmocka_unit_test(test_run_chain__ends),
         cmocka_unit_test(test_run_chain__padded_layouts),
     };

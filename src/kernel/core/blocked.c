@@ -189,6 +189,12 @@ uint32_t onxi_blocked_of(const onx_value *v)
     return v->layout && v->layout->ops == &ops ? blocked_of(v->layout)->block : 0;
 }
 
+bool onxi_blocked_alike(const onx_value *a, const onx_value *b)
+{
+    const uint32_t block = onxi_blocked_of(a);
+    return block && block == onxi_blocked_of(b) && a->rank == b->rank && onxi_same_dims(a->dims, b->dims, a->rank);
+}
+
 bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out)
 {
     uint64_t pixels = 1;

@@ -1,5 +1,6 @@
 /* chain.c - operators that go element by element, block by block over scratch memory in the first cache. */
-#include "kernel/core/chain.h"
+#include "kernel/core/blocked.h"
+#include "kernel/core/quantize.h"
 
 /* Elements of a block; bytes that intermediate results and operands of a block may take together. */
 enum { BLOCK_LEAST = 256, BLOCK_MOST = 2048, CACHE = 20 << 10 };
@@ -23,10 +24,21 @@ typedef struct chain_params {
     uint64_t end_workspace;    /* where that of the end begins in the workspace of a thread */
 } chain_params;
 
+/* Rows of QuantizeLinear and DequantizeLinear with loops. */
+static bool has_lines(const onx_kernel *k)
+{
+#if ONXI_PLATFORM_ROOMY
+    return k->run == onxi_quantize_run && ((const onxi_quantize_body *)k->body)->fast;
+#else
+    (void)k;
+    return false;
+#endif
+}
+
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count)
 {
     return k->run == onxi_unary_run || (k->run == onxi_binary_run && input_count == 2) || k->run == onxi_where_run ||
-           k->run == onxi_clip_run || k->run == onxi_cast_run;
+           k->run == onxi_clip_run || k->run == onxi_cast_run || has_lines(k);
 }
 
 /* Texts, types of less than a byte, and powers of two have rules of their own. */
@@ -48,6 +60,10 @@ static link link_of(const onxi_chain_op *op)
         onxi_clip_element(op->params, e);
     } else if (op->kernel->run == onxi_cast_run) {
         onxi_cast_element(op->params, e);
+#if ONXI_PLATFORM_ROOMY
+    } else if (has_lines(op->kernel)) {
+        onxi_quantize_element(op->kernel, op->params, e);
+#endif
     } else {
         const onxi_binary_params *q = op->params;
         e->inputs = 2;
@@ -128,23 +144,32 @@ static bool in_pieces(const chain_params *q)
     return q->block > q->piece;
 }
 
-onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onxi_chain_end *end)
+/* *width: bytes of the widest element. */
+static bool make_links(onx_arena *arena, const onxi_chain_op *ops, uint32_t op_count, chain_params *q, uint32_t *width)
 {
-    places s = { .count = 0 };
-    uint32_t width = 1;
-    const onx_value *out = end ? end->made : p->outputs[0];
-    chain_params *q = ONXI_NEW(p->arena, chain_params);
-    if (!q || !(q->links = ONXI_ARRAY(p->arena, link, op_count + 1u)))
-        return ONX_E_MEMORY;
+    *width = 1;
     q->link_count = op_count;
-    q->end = end;
+    if (!(q->links = ONXI_ARRAY(arena, link, op_count + 1u)))
+        return false;
     for (uint32_t i = 0; i < op_count; i++) {
         q->links[i] = link_of(&ops[i]);
         const onxi_element *e = &q->links[i].element;
-        width = e->out_width > width ? e->out_width : width;
+        *width = e->out_width > *width ? e->out_width : *width;
         for (uint32_t k = 0; k < e->inputs; k++)
-            width = e->in_width[k] > width ? e->in_width[k] : width;
+            *width = e->in_width[k] > *width ? e->in_width[k] : *width;
     }
+    return true;
+}
+
+onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onxi_chain_end *end)
+{
+    places s = { .count = 0 };
+    uint32_t width;
+    const onx_value *out = end ? end->made : p->outputs[0];
+    chain_params *q = ONXI_NEW(p->arena, chain_params);
+    if (!q || !make_links(p->arena, ops, op_count, q, &width))
+        return ONX_E_MEMORY;
+    q->end = end;
     place_results(q, &s);
     q->count = out->layout ? out->layout->size / onxi_element_size(out->dtype) : out->count;
     q->block = CACHE / (width * (s.count + 2)) / 64 * 64;
@@ -196,12 +221,31 @@ static void run_stretches(const link *l, const char *const *from, char *to, uint
     }
 }
 
+/* A zero point. */
+static int32_t zero_of(onx_dtype type, const char *at)
+{
+    int16_t wide = 0;
+    if (!at)
+        return 0;
+    if (type == ONX_INT16 || type == ONX_UINT16)
+        memcpy(&wide, at, sizeof wide);
+    return type == ONX_INT8     ? *(const int8_t *)at
+           : type == ONX_UINT8  ? *(const uint8_t *)at
+           : type == ONX_UINT16 ? (uint16_t)wide
+                                : wide;
+}
+
 /* An operator that reads one element of `x` after the other; other inputs are one element each. */
 static onx_status run_straight(const onxi_element *e, const char *x, const char *const *from, char *to, uint64_t n)
 {
-    if (e->cast)
+    if (e->quantize)
+        e->quantize((const float *)(const void *)x, to, n, *(const float *)(const void *)from[1],
+                    zero_of(e->to, from[2]));
+    else if (e->dequantize)
+        e->dequantize(x, (float *)(void *)to, n, *(const float *)(const void *)from[1], zero_of(e->from, from[2]));
+    else if (e->cast)
         return onx_convert(e->to, to, e->from, x, n, e->saturate);
-    if (e->clip)
+    else if (e->clip)
         e->clip(x, from[1] ? from[1] : e->low, from[2] ? from[2] : e->high, to, n);
     else
         e->unary(x, to, n, e->a, e->b);
@@ -270,6 +314,93 @@ static onx_status chain_run(onx_work *work, uint64_t first, uint64_t last)
     }
     return ONX_OK;
 }
+
+/* ---- tables of bytes ---- */
+
+#if ONXI_PLATFORM_ROOMY
+enum { BYTES = 256, TABLE_PIECE = 1 << 14 };
+
+typedef struct table_params {
+    uint64_t count;
+    uint32_t x; /* which input the bytes are */
+    onxi_look_up *look_up;
+    uint8_t table[BYTES];
+} table_params;
+
+static void look_up_plain(const uint8_t *table, const uint8_t *x, uint8_t *y, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        y[i] = table[x[i]];
+}
+
+/* What the operators make of each byte. */
+static onx_status fill_table(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onx_value *x,
+                             uint8_t *table)
+{
+    places s = { .count = 0 };
+    uint32_t width;
+    uint8_t each[BYTES];
+    onx_value all = *x;
+    chain_params q = { .count = BYTES, .block = BYTES, .piece = BYTES };
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(p->arena, void *, p->input_count + 1u);
+    if (!inputs || !make_links(p->arena, ops, op_count, &q, &width))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op_count; i++)
+        if (q.links[i].element.broadcast && q.links[i].element.broadcast->rank != 1)
+            return ONX_E_UNSUPPORTED;
+    place_results(&q, &s);
+    q.pitch = (uint64_t)BYTES * width;
+    char *scratch = ONXI_ARRAY(p->arena, char, (s.count + 1u) * q.pitch);
+    if (!scratch)
+        return ONX_E_MEMORY;
+    for (int i = 0; i < BYTES; i++)
+        each[i] = (uint8_t)i;
+    all.data = each;
+    for (uint32_t i = 0; i < p->input_count; i++)
+        inputs[i] = p->inputs[i] == x ? &all : p->inputs[i];
+    const onx_work work = { .inputs = inputs, .thread_workspace = scratch };
+    return run_links(&q, &work, 0, BYTES, (char *)table);
+}
+
+onx_status onxi_chain_table_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onx_value *x)
+{
+    onx_value *y = p->outputs[0];
+    const uint32_t block = onxi_blocked_of(x);
+    const onx_layout *in = block ? x->layout : NULL;
+    table_params *q = ONXI_NEW(p->arena, table_params);
+    if (!q || (block && !(y->layout = onxi_blocked_layout(p->arena, y, block))))
+        return ONX_E_MEMORY;
+    q->count = y->count;
+    q->look_up = look_up_plain;
+    for (uint32_t i = 0; i < op_count; i++)
+        if (has_lines(ops[i].kernel) && ((const onxi_quantize_body *)ops[i].kernel->body)->fast->look_up)
+            q->look_up = ((const onxi_quantize_body *)ops[i].kernel->body)->fast->look_up;
+    ONX_TRY(fill_table(p, ops, op_count, x, q->table));
+    for (uint32_t i = p->operand_count; i-- > 0;) {
+        p->want[i] = p->inputs[i] == x ? in : NULL;
+        q->x = p->inputs[i] == x ? i : q->x;
+    }
+    p->params = q;
+    p->rows = (q->count + TABLE_PIECE - 1) / TABLE_PIECE;
+    p->grain = q->look_up == look_up_plain ? 2 : 16;
+    return ONX_OK;
+}
+
+static onx_status table_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const table_params *q = work->params;
+    const uint64_t start = first * TABLE_PIECE, end = last * TABLE_PIECE < q->count ? last * TABLE_PIECE : q->count;
+    q->look_up(q->table, (const uint8_t *)work->inputs[q->x]->data + start, (uint8_t *)work->outputs[0]->data + start,
+               end - start);
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernel_table = { .op = "Table",
+                                       .domain = "onx",
+                                       .variant = "table",
+                                       .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_LAYOUTS,
+                                       .run = table_run };
+#endif
 
 #define ROW(flags_)                                                                                                    \
     {                                                                                                                  \

@@ -60,6 +60,9 @@ typedef struct onxi_element {
     onxi_clip_loop clip;
     const void *low, *high; /* bounds that are no inputs; NULL: none */
     bool cast, saturate;    /* y[i] = x[i] of another type, instead of a loop */
+    /* Inputs 1 and 2 are one scale and one zero point (NULL: 0) of numbers of the type `to` or `from`. */
+    void (*quantize)(const float *x, void *y, uint64_t n, float scale, int32_t zero);
+    void (*dequantize)(const void *x, float *y, uint64_t n, float scale, int32_t zero);
     onx_dtype from, to;
     const onxi_broadcast *broadcast; /* of the inputs to the output; NULL: input 0 is no smaller than it */
     uint32_t inputs, in_width[ONXI_ELEMENT_INPUTS], out_width;

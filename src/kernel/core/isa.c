@@ -64,6 +64,15 @@ unsigned onxi_isa_of(unsigned asked)
     return asked && asked < most ? asked : most;
 }
 
+bool onxi_isa_permutes_bytes(void)
+{
+#ifdef ONX_WITH_X86_LEVELS
+    return HAS(AVX512_VBMI, "avx512vbmi");
+#else
+    return false;
+#endif
+}
+
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k)
 {
     return k->isa == ONX_ISA_ANY || k->isa == isa || (k->isa >= ONX_ISA_V4 && k->isa < isa);

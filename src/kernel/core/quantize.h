@@ -3,7 +3,10 @@
 #ifndef ONXI_KERNEL_QUANTIZE_H
 #define ONXI_KERNEL_QUANTIZE_H
 
-#include "kernel/kernel.h"
+#include "kernel/core/chain.h"
+
+/* y[i] = table[x[i]], of 256 bytes. */
+typedef void onxi_look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, uint64_t n);
 
 /* Lines with one scale and one zero point, by quantized type; NULL: none for that type. All of them give the bits of
  * the plain rows. */
@@ -16,6 +19,7 @@ typedef struct onxi_quantize_loops {
     /* A product of int32 whose operands are between -32768 and 32767, as onxi_gemm_run has it. */
     void (*product)(const onxi_gemm *g, void *pack);
     uint64_t (*product_workspace)(void);
+    onxi_look_up *look_up; /* NULL: the plain one */
 } onxi_quantize_loops;
 
 /* The body of QuantizeLinear, DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear forms
@@ -27,7 +31,11 @@ typedef struct onxi_quantize_body {
 
 onx_status onxi_quantize_prepare(onx_prepare *p);
 onx_status onxi_dequantize_prepare(onx_prepare *p);
+/* The same of images whose channels lie in blocks: with one scale for all they are left as they lie. Declines others. */
+onx_status onxi_quantize_laid_out(onx_prepare *p);
 onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last);
+/* Of rows that have loops, prepared with one scale for all. */
+void onxi_quantize_element(const onx_kernel *kernel, const void *params, onxi_element *out);
 onx_status onxi_qproduct_prepare(onx_prepare *p);
 onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_qconv_prepare(onx_prepare *p);

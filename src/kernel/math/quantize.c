@@ -2,6 +2,7 @@
  * one. Elements go through chunks of doubles, which hold all types; the arithmetic is that of the precision asked for.
  */
 #include "kernel/core/quantize.h"
+#include "kernel/core/blocked.h"
 
 #include <math.h>
 
@@ -16,6 +17,7 @@ typedef struct quantize_params {
     bool saturate;
     int precision; /* element type that is divided and multiplied in */
     double low, high;
+    onx_dtype from, to;
     bool whole; /* the quantized type is one of integers, from low to high */
 } quantize_params;
 
@@ -101,6 +103,8 @@ static onx_status quantize_start(onx_prepare *p, quantize_params **out)
     if (!is_number(p->outputs[0]))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(read_scale(p, q));
+    q->from = (onx_dtype)x->dtype;
+    q->to = (onx_dtype)p->outputs[0]->dtype;
     p->params = *out = q;
     p->rows = (x->count + CHUNK - 1) / CHUNK;
     p->grain = 16;
@@ -149,6 +153,43 @@ onx_status onxi_dequantize_prepare(onx_prepare *p)
                ? ONX_OK
                : ONX_E_UNSUPPORTED;
 }
+
+#if ONXI_PLATFORM_ROOMY
+onx_status onxi_quantize_laid_out(onx_prepare *p)
+{
+    const onx_value *scale = p->inputs[1], *zero = onxi_operand(p->input_count, p->inputs, 2);
+    const uint32_t block = onxi_blocked_of(p->inputs[0]);
+    if (!p->want || !block || scale->count != 1 || (zero && zero->count != 1))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(((const onxi_quantize_body *)p->kernel->body)->back ? onxi_dequantize_prepare(p)
+                                                                : onxi_quantize_prepare(p));
+    const onx_layout *layout = onxi_blocked_layout(p->arena, p->outputs[0], block);
+    if (!layout)
+        return ONX_E_UNSUPPORTED;
+    for (uint32_t i = 1; i < p->operand_count; i++)
+        p->want[i] = NULL;
+    p->outputs[0]->layout = layout;
+    return ONX_OK;
+}
+
+void onxi_quantize_element(const onx_kernel *kernel, const void *params, onxi_element *out)
+{
+    const quantize_params *q = params;
+    const onxi_quantize_body *body = kernel->body;
+    const uint32_t width = onxi_element_size((int)(body->back ? q->from : q->to));
+    out->inputs = 3;
+    out->from = q->from;
+    out->to = q->to;
+    if (body->back)
+        out->dequantize = body->fast->dequantize[q->from];
+    else
+        out->quantize = body->fast->quantize[q->to];
+    out->in_width[0] = body->back ? width : sizeof(float);
+    out->in_width[1] = sizeof(float);
+    out->in_width[2] = width;
+    out->out_width = body->back ? sizeof(float) : width;
+}
+#endif
 
 /* How many elements from `at` on have scales in one pattern: all the same one (*step 0), or neighbours. */
 static uint64_t scales_at(const quantize_params *q, uint64_t at, uint64_t most, uint64_t *scale, uint64_t *step)

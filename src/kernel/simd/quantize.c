@@ -11,6 +11,24 @@
 
 /* ---- lines ---- */
 
+/* Compilers widen some of these number by number, unless they are told how. */
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+#define WIDE_i8(v)  (onxi_vi) _mm512_cvtepi8_epi32((__m128i)(v))
+#define WIDE_u8(v)  (onxi_vi) _mm512_cvtepu8_epi32((__m128i)(v))
+#define WIDE_i16(v) (onxi_vi) _mm512_cvtepi16_epi32((__m256i)(v))
+#define WIDE_u16(v) (onxi_vi) _mm512_cvtepu16_epi32((__m256i)(v))
+#elif ONXI_LANES == 8 && defined(__AVX2__)
+#define WIDE_i8(v)  (onxi_vi) _mm256_cvtepi8_epi32(_mm_cvtsi64_si128((long long)(v)))
+#define WIDE_u8(v)  (onxi_vi) _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)(v)))
+#define WIDE_i16(v) (onxi_vi) _mm256_cvtepi16_epi32((__m128i)(v))
+#define WIDE_u16(v) (onxi_vi) _mm256_cvtepu16_epi32((__m128i)(v))
+#else
+#define WIDE_i8(v)  __builtin_convertvector(v, onxi_vi)
+#define WIDE_u8(v)  __builtin_convertvector(v, onxi_vi)
+#define WIDE_i16(v) __builtin_convertvector(v, onxi_vi)
+#define WIDE_u16(v) __builtin_convertvector(v, onxi_vi)
+#endif
+
 #define LOOPS(T, name, LOW, HIGH)                                                                                      \
     typedef T line_##name __attribute__((vector_size(ONXI_LANES * sizeof(T))));                                        \
     static void quantize_##name(const float *x, void *py, uint64_t n, float scale, int32_t zero)                       \
@@ -37,7 +55,7 @@
         for (; i + ONXI_LANES <= n; i += ONXI_LANES) {                                                                 \
             line_##name v;                                                                                             \
             memcpy(&v, x + i, sizeof v);                                                                               \
-            vf_store(y + i, __builtin_convertvector(__builtin_convertvector(v, onxi_vi) - zero, onxi_vf) * scale);     \
+            vf_store(y + i, __builtin_convertvector(WIDE_##name(v) - zero, onxi_vf) * scale);                          \
         }                                                                                                              \
         for (; i < n; i++)                                                                                             \
             y[i] = (float)(x[i] - zero) * scale;                                                                       \
@@ -173,6 +191,48 @@ static uint64_t product_workspace(void)
     return (M * K / 2 + N * K / 2) * sizeof(uint32_t);
 }
 
+/* ---- tables ---- */
+
+#if defined(__AVX512BW__)
+__attribute__((target("avx512vbmi"))) static void permute_bytes(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                                                                uint64_t n)
+{
+    const __m512i a = _mm512_loadu_si512(table), b = _mm512_loadu_si512(table + 64);
+    const __m512i c = _mm512_loadu_si512(table + 128), d = _mm512_loadu_si512(table + 192);
+    for (uint64_t i = 0; i < n; i += 64) {
+        const __mmask64 there = n - i < 64 ? (UINT64_C(1) << (n - i)) - 1 : UINT64_MAX;
+        const __m512i v = _mm512_maskz_loadu_epi8(there, x + i);
+        const __m512i low = _mm512_permutex2var_epi8(a, v, b), high = _mm512_permutex2var_epi8(c, v, d);
+        _mm512_mask_storeu_epi8(y + i, there, _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high));
+    }
+}
+
+/* Where bytes are permuted within 16 only: by sixteen parts of the table, each for the bytes that begin with its
+ * number. */
+static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, uint64_t n)
+{
+    enum { PARTS = 16 };
+    const __m512i half = _mm512_set1_epi8(15);
+    __m512i part[PARTS];
+    if (onxi_isa_permutes_bytes()) {
+        permute_bytes(table, x, y, n);
+        return;
+    }
+    for (int k = 0; k < PARTS; k++)
+        part[k] = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(table + 16 * k)));
+    for (uint64_t i = 0; i < n; i += 64) {
+        const __mmask64 there = n - i < 64 ? (UINT64_C(1) << (n - i)) - 1 : UINT64_MAX;
+        const __m512i v = _mm512_maskz_loadu_epi8(there, x + i), low = _mm512_and_si512(v, half);
+        const __m512i high = _mm512_and_si512(_mm512_srli_epi16(v, 4), half);
+        __m512i found = _mm512_setzero_si512();
+        for (int k = 0; k < PARTS; k++)
+            found =
+                _mm512_mask_shuffle_epi8(found, _mm512_cmpeq_epi8_mask(high, _mm512_set1_epi8((char)k)), part[k], low);
+        _mm512_mask_storeu_epi8(y + i, there, found);
+    }
+}
+#endif
+
 static const onxi_quantize_loops loops = {
     .quantize = { [ONX_INT8] = quantize_i8,
                   [ONX_UINT8] = quantize_u8,
@@ -188,6 +248,9 @@ static const onxi_quantize_loops loops = {
                     [ONX_UINT16] = requantize_u16 },
     .product = product,
     .product_workspace = product_workspace,
+#if defined(__AVX512BW__)
+    .look_up = look_up,
+#endif
 };
 #ifndef __wasm__ /* browsers run its body: their module has no room for it */
 /* ---- DynamicQuantizeLinear ---- */
@@ -267,10 +330,19 @@ static const onxi_quantize_body there = { false, &loops }, back = { true, &loops
         .op = name, .since = 10, .dtypes = types, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,         \
         .body = &body_, .prepare = onxi_##how##_prepare, .run = onxi_##how##_run                                       \
     }
+#define LAID_OUT(name, types, body_)                                                                                   \
+    {                                                                                                                  \
+        .op = name, .since = 10, .dtypes = types, .preference = 2, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,         \
+        .flags = ONX_KERNEL_LAYOUTS, .body = &body_, .prepare = onxi_quantize_laid_out, .run = onxi_quantize_run       \
+    }
 #define onxi_dequantize_run onxi_quantize_run
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_quantize)[] = {
     ROW("QuantizeLinear", ONXI_F32, quantize, there),
     ROW("DequantizeLinear", BYTES | SHORTS, dequantize, back),
+#if ONXI_PLATFORM_ROOMY
+    LAID_OUT("QuantizeLinear", ONXI_F32, there),
+    LAID_OUT("DequantizeLinear", BYTES, back),
+#endif
     ROW("MatMulInteger", BYTES, qproduct, there),
     ROW("QLinearMatMul", BYTES, qproduct, back),
     ROW("ConvInteger", BYTES, qconv, there),
