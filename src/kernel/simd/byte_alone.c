@@ -1,14 +1,17 @@
 /* byte_alone.c - ConvInteger and QLinearConv of channels that are groups of their own, channels last: 64 neighbouring
- * channels at a time, whose bytes of four taps are put side by side and multiplied by one instruction. Taps outside of
- * the image are its zero point, so that what zero points add is the same for all pixels. */
+ * bytes at a time, whichever pixels they are of, whose four taps are put side by side and multiplied by one
+ * instruction. Taps outside of the image are its zero point, so that what zero points add is the same for all pixels.
+ */
 #include "kernel/simd/alone.h"
 
 enum { WIDE = 64, TAPS = 4, PARTS = WIDE / ONXI_LANES };
 
 typedef struct byte_params {
     alone_params q;
-    uint64_t blocks, groups; /* of channels, of taps */
-    uint64_t together;       /* neighbouring pixels whose channels make one block */
+    uint64_t blocks, groups; /* of bytes, of taps */
+    uint64_t together;       /* neighbouring pixels whose channels are whole blocks; 1: there need be no such */
+    bool in_runs;            /* those after them go on with the first block */
+    uint64_t outside;        /* bytes of what taps outside of the image read */
     const int8_t *w;         /* per block, group and part: per channel, its taps */
     const int32_t *sums;     /* of the weights, per block and part; so are these: */
     const int32_t *bias;
@@ -23,16 +26,27 @@ static inline uint64_t channel_of(uint64_t part, uint64_t lane)
     return lane / 4 * 16 + part * 4 + lane % 4;
 }
 
-/* Where the taps of a window are; a mask of 0: in `outside`, for all channels. */
-typedef struct byte_window {
-    const uint8_t *at[TAPS_MAX + TAPS];
-    uint64_t moves[TAPS_MAX + TAPS];
-    uint8_t outside[WIDE];
-} byte_window;
-
-static inline __m512i load_tap(const byte_window *win, uint64_t tap, uint64_t c, __mmask64 there, __m512i flip)
+static inline __m512i load_tap(const uint8_t *at, __mmask64 there, const bool flips)
 {
-    return _mm512_xor_si512(_mm512_maskz_loadu_epi8(there, win->at[tap] + (win->moves[tap] & c)), flip);
+    const __m512i v = _mm512_maskz_loadu_epi8(there, at);
+    return flips ? _mm512_xor_si512(v, _mm512_set1_epi8((char)0x80)) : v;
+}
+
+/* sum += products of the bytes behind the taps `at`, from `i` on, by the weights of a block. */
+__attribute__((always_inline)) static inline void multiply(const uint8_t *const *at, uint64_t i, __mmask64 there,
+                                                           const int8_t *w, const uint64_t groups, const bool flips,
+                                                           __m512i sum[PARTS])
+{
+    for (uint64_t g = 0; g < groups; g++, at += TAPS, w += WIDE * TAPS) {
+        const __m512i t0 = load_tap(at[0] + i, there, flips), t1 = load_tap(at[1] + i, there, flips);
+        const __m512i t2 = load_tap(at[2] + i, there, flips), t3 = load_tap(at[3] + i, there, flips);
+        const __m512i a = _mm512_unpacklo_epi8(t0, t1), b = _mm512_unpacklo_epi8(t2, t3);
+        const __m512i e = _mm512_unpackhi_epi8(t0, t1), f = _mm512_unpackhi_epi8(t2, t3);
+        sum[0] = _mm512_dpbusd_epi32(sum[0], _mm512_unpacklo_epi16(a, b), _mm512_loadu_si512(w));
+        sum[1] = _mm512_dpbusd_epi32(sum[1], _mm512_unpackhi_epi16(a, b), _mm512_loadu_si512(w + WIDE));
+        sum[2] = _mm512_dpbusd_epi32(sum[2], _mm512_unpacklo_epi16(e, f), _mm512_loadu_si512(w + 2 * WIDE));
+        sum[3] = _mm512_dpbusd_epi32(sum[3], _mm512_unpackhi_epi16(e, f), _mm512_loadu_si512(w + 3 * WIDE));
+    }
 }
 
 /* The bytes of numbers whose low ones are asked for, from lanes to channels. */
@@ -54,65 +68,65 @@ static inline void store_sums(const __m512i v[PARTS], uint64_t n, int32_t *y)
     memcpy(y, line, n * sizeof *line);
 }
 
-/* The `n` channels of a block, of a pixel or of neighbouring ones. */
-static inline void block_of(const byte_params *d, const byte_window *win, uint64_t block, uint64_t n,
-                            const int32_t *begin, void *pixel)
+/* The bytes of neighbouring pixels, block by block. `begin`: what the sums begin with. */
+__attribute__((always_inline)) static inline void run_of(const byte_params *d, const uint8_t *const *at, uint64_t bytes,
+                                                         const int32_t *begin, const uint64_t groups, const bool flips,
+                                                         void *to)
 {
     const alone_params *q = &d->q;
-    const uint64_t c = block * WIDE;
-    const __mmask64 there = n < WIDE ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
-    const __m512i flip = _mm512_set1_epi8((char)q->flip);
-    const int8_t *w = d->w + block * d->groups * WIDE * TAPS;
-    __m512i sum[PARTS];
-    for (int i = 0; i < PARTS; i++)
-        sum[i] = _mm512_loadu_si512(begin + c + (uint64_t)i * ONXI_LANES);
-    for (uint64_t g = 0; g < d->groups; g++, w += WIDE * TAPS) {
-        const __m512i t0 = load_tap(win, g * TAPS, c, there, flip), t1 = load_tap(win, g * TAPS + 1, c, there, flip);
-        const __m512i t2 = load_tap(win, g * TAPS + 2, c, there, flip),
-                      t3 = load_tap(win, g * TAPS + 3, c, there, flip);
-        const __m512i a = _mm512_unpacklo_epi8(t0, t1), b = _mm512_unpacklo_epi8(t2, t3);
-        const __m512i e = _mm512_unpackhi_epi8(t0, t1), f = _mm512_unpackhi_epi8(t2, t3);
-        sum[0] = _mm512_dpbusd_epi32(sum[0], _mm512_unpacklo_epi16(a, b), _mm512_loadu_si512(w));
-        sum[1] = _mm512_dpbusd_epi32(sum[1], _mm512_unpackhi_epi16(a, b), _mm512_loadu_si512(w + WIDE));
-        sum[2] = _mm512_dpbusd_epi32(sum[2], _mm512_unpacklo_epi16(e, f), _mm512_loadu_si512(w + 2 * WIDE));
-        sum[3] = _mm512_dpbusd_epi32(sum[3], _mm512_unpackhi_epi16(e, f), _mm512_loadu_si512(w + 3 * WIDE));
-    }
-    if (q->gives_sums) {
-        store_sums(sum, n, (int32_t *)pixel + c);
-        return;
-    }
     const int32_t least = (q->y_is_signed ? -128 : 0) - q->y_zero;
-    for (int i = 0; i < PARTS; i++)
-        sum[i] = (__m512i)requantized((onxi_vi)sum[i], vf_load(d->factor + c + (uint64_t)i * ONXI_LANES), least,
-                                      least + 255, q->y_zero);
-    _mm512_mask_storeu_epi8((char *)pixel + c, there, bytes_in_order(sum));
+    for (uint64_t i = 0, block = 0; i < bytes; i += WIDE, block = block + 1 < d->blocks ? block + 1 : 0) {
+        const __mmask64 there = bytes - i < WIDE ? (UINT64_C(1) << (bytes - i)) - 1 : UINT64_MAX;
+        __m512i sum[PARTS];
+        for (uint64_t k = 0; k < PARTS; k++)
+            sum[k] = _mm512_loadu_si512(begin + block * WIDE + k * ONXI_LANES);
+        multiply(at, i, there, d->w + block * groups * WIDE * TAPS, groups, flips, sum);
+        if (q->gives_sums) {
+            store_sums(sum, bytes - i < WIDE ? bytes - i : WIDE, (int32_t *)to + i);
+            continue;
+        }
+        for (uint64_t k = 0; k < PARTS; k++)
+            sum[k] = (__m512i)requantized((onxi_vi)sum[k], vf_load(d->factor + block * WIDE + k * ONXI_LANES), least,
+                                          least + 255, q->y_zero);
+        _mm512_mask_storeu_epi8((char *)to + i, there, bytes_in_order(sum));
+    }
+}
+
+/* Windows of nine taps are the most usual ones. */
+static void any_run(const byte_params *d, const uint8_t *const *at, uint64_t bytes, const int32_t *begin, void *to)
+{
+    if (d->q.flip)
+        run_of(d, at, bytes, begin, d->groups, true, to);
+    else if (d->groups == 3)
+        run_of(d, at, bytes, begin, 3, false, to);
+    else
+        run_of(d, at, bytes, begin, d->groups, false, to);
 }
 
 /* ---- running ---- */
 
-/* The windows of `pixels` neighbours, the first of which begins at line `y` and column `x`, either of which may lie
- * outside; false: not all are inside, and the first one alone is found. */
-static inline bool find_taps(const byte_params *d, const uint8_t *image, int64_t y, int64_t x, uint64_t pixels,
-                             byte_window *win)
+/* Where the taps of neighbouring windows are, the first of which begins at line `y` and column `x`; returns how many
+ * of the `pixels` these are: one where not all of its columns are inside. */
+static inline uint64_t find_taps(const byte_params *d, const uint8_t *image, int64_t y, int64_t x, uint64_t pixels,
+                                 const uint8_t *outside, const uint8_t **at)
 {
     const alone_params *q = &d->q;
-    const int64_t from = (y * q->in[1] + x) * (int64_t)q->channels;
-    const int64_t reach = (q->kernel[1] - 1) * q->dilation[1] + (int64_t)pixels - 1;
-    if (y >= 0 && x >= 0 && y + (q->kernel[0] - 1) * q->dilation[0] < q->in[0] && x + reach < q->in[1]) {
-        for (uint64_t k = 0; k < q->taps; k++) {
-            win->at[k] = image + (from + d->offset[k]);
-            win->moves[k] = UINT64_MAX;
-        }
-        return true;
+    const int64_t from = (y * q->in[1] + x) * (int64_t)q->channels, reach = (q->kernel[1] - 1) * q->dilation[1];
+    const bool within = x >= 0 && x + reach < q->in[1];
+    if (within && y >= 0 && y + (q->kernel[0] - 1) * q->dilation[0] < q->in[0]) {
+        for (uint64_t k = 0; k < q->taps; k++)
+            at[k] = image + (from + d->offset[k]);
+    } else {
+        for (int64_t i = 0; i < q->kernel[0]; i++)
+            for (int64_t j = 0; j < q->kernel[1]; j++) {
+                const int64_t k = i * q->kernel[1] + j, line = y + i * q->dilation[0], column = x + j * q->dilation[1];
+                const bool inside = line >= 0 && line < q->in[0] && column >= 0 && column < q->in[1];
+                at[k] = inside ? image + (from + d->offset[k]) : outside;
+            }
     }
-    for (int64_t i = 0; i < q->kernel[0]; i++)
-        for (int64_t j = 0; j < q->kernel[1]; j++) {
-            const int64_t k = i * q->kernel[1] + j, line = y + i * q->dilation[0], column = x + j * q->dilation[1];
-            const bool inside = line >= 0 && line < q->in[0] && column >= 0 && column < q->in[1];
-            win->at[k] = inside ? image + (from + d->offset[k]) : win->outside;
-            win->moves[k] = inside ? UINT64_MAX : 0;
-        }
-    return false;
+    if (!within || !d->in_runs)
+        return 1;
+    return (uint64_t)(q->in[1] - reach - x) < pixels ? (uint64_t)(q->in[1] - reach - x) : pixels;
 }
 
 /* A row is a line of an image of the result. */
@@ -123,16 +137,15 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     const alone_inputs *in = work->prepared->kernel->body;
     const onx_value *zero =
         in->x_zero < 0 ? NULL : onxi_operand(work->prepared->input_count, work->inputs, (uint32_t)in->x_zero);
-    const uint8_t outside = zero ? *(const uint8_t *)zero->data : 0;
-    const int32_t x_zero = outside ^ q->flip;
+    const uint8_t none = zero ? *(const uint8_t *)zero->data : 0;
+    const int32_t x_zero = none ^ q->flip;
     const uint64_t width = q->gives_sums ? sizeof(int32_t) : 1;
     int32_t *begin = work->thread_workspace;
-    byte_window win;
-    memset(win.outside, outside, sizeof win.outside);
-    for (uint64_t k = q->taps; k < d->groups * TAPS; k++) {
-        win.at[k] = win.outside;
-        win.moves[k] = 0;
-    }
+    uint8_t *outside = (uint8_t *)(begin + d->blocks * WIDE);
+    const uint8_t *at[TAPS_MAX + TAPS];
+    memset(outside, none, d->outside);
+    for (uint64_t k = q->taps; k < d->groups * TAPS; k++)
+        at[k] = outside;
     for (uint64_t i = 0; i < d->blocks * WIDE; i++) /* which wraps, as sums of the plain rows do */
         begin[i] = (int32_t)((uint32_t)d->bias[i] - (uint32_t)x_zero * (uint32_t)d->sums[i]);
     for (uint64_t row = first; row < last; row++) {
@@ -141,13 +154,9 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         const uint8_t *image =
             (const uint8_t *)work->inputs[0]->data + n * (uint64_t)(q->in[0] * q->in[1]) * q->channels;
         for (uint64_t x = 0, pixels; x < (uint64_t)q->out[1]; x += pixels, y += pixels * q->channels * width) {
-            pixels = (uint64_t)q->out[1] - x < d->together ? (uint64_t)q->out[1] - x : d->together;
-            if (!find_taps(d, image, (int64_t)line * q->stride[0] - q->pad[0], (int64_t)x * q->stride[1] - q->pad[1],
-                           pixels, &win))
-                pixels = 1;
-            const uint64_t bytes = pixels * q->channels;
-            for (uint64_t block = 0; block < d->blocks; block++)
-                block_of(d, &win, block, bytes - block * WIDE < WIDE ? bytes - block * WIDE : WIDE, begin, y);
+            pixels = find_taps(d, image, (int64_t)line * q->stride[0] - q->pad[0],
+                               (int64_t)x * q->stride[1] - q->pad[1], (uint64_t)q->out[1] - x, outside, at);
+            any_run(d, at, pixels * q->channels, begin, y);
         }
     }
     return ONX_OK;
@@ -193,6 +202,21 @@ static bool places_fit(const alone_params *q)
     return true;
 }
 
+/* Neighbouring pixels go in one run where their windows are a step of one apart, and the weights of as many of them as
+ * make whole blocks are few enough. */
+static void cut_runs(byte_params *d)
+{
+    enum { MOST = 64 << 10 }; /* bytes of weights */
+    const alone_params *q = &d->q;
+    uint64_t together = WIDE;
+    while (together > 1 && q->channels * (together / 2) % WIDE == 0)
+        together /= 2;
+    d->in_runs = q->stride[1] == 1 && (together == 1 || q->channels * together * d->groups * TAPS <= MOST);
+    d->together = d->in_runs ? together : 1;
+    d->blocks = (q->channels * d->together + WIDE - 1) / WIDE;
+    d->outside = (d->in_runs ? (uint64_t)q->out[1] : 1) * q->channels;
+}
+
 static onx_status prepare(onx_prepare *p)
 {
     const alone_inputs *in = p->kernel->body;
@@ -204,9 +228,8 @@ static onx_status prepare(onx_prepare *p)
     ONX_TRY(alone_prepare(p, q));
     if (!places_fit(q))
         return ONX_E_UNSUPPORTED;
-    d->blocks = (q->channels + WIDE - 1) / WIDE;
     d->groups = (q->taps + TAPS - 1) / TAPS;
-    d->together = q->channels < WIDE && q->stride[1] == 1 ? WIDE / q->channels : 1;
+    cut_runs(d);
     const uint64_t lanes = d->blocks * WIDE;
     int8_t *w = onxi_arena_array(p->arena, lanes, d->groups * TAPS);
     int32_t *sums = onxi_arena_array(p->arena, lanes, sizeof *sums),
@@ -230,7 +253,7 @@ static onx_status prepare(onx_prepare *p)
     d->bias = bias;
     d->factor = factor;
     d->offset = offset;
-    p->thread_workspace = lanes * sizeof(int32_t);
+    p->thread_workspace = lanes * sizeof(int32_t) + d->outside;
     p->params = d;
     return alone_settle(p, q);
 }
