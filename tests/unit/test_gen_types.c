@@ -252,6 +252,8 @@ static const struct {
     { "Conv", "bf16", ONX_FLOAT, "likewise: test_kernel_convolutions" },
     { "Conv", "amx", ONX_FLOAT, "of channels enough for tiles: test_kernel_convolutions" },
     { "MatMulNBits", "avx512", ONX_FLOAT, "blocks that a wider instruction set does not take: test_kernel_few_bits" },
+    { "MoE", NULL, ONX_UNDEFINED, "by constant weights, which test_kernel_microsoft has" },
+    { "QMoE", NULL, ONX_UNDEFINED, "likewise" },
     { "TopK", NULL, ONX_UNDEFINED, "few of long lines, which test_kernel_moves has" },
     { "RMSNormalization", NULL, ONX_FLOAT16, "with a scale of that type, too: test_kernel_norms" },
     { "RMSNormalization", NULL, ONX_BFLOAT16, "likewise" },
