@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
+#include "kernel/core/byte_rows.h"
 #include "kernel/core/halves.h"
+#include <stdlib.h>
+
 #include "unit/variants.h"
 
 static bool has(const char *op)
@@ -151,6 +154,129 @@ static void test_kernel_microsoft__caches(void **state)
     assert_int_equal(fast, turn);
 }
 
+/* ---- rows of bytes ---- */
+
+static const onxi_byte_rows_ops *const byte_rows[] = {
+    &onxi_byte_rows_base,
+#ifdef ONX_WITH_X86_LEVELS
+    &onxi_byte_rows_v3,
+    &onxi_byte_rows_v4,
+    &onxi_byte_rows_vnni,
+#endif
+};
+
+enum { ROWS_MOST = 9, DEPTH_MOST = 80, COLUMNS_MOST = 140 };
+
+static void check_byte_rows(source *s, const onxi_byte_rows_ops *ops, uint32_t rows, uint32_t k, uint32_t n,
+                            bool is_unsigned)
+{
+    static float x[ROWS_MOST * DEPTH_MOST], scales[COLUMNS_MOST], out[ROWS_MOST * COLUMNS_MOST];
+    static uint8_t w[DEPTH_MOST * COLUMNS_MOST], a[ROWS_MOST * (DEPTH_MOST + 4)];
+    static int32_t zeros[COLUMNS_MOST], totals[ROWS_MOST];
+    const uint32_t pitch = (k + 3) / 4 * 4;
+    const int32_t zero = (int32_t)below(s, 256);
+    float least = 0, most = 0;
+    for (uint32_t i = 0; i < rows * k; i++)
+        x[i] = between(s, -2, 1);
+    for (uint32_t i = 0; i < k * n; i++)
+        w[i] = (uint8_t)below(s, 256);
+    for (uint32_t i = 0; i < n; i++) {
+        zeros[i] = (int32_t)below(s, 256) - 128;
+        scales[i] = between(s, 0.5f, 1);
+    }
+    ops->range(x, rows * k, &least, &most);
+    for (uint32_t i = 0; i < rows * k; i++)
+        assert_true(x[i] >= least && x[i] <= most);
+    const float scale = (most - least) / 255;
+    for (uint32_t r = 0; r < rows; r++) {
+        totals[r] = ops->quantize(x + r * k, k, scale, zero, a + r * pitch);
+        for (uint32_t i = 0; i < pitch; i++) {
+            const float want = i < k ? fmaxf(0, fminf(255, nearbyintf(x[r * k + i] / scale) + (float)zero)) : 0;
+            assert_int_equal(a[r * pitch + i], (int)want);
+            totals[r] -= a[r * pitch + i];
+        }
+        assert_int_equal(totals[r], 0);
+        for (uint32_t i = 0; i < k; i++)
+            totals[r] += a[r * pitch + i];
+    }
+    uint64_t size;
+    assert_true(ops->size(k, n, &size));
+    void *packed = malloc(size);
+    assert_non_null(packed);
+    ops->pack(w, k, n, is_unsigned, packed);
+    const onxi_byte_rows p = { a, totals, rows, pitch, k, n, packed, zero, zeros, scale, scales, out };
+    ops->product(&p, 0, (n + ops->tile - 1) / ops->tile);
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t j = 0; j < n; j++) {
+            int32_t sum = 0;
+            for (uint32_t i = 0; i < k; i++)
+                sum +=
+                    (a[r * pitch + i] - zero) * ((is_unsigned ? w[i * n + j] - 128 : (int8_t)w[i * n + j]) - zeros[j]);
+            assert_true(out[r * n + j] == (float)sum * (scale * scales[j]));
+        }
+    free(packed);
+}
+
+static void test_kernel_microsoft__rows_of_bytes(void **state)
+{
+    source s = { 13 };
+    const size_t levels = half_levels() + (onxi_isa_best() >= ONX_ISA_VNNI);
+    (void)state;
+    for (size_t level = 0; level < levels; level++)
+        for (unsigned turn = 0; turn < 40; turn++) {
+            static const uint32_t ks[] = { 1, 3, 4, 17, 64, 80 }, ns[] = { 1, 5, 16, 40, 64, 65, 140 };
+            check_byte_rows(&s, byte_rows[level], 1 + below(&s, ROWS_MOST), ks[below(&s, 6)], ns[below(&s, 7)],
+                            turn % 2);
+        }
+}
+
+/* Gates by vectors are off by some units, which may change a byte of a state. */
+static void test_kernel_microsoft__quantized_layers(void **state)
+{
+    static writer w;
+    source s = { 14 };
+    unsigned fast = 0, turn;
+    (void)state;
+    if (!has("DynamicQuantizeLSTM"))
+        return; /* left out of this build */
+    for (turn = 0; turn < 24; turn++) {
+        static const char *const ways[] = { "forward", "reverse", "bidirectional" };
+        static const uint32_t sizes[] = { 1, 5, 16, 33, 70 };
+        const uint32_t way = below(&s, 3), d = way == 2 ? 2 : 1, hidden = sizes[below(&s, 5)],
+                       inputs = sizes[below(&s, 5)];
+        const uint32_t steps = 1 + below(&s, 6), batch = 1 + below(&s, 6), columns = below(&s, 2) ? 4 * hidden : 0;
+        const char *const type = turn % 2 ? "int8" : "uint8";
+        const int64_t dims[] = { steps, batch, inputs };
+        begin(&w);
+        add(&w, "float[S, B, I] x) => (float[A, C, D, E] y, float[F, G, H] h, float[J, K, L] c)\n<int32[%u] lens = {",
+            batch);
+        for (uint32_t i = 0; i < batch; i++)
+            add(&w, "%s%u", i ? ", " : "", i ? below(&s, steps + 1) : steps);
+        for (int i = 0; i < 2; i++) {
+            const uint32_t k = i ? hidden : inputs;
+            add(&w, "}, %s[%u, %u, %u] w%d = {", type, d, k, 4 * hidden, i);
+            for (uint32_t j = 0; j < d * k * 4 * hidden; j++)
+                add(&w, "%s%d", j ? "," : "", (int)below(&s, 128) - (turn % 2 ? 64 : 0));
+            add(&w, "}, float[%u", d);
+            if (columns)
+                add(&w, ", %u", columns);
+            add(&w, "] s%d = {", i);
+            for (uint32_t j = 0; j < d * (columns ? columns : 1); j++)
+                add(&w, "%s%.5f", j ? "," : "", (double)between(&s, 0.002f, 0.01f));
+            add(&w, "}, %s[%u] z%d = {%u%s", type, d, i, below(&s, 60), d > 1 ? ", 40" : "");
+        }
+        add(&w,
+            "}>\n{\n y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size = %u, direction = \"%s\", input_forget = %u%s> "
+            "(x, w0, w1, , lens, , , , s0, z0, s1, z1)\n}\n",
+            hidden, ways[way], below(&s, 2), below(&s, 2) ? ", clip = 0.7" : "");
+        onx_value *x = floats(&s, 3, dims);
+        const char *variant = compare_any(&w, "DynamicQuantizeLSTM", (const onx_value *[]){ x }, 100000);
+        fast += variant && strcmp(variant, "plain") != 0;
+        onx_value_free(x);
+    }
+    assert_int_equal(fast, turn);
+}
+
 /* ---- experts ---- */
 
 typedef struct experts_case {
@@ -281,6 +407,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_microsoft__halves),
                                         cmocka_unit_test(test_kernel_microsoft__caches),
+                                        cmocka_unit_test(test_kernel_microsoft__rows_of_bytes),
+                                        cmocka_unit_test(test_kernel_microsoft__quantized_layers),
                                         cmocka_unit_test(test_kernel_microsoft__experts) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -66,7 +66,8 @@ typedef struct onxi_rnn_cell {
     void (*finish[2])(const onxi_rnn_row *row);
     const onxi_rnn_packing *packing; /* of floats, when the weights are constant; NULL: the plain products */
 } onxi_rnn_cell;
-extern const onxi_rnn_cell onxi_rnn_cells[]; /* RNN, GRU, LSTM */
+/* RNN, GRU, LSTM: the plain ones, and those of floats by vectors, which have no step of doubles. */
+extern const onxi_rnn_cell onxi_rnn_cells[], onxi_rnn_cells_base[], onxi_rnn_cells_v3[], onxi_rnn_cells_v4[];
 
 /* The activations that a node names, with their numbers, or those of the cell. */
 onx_status onxi_rnn_activations(onx_prepare *p, const onxi_rnn_cell *cell, uint32_t directions,

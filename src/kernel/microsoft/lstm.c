@@ -1,43 +1,9 @@
 /* lstm.c - layers of long short-term memory whose products are not those of the standard: DynamicQuantizeLSTM, where
  * the input and each state are quantized by their own range, and AttnLSTM, where each step also takes in what the state
  * before it attended to. A direction is a row of the work. */
-#include "kernel/core/rnn.h"
-#include "kernel/microsoft/microsoft.h"
+#include "kernel/microsoft/lstm.h"
 
 #include <math.h>
-
-enum {
-    X,
-    W,
-    R,
-    B,
-    LENS,
-    H,
-    C,
-    P,
-    W_SCALE = 8,
-    W_ZERO,
-    R_SCALE,
-    R_ZERO, /* quantized */
-    QUERY = 8,
-    MEMORY_LAYER,
-    V,
-    MEMORY,
-    MEMORY_LENS,
-    ATTENTION_LAYER, /* with attention */
-    GATES = 4,
-    EXACT = 32768 /* sums of this number of products fit 32 bits */
-};
-
-typedef struct lstm_params {
-    uint64_t directions, steps, batch, inputs, hidden;
-    bool backward[2], couple, quantized, has_layer;
-    double clip;
-    onxi_activation act[2][3];
-    uint64_t memory_steps, memory_depth, depth, attention; /* depth: of keys; attention: of what is taken in */
-    /* bytes into the memory of a thread */
-    uint64_t gates, recurrent, bias, h, c, whole, sums, keys, query, shares, context, taken;
-} lstm_params;
 
 /* ---- preparing ---- */
 
@@ -157,178 +123,25 @@ static onx_status plan_memory(onx_prepare *p, lstm_params *q)
         onxi_ms_reserve(&total, context, &q->context) && onxi_ms_reserve(&total, taken, &q->taken);
     if (!fits)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the layer is too large");
+    if (q->body->bytes)
+        ONX_TRY(onxi_ms_lstm_pack(p, q, &total));
     p->thread_workspace = total;
     p->params = q;
     p->rows = q->directions;
     return ONX_OK;
 }
 
-static onx_status prepare(onx_prepare *p, bool quantized)
+static onx_status prepare(onx_prepare *p)
 {
     lstm_params *q = ONXI_NEW(p->arena, lstm_params);
     if (!q)
         return ONX_E_MEMORY;
-    q->quantized = quantized;
+    q->body = p->kernel->body;
+    q->quantized = q->body->quantized;
     ONX_TRY(read_attributes(p, q));
     ONX_TRY(check_common(p, q));
-    ONX_TRY(quantized ? check_quantized(p, q) : check_attention(p, q));
+    ONX_TRY(q->quantized ? check_quantized(p, q) : check_attention(p, q));
     return plan_memory(p, q);
-}
-
-static onx_status quantized_prepare(onx_prepare *p)
-{
-    return prepare(p, true);
-}
-
-static onx_status attention_prepare(onx_prepare *p)
-{
-    return prepare(p, false);
-}
-
-/* ---- a direction while it runs ---- */
-
-typedef struct lane {
-    onx_work *work;
-    const lstm_params *q;
-    uint64_t d, longest;
-    char *memory;
-    const int32_t *lens, *memory_lens;
-} lane;
-
-static float *at(const lane *l, uint64_t offset)
-{
-    return (float *)(void *)(l->memory + offset);
-}
-
-static const onx_value *operand(const lane *l, uint32_t i)
-{
-    return onxi_operand(l->work->prepared->input_count, l->work->inputs, i);
-}
-
-/* The part of an operand of floats that is for this direction; NULL where it is left out. */
-static const float *part(const lane *l, uint32_t i)
-{
-    const onx_value *v = operand(l, i);
-    return v ? (const float *)v->data + l->d * (v->count / l->q->directions) : NULL;
-}
-
-static uint64_t length_of(const lane *l, uint64_t b)
-{
-    return l->lens ? (uint64_t)l->lens[b] : l->q->steps;
-}
-
-static uint64_t place(const lane *l, uint64_t b, uint64_t s)
-{
-    const uint64_t n = length_of(l, b);
-    return l->q->backward[l->d] && s < n ? n - 1 - s : s;
-}
-
-static const float *input_row(const lane *l, uint64_t s, uint64_t b)
-{
-    const lstm_params *q = l->q;
-    return (const float *)operand(l, X)->data + (place(l, b, s) * q->batch + b) * q->inputs;
-}
-
-/* ---- products of quantized numbers ---- */
-
-typedef struct range {
-    float least, most;
-} range;
-
-static range widen(range r, const float *x, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        r.least = x[i] < r.least ? x[i] : r.least;
-        r.most = x[i] > r.most ? x[i] : r.most;
-    }
-    return r;
-}
-
-/* The step of bytes that hold the range, and the byte that stands for zero. */
-static float step_of(range r, int32_t *zero)
-{
-    const float scale = r.most > r.least ? (r.most - r.least) / 255 : 1;
-    const float z = nearbyintf(0 - r.least / scale);
-    *zero = z >= 0 && z <= 255 ? (int32_t)z : z > 255 ? 255 : 0;
-    return scale;
-}
-
-static int32_t byte_of(const onx_value *v, uint64_t i)
-{
-    return v->dtype == ONX_INT8 ? ((const int8_t *)v->data)[i] : ((const uint8_t *)v->data)[i];
-}
-
-/* sums[j] += by * row[j] */
-static void add_row(const onx_value *w, uint64_t from, uint64_t n, int32_t by, int32_t *sums)
-{
-    const int8_t *s = (const int8_t *)w->data + from;
-    const uint8_t *u = (const uint8_t *)w->data + from;
-    if (w->dtype == ONX_INT8)
-        for (uint64_t j = 0; j < n; j++)
-            sums[j] += by * s[j];
-    else
-        for (uint64_t j = 0; j < n; j++)
-            sums[j] += by * u[j];
-}
-
-/* One row of real numbers, by `scale` and `zero`, with the weights of this direction: adds to out[4 * hidden]. */
-static void quantized_row(const lane *l, const float *x, uint64_t k, float scale, int32_t zero, uint32_t weight,
-                          float *out)
-{
-    const uint64_t n = GATES * l->q->hidden;
-    const uint32_t first = weight == W ? W_SCALE : R_SCALE;
-    const onx_value *w = operand(l, weight), *zeros = operand(l, first + 1);
-    const float *scales = part(l, first);
-    const bool columns = operand(l, first)->rank == 2, zero_columns = zeros->rank == 2;
-    int32_t *sums = (int32_t *)(void *)at(l, l->q->sums);
-    for (uint64_t from = 0; from < k; from += EXACT) {
-        const uint64_t to = from + EXACT < k ? from + EXACT : k;
-        int64_t sum = 0;
-        memset(sums, 0, (size_t)n * sizeof *sums);
-        for (uint64_t i = from; i < to; i++) {
-            const float steps = nearbyintf(x[i] / scale) + (float)zero;
-            const int32_t a = (steps > 255 ? 255 : steps > 0 ? (int32_t)steps : 0) - zero;
-            sum += a;
-            if (a)
-                add_row(w, (l->d * k + i) * n, n, a, sums);
-        }
-        for (uint64_t j = 0; j < n; j++) {
-            const int64_t z = byte_of(zeros, zero_columns ? l->d * n + j : l->d);
-            out[j] += (float)(sums[j] - sum * z) * (scale * scales[columns ? j : 0]);
-        }
-    }
-}
-
-/* All steps of the input are quantized together, up to the longest sequence. */
-static void quantized_inputs(const lane *l)
-{
-    const lstm_params *q = l->q;
-    const uint64_t n = GATES * q->hidden;
-    int32_t zero;
-    range r = { 0, 0 };
-    r = widen(r, operand(l, X)->data, l->longest * q->batch * q->inputs);
-    const float scale = step_of(r, &zero);
-    memset(at(l, q->gates), 0, (size_t)(q->steps * q->batch * n) * sizeof(float));
-    for (uint64_t s = 0; s < l->longest; s++)
-        for (uint64_t b = 0; b < q->batch; b++)
-            quantized_row(l, input_row(l, s, b), q->inputs, scale, zero, W, at(l, q->gates) + (s * q->batch + b) * n);
-}
-
-/* The states of all sequences that continue are quantized together. */
-static void quantized_states(const lane *l, uint64_t s)
-{
-    const lstm_params *q = l->q;
-    const uint64_t n = GATES * q->hidden;
-    int32_t zero;
-    range r = { 0, 0 };
-    for (uint64_t b = 0; b < q->batch; b++)
-        if (!s || s - 1 < length_of(l, b))
-            r = widen(r, at(l, q->h) + b * q->hidden, q->hidden);
-    const float scale = step_of(r, &zero);
-    memset(at(l, q->recurrent), 0, (size_t)(q->batch * n) * sizeof(float));
-    for (uint64_t b = 0; b < q->batch; b++)
-        if (s < length_of(l, b))
-            quantized_row(l, at(l, q->h) + b * q->hidden, q->hidden, scale, zero, R, at(l, q->recurrent) + b * n);
 }
 
 /* ---- attention ---- */
@@ -341,30 +154,32 @@ static void add_product(const float *x, uint64_t k, const float *w, uint64_t n, 
             out[j] += x[i] * w[i * n + j];
 }
 
-static void attention_begin(const lane *l)
+static void attention_begin(const lstm_lane *l)
 {
     const lstm_params *q = l->q;
-    const float *memory = operand(l, MEMORY)->data, *layer = part(l, MEMORY_LAYER);
+    const float *memory = lstm_operand(l, MEMORY)->data, *layer = lstm_part(l, MEMORY_LAYER);
     const uint64_t rows = q->batch * q->memory_steps;
-    memset(at(l, q->taken), 0, (size_t)(q->batch * q->attention) * sizeof(float));
-    memset(at(l, q->keys), 0, (size_t)(rows * q->depth) * sizeof(float));
+    memset(lstm_at(l, q->taken), 0, (size_t)(q->batch * q->attention) * sizeof(float));
+    memset(lstm_at(l, q->keys), 0, (size_t)(rows * q->depth) * sizeof(float));
     for (uint64_t row = 0; row < rows; row++)
-        add_product(memory + row * q->memory_depth, q->memory_depth, layer, q->depth, at(l, q->keys) + row * q->depth);
+        add_product(memory + row * q->memory_depth, q->memory_depth, layer, q->depth,
+                    lstm_at(l, q->keys) + row * q->depth);
 }
 
 /* What the state of a row attends to: shares of the memory by how its keys and the query fit. */
-static void attend(const lane *l, uint64_t b)
+static void attend(const lstm_lane *l, uint64_t b)
 {
     const lstm_params *q = l->q;
     const uint64_t steps = l->memory_lens ? (uint64_t)l->memory_lens[b] : q->memory_steps;
-    const float *h = at(l, q->h) + b * q->hidden, *v = part(l, V);
-    const float *keys = at(l, q->keys) + b * q->memory_steps * q->depth;
-    const float *memory = (const float *)operand(l, MEMORY)->data + b * q->memory_steps * q->memory_depth;
-    float *query = at(l, q->query), *shares = at(l, q->shares), *context = at(l, q->context) + b * q->memory_depth;
+    const float *h = lstm_at(l, q->h) + b * q->hidden, *v = lstm_part(l, V);
+    const float *keys = lstm_at(l, q->keys) + b * q->memory_steps * q->depth;
+    const float *memory = (const float *)lstm_operand(l, MEMORY)->data + b * q->memory_steps * q->memory_depth;
+    float *query = lstm_at(l, q->query), *shares = lstm_at(l, q->shares),
+          *context = lstm_at(l, q->context) + b * q->memory_depth;
     float top = -INFINITY;
     double sum = 0;
     memset(query, 0, (size_t)q->depth * sizeof *query);
-    add_product(h, q->hidden, part(l, QUERY), q->depth, query);
+    add_product(h, q->hidden, lstm_part(l, QUERY), q->depth, query);
     for (uint64_t t = 0; t < steps; t++) {
         shares[t] = 0;
         for (uint64_t i = 0; i < q->depth; i++)
@@ -377,42 +192,43 @@ static void attend(const lane *l, uint64_t b)
     for (uint64_t t = 0; t < steps; t++)
         for (uint64_t i = 0; i < q->memory_depth; i++)
             context[i] += (float)(shares[t] / sum) * memory[t * q->memory_depth + i];
-    float *taken = at(l, q->taken) + b * q->attention;
+    float *taken = lstm_at(l, q->taken) + b * q->attention;
     if (!q->has_layer) {
         memcpy(taken, context, (size_t)q->attention * sizeof *taken);
         return;
     }
     memset(taken, 0, (size_t)q->attention * sizeof *taken);
-    add_product(h, q->hidden, part(l, ATTENTION_LAYER), q->attention, taken);
-    add_product(context, q->memory_depth, part(l, ATTENTION_LAYER) + q->hidden * q->attention, q->attention, taken);
+    add_product(h, q->hidden, lstm_part(l, ATTENTION_LAYER), q->attention, taken);
+    add_product(context, q->memory_depth, lstm_part(l, ATTENTION_LAYER) + q->hidden * q->attention, q->attention,
+                taken);
 }
 
 /* Products of the input, of what was attended to, and of the state, for a row in a step. */
-static void attention_products(const lane *l, uint64_t s, uint64_t b)
+static void attention_products(const lstm_lane *l, uint64_t s, uint64_t b)
 {
     const lstm_params *q = l->q;
     const uint64_t n = GATES * q->hidden, width = q->inputs + q->attention;
-    const float *x = input_row(l, s, b), *w = part(l, W), *r = part(l, R);
-    float *gates = at(l, q->gates) + (s * q->batch + b) * n, *recurrent = at(l, q->recurrent) + b * n;
+    const float *x = lstm_input_row(l, s, b), *w = lstm_part(l, W), *r = lstm_part(l, R);
+    float *gates = lstm_at(l, q->gates) + (s * q->batch + b) * n, *recurrent = lstm_at(l, q->recurrent) + b * n;
     for (uint64_t j = 0; j < n; j++) {
         gates[j] = onxi_ms_dot(x, w + j * width, q->inputs) +
-                   onxi_ms_dot(at(l, q->taken) + b * q->attention, w + j * width + q->inputs, q->attention);
-        recurrent[j] = onxi_ms_dot(at(l, q->h) + b * q->hidden, r + j * q->hidden, q->hidden);
+                   onxi_ms_dot(lstm_at(l, q->taken) + b * q->attention, w + j * width + q->inputs, q->attention);
+        recurrent[j] = onxi_ms_dot(lstm_at(l, q->h) + b * q->hidden, r + j * q->hidden, q->hidden);
     }
 }
 
 /* ---- steps ---- */
 
-static void load(const lane *l, uint32_t input, uint64_t offset, uint64_t count)
+static void load(const lstm_lane *l, uint32_t input, uint64_t offset, uint64_t count)
 {
-    const float *from = part(l, input);
+    const float *from = lstm_part(l, input);
     if (from && count)
-        memcpy(at(l, offset), from, (size_t)count * sizeof(float));
+        memcpy(lstm_at(l, offset), from, (size_t)count * sizeof(float));
     else
-        memset(at(l, offset), 0, (size_t)count * sizeof(float));
+        memset(lstm_at(l, offset), 0, (size_t)count * sizeof(float));
 }
 
-static void store(const lane *l, uint32_t output, uint64_t row, const float *from, uint64_t count)
+static void store(const lstm_lane *l, uint32_t output, uint64_t row, const float *from, uint64_t count)
 {
     onx_value *y = output < l->work->prepared->output_count ? l->work->outputs[output] : NULL;
     if (y && count && from)
@@ -421,29 +237,29 @@ static void store(const lane *l, uint32_t output, uint64_t row, const float *fro
         memset((float *)y->data + row * count, 0, (size_t)count * sizeof(float));
 }
 
-static void run_row(const lane *l, uint64_t s, uint64_t b)
+static void run_row(const lstm_lane *l, uint64_t s, uint64_t b)
 {
     const lstm_params *q = l->q;
     const uint64_t n = GATES * q->hidden;
-    const float *peephole = part(l, P);
+    const float *peephole = lstm_part(l, P);
     if (!q->quantized)
         attention_products(l, s, b);
-    onxi_rnn_cells[2].step[0](&(onxi_rnn_row){ .act = q->act[l->d],
-                                               .clip = q->clip,
-                                               .hidden = q->hidden,
-                                               .couple = q->couple,
-                                               .open_cell = true,
-                                               .gates = at(l, q->gates) + (s * q->batch + b) * n,
-                                               .recurrent = at(l, q->recurrent) + b * n,
-                                               .bias = at(l, q->bias),
-                                               .peephole = peephole,
-                                               .h = at(l, q->h) + b * q->hidden,
-                                               .c = at(l, q->c) + b * q->hidden });
+    q->body->cell->step[0](&(onxi_rnn_row){ .act = q->act[l->d],
+                                            .clip = q->clip,
+                                            .hidden = q->hidden,
+                                            .couple = q->couple,
+                                            .open_cell = true,
+                                            .gates = lstm_at(l, q->gates) + (s * q->batch + b) * n,
+                                            .recurrent = lstm_at(l, q->recurrent) + b * n,
+                                            .bias = lstm_at(l, q->bias),
+                                            .peephole = peephole,
+                                            .h = lstm_at(l, q->h) + b * q->hidden,
+                                            .c = lstm_at(l, q->c) + b * q->hidden });
     if (!q->quantized)
         attend(l, b);
 }
 
-static void run_direction(lane *l)
+static void run_direction(lstm_lane *l)
 {
     const lstm_params *q = l->q;
     const uint64_t h = q->hidden;
@@ -451,23 +267,23 @@ static void run_direction(lane *l)
     load(l, H, q->h, q->batch * h);
     load(l, C, q->c, q->batch * h);
     if (q->quantized)
-        quantized_inputs(l);
+        onxi_ms_lstm_quantized_inputs(l);
     else
         attention_begin(l);
     for (uint64_t s = 0; s < q->steps; s++) {
         if (q->quantized && s < l->longest)
-            quantized_states(l, s);
+            onxi_ms_lstm_quantized_states(l, s);
         for (uint64_t b = 0; b < q->batch; b++) {
-            const bool goes_on = s < length_of(l, b);
+            const bool goes_on = s < lstm_length(l, b);
             if (goes_on)
                 run_row(l, s, b);
-            store(l, 0, (place(l, b, s) * q->directions + l->d) * q->batch + b, goes_on ? at(l, q->h) + b * h : NULL,
-                  h);
+            store(l, 0, (lstm_place(l, b, s) * q->directions + l->d) * q->batch + b,
+                  goes_on ? lstm_at(l, q->h) + b * h : NULL, h);
         }
     }
     for (uint64_t b = 0; b < q->batch; b++) {
-        store(l, 1, l->d * q->batch + b, at(l, q->h) + b * h, h);
-        store(l, 2, l->d * q->batch + b, at(l, q->c) + b * h, h);
+        store(l, 1, l->d * q->batch + b, lstm_at(l, q->h) + b * h, h);
+        store(l, 2, l->d * q->batch + b, lstm_at(l, q->c) + b * h, h);
     }
 }
 
@@ -487,7 +303,7 @@ static onx_status read_lengths(onx_work *work, uint32_t input, uint64_t batch, i
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const lstm_params *q = work->params;
-    lane l = { .work = work, .q = q, .memory = work->thread_workspace, .longest = q->steps };
+    lstm_lane l = { .work = work, .q = q, .memory = work->thread_workspace, .longest = q->steps };
     ONX_TRY(read_lengths(work, LENS, q->batch, 0, q->steps, &l.lens));
     if (!q->quantized)
         ONX_TRY(read_lengths(work, MEMORY_LENS, q->batch, 1, q->memory_steps, &l.memory_lens));
@@ -500,8 +316,27 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+#define ROW(op_, isa_, variant_, preference_, packs_, ...)                                                             \
+    MS_KERNEL(op_, .dtypes = ONXI_F32, .isa = (isa_), .variant = (variant_), .preference = (preference_),              \
+              .packs = (packs_), .prepare = prepare, .run = run, .body = &(const lstm_body){ __VA_ARGS__ })
+#define QUANTIZED(isa_, variant_, level, cells)                                                                        \
+    ROW("DynamicQuantizeLSTM", isa_, variant_, 11, 1 << W | 1 << R, true, &onxi_rnn_cells_##cells[2],                  \
+        &onxi_byte_rows_##level)
+#define ATTENTION(isa_, variant_, level) ROW("AttnLSTM", isa_, variant_, 11, 0, false, &onxi_rnn_cells_##level[2], NULL)
+
 const onx_kernel onxi_kernels_microsoft_lstm[] = {
-    MS_KERNEL("DynamicQuantizeLSTM", .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .prepare = quantized_prepare, .run = run),
-    MS_KERNEL("AttnLSTM", .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .prepare = attention_prepare, .run = run),
+#ifdef ONX_WITH_X86_LEVELS
+    QUANTIZED(ONX_ISA_VNNI, "vnni", vnni, v4),
+    QUANTIZED(ONX_ISA_V4, "avx512", v4, v4),
+    QUANTIZED(ONX_ISA_V3, "avx2", v3, v3),
+    ATTENTION(ONX_ISA_V4, "avx512", v4),
+    ATTENTION(ONX_ISA_V3, "avx2", v3),
+#endif
+#if ONXI_PLATFORM_ROOMY
+    QUANTIZED(ONX_ISA_BASE, "simd", base, base),
+    ATTENTION(ONX_ISA_BASE, "simd", base),
+#endif
+    ROW("DynamicQuantizeLSTM", ONX_ISA_ANY, NULL, 0, 0, true, &onxi_rnn_cells[2], NULL),
+    ROW("AttnLSTM", ONX_ISA_ANY, NULL, 0, 0, false, &onxi_rnn_cells[2], NULL),
     { 0 },
 };

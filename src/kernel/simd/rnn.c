@@ -190,7 +190,8 @@ static inline onxi_vf clipped(onxi_vf x, float most)
 
 static void activate(const onxi_rnn_row *r, uint32_t which, float *x, uint64_t n)
 {
-    const float most = (float)r->clip, a = (float)r->act[which].alpha, b = (float)r->act[which].beta;
+    const float most = which == 2 && r->open_cell ? INFINITY : (float)r->clip, a = (float)r->act[which].alpha,
+                b = (float)r->act[which].beta;
     const onxi_vf zero = vf_all(0), one = vf_all(1);
     switch (r->act[which].kind) {
         ACTIVATION(RELU, vf_select(v < 0.0f, zero, v))
@@ -282,7 +283,7 @@ static void lstm(const onxi_rnn_row *r)
     store(h, i, n, load(out, i, n) * load(cell, i, n));
 }
 
-static const onxi_rnn_cell cells[] = {
+const onxi_rnn_cell ONXI_LEVELED(onxi_rnn_cells)[] = {
     { "RNN", 1, 1, { ONXI_ACT_TANH }, { rnn, NULL }, { NULL, NULL }, &ONXI_LEVELED(onxi_rnn_packing) },
     { "GRU",
       3,
@@ -303,7 +304,7 @@ static const onxi_rnn_cell cells[] = {
 #define ROW(name, index)                                                                                               \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .packs = 1 << 1 | 1 << 2,      \
-        .flags = ONX_KERNEL_SIZES_OUTPUT, .variant = ONXI_VARIANT, .body = &cells[index], .prepare = onxi_rnn_prepare, \
-        .run = onxi_rnn_run                                                                                            \
+        .flags = ONX_KERNEL_SIZES_OUTPUT, .variant = ONXI_VARIANT, .body = &ONXI_LEVELED(onxi_rnn_cells)[index],       \
+        .prepare = onxi_rnn_prepare, .run = onxi_rnn_run                                                               \
     }
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_rnn)[] = { ROW("RNN", 0), ROW("GRU", 1), ROW("LSTM", 2), { 0 } };
