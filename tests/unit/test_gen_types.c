@@ -254,6 +254,7 @@ static const struct {
     { "MatMulNBits", "avx512", ONX_FLOAT, "blocks that a wider instruction set does not take: test_kernel_few_bits" },
     { "MoE", NULL, ONX_UNDEFINED, "by constant weights, which test_kernel_microsoft has" },
     { "QMoE", NULL, ONX_UNDEFINED, "likewise" },
+    { "DynamicQuantizeLSTM", NULL, ONX_FLOAT, "likewise" },
     { "TopK", NULL, ONX_UNDEFINED, "few of long lines, which test_kernel_moves has" },
     { "RMSNormalization", NULL, ONX_FLOAT16, "with a scale of that type, too: test_kernel_norms" },
     { "RMSNormalization", NULL, ONX_BFLOAT16, "likewise" },
