@@ -391,7 +391,7 @@ static onx_status cache_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
     p->thread_workspace = total;
     p->params = q;
-    p->rows = q->length ? q->batch * q->kv_heads : 0;
+    p->rows = q->batch * q->kv_heads; /* without queries, too: caches are handed on */
     return ONX_OK;
 }
 
@@ -582,7 +582,7 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     all.scale = q->scores.scale;
     all.cap = q->scores.softcap;
     *done = false;
-    if (!ops)
+    if (!ops || !q->length)
         return ONX_OK;
     for (uint64_t i = 0; i < q->length; i++)
         ONX_TRY(take(work, q, s->batch, i, QUERY, head, s->first, query + i * q->size));
