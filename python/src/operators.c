@@ -257,7 +257,7 @@ static bool may_change(const operators *o)
     if (!o->users)
         return true;
     PyErr_SetString(PyExc_RuntimeError,
-                    "another thread is at work with these operators, which nobody may change meanwhile");
+                    "a session or another thread is at work with these operators, which nobody may change meanwhile");
     return false;
 }
 
@@ -348,7 +348,7 @@ static PyObject *operators_document(PyObject *self, PyObject *object)
 
 void py_operators_begin(PyObject *object)
 {
-    if (object == Py_None)
+    if (!object || object == Py_None)
         return;
     Py_INCREF(object);
     ((operators *)object)->users++;
@@ -356,7 +356,7 @@ void py_operators_begin(PyObject *object)
 
 void py_operators_end(PyObject *object)
 {
-    if (object == Py_None)
+    if (!object || object == Py_None)
         return;
     ((operators *)object)->users--;
     Py_DECREF(object);

@@ -163,7 +163,7 @@ bool py_field_store(py_doc *doc, onx_kind kind, void *message, const onx_field_i
 
 /* The registry of an Operators object; NULL with an exception for any other object. */
 const onx_registry *py_operators_registry(PyObject *object);
-/* Between these nobody changes them, and they stay; None is none. */
+/* Between these nobody changes them, and they stay; None or NULL: there are none. */
 void py_operators_begin(PyObject *object);
 void py_operators_end(PyObject *object);
 /* The exception of a function that failed becomes the cause of the one that is set. */

@@ -199,7 +199,9 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
         return -1;
     }
     s->ctx = py_ctx_take();
+    py_operators_begin(operators);
     const onx_status status = s->ctx ? open_model(s, model, &options, &load) : ONX_E_MEMORY;
+    py_operators_end(operators);
     Py_XDECREF(keep);
     Py_XDECREF(keep_cache);
     if (status != ONX_OK) {

@@ -316,9 +316,11 @@ static bool run(call *c)
         py_fail(c->ctx->cx, ONX_E_CANCELLED);
         return false;
     }
+    py_operators_begin(s->operators); /* a run may bind nodes anew */
     w.saved = PyEval_SaveThread();
     status = onx_session_run_with(s->session, c->ctx->cx, c->in, c->out, &options);
     PyEval_RestoreThread(w.saved);
+    py_operators_end(s->operators);
     bool good = status == ONX_OK && !w.interrupted;
     if (!good) {
         py_fail(c->ctx->cx, status == ONX_OK ? ONX_E_CANCELLED : status);

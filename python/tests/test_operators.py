@@ -117,6 +117,28 @@ class TestOperators(unittest.TestCase):
         self.assertTrue(refused and "at work with these operators" in refused[0])
         operators.add("com.example.more", "Last", lambda x: x)
 
+    def test_nobody_changes_them_while_a_session_runs(self):
+        operators, refused = square(), []
+
+        def twice(x):
+            for change in (lambda: operators.add("com.example.more", "Later", twice),
+                           lambda: operators.document(onx.from_bytes(DOCUMENT.encode(), onx.OperatorSetProto, format="textproto"))):
+                with self.assertRaisesRegex(RuntimeError, "at work with these operators"):
+                    change()
+                refused.append(change)
+            return np.asarray(x) * 2
+
+        operators.add("com.example.more", "Twice", twice)
+        session = onx.Session(onx.parse('<ir_version: 10, opset_import: ["" : 21, "com.example.more" : 1]> '
+                                        "g (float[2] x) => (float[2] y) { y = com.example.more.Twice (x) }"), operators=operators)
+        x = np.float32([1, 2])
+        np.testing.assert_array_equal(session(x), x * 2)
+        self.assertEqual(len(refused), 2)
+        operators.add("com.example.more", "Later", twice)
+        with self.assertRaises(onx.Error):
+            onx.Session(onx.parse(models.model("(float[2] x) => (float[2] y)", "y = Nowhere(x)")), operators=operators)
+        operators.add("com.example.more", "Last", twice)
+
 
 if __name__ == "__main__":
     unittest.main()
