@@ -223,19 +223,24 @@ static size_t read_name(const char **text, char name[64])
     return len;
 }
 
-/* Inside of brackets: an index, "1:" for all dims from there on, or "transA?0:1". */
-static bool times_dims_told(const site *s, sized v, const char **text, cost_term *out)
+/* An index, or "transA?0:1" with one or such a choice for each, at *text, which is moved past it. */
+static int64_t read_index(const site *s, const char **text)
 {
     char name[64];
-    if (read_name(text, name)) {
-        const bool first = cli_attribute_int(s->op, s->node, name) != 0;
-        ++*text; /* the question mark */
-        const int64_t yes = read_number(text);
-        ++*text; /* the colon */
-        const int64_t no = read_number(text);
-        return times_one_dim(s->w, v, first ? yes : no, out);
-    }
-    const int64_t index = read_number(text);
+    if (!read_name(text, name))
+        return read_number(text);
+    const bool first = cli_attribute_int(s->op, s->node, name) != 0;
+    ++*text; /* the question mark */
+    const int64_t yes = read_index(s, text);
+    ++*text; /* the colon */
+    const int64_t no = read_index(s, text);
+    return first ? yes : no;
+}
+
+/* Inside of brackets: an index, a choice of some, or "1:" for all dims from there on. */
+static bool times_dims_told(const site *s, sized v, const char **text, cost_term *out)
+{
+    const int64_t index = read_index(s, text);
     if (**text != ':')
         return times_one_dim(s->w, v, index, out);
     ++*text;

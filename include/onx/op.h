@@ -76,9 +76,9 @@ ONX_API ONX_ANY_THREAD const char *onx_op_summary(const onx_op *op);
  * "in0[0] in0[1] in1 + in0[0] in0[1] in2"; "": it only moves elements, NULL: it depends on data, or nobody knows. Their
  * factors are numbers; in0, out0: the elements of an input or output; in1[2], in1[-2]: one of its dims, from the front
  * or from the end; in1[1:]: the product of its dims from there on; in0[transA?0:1]: the first dim where the attribute
- * is not 0, else the second one; the name of an attribute: its number, or the product of its numbers; letters: the
- * product of the sizes of all letters of the attribute "equation". A product with an input that the node leaves out is
- * 0. */
+ * is not 0, else the second one, either of which may be such a choice again; the name of an attribute: its number, or
+ * the product of its numbers; letters: the product of the sizes of all letters of the attribute "equation". A product
+ * with an input that the node leaves out is 0. */
 ONX_API ONX_ANY_THREAD const char *onx_op_work(const onx_op *op);
 /* NULL past the last one. */
 ONX_API ONX_ANY_THREAD const onx_op_port *onx_op_input(const onx_op *op, uint32_t index);

@@ -31,6 +31,9 @@ if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
     header='<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>'
     cost "160" 'g (float[2,16] x, uint8[5,1,8] b, float[5] s) => (float[2,5] y) { y = com.microsoft.MatMulNBits<K = 16, N = 5, block_size = 16>(x, b, s) }'
     cost "60" 'g (float[4,3] x, float[4,5] w) => (float[3,5] y) { y = com.microsoft.FusedMatMul<transA = 1>(x, w) }'
+    # the batch is in the middle: what is summed over comes last, or first
+    cost "120" 'g (float[4,2,3] x, float[2,3,5] w) => (float[2,4,5] y) { y = com.microsoft.FusedMatMul<transBatchA = 1>(x, w) }'
+    cost "120" 'g (float[3,2,4] x, float[2,3,5] w) => (float[2,4,5] y) { y = com.microsoft.FusedMatMul<transA = 1, transBatchA = 1>(x, w) }'
     # 4 tokens of 8, three products by 8x8; 2 heads of 4, scores and sums over 4 keys
     cost "1.02 k" 'g (float[1,4,8] x, float[8,24] w, float[24] b) => (float[1,4,8] y) { y = com.microsoft.Attention<num_heads = 2>(x, w, b) }'
     header='<ir_version: 10, opset_import: ["" : 23, "com.example" : 1]>'

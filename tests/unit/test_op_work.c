@@ -31,15 +31,26 @@ static bool has_port(bool input, uint32_t at)
     return false;
 }
 
-static bool is_inside(const char *text) /* of brackets */
+/* An index, or a choice of two by an attribute, each of which may be one again; *text is moved past it. */
+static bool is_index(const char **text)
 {
     char name[64];
-    int at, first, second, end = 0;
-    if (sscanf(text, "%63[a-zA-Z_]?%d:%d%n", name, &first, &second, &end) == 3 && !text[end])
-        return has_attribute(name);
-    if (sscanf(text, "%d%n", &at, &end) == 1 && !text[end])
-        return true;
-    return sscanf(text, "%d:%n", &at, &end) == 1 && end && !text[end] && at >= 0;
+    int at, end = 0;
+    if (sscanf(*text, "%63[a-zA-Z_]?%n", name, &end) == 1 && end) {
+        *text += end;
+        return has_attribute(name) && is_index(text) && *(*text)++ == ':' && is_index(text);
+    }
+    const bool is_number = sscanf(*text, "%d%n", &at, &end) == 1;
+    *text += end;
+    return is_number;
+}
+
+static bool is_inside(const char *text) /* of brackets */
+{
+    int at, end = 0;
+    if (sscanf(text, "%d:%n", &at, &end) == 1 && end && !text[end])
+        return at >= 0;
+    return is_index(&text) && !*text;
 }
 
 static bool is_factor(char *text)
