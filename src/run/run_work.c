@@ -36,8 +36,10 @@ static void run_block(void *user, uint64_t block, unsigned worker)
     row_blocks *b = user;
     if (atomic_load_explicit(&b->failed, memory_order_relaxed))
         return;
-    uint64_t each = b->rows / b->count, more = b->rows % b->count; /* the first ones have one row more */
-    uint64_t first = each * block + (block < more ? block : more), last = first + each + (block < more);
+    /* Some have one row more, every other one rather than the first ones, which are the caller's. */
+    uint64_t each = b->rows / b->count, more = b->rows % b->count;
+    uint64_t first = each * block + more * block / b->count;
+    uint64_t last = each * (block + 1) + more * (block + 1) / b->count;
     uint64_t step = b->work->prepared->thread_workspace;
     onx_work mine = *b->work;
     mine.cx = NULL;
