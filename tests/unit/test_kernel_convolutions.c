@@ -441,6 +441,56 @@ static void test_kernel_convolutions__lines_in_groups_are_the_same(void **state)
     assert_int_equal(fast, 90);
 }
 
+/* Lines of one dim, and of two where the other one is 1: channels that are whole vectors and not, fewer than a vector
+ * and of several panels; steps, gaps, and sums that are cut; images of a few pixels, several of which are one piece of
+ * work; pads up to windows of nothing else, and numbers that are not finite. */
+static void test_kernel_convolutions__lines_are_the_same(void **state)
+{
+    static const uint32_t channels[] = { 1, 2, 3, 8, 12, 16, 24, 37, 64, 100 }, taps[] = { 1, 2, 3, 7, 16 },
+                          gaps[] = { 1, 1, 2, 9, 27 };
+    static const char *const dims[] = { "W", "1, W", "W, 1" }, *const results[] = { "P", "1, P", "P, 1" };
+    static writer w;
+    source s = { 61 };
+    unsigned fast = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        const uint32_t c = channels[below(&s, 10)], m = channels[below(&s, 10)], k = taps[below(&s, 5)];
+        const uint32_t gap = gaps[below(&s, 5)], stride = 1 + below(&s, 2) * below(&s, 9), reach = (k - 1) * gap + 1;
+        const uint32_t posts = below(&s, 4), kind = turn % 3, pad[2] = { below(&s, reach), below(&s, reach + 1) };
+        const uint32_t length = reach + (turn % 4 ? below(&s, 200) : below(&s, 12));
+        const int64_t n = 1 + below(&s, 4), made = (length + pad[0] + pad[1] - reach) / stride + 1;
+        const int64_t from[][4] = { { n, c, length }, { n, c, 1, length }, { n, c, length, 1 } };
+        const int64_t to[][4] = { { n, m, made }, { n, m, 1, made }, { n, m, made, 1 } };
+        onx_value *x = floats(&s, kind ? 4 : 3, from[kind]), *residual = floats(&s, kind ? 4 : 3, to[kind]);
+        if (turn % 8 == 7)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n g (float[N, C, %s] x0, float[N, M, %s] x1) => "
+            "(float[N, M, %s] y) <float low = {-0.5}, float high = {1.25}, float[%u, %u, %s%u%s] w = {",
+            dims[kind], results[kind], results[kind], m, c, kind == 1 ? "1, " : "", k, kind == 2 ? ", 1" : "");
+        for (uint32_t i = 0; i < m * c * k; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", m);
+        for (uint32_t i = 0; i < m; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> {\n %s = Conv <", posts ? "t0" : "y");
+        if (kind == 0)
+            add(&w, "strides = [%u], dilations = [%u], pads = [%u, %u]", stride, gap, pad[0], pad[1]);
+        else if (kind == 1)
+            add(&w, "strides = [1, %u], dilations = [1, %u], pads = [0, %u, 0, %u]", stride, gap, pad[0], pad[1]);
+        else
+            add(&w, "strides = [%u, 1], dilations = [%u, 1], pads = [%u, 0, %u, 0]", stride, gap, pad[0], pad[1]);
+        add(&w, "> (x0, w%s)\n", turn % 2 ? ", b" : "");
+        add_posts(&w, &s, posts);
+        add(&w, "}\n");
+        fast += strcmp(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "simd") == 0;
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+    assert_in_range(fast, 110, 120);
+}
+
 /* Images of one pixel, whose convolutions are products. */
 static void test_kernel_convolutions__single_pixels_are_the_same(void **state)
 {
@@ -713,6 +763,7 @@ int main(void)
         cmocka_unit_test(test_kernel_convolutions__single_pixels_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__planes_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__few_channels_of_planes_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__lines_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__lines_in_groups_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__windows_of_all_kinds_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),

@@ -1,25 +1,31 @@
 /* conv.c - Conv of images whose channels are last: products of the pixels that a window covers and the weights, tile by
  * tile as in product.c, and vectors of channels where each channel is a group of its own. For machines without oneDNN,
- * and for what it has no fast kernel for. Sums run in one fixed order. */
+ * and for what it has no fast kernel for. Of one line of pixels (sounds, series) windows lie there as rows of a matrix,
+ * that overlap: nothing is copied but where padding is. Sums run in one fixed order. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
-/* Pixels of the result at a time, at most; bytes that what they cover may take; pixels of a line whose channels are
- * summed up together. */
-enum { PIXELS = 96, COVERED = 192 << 10, TOGETHER = 4 };
+/* Pixels of the result at a time, at most; bytes that what they cover may take, and where that are the ends of a line;
+ * pixels at least that are not copied; pixels of a line whose channels are summed up together. */
+enum { PIXELS = 96, COVERED = 192 << 10, COVERED_ENDS = 1 << 20, DIRECT_LEAST = 2 * TILE_M, TOGETHER = 4 };
 
 typedef struct conv_params {
     uint64_t c, m;                          /* channels of the input and of the result */
     int64_t h, w, oh, ow, kh, kw;           /* of images, and of the window */
     int64_t stride[2], dilation[2], pad[2]; /* down, across */
     uint64_t depth;                         /* numbers that a pixel of the result is made of */
-    uint64_t each, pieces;                  /* pixels of a piece of work; pieces of an image */
-    bool direct;                            /* what a pixel covers is a pixel: nothing is copied */
+    uint64_t run, gap;                      /* of which so many lie together in a line, and numbers between two runs */
+    uint64_t pixels, each;                  /* of all images; of a piece of work */
+    int64_t within[2];                      /* pixels of a line of which nothing is copied: from, to */
     bool depthwise;                         /* each channel is a group of its own */
     const float *weights, *bias;            /* packed; bias padded to whole panels, NULL: none */
     simd_posts posts;
 } conv_params;
+
+/* Are there lines of pixels, and channels that are no whole vectors? Browsers do these by other rows, since their
+ * module has no room for more. */
+enum { LINES = ONXI_PLATFORM_ROOMY };
 
 /* ---- weights ---- */
 
@@ -27,11 +33,19 @@ typedef struct packing {
     uint64_t c, m, taps;
 } packing;
 
+/* The first channel of a panel. The last panel of several ends where the channels do, in whole vectors: it has some
+ * channels of the one before, too, so that what it makes can be stored as it is. */
+static inline uint64_t panel_first(uint64_t m, uint64_t panel)
+{
+    const uint64_t first = panel * PANEL, left = m - first, vectors = (left + ONXI_LANES - 1) / ONXI_LANES;
+    return !LINES || !panel || left >= PANEL ? first : m - vectors * ONXI_LANES;
+}
+
 /* A panel of output channels: by tap, by input channel. */
 static onx_status pack_panel(void *user, const void *elements, uint64_t panel, void *out)
 {
     const packing *q = user;
-    const uint64_t first = panel * PANEL, width = q->m - first < PANEL ? q->m - first : PANEL;
+    const uint64_t first = panel_first(q->m, panel), width = q->m - first < PANEL ? q->m - first : PANEL;
     float *to = (float *)out + panel * q->c * q->taps * PANEL;
     for (uint64_t t = 0; t < q->taps; t++)
         for (uint64_t c = 0; c < q->c; c++, to += PANEL)
@@ -87,60 +101,149 @@ static void cover(const conv_params *q, const float *x, int64_t oy, int64_t ox, 
     }
 }
 
-/* What comes after the sums of some pixels and channels: `at` is where they are in the result. */
-static void finish(const conv_params *q, const onx_work *work, float *sums, uint64_t step, uint64_t pixels,
-                   uint64_t vectors, uint64_t at)
+/* Rows of `width` numbers; nothing is read or written beyond them. */
+static inline void copy_rows(const float *from, uint64_t step, float *to, uint64_t to_step, uint64_t rows,
+                             uint64_t width)
 {
-    for (uint32_t p = 0; p < q->posts.count; p++) {
-        const simd_post *f = &q->posts.list[p];
-        const float *same = f->operand >= 0 ? (const float *)work->inputs[f->operand]->data + at : NULL;
-        post_apply(f, sums, step, pixels, vectors, NULL, same, q->m);
+    const uint64_t whole = width / ONXI_LANES * ONXI_LANES, rest = width - whole;
+    for (uint64_t i = 0; i < rows; i++, from += step, to += to_step) {
+        for (uint64_t k = 0; k < whole; k += ONXI_LANES)
+            vf_store(to + k, vf_load(from + k));
+        if (LINES && rest)
+            vf_store_part(to + whole, vf_load_part(from + whole, rest, 0), rest);
     }
 }
 
-/* A panel of channels of some pixels: `a` is what they cover, `at` where the panel of the first one goes. */
-static void panel_of(const conv_params *q, const onx_work *work, const float *a, uint64_t pixels, uint64_t panel,
-                     uint64_t at, float *sums)
+/* What comes after the sums of some pixels and `width` channels, and brings them where they belong: `at` is where that
+ * is in the result. Where channels are no whole vectors there are TILE_M pixels at most. */
+static void finish(const conv_params *q, const onx_work *work, float *sums, uint64_t step, uint64_t pixels,
+                   uint64_t width, uint64_t at)
 {
-    const float *b = q->weights + panel * q->depth * PANEL;
-    const uint64_t left = q->m - panel * PANEL, vectors = left < PANEL ? left / ONXI_LANES : (uint64_t)TILE_V;
-    for (uint64_t k = 0; k < q->depth; k += BLOCK_K)
-        for (uint64_t i = 0, rows; i < pixels; i += rows) {
-            rows = tile_height(pixels - i);
-            const tile_operands t = { .a = a + i * q->depth + k,
-                                      .b = b + k * PANEL,
-                                      .c = sums + i * PANEL,
-                                      .lda = q->depth,
-                                      .ldb = PANEL,
-                                      .ldc = PANEL,
-                                      .k = q->depth - k < BLOCK_K ? q->depth - k : BLOCK_K,
-                                      .more = k > 0 };
-            tile_run(&t, rows);
+    float part[TILE_M * PANEL], *y = (float *)work->outputs[0]->data + at;
+    for (uint32_t p = 0; p < q->posts.count; p++) {
+        const simd_post *f = &q->posts.list[p];
+        const float *same = f->operand >= 0 ? (const float *)work->inputs[f->operand]->data + at : NULL;
+        uint64_t same_step = q->m;
+        if (LINES && same && width % ONXI_LANES) {
+            copy_rows(same, q->m, part, PANEL, pixels, width);
+            same = part;
+            same_step = PANEL;
         }
-    if (q->bias)
-        post_apply_row(sums, PANEL, pixels, TILE_V, q->bias + panel * PANEL);
-    finish(q, work, sums, PANEL, pixels, vectors, at);
-    float *y = (float *)work->outputs[0]->data + at;
-    for (uint64_t i = 0; i < pixels; i++)
-        for (uint64_t v = 0; v < vectors; v++)
-            vf_store(y + i * q->m + v * ONXI_LANES, vf_load(sums + i * PANEL + v * ONXI_LANES));
+        post_apply(f, sums, step, pixels, (width + ONXI_LANES - 1) / ONXI_LANES, NULL, same, same_step);
+    }
+    if (sums != y)
+        copy_rows(sums, step, y, q->m, pixels, width);
+}
+
+/* Pixels that follow one another, and what they cover: `lda` numbers from a pixel to the next, with gaps or not. */
+typedef struct part {
+    const float *a;
+    uint64_t lda, gap, pixels;
+} part;
+
+/* How much of the depth is summed up next, from `k` on: some runs, or some of one. */
+static uint64_t stretch_of(const conv_params *q, uint64_t k)
+{
+    const uint64_t left = q->depth - k;
+    if (!LINES || q->run == q->depth)
+        return tile_depth(left);
+    if (q->run >= BLOCK_K)
+        return tile_depth(q->run - k % q->run);
+    const uint64_t runs = left / q->run, most = BLOCK_K / q->run, stretches = (runs + most - 1) / most;
+    return (runs + stretches - 1) / stretches * q->run;
+}
+
+/* Where the sums of a panel of some pixels are made, and where in the result they go. */
+typedef struct target {
+    float *c;
+    uint64_t ldc, panel, width, at;
+} target;
+
+/* The sums of some of the depth, from `k` on, of a part that begins at pixel `first` of the target. */
+static void sum_up(const conv_params *q, const onx_work *work, const part *f, const target *to, uint64_t first,
+                   uint64_t k, uint64_t count)
+{
+    const uint64_t run = count < q->run ? count : q->run;
+    const tile_walk walk = { count / run, f->gap, k || !q->bias ? NULL : q->bias + panel_first(q->m, to->panel) };
+    for (uint64_t i = 0, rows; i < f->pixels; i += rows) {
+        rows = tile_height(f->pixels - i);
+        const tile_operands t = { .a = f->a + i * f->lda + k + k / q->run * f->gap,
+                                  .b = q->weights + (to->panel * q->depth + k) * PANEL,
+                                  .c = to->c + (first + i) * to->ldc,
+                                  .lda = f->lda,
+                                  .ldb = PANEL,
+                                  .ldc = to->ldc,
+                                  .k = run,
+                                  .more = k > 0 };
+        tile_run_walk(&t, &walk, rows, LINES && to->width <= ONXI_LANES);
+        if (k + count == q->depth)
+            finish(q, work, t.c, t.ldc, rows, to->width, to->at + (first + i) * q->m);
+    }
+}
+
+/* A panel of channels of the pixels of some parts, the first of which is pixel `first` of the result. What is whole
+ * vectors and summed up at once is summed up where it goes. */
+static void panel_of(const conv_params *q, const onx_work *work, const part *parts, int count, uint64_t panel,
+                     uint64_t first, float *sums)
+{
+    const uint64_t channel = panel_first(q->m, panel), left = q->m - channel;
+    target to = { sums, PANEL, panel, left < PANEL ? left : PANEL, first * q->m + channel };
+    if (to.width % ONXI_LANES == 0 && stretch_of(q, 0) == q->depth) {
+        to.c = (float *)work->outputs[0]->data + to.at;
+        to.ldc = q->m;
+    }
+    for (uint64_t k = 0, some; k < q->depth; k += some) {
+        uint64_t pixels = 0;
+        some = stretch_of(q, k);
+        for (int i = 0; i < count; pixels += parts[i++].pixels)
+            sum_up(q, work, &parts[i], &to, pixels, k, some);
+    }
+}
+
+/* Of pixel `at` of a line, up to which one, `end` at most, what they cover is read as it lies (*direct) or copied. */
+static int64_t part_end(const conv_params *q, int64_t at, int64_t end, bool *direct)
+{
+    const int64_t from = q->within[0], to = q->within[1] < end ? q->within[1] : end;
+    *direct = at >= from && to - at >= DIRECT_LEAST;
+    return *direct ? to : at < from && from < end ? from : end;
+}
+
+/* Some pixels of all images, and how they cover the input. Copies that follow one another are one part. */
+static int make_parts(const conv_params *q, const float *x, uint64_t first, uint64_t count, float *covered, part *parts)
+{
+    const uint64_t size = (uint64_t)(q->oh * q->ow), plane = (uint64_t)(q->h * q->w) * q->c;
+    int made = 0;
+    for (uint64_t i = 0, some; i < count; i += some) {
+        const int64_t at = (int64_t)((first + i) % size), left = (int64_t)(count - i);
+        const float *image = x + (first + i) / size * plane;
+        bool direct;
+        const int64_t end = part_end(q, at, left < (int64_t)size - at ? at + left : (int64_t)size, &direct);
+        some = (uint64_t)(end - at);
+        if (direct) {
+            const float *a = image + (uint64_t)(at * q->stride[1] - q->pad[1]) * q->c;
+            parts[made++] = (part){ a, (uint64_t)q->stride[1] * q->c, q->gap, some };
+            continue;
+        }
+        if (!made || parts[made - 1].a != covered - parts[made - 1].pixels * q->depth)
+            parts[made++] = (part){ covered, q->depth, 0, 0 };
+        parts[made - 1].pixels += some;
+        for (int64_t p = at; p < end; p++, covered += q->depth)
+            cover(q, image, p / q->ow, p % q->ow, covered);
+    }
+    return made;
 }
 
 static onx_status products_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const conv_params *q = work->params;
-    const uint64_t size = (uint64_t)(q->oh * q->ow), panels = (q->m + PANEL - 1) / PANEL;
+    const uint64_t panels = (q->m + PANEL - 1) / PANEL;
     float *sums = work->thread_workspace, *covered = sums + PIXELS * PANEL;
+    part parts[PIXELS];
     for (uint64_t piece = first; piece < last; piece++) {
-        const uint64_t image = piece / q->pieces, p0 = piece % q->pieces * q->each;
-        const uint64_t count = size - p0 < q->each ? size - p0 : q->each;
-        const float *x = (const float *)work->inputs[0]->data + image * (uint64_t)(q->h * q->w) * q->c, *a = covered;
-        if (q->direct)
-            a = x + p0 * q->c;
-        for (uint64_t i = 0; !q->direct && i < count; i++)
-            cover(q, x, (int64_t)(p0 + i) / q->ow, (int64_t)(p0 + i) % q->ow, covered + i * q->depth);
+        const uint64_t p0 = piece * q->each, pixels = q->pixels - p0 < q->each ? q->pixels - p0 : q->each;
+        const int count = make_parts(q, work->inputs[0]->data, p0, pixels, covered, parts);
         for (uint64_t p = 0; p < panels; p++)
-            panel_of(q, work, a, count, p, (image * size + p0) * q->m + p * PANEL, sums);
+            panel_of(q, work, parts, count, p, p0, sums);
     }
     return ONX_OK;
 }
@@ -206,7 +309,7 @@ static onx_status depthwise_run(onx_work *work, uint64_t first, uint64_t last)
             count = from >= 0 && to < q->w && ox + TOGETHER <= q->ow ? TOGETHER : 1;
             some_pixels(q, x, (int64_t)(line % (uint64_t)q->oh), ox, (int)count, y + (uint64_t)ox * q->c);
         }
-        finish(q, work, y, q->c, (uint64_t)q->ow, q->c / ONXI_LANES, at);
+        finish(q, work, y, q->c, (uint64_t)q->ow, q->c, at);
     }
     return ONX_OK;
 }
@@ -226,30 +329,83 @@ static bool is_small(const onxi_window *win, uint32_t i)
            win->stride[i] < 1 << 15 && win->dilation[i] < 1 << 15 && win->pad[i] >= 0 && win->pad[i] < 1 << 28;
 }
 
+/* An axis of the images, 0 or 1: dim `from` of the window, or one of size 1 where there is none. */
+static void take_axis(const onxi_window *win, int axis, int from, conv_params *q)
+{
+    const bool is_there = from >= 0;
+    *(axis ? &q->w : &q->h) = is_there ? win->in[from] : 1;
+    *(axis ? &q->ow : &q->oh) = is_there ? win->out[from] : 1;
+    *(axis ? &q->kw : &q->kh) = is_there ? win->kernel[from] : 1;
+    q->stride[axis] = is_there ? win->stride[from] : 1;
+    q->dilation[axis] = is_there ? win->dilation[from] : 1;
+    q->pad[axis] = is_there ? win->pad[from] : 0;
+}
+
 static bool shape_of(onx_prepare *p, conv_params *q)
 {
     const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
     const onx_value *y = p->outputs[0];
     onxi_window win;
-    if (x->rank != 4 || w->rank != 4 || !w->data || w->dtype != ONX_FLOAT || !y || y->rank != 4 || !y->count ||
-        !x->count || !w->count || (b && (!b->data || b->dtype != ONX_FLOAT || b->count != (uint64_t)w->dims[0])) ||
-        w->dims[0] != y->dims[1] || x->dims[0] != y->dims[0] || w->dims[0] % ONXI_LANES ||
-        onxi_window_make(p, w->dims + 2, &win) != ONX_OK || !is_small(&win, 0) || !is_small(&win, 1))
+    if (x->rank < (LINES ? 3 : 4) || x->rank > 4 || (!LINES && w->dims[0] % ONXI_LANES) || w->rank != x->rank ||
+        !w->data || w->dtype != ONX_FLOAT || !y || y->rank != x->rank || !y->count || !x->count || !w->count ||
+        (b && (!b->data || b->dtype != ONX_FLOAT || b->count != (uint64_t)w->dims[0])) || w->dims[0] != y->dims[1] ||
+        x->dims[0] != y->dims[0] || onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
         return false;
-    *q = (conv_params){ .c = (uint64_t)x->dims[1],
-                        .m = (uint64_t)y->dims[1],
-                        .h = win.in[0],
-                        .w = win.in[1],
-                        .oh = win.out[0],
-                        .ow = win.out[1],
-                        .kh = win.kernel[0],
-                        .kw = win.kernel[1] };
-    for (int i = 0; i < 2; i++) {
-        q->stride[i] = win.stride[i];
-        q->dilation[i] = win.dilation[i];
-        q->pad[i] = win.pad[i];
-    }
+    for (uint32_t i = 0; i < win.spatial; i++)
+        if (!is_small(&win, i))
+            return false;
+    *q = (conv_params){ .c = (uint64_t)x->dims[1], .m = (uint64_t)y->dims[1] };
+    const int last = (int)win.spatial - 1;
+    take_axis(&win, 0, last - 1, q);
+    take_axis(&win, 1, last, q);
     return true;
+}
+
+/* Are pixels one line across? */
+static bool is_line(const conv_params *q)
+{
+    return q->h == 1 && q->oh == 1 && q->kh == 1 && !q->pad[0];
+}
+
+/* A line down is one across: the axes change places. */
+static void turn_line(conv_params *q)
+{
+    if (!LINES || q->w != 1 || q->ow != 1 || q->kw != 1 || q->pad[1])
+        return;
+    q->w = q->h;
+    q->ow = q->oh;
+    q->kw = q->kh;
+    q->h = q->oh = q->kh = 1;
+    q->stride[1] = q->stride[0];
+    q->dilation[1] = q->dilation[0];
+    q->pad[1] = q->pad[0];
+    q->pad[0] = 0;
+}
+
+/* Where windows are pixels, all lines are one. */
+static void join_lines(conv_params *q)
+{
+    if (q->kh != 1 || q->kw != 1 || q->stride[0] != 1 || q->stride[1] != 1 || q->pad[0] || q->pad[1] || q->oh != q->h ||
+        q->ow != q->w)
+        return;
+    q->w = q->ow = q->w * q->h;
+    q->h = q->oh = 1;
+}
+
+/* What of the windows lies together, and of which pixels they are within a line: what those cover is read as it lies.
+ */
+static void take_line(conv_params *q)
+{
+    const int64_t reach = (q->kw - 1) * q->dilation[1], stride = q->stride[1], pad = q->pad[1];
+    q->run = q->depth;
+    if (!is_line(q))
+        return;
+    if (LINES && q->kw > 1 && q->dilation[1] > 1) {
+        q->run = q->c;
+        q->gap = (uint64_t)(q->dilation[1] - 1) * q->c;
+    }
+    q->within[0] = (pad + stride - 1) / stride;
+    q->within[1] = q->w + pad > reach ? (q->w + pad - reach - 1) / stride + 1 : 0;
 }
 
 static onx_status take_weights(onx_prepare *p, conv_params *q)
@@ -258,8 +414,8 @@ static onx_status take_weights(onx_prepare *p, conv_params *q)
     packing from = { q->c, q->m, taps };
     const struct {
         char what[8];
-        uint64_t depthwise, panel, taps;
-    } key = { "conv", q->depthwise, PANEL, taps };
+        uint64_t depthwise, panel, m, taps;
+    } key = { "conv", q->depthwise, PANEL, q->m, taps };
     const onx_packing job = { .input = 1,
                               .key = &key,
                               .key_size = sizeof key,
@@ -283,10 +439,8 @@ static onx_status take_weights(onx_prepare *p, conv_params *q)
 
 static onx_status take(onx_prepare *p, conv_params *q)
 {
-    /* One channel is the same last as first. */
-    const onx_layout *in = q->c > 1 ? onxi_blocked_layout(p->arena, p->inputs[0], (uint32_t)q->c) : NULL;
-    const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], (uint32_t)q->m);
-    if ((q->c > 1 && !in) || !out)
+    const onx_layout *in, *out;
+    if (!onxi_channels_last(p, p->inputs[0], &in) || !onxi_channels_last(p, p->outputs[0], &out))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
     post_take_image(p, &q->posts, out);
@@ -299,14 +453,23 @@ static onx_status take(onx_prepare *p, conv_params *q)
     return ONX_OK;
 }
 
-/* Pixels at a time: whole tiles, few enough that what they cover stays in the second cache. */
-static uint64_t pixels_of(const conv_params *q, uint64_t batch, unsigned threads)
+/* Pixels at a time: whole tiles, few enough that what they cover stays in the second cache where it is copied, and as
+ * many that the last thread ends soon after the first. */
+static uint64_t pixels_of(const conv_params *q, uint64_t threads)
 {
-    const uint64_t size = (uint64_t)(q->oh * q->ow), share = size * batch / (threads ? threads : 1);
-    uint64_t most = COVERED / sizeof(float) / q->depth;
+    enum { LEAST_GAIN = 50 }; /* fewer pixels gain one part of so many, or are not taken */
+    const uint64_t covered = (is_line(q) ? COVERED_ENDS : COVERED) / sizeof(float) / q->depth / TILE_M;
+    const uint64_t tiles = (q->pixels + TILE_M - 1) / TILE_M, share = (tiles + threads - 1) / threads;
+    uint64_t most = covered < PIXELS / TILE_M ? covered : PIXELS / TILE_M, best = 1, least = UINT64_MAX;
     most = most < share ? most : share;
-    most = most < PIXELS ? most / TILE_M * TILE_M : PIXELS;
-    return most ? most : TILE_M;
+    for (uint64_t each = most; each && each >= most / 2; each--) {
+        const uint64_t pieces = (tiles + each - 1) / each, span = (pieces + threads - 1) / threads * each;
+        if (least == UINT64_MAX || span < least - least / LEAST_GAIN) {
+            least = span;
+            best = each;
+        }
+    }
+    return best * TILE_M;
 }
 
 static onx_status conv_prepare(onx_prepare *p)
@@ -318,9 +481,12 @@ static onx_status conv_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     const int64_t groups = onx_prepare_int(p, "group");
     const uint64_t batch = (uint64_t)p->inputs[0]->dims[0];
+    turn_line(q);
+    if (LINES && p->kernel->body && !is_line(q))
+        return ONX_E_UNSUPPORTED;
     /* Padding is not read there, so zeros are not multiplied by weights that are not finite. */
-    if (groups > 1 && (uint64_t)groups == q->c && q->m == q->c && p->inputs[1]->dims[1] == 1 &&
-        onxi_weights_are_finite(p, 1)) {
+    if (groups > 1 && (uint64_t)groups == q->c && q->m == q->c && q->m % ONXI_LANES == 0 &&
+        p->inputs[1]->dims[1] == 1 && onxi_weights_are_finite(p, 1)) {
         q->depthwise = true;
         p->rows = batch * (uint64_t)q->oh;
         p->grain = onxi_worth_a_thread((uint64_t)(q->ow * q->kh * q->kw) * q->c);
@@ -328,25 +494,29 @@ static onx_status conv_prepare(onx_prepare *p)
     }
     if (groups != 1 || (uint64_t)p->inputs[1]->dims[1] != q->c)
         return ONX_E_UNSUPPORTED;
+    join_lines(q);
     q->depth = q->c * (uint64_t)(q->kh * q->kw);
-    q->direct = q->kh == 1 && q->kw == 1 && q->stride[0] == 1 && q->stride[1] == 1 && !q->pad[0] && !q->pad[1] &&
-                q->oh == q->h && q->ow == q->w;
-    q->each = pixels_of(q, batch, p->threads);
-    q->pieces = ((uint64_t)(q->oh * q->ow) + q->each - 1) / q->each;
-    p->rows = batch * q->pieces;
+    take_line(q);
+    q->pixels = batch * (uint64_t)(q->oh * q->ow);
+    q->each = pixels_of(q, p->threads ? p->threads : 1);
+    p->rows = (q->pixels + q->each - 1) / q->each;
     p->grain = onxi_worth_a_thread(q->each * q->depth * q->m);
-    p->thread_workspace = ((uint64_t)PIXELS * PANEL + (q->direct ? 0 : q->each * q->depth)) * sizeof(float);
+    p->thread_workspace = ((uint64_t)PIXELS * PANEL + q->each * q->depth) * sizeof(float);
     return take(p, q);
 }
 
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_conv)[] = { { .op = "Conv",
-                                                              .since = 1,
-                                                              .dtypes = ONXI_F32,
-                                                              .preference = 4,
-                                                              .isa = ONXI_LEVEL,
-                                                              .packs = 1 << 1,
-                                                              .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS,
-                                                              .variant = ONXI_VARIANT,
-                                                              .prepare = conv_prepare,
-                                                              .run = conv_run },
-                                                            { 0 } };
+#define ROW(preference_, body_)                                                                                        \
+    {                                                                                                                  \
+        .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .packs = 1 << 1,   \
+        .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_,                     \
+        .prepare = conv_prepare, .run = conv_run                                                                       \
+    }
+#if ONXI_PLATFORM_ROOMY
+/* Lines come before oneDNN: they take as long as in its kernels, within a tenth, but these are code that is generated
+ * when a session is made, 2 to 30 ms for each convolution of a long line, which takes 0.05 to 2 ms to run. */
+static const char lines = 0;
+#define LINE_ROW ROW(10, &lines),
+#else
+#define LINE_ROW
+#endif
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_conv)[] = { LINE_ROW ROW(4, NULL), { 0 } };

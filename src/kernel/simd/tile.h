@@ -74,7 +74,16 @@ typedef struct tile_operands {
     bool more;                  /* adds to what is in c */
 } tile_operands;
 
-__attribute__((always_inline)) static inline void tile_of(const tile_operands *t, const int rows, const int vectors)
+/* What else a tile may do: k lies in `runs` stretches of t->k numbers each in a, with `gap` numbers between them, and
+ * sums begin with a number per column, or with 0 where that is NULL. */
+typedef struct tile_walk {
+    uint64_t runs, gap;
+    const float *start;
+} tile_walk;
+
+/* A tile, with a walk or without (NULL). */
+__attribute__((always_inline)) static inline void tile_of(const tile_operands *t, const tile_walk *walk, const int rows,
+                                                          const int vectors)
 {
     enum { TOGETHER = 3 }; /* rows that have a register for their place */
     const float *restrict b = t->b, *a[(TILE_M + TOGETHER - 1) / TOGETHER];
@@ -82,7 +91,10 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
     const uint64_t lda = t->lda, ldb = t->ldb;
     const float *fetch = t->fetch;
     uint64_t lines = t->lines;
-    onxi_vf sum[TILE_M][TILE_V];
+    onxi_vf sum[TILE_M][TILE_V], first[TILE_V];
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        first[v] = walk && walk->start ? vf_load(walk->start + v * ONXI_LANES) : vf_all(0);
     UNROLL
     for (int i = 0; i < rows; i += TOGETHER) {
         a[i / TOGETHER] = t->a + (uint64_t)i * lda;
@@ -94,25 +106,32 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
         __builtin_prefetch(c + (uint64_t)i * t->ldc, 1);
         UNROLL
         for (int v = 0; v < vectors; v++)
-            sum[i][v] = vf_all(0);
+            sum[i][v] = first[v];
     }
-    for (uint64_t left = t->k; left; left -= left < STEP_K ? left : STEP_K) {
-        for (uint64_t i = 0; i < t->lines_each && lines; i++, lines--, fetch += 16)
-            __builtin_prefetch(fetch);
-        for (uint64_t k = left < STEP_K ? left : STEP_K; k; k--) {
-            onxi_vf x[TILE_V];
-            UNROLL
-            for (int v = 0; v < vectors; v++)
-                x[v] = vf_load(b + v * ONXI_LANES);
-            UNROLL
-            for (int i = 0; i < rows; i++)
+    for (uint64_t run = walk ? walk->runs : 1; run; run--) {
+        for (uint64_t left = t->k; left; left -= left < STEP_K ? left : STEP_K) {
+            for (uint64_t i = 0; i < t->lines_each && lines; i++, lines--, fetch += 16)
+                __builtin_prefetch(fetch);
+            for (uint64_t k = left < STEP_K ? left : STEP_K; k; k--) {
+                onxi_vf x[TILE_V];
                 UNROLL
-            for (int v = 0; v < vectors; v++)
-                sum[i][v] = tile_add(sum[i][v], a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda], x[v]);
+                for (int v = 0; v < vectors; v++)
+                    x[v] = vf_load(b + v * ONXI_LANES);
+                UNROLL
+                for (int i = 0; i < rows; i++)
+                    UNROLL
+                for (int v = 0; v < vectors; v++)
+                    sum[i][v] = tile_add(sum[i][v], a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda], x[v]);
+                UNROLL
+                for (int i = 0; i < rows; i += TOGETHER)
+                    a[i / TOGETHER]++;
+                b += ldb;
+            }
+        }
+        if (walk) {
             UNROLL
             for (int i = 0; i < rows; i += TOGETHER)
-                a[i / TOGETHER]++;
-            b += ldb;
+                a[i / TOGETHER] += walk->gap;
         }
     }
     UNROLL
@@ -134,11 +153,18 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
 #define TILE(n)                                                                                                        \
     static inline ONXI_ALONE void tile_##n(const tile_operands *t)                                                     \
     {                                                                                                                  \
-        tile_of(t, n, TILE_V);                                                                                         \
+        tile_of(t, NULL, n, TILE_V);                                                                                   \
     }                                                                                                                  \
     static inline ONXI_ALONE void tile_half_##n(const tile_operands *t)                                                \
     {                                                                                                                  \
-        tile_of(t, n, 1);                                                                                              \
+        tile_of(t, NULL, n, 1);                                                                                        \
+    }                                                                                                                  \
+    static inline ONXI_ALONE void tile_walk_##n(const tile_operands *t, const tile_walk *walk, bool half)              \
+    {                                                                                                                  \
+        if (half)                                                                                                      \
+            tile_of(t, walk, n, 1);                                                                                    \
+        else                                                                                                           \
+            tile_of(t, walk, n, TILE_V);                                                                               \
     }
 TILE_EACH(TILE)
 #undef TILE
@@ -165,6 +191,21 @@ static inline void tile_run_half(const tile_operands *t, uint64_t rows)
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
         tile_half_##n(t);                                                                                              \
+        break;
+        TILE_EACH(CASE)
+#undef CASE
+    default:
+        break;
+    }
+}
+
+/* The same with a walk, of all columns or of the first vector of them. */
+static inline void tile_run_walk(const tile_operands *t, const tile_walk *walk, uint64_t rows, bool half)
+{
+    switch (rows) {
+#define CASE(n)                                                                                                        \
+    case n:                                                                                                            \
+        tile_walk_##n(t, walk, half);                                                                                  \
         break;
         TILE_EACH(CASE)
 #undef CASE
