@@ -686,40 +686,45 @@ static void test_kernel_convolutions__windows_of_all_kinds_are_the_same(void **s
 }
 
 /* Transposed ones to a few channels, which are no blocks: of windows whose places within a step have the same taps and
- * others, of images that are cut into stripes. */
+ * others, of images that are cut into stripes, and of lines. */
 static void test_kernel_convolutions__few_channels_are_spread(void **state)
 {
     static writer w;
     source s = { 47 };
     (void)state;
-    for (unsigned turn = 0; turn < 60; turn++) {
+    for (unsigned turn = 0; turn < 90; turn++) {
+        const uint32_t axes = turn < 60 ? 2 : 1;
         const uint32_t c = 1 + below(&s, turn % 4 ? 24 : 90), m = 1 + below(&s, 9);
         windows q;
         uint32_t size[2];
-        for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t i = 0; i < axes; i++) {
             const uint32_t reach = draw_window(&s, &q, i, 9, 5);
             q.pad[i] = below(&s, reach / 2 + 1);
-            q.pad[2 + i] = below(&s, reach / 2 + 1);
+            q.pad[axes + i] = below(&s, reach / 2 + 1);
             size[i] = 2 + below(&s, turn % 5 ? 12 : 60);
-            while ((size[i] - 1) * q.stride[i] + reach <= q.pad[i] + q.pad[2 + i])
+            while ((size[i] - 1) * q.stride[i] + reach <= q.pad[i] + q.pad[axes + i])
                 size[i]++;
         }
-        onx_value *x = floats(&s, 4, (int64_t[]){ 1 + below(&s, 2), c, size[0], size[1] });
+        onx_value *x = floats(&s, 2 + axes, (int64_t[]){ 1 + below(&s, 2), c, size[0], size[1] });
         if (turn % 8 == 7)
             ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
         w.len = 0;
         add(&w,
-            "<ir_version: 10, opset_import: [\"\" : 24]> g (float[N, C, H, W] x) => (float[N, M, P, Q] y) <float[%u, %u, %u, %u] w = {",
-            c, m, q.kernel[0], q.kernel[1]);
-        for (uint32_t i = 0; i < m * c * q.kernel[0] * q.kernel[1]; i++)
+            "<ir_version: 10, opset_import: [\"\" : 24]> g (float[N, C, %s] x) => (float[N, M, %s] y) <float[%u, %u, %u",
+            axes == 2 ? "H, W" : "W", axes == 2 ? "P, Q" : "P", c, m, q.kernel[0]);
+        if (axes == 2)
+            add(&w, ", %u", q.kernel[1]);
+        add(&w, "] w = {");
+        for (uint32_t i = 0; i < m * c * q.kernel[0] * (axes == 2 ? q.kernel[1] : 1); i++)
             add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
         add(&w, "}, float[%u] b = {", m);
         for (uint32_t i = 0; i < m; i++)
             add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
-        add(&w,
-            "}> {\n t = ConvTranspose <strides = [%u, %u], dilations = [%u, %u], pads = [%u, %u, %u, %u]> (x, w%s)\n",
-            q.stride[0], q.stride[1], q.dilation[0], q.dilation[1], q.pad[0], q.pad[1], q.pad[2], q.pad[3],
-            turn % 2 ? ", b" : "");
+        add(&w, "}> {\n t = ConvTranspose <group = 1");
+        add_list(&w, "strides", q.stride, axes);
+        add_list(&w, "dilations", q.dilation, axes);
+        add_list(&w, "pads", q.pad, 2 * axes);
+        add(&w, "> (x, w%s)\n", turn % 2 ? ", b" : "");
         add(&w, " y = %s (t)\n}\n", turn % 3 ? "Tanh" : "Relu");
         const char *variant = compare_any(&w, "ConvTranspose", (const onx_value *const[]){ x }, 300);
         assert_string_equal(variant, "simd");

@@ -111,7 +111,7 @@ static bool read_transpose(onx_prepare *p, onxi_dnnl_conv *c, int64_t *group)
     return fit_window(x->dims + 2, w->dims + 2, y->dims + 2, &win, false, c);
 }
 
-static onx_status transpose_prepare(onx_prepare *p)
+static onx_status transpose_kind(onx_prepare *p, bool direct)
 {
     onxi_dnnl_conv c = { .b = NULL };
     int64_t group, dims[ONX_RANK_MAX];
@@ -123,6 +123,7 @@ static onx_status transpose_prepare(onx_prepare *p)
     onxi_dnnl *d = onxi_dnnl_new(p, 4, x->count * (w->count / (uint64_t)w->dims[1]));
     if (!d)
         return ONX_E_UNSUPPORTED;
+    d->direct = direct;
     const uint32_t rank = grouped(w, group, dims);
     onxi_dnnl_md w_plain = onxi_dnnl_md_plain(d, rank, dims);
     c.w = onxi_dnnl_md_any(d, rank, dims);
@@ -157,6 +158,16 @@ static onx_status transpose_prepare(onx_prepare *p)
     p->want[1] = w_layout;
     p->outputs[0]->layout = x_layout;
     return ONX_OK;
+}
+
+static onx_status direct_prepare(onx_prepare *p)
+{
+    return transpose_kind(p, true);
+}
+
+static onx_status transpose_prepare(onx_prepare *p)
+{
+    return transpose_kind(p, false);
 }
 
 /* ---- Conv ---- */
@@ -248,8 +259,12 @@ static onx_status weights_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-const onx_kernel onxi_kernels_dnnl_conv_gradient[] = { ONXI_DNNL_ROW("ConvTranspose", 1, 0, ONXI_DNNL_WEIGHTS,
-                                                                     transpose_prepare),
-                                                       ONXI_DNNL_ROW("Conv", 1, 0, ONXI_DNNL_WEIGHTS, weights_prepare),
-                                                       { 0 } };
+/* What oneDNN does by a product is offered to our own rows between these two (simd/unfold.c, simd/spread.c): the first
+ * one of a process takes 40 to 100 ms, for code that is generated. */
+const onx_kernel onxi_kernels_dnnl_conv_gradient[] = {
+    ONXI_DNNL_ROW("ConvTranspose", 1, 0, ONXI_DNNL_WEIGHTS, direct_prepare),
+    ONXI_DNNL_ROW_AT(5, "ConvTranspose", 1, 0, ONXI_DNNL_WEIGHTS, transpose_prepare),
+    ONXI_DNNL_ROW("Conv", 1, 0, ONXI_DNNL_WEIGHTS, weights_prepare),
+    { 0 }
+};
 #endif

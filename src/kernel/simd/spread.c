@@ -410,10 +410,9 @@ static onx_status prepare(onx_prepare *p)
         w->dims[0] != x->dims[1] || w->dims[1] < 1 || w->dims[1] > INT32_MAX || y->dims[1] / group != w->dims[1] ||
         y->dims[1] % group || y->dims[0] != x->dims[0])
         return ONX_E_UNSUPPORTED;
-    /* What oneDNN does well comes before: channels in whole blocks, one along a line, or that are groups of their own.
-     */
+    /* What oneDNN does well comes before: channels in whole blocks, or that are groups of their own. */
     const bool first = p->kernel->body != NULL;
-    if (first && (x->rank < 4 || group > 1 || w->dims[1] % BLOCK == 0))
+    if (first && (group > 1 || w->dims[1] % BLOCK == 0))
         return ONX_E_UNSUPPORTED;
     if (b && (!b->data || b->dtype != ONX_FLOAT || b->rank != 1 || b->dims[0] != y->dims[1]))
         return ONX_E_UNSUPPORTED;
