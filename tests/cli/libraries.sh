@@ -40,8 +40,8 @@ END_MODEL
 # A convolution that no row of our own is before oneDNN for.
 cat >fast.onnxtxt <<END_MODEL
 <ir_version: 9, opset_import: ["" : 20]>
-g (float[1, 8, 17, 17] x) => (float[1, 8, 8, 8] y) <float[8, 8, 3, 3] w = {$(seq -s ', ' 576)}> {
-  y = Conv <strides = [2, 2]> (x, w)
+g (float[1, 8, 9, 9, 9] x) => (float[1, 8, 4, 4, 4] y) <float[8, 4, 3, 3, 3] w = {$(seq -s ', ' 864)}> {
+  y = Conv <group = 2, strides = [2, 2, 2]> (x, w)
 }
 END_MODEL
 
