@@ -29,6 +29,13 @@ unsigned onxi_isa_of(unsigned asked);
 unsigned onxi_isa_vectors(void);
 /* Does the processor find each byte of a vector by another one (AVX512_VBMI)? For what is compiled for ONX_ISA_V4. */
 bool onxi_isa_permutes_bytes(void);
+/* Of tables of loops, one for each level of vectors, which are named so: the one of the widest there are. */
+#ifdef ONX_WITH_X86_LEVELS
+#define ONXI_BEST_LEVEL(name)                                                                                          \
+    (onxi_isa_vectors() == ONX_ISA_V4 ? &name##_v4 : onxi_isa_vectors() == ONX_ISA_V3 ? &name##_v3 : &name##_base)
+#else
+#define ONXI_BEST_LEVEL(name) (&name##_base)
+#endif
 /* Does a session of that instruction set take the row? */
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k);
 

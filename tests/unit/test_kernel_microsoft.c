@@ -9,6 +9,7 @@
 
 #include "kernel/core/byte_rows.h"
 #include "kernel/core/halves.h"
+#include "kernel/core/scores.h"
 #include <stdlib.h>
 
 #include "unit/variants.h"
@@ -277,6 +278,47 @@ static void test_kernel_microsoft__quantized_layers(void **state)
     assert_int_equal(fast, turn);
 }
 
+/* ---- scores ---- */
+
+static const onxi_score_loops *const score_loops[] = {
+    &onxi_score_loops_base,
+#ifdef ONX_WITH_X86_LEVELS
+    &onxi_score_loops_v3,
+    &onxi_score_loops_v4,
+#endif
+};
+
+static void test_kernel_microsoft__scores(void **state)
+{
+    enum { MOST = 9000 };
+    static float x[MOST], y[MOST];
+    source s = { 15 };
+    (void)state;
+    for (size_t level = 0; level < half_levels(); level++)
+        for (unsigned turn = 0; turn < 40; turn++) {
+            static const uint32_t counts[] = { 1, 2, 15, 16, 33, 100, 4096, 4100, 9000 };
+            const uint32_t n = counts[below(&s, 9)], from = below(&s, n);
+            double sum = 0;
+            float top = -INFINITY;
+            for (uint32_t i = 0; i < n; i++) {
+                y[i] = x[i] = turn % 5 == 4 && i % 3 ? -INFINITY : between(&s, -30, turn % 2 ? 60 : -20);
+                top = x[i] > top ? x[i] : top;
+            }
+            const float limit = between(&s, -30, 60);
+            const uint64_t at = score_loops[level]->above(x, from, n, limit);
+            for (uint64_t i = from; i < at; i++)
+                assert_false(x[i] > limit);
+            assert_true(at == n || x[at] > limit);
+            for (uint32_t i = 0; i < n; i++)
+                sum += exp((double)x[i] - (double)top);
+            score_loops[level]->log_softmax(y, n);
+            for (uint32_t i = 0; i < n; i++) {
+                const double want = (double)x[i] - (double)top - log(sum);
+                assert_true((double)y[i] == want || fabs((double)y[i] - want) < 1e-5 * fmax(1, fabs(want)));
+            }
+        }
+}
+
 /* ---- experts ---- */
 
 typedef struct experts_case {
@@ -409,6 +451,7 @@ int main(void)
                                         cmocka_unit_test(test_kernel_microsoft__caches),
                                         cmocka_unit_test(test_kernel_microsoft__rows_of_bytes),
                                         cmocka_unit_test(test_kernel_microsoft__quantized_layers),
+                                        cmocka_unit_test(test_kernel_microsoft__scores),
                                         cmocka_unit_test(test_kernel_microsoft__experts) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -51,12 +51,7 @@ extern const onxi_byte_loops onxi_byte_loops_base, onxi_byte_loops_v3, onxi_byte
 /* Those of the widest vectors there are. All give the same bits but for halves of a sum. */
 static inline const onxi_byte_loops *onxi_byte_loops_best(void)
 {
-#ifdef ONX_WITH_X86_LEVELS
-    const unsigned isa = onxi_isa_vectors();
-    if (isa != ONX_ISA_BASE)
-        return isa == ONX_ISA_V4 ? &onxi_byte_loops_v4 : &onxi_byte_loops_v3;
-#endif
-    return &onxi_byte_loops_base;
+    return ONXI_BEST_LEVEL(onxi_byte_loops);
 }
 
 #endif

@@ -15,13 +15,8 @@ extern const onxi_half_loops onxi_half_loops_base, onxi_half_loops_v3, onxi_half
 /* Those of the widest vectors there are, which all give the same bits; NULL where modules have no room for them. */
 static inline const onxi_half_loops *onxi_half_loops_best(void)
 {
-#ifdef ONX_WITH_X86_LEVELS
-    const unsigned isa = onxi_isa_vectors();
-    if (isa != ONX_ISA_BASE)
-        return isa == ONX_ISA_V4 ? &onxi_half_loops_v4 : &onxi_half_loops_v3;
-#endif
 #if ONXI_PLATFORM_ROOMY
-    return &onxi_half_loops_base;
+    return ONXI_BEST_LEVEL(onxi_half_loops);
 #else
     return NULL;
 #endif

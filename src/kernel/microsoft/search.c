@@ -1,6 +1,7 @@
 /* search.c - GreedySearch, Sampling, BeamSearch and WhisperBeamSearch over a subgraph that is a decoder: ids,
  * positions, a mask and the past of each layer go in, scores of all tokens and the new past come out. */
 #include "kernel/microsoft/search.h"
+#include "kernel/core/scores.h"
 
 enum { IDS, MOST_LENGTH, LEAST_LENGTH, LONGEST = 4096, MOST_BEAMS = 128, FORMAL = 3 };
 
@@ -565,6 +566,7 @@ static onx_status walk(onx_work *work, const onxi_search *q, onxi_search_run *r,
 
 static onx_status choose_one(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
+    const onxi_score_loops *loops = onxi_score_loops_best();
     (void)work;
     onxi_search_adjust(q, r);
     for (uint64_t row = 0; row < r->rows; row++) {
@@ -573,8 +575,8 @@ static onx_status choose_one(onx_work *work, const onxi_search *q, onxi_search_r
         if (q->samples)
             ONX_TRY(onxi_search_sample(q, r, scores, &best));
         else
-            for (uint64_t i = 1; i < r->vocab; i++)
-                best = scores[i] > scores[best] ? i : best;
+            for (uint64_t i; (i = loops->above(scores, best + 1, r->vocab, scores[best])) < r->vocab;)
+                best = i;
         r->done[row] |= (int32_t)best == q->end;
         r->next[row] = r->done[row] ? q->pad : (int32_t)best;
     }

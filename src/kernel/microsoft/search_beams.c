@@ -1,4 +1,5 @@
 /* search_beams.c - BeamSearch: the best continuations of several sequences at once, and those that have ended. */
+#include "kernel/core/scores.h"
 #include "kernel/microsoft/search.h"
 
 #include <math.h>
@@ -63,27 +64,17 @@ static bool is_done(const onxi_search *q, const onxi_search_run *r, uint64_t seq
 
 /* ---- steps ---- */
 
-static void log_softmax(float *x, uint64_t count)
-{
-    float top = x[0];
-    double sum = 0;
-    for (uint64_t i = 1; i < count; i++)
-        top = x[i] > top ? x[i] : top;
-    for (uint64_t i = 0; i < count; i++)
-        sum += exp((double)(x[i] - top));
-    const float whole = (float)log(sum);
-    for (uint64_t i = 0; i < count; i++)
-        x[i] = x[i] - top - whole;
-}
-
 /* The best of all continuations of a sequence, in order; of equal ones the first. */
 static uint64_t find_best(onxi_search_run *r, const float *scores)
 {
     const uint64_t wanted = 2 * r->beams, all = r->beams * r->vocab;
+    const onxi_score_loops *loops = onxi_score_loops_best();
     uint64_t count = 0;
     for (uint64_t i = 0; i < all; i++) {
-        if (count == wanted && !(scores[i] > scores[r->best[count - 1]]))
-            continue;
+        if (count == wanted)
+            i = loops->above(scores, i, all, scores[r->best[count - 1]]);
+        if (i == all)
+            break;
         uint64_t at = count < wanted ? count++ : wanted - 1;
         for (; at > 0 && scores[i] > scores[r->best[at - 1]]; at--)
             r->best[at] = r->best[at - 1];
@@ -165,7 +156,7 @@ onx_status onxi_beam_choose(onx_work *work, const onxi_search *q, onxi_search_ru
         return onx_work_fail(work, ONX_E_INVALID, "attribute beginning_timestamp_token_id is %d of %llu tokens",
                              (int)q->times.first, (unsigned long long)r->vocab);
     for (uint64_t row = 0; row < r->rows; row++)
-        log_softmax(r->scores + row * r->vocab, r->vocab);
+        onxi_score_loops_best()->log_softmax(r->scores + row * r->vocab, r->vocab);
     ONX_TRY(keep_silence(work, q, r));
     onxi_search_adjust(q, r);
     for (uint64_t row = 0; row < r->rows; row++)
