@@ -33,6 +33,12 @@ typedef struct onxi_ms_packed {
 /* Checks bytes, scales and zero points (NULL: none) against the sizes, which are set. */
 onx_status onxi_ms_packed_check(const onx_prepare *p, const onxi_ms_packed *w, const onx_value *bytes,
                                 const onx_value *scales, const onx_value *zeros);
+/* Number `i` of those in bytes. */
+static inline unsigned onxi_ms_number(const uint8_t *bytes, uint64_t i, unsigned bits)
+{
+    const uint64_t bit = i * bits;
+    return bytes[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
+}
 /* The zero point of a block of a row. */
 float onxi_ms_packed_zero(const onxi_ms_packed *w, const onx_value *zeros, uint64_t row, uint64_t block);
 /* A row as floats; `groups` (NULL: none) says of which block each number is. */

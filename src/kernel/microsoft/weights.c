@@ -29,12 +29,6 @@ onx_status onxi_ms_packed_check(const onx_prepare *p, const onxi_ms_packed *w, c
     return ONX_OK;
 }
 
-static unsigned number_at(const uint8_t *bytes, uint64_t i, unsigned bits)
-{
-    const uint64_t bit = i * bits;
-    return bytes[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
-}
-
 float onxi_ms_packed_zero(const onxi_ms_packed *w, const onx_value *zeros, uint64_t row, uint64_t block)
 {
     if (!zeros)
@@ -42,9 +36,9 @@ float onxi_ms_packed_zero(const onxi_ms_packed *w, const onx_value *zeros, uint6
     if (zeros->dtype != ONX_UINT8)
         return onxi_ms_float(zeros, row * w->blocks + block);
     if (w->together)
-        return (float)number_at((const uint8_t *)zeros->data + row / w->together * w->zero_bytes, row % w->together,
-                                w->bits);
-    return (float)number_at((const uint8_t *)zeros->data + row * w->zero_bytes, block, w->bits);
+        return (float)onxi_ms_number((const uint8_t *)zeros->data + row / w->together * w->zero_bytes,
+                                     row % w->together, w->bits);
+    return (float)onxi_ms_number((const uint8_t *)zeros->data + row * w->zero_bytes, block, w->bits);
 }
 
 /* `n` numbers from `at`, a whole byte, on. */
@@ -61,7 +55,7 @@ static void make_real(const uint8_t *bytes, uint64_t n, unsigned bits, float sca
         }
     }
     for (; i < n; i++)
-        out[i] = ((float)number_at(bytes, i, bits) - zero) * scale;
+        out[i] = ((float)onxi_ms_number(bytes, i, bits) - zero) * scale;
 }
 
 void onxi_ms_packed_row(const onxi_ms_packed *w, const onx_value *bytes, const onx_value *scales,
@@ -75,7 +69,7 @@ void onxi_ms_packed_row(const onxi_ms_packed *w, const onx_value *bytes, const o
     }
     for (uint64_t i = 0; groups && i < w->length; i++) {
         const uint64_t b = groups[i] >= 0 && (uint64_t)groups[i] < w->blocks ? (uint64_t)groups[i] : 0;
-        out[i] = ((float)number_at(from, i, w->bits) - onxi_ms_packed_zero(w, zeros, row, b)) *
+        out[i] = ((float)onxi_ms_number(from, i, w->bits) - onxi_ms_packed_zero(w, zeros, row, b)) *
                  onxi_ms_float(scales, row * w->blocks + b);
     }
 }
@@ -508,145 +502,6 @@ static onx_status fpq4_run(onx_work *work, uint64_t first, uint64_t last)
     return product_run(work, first, last);
 }
 
-/* ---- picking rows ---- */
-
-typedef struct gather {
-    uint64_t axis, count, inner; /* of the axis that is picked from: its size and what one index has */
-    uint64_t indices, last;      /* last: size of the last axis, unpacked */
-    uint64_t quantized, quantized_inner, scales, scales_last, block;
-    unsigned bits;
-    bool is_signed, packed;
-} gather;
-
-static onx_status check_gather(const onx_prepare *p, const gather *q, uint32_t axis)
-{
-    const onx_value *data = p->inputs[0], *scales = p->inputs[2], *zeros = onxi_operand(p->input_count, p->inputs, 3);
-    bool fits = scales->rank == data->rank;
-    uint64_t count = 1;
-    for (uint32_t i = 0; fits && i < data->rank; i++) {
-        const uint64_t size = i + 1 == data->rank ? q->last : (uint64_t)data->dims[i],
-                       wanted = i == axis ? (size + q->block - 1) / q->block : size;
-        fits = (uint64_t)scales->dims[i] == wanted;
-        count *= i + 1 == data->rank && q->packed ? (wanted * q->bits + 7) / 8 : wanted;
-    }
-    return fits && (!zeros || zeros->count == count)
-               ? ONX_OK
-               : onx_prepare_fail(p, ONX_E_INVALID, "scales or zero points do not fit blocks of %llu on axis %u",
-                                  (unsigned long long)q->block, axis);
-}
-
-static onx_status gather_prepare(onx_prepare *p)
-{
-    const onx_value *data = p->inputs[0];
-    gather *q = ONXI_NEW(p->arena, gather);
-    uint32_t axis, quantized;
-    if (!q)
-        return ONX_E_MEMORY;
-    const int64_t block = onx_prepare_int(p, "block_size"), bits = onx_prepare_int(p, "bits");
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "gather_axis"), data->rank, &axis));
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "quantize_axis"), data->rank, &quantized));
-    q->packed = data->dtype == ONX_UINT8;
-    q->is_signed = data->dtype == ONX_INT4;
-    q->bits = q->packed ? (unsigned)bits : 4;
-    if (block < 16 || (block & (block - 1)) || (q->packed && axis != 0) || (q->packed && data->rank < 2))
-        return onx_prepare_fail(p, ONX_E_INVALID, "blocks of %lld, or bytes picked from axis %u, are not done",
-                                (long long)block, axis);
-    q->block = (uint64_t)block;
-    q->last = (uint64_t)data->dims[data->rank - 1] * (q->packed ? 8 / q->bits : 1);
-    const uint64_t unpacked = q->packed ? 8 / q->bits : 1;
-    q->count = (uint64_t)data->dims[axis];
-    q->inner = onxi_product(data->dims, axis + 1, data->rank) * (axis + 1 < data->rank ? unpacked : 1);
-    q->quantized = quantized + 1 == data->rank ? q->last : (uint64_t)data->dims[quantized];
-    q->quantized_inner =
-        onxi_product(data->dims, quantized + 1, data->rank) * (quantized + 1 < data->rank ? unpacked : 1);
-    q->scales = (q->quantized + q->block - 1) / q->block;
-    q->scales_last = (uint64_t)p->inputs[2]->dims[p->inputs[2]->rank ? p->inputs[2]->rank - 1 : 0];
-    q->indices = p->inputs[1]->count;
-    ONX_TRY(check_gather(p, q, quantized));
-    p->params = q;
-    p->rows = p->outputs[0]->count ? onxi_product(data->dims, 0, axis) * q->indices : 0;
-    p->grain = onxi_worth_a_thread(q->inner * ONXI_COST_ELEMENT);
-    return ONX_OK;
-}
-
-static float few_bits(const gather *q, const void *data, uint64_t at, uint64_t last)
-{
-    const uint8_t *bytes = data;
-    if (q->packed)
-        bytes += at / last * ((last * q->bits + 7) / 8);
-    const unsigned v = number_at(bytes, q->packed ? at % last : at, q->bits);
-    return q->is_signed && v > 7 ? (float)v - 16 : (float)v;
-}
-
-/* Numbers of one block of the last axis. */
-static void few_bits_run(const gather *q, const void *data, uint64_t at, uint64_t count, float zero, float scale,
-                         float *out)
-{
-    const uint8_t *bytes = data;
-    if (q->packed) {
-        bytes += at / q->last * ((q->last * q->bits + 7) / 8);
-        at %= q->last;
-    }
-    if (q->bits == 8) {
-        for (uint64_t i = 0; i < count; i++)
-            out[i] = ((float)bytes[at + i] - zero) * scale;
-        return;
-    }
-    if (q->bits == 4 && at % 2 == 0 && count % 2 == 0) {
-        const unsigned raised = q->is_signed ? 8 : 0; /* of two's complement, which counts from there then */
-        for (uint64_t i = 0; i < count; i += 2) {
-            const unsigned two = bytes[(at + i) / 2];
-            out[i] = ((float)((int)((two & 15) ^ raised) - (int)raised) - zero) * scale;
-            out[i + 1] = ((float)((int)((two >> 4) ^ raised) - (int)raised) - zero) * scale;
-        }
-        return;
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        const unsigned v = number_at(bytes, at + i, q->bits);
-        out[i] = ((q->is_signed && v > 7 ? (float)v - 16 : (float)v) - zero) * scale;
-    }
-}
-
-/* What one index has: as many elements at a time as have one scale and one zero point. */
-static void gather_one(const gather *q, const onx_work *work, uint64_t from, uint64_t to)
-{
-    enum { MOST = 128 };
-    const onx_value *scales = work->inputs[2], *zeros = onxi_operand(work->prepared->input_count, work->inputs, 3);
-    float y[MOST];
-    for (uint64_t i = 0, count; i < q->inner; i += count) {
-        const uint64_t at = from + i, line = at / q->quantized_inner, place = line % q->quantized,
-                       left = q->block - place % q->block, ends = q->quantized - place,
-                       scale = (line / q->quantized * q->scales + place / q->block) * q->quantized_inner +
-                               at % q->quantized_inner;
-        const float zero = zeros       ? few_bits(q, zeros->data, scale, q->scales_last)
-                           : q->packed ? (float)(1u << (q->bits - 1))
-                                       : 0;
-        count = q->quantized_inner > 1 ? 1 : left < ends ? left : ends;
-        count = count < q->inner - i ? count : q->inner - i;
-        count = count < MOST ? count : MOST;
-        few_bits_run(q, work->inputs[0]->data, at, count, zero, onxi_ms_float(scales, scale), y);
-        onxi_ms_store(work->outputs[0], to + i, count, y);
-    }
-}
-
-/* Rows are indices. */
-static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const gather *q = work->params;
-    const onx_value *ids = work->inputs[1];
-    for (uint64_t row = first; row < last; row++) {
-        const uint64_t which = row % q->indices;
-        int64_t id =
-            ids->dtype == ONX_INT64 ? ((const int64_t *)ids->data)[which] : ((const int32_t *)ids->data)[which];
-        if (id < -(int64_t)q->count || id >= (int64_t)q->count)
-            return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of an axis of %llu", (long long)id,
-                                 (unsigned long long)q->count);
-        id += id < 0 ? (int64_t)q->count : 0;
-        gather_one(q, work, (row / q->indices * q->count + (uint64_t)id) * q->inner, row * q->inner);
-    }
-    return ONX_OK;
-}
-
 #define FAST(isa_, variant_, ops)                                                                                      \
     MS_KERNEL("MatMulNBits", .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, .isa = (isa_),                      \
               .variant = (variant_), .packs = 1 << 1 | 1 << 2 | 1 << 3, .prepare = fast_prepare, .run = fast_run,      \
@@ -662,6 +517,5 @@ const onx_kernel onxi_kernels_microsoft_weights[] = {
     MS_KERNEL("MatMulNBits", .prepare = nbits_prepare, .run = product_run),
     MS_KERNEL("MatMulBnb4", .prepare = bnb4_prepare, .run = product_run),
     MS_KERNEL("MatMulFpQ4", .prepare = fpq4_prepare, .run = fpq4_run),
-    MS_KERNEL("GatherBlockQuantized", .prepare = gather_prepare, .run = gather_run),
     { 0 },
 };
