@@ -278,6 +278,87 @@ static void test_kernel_microsoft__quantized_layers(void **state)
     assert_int_equal(fast, turn);
 }
 
+/* ---- weights that are made real ---- */
+
+static void add_floats(writer *w, source *s, const char *name, uint64_t count, float low, float high)
+{
+    add(w, ", float[%llu] %s = {", (unsigned long long)count, name);
+    for (uint64_t i = 0; i < count; i++)
+        add(w, "%s%.4f", i ? "," : "", (double)between(s, low, high));
+    add(w, "}");
+}
+
+static void add_bytes(writer *w, source *s, const char *name, uint32_t a, uint32_t b, uint32_t c)
+{
+    add(w, ", uint8[%u, %u, %u] %s = {", a, b, c, name);
+    for (uint32_t i = 0; i < a * b * c; i++)
+        add(w, "%s%u", i ? "," : "", below(s, 256));
+    add(w, "}");
+}
+
+static void add_numbers(writer *w, source *s, const char *type, const char *name, uint32_t count, uint32_t end)
+{
+    add(w, ", %s[%u] %s = {", type, count, name);
+    for (uint32_t i = 0; i < count; i++)
+        add(w, "%s%d", i ? "," : "", (int)below(s, end) - (end == 9)); /* of nine: from -1 on */
+    add(w, "}");
+}
+
+/* MatMulBnb4, or MatMulNBits with g_idx, whose blocks may be none there is. */
+static void write_real(writer *w, source *s, uint32_t bits, uint32_t k, uint32_t n, onx_dtype type)
+{
+    static const uint32_t block_sizes[] = { 16, 32, 64 }, other_sizes[] = { 16, 64, 128, 256 };
+    const uint32_t block = bits ? block_sizes[below(s, 3)] : other_sizes[below(s, 4)], blocks = (k + block - 1) / block;
+    const bool turned = below(s, 2);
+    begin(w);
+    add(w, "float[M, K] x0) => (float[Q, R] y)\n<float[1] one = {1}");
+    if (bits) {
+        add_bytes(w, s, "w", n, blocks, block * bits / 8);
+        add_floats(w, s, "s0", (uint64_t)n * blocks, 0.01f, 0.1f);
+        add_numbers(w, s, "uint8", "z", n * ((blocks * bits + 7) / 8), 256);
+        add_numbers(w, s, "int32", "g", blocks * block, 9);
+        add_floats(w, s, "b0", n, -1, 1);
+    } else {
+        add_numbers(w, s, "uint8", "w", (n * k + 1) / 2, 256);
+        add_floats(w, s, "s0", (n * k + block - 1) / block, 0.1f, 1);
+    }
+    add(w, ">\n{\n x = Cast <to = %d> (x0)\n s = Cast <to = %d> (s0)\n", (int)type, (int)type);
+    if (bits)
+        add(w,
+            " b = Cast <to = %d> (b0)\n y0 = com.microsoft.MatMulNBits <K = %u, N = %u, bits = %u, block_size = %u> "
+            "(x, w, s, %s, g, %s)\n",
+            (int)type, k, n, bits, block, below(s, 2) ? "z" : "", below(s, 2) ? "b" : "");
+    else
+        add(w,
+            " y0 = com.microsoft.MatMulBnb4 <K = %u, N = %u, quant_type = %u, block_size = %u, transB = %d> (x, w, s)\n",
+            turned ? n : k, turned ? k : n, below(s, 2), block, !turned);
+    add(w, " y = Cast <to = 1> (y0)\n}\n");
+}
+
+static void test_kernel_microsoft__real_weights(void **state)
+{
+    static writer w;
+    source s = { 16 };
+    unsigned fast = 0, turn;
+    (void)state;
+    if (!has("MatMulBnb4"))
+        return; /* left out of this build */
+    for (turn = 0; turn < 60; turn++) {
+        static const uint32_t ms[] = { 1, 2, 7, 50, 130 }, ks[] = { 1, 15, 16, 33, 64, 130 },
+                              ns[] = { 1, 3, 16, 33, 64, 70 };
+        const uint32_t m = ms[below(&s, 5)], k = ks[below(&s, 6)], n = ns[below(&s, 6)],
+                       bits = turn % 2 ? 0 : 2u << turn / 2 % 3;
+        const onx_dtype type = below(&s, 3) ? ONX_FLOAT : ONX_FLOAT16;
+        onx_value *x = floats(&s, 2, (int64_t[]){ m, k });
+        write_real(&w, &s, bits, k, n, type);
+        const char *variant = compare_any(&w, bits ? "MatMulNBits" : "MatMulBnb4", (const onx_value *[]){ x },
+                                          type == ONX_FLOAT ? 2000 : 20000);
+        fast += variant && strcmp(variant, "plain") != 0;
+        onx_value_free(x);
+    }
+    assert_int_equal(fast, turn);
+}
+
 /* ---- scores ---- */
 
 static const onxi_score_loops *const score_loops[] = {
@@ -327,22 +408,6 @@ typedef struct experts_case {
     unsigned activation;
     onx_dtype type;
 } experts_case;
-
-static void add_floats(writer *w, source *s, const char *name, uint64_t count, float low, float high)
-{
-    add(w, ", float[%llu] %s = {", (unsigned long long)count, name);
-    for (uint64_t i = 0; i < count; i++)
-        add(w, "%s%.4f", i ? "," : "", (double)between(s, low, high));
-    add(w, "}");
-}
-
-static void add_bytes(writer *w, source *s, const char *name, uint32_t a, uint32_t b, uint32_t c)
-{
-    add(w, ", uint8[%u, %u, %u] %s = {", a, b, c, name);
-    for (uint32_t i = 0; i < a * b * c; i++)
-        add(w, "%s%u", i ? "," : "", below(s, 256));
-    add(w, "}");
-}
 
 /* A layer of rows of numbers: weights, bias, and with few bits scales and zero points; names end with `which`. */
 static void add_layer(writer *w, source *s, const experts_case *c, uint32_t rows, uint32_t columns, char which)
@@ -451,6 +516,7 @@ int main(void)
                                         cmocka_unit_test(test_kernel_microsoft__caches),
                                         cmocka_unit_test(test_kernel_microsoft__rows_of_bytes),
                                         cmocka_unit_test(test_kernel_microsoft__quantized_layers),
+                                        cmocka_unit_test(test_kernel_microsoft__real_weights),
                                         cmocka_unit_test(test_kernel_microsoft__scores),
                                         cmocka_unit_test(test_kernel_microsoft__experts) };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,6 +1,8 @@
 /* weights.c - products with weights of few bits, which are made real a few columns at a time, and rows that are picked
  * out of such weights. */
 #include "kernel/core/few_bits.h"
+#include "kernel/core/rnn.h"
+#include "kernel/core/unpack.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -81,6 +83,7 @@ typedef struct product {
     uint64_t m, n, k; /* n columns of the output */
     int kind;
     uint64_t left_at, right_at, block;
+    uint64_t packed_at, out_at, of_at, zeros_at, scales_at; /* by vectors */
     const float *table;
     bool turned;
     uint64_t blob; /* bytes of a block of MatMulFpQ4 */
@@ -491,7 +494,7 @@ static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 /* The shape of the weights is known while running only. */
-static onx_status fpq4_run(onx_work *work, uint64_t first, uint64_t last)
+static onx_status check_shape(onx_work *work)
 {
     const product *q = work->params;
     const int64_t *shape = work->inputs[2]->data;
@@ -499,8 +502,194 @@ static onx_status fpq4_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_INVALID, "B_shape is [%lld, %lld], A and Y ask for [%llu, %llu]",
                              (long long)shape[0], (long long)shape[1], (unsigned long long)q->k,
                              (unsigned long long)q->n);
+    return ONX_OK;
+}
+
+static onx_status fpq4_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    ONX_TRY(check_shape(work));
     return product_run(work, first, last);
 }
+
+/* ---- by vectors: some columns are made real, and multiplied as those of recurrent layers are ---- */
+
+#if ONXI_PLATFORM_ROOMY
+typedef struct real_body {
+    const onxi_rnn_packing *tiles;
+    const onxi_unpack_loops *loops;
+    onx_status (*prepare)(onx_prepare *p); /* of the plain row */
+} real_body;
+
+enum { REAL_ROWS = 48 }; /* of the left side, at a time, where it has to be converted */
+
+static onx_status real_prepare(onx_prepare *p)
+{
+    const real_body *body = p->kernel->body;
+    const uint64_t tile = body->tiles->tile;
+    uint64_t total = 0, wide;
+    ONX_TRY(body->prepare(p));
+    product *q = p->params;
+    const uint64_t groups = q->kind == BITS ? q->weights.blocks : 0;
+    if (q->as_bytes || !q->k || !q->n || !onxi_mul_u64(q->k, tile, &wide) ||
+        !onxi_ms_reserve(&total, wide, &q->right_at) || !onxi_ms_reserve(&total, wide, &q->packed_at) ||
+        !onxi_ms_reserve(&total, p->inputs[0]->dtype == ONX_FLOAT ? 0 : REAL_ROWS * q->k, &q->left_at) ||
+        !onxi_ms_reserve(&total, REAL_ROWS * tile, &q->out_at) || !onxi_ms_reserve(&total, q->k, &q->of_at) ||
+        !onxi_ms_reserve(&total, groups, &q->zeros_at) || !onxi_ms_reserve(&total, groups, &q->scales_at))
+        return ONX_E_UNSUPPORTED;
+    p->thread_workspace = total;
+    p->rows = p->outputs[0]->count ? (q->n + tile - 1) / tile : 0;
+    return ONX_OK;
+}
+
+/* `n` numbers of bnb4 from the at-th on: a scale at a time. */
+static void bnb4_numbers(const product *q, const onx_work *work, const onxi_unpack_loops *loops, uint64_t at,
+                         uint64_t n, float *out)
+{
+    const uint8_t *bytes = work->inputs[1]->data;
+    for (uint64_t count; n; n -= count, at += count, out += count) {
+        const uint64_t left = q->block - at % q->block;
+        const float scale = onxi_ms_float(work->inputs[2], at / q->block);
+        count = at % 2 ? 1 : left < n ? left : n;
+        if (at % 2) {
+            *out = q->table[bytes[at / 2] & 15] * scale;
+            continue;
+        }
+        float table[16];
+        for (unsigned i = 0; i < 16; i++)
+            table[i] = q->table[i] * scale;
+        loops->look_up(bytes + at / 2, count, true, table, out);
+    }
+}
+
+/* `n` numbers of a row of few bits from a whole byte on. */
+static void few_numbers(const onxi_unpack_loops *loops, const uint8_t *bytes, uint64_t n, unsigned bits, float zero,
+                        float scale, float *out)
+{
+    if (bits == 4)
+        loops->nibbles(bytes, n, 0, zero, scale, out);
+    else if (bits == 8)
+        loops->bytes(bytes, n, zero, scale, out);
+    else
+        make_real(bytes, n, bits, scale, zero, out);
+}
+
+/* Where each number of a row has a block of its own, as g_idx says. */
+static void grouped_column(const product *q, const onx_work *work, const onxi_unpack_loops *loops,
+                           const int32_t *groups, uint64_t column, float *out)
+{
+    const onxi_ms_packed *w = &q->weights;
+    char *memory = work->thread_workspace;
+    const onx_value *zeros = onxi_operand(work->prepared->input_count, work->inputs, 3);
+    float *zero = (float *)(void *)(memory + q->zeros_at), *scale = (float *)(void *)(memory + q->scales_at);
+    for (uint64_t b = 0; b < w->blocks; b++) {
+        zero[b] = onxi_ms_packed_zero(w, zeros, column, b);
+        scale[b] = onxi_ms_float(work->inputs[2], column * w->blocks + b);
+    }
+    few_numbers(loops, (const uint8_t *)work->inputs[1]->data + column * w->row_bytes, q->k, w->bits, 0, 1, out);
+    loops->scale(out, q->k, groups, zero, scale);
+}
+
+static void blocks_column(const product *q, const onx_work *work, const onxi_unpack_loops *loops, uint64_t column,
+                          float *out)
+{
+    const onxi_ms_packed *w = &q->weights;
+    const uint8_t *from = (const uint8_t *)work->inputs[1]->data + column * w->row_bytes;
+    const onx_value *zeros = onxi_operand(work->prepared->input_count, work->inputs, 3);
+    for (uint64_t b = 0; b < w->blocks; b++) {
+        const uint64_t first = b * w->block, n = q->k - first < w->block ? q->k - first : w->block;
+        few_numbers(loops, from + first * w->bits / 8, n, w->bits, onxi_ms_packed_zero(w, zeros, column, b),
+                    onxi_ms_float(work->inputs[2], column * w->blocks + b), out + first);
+    }
+}
+
+/* Columns `at` .. at + count - 1, packed. */
+static const float *real_tile(const product *q, const onx_work *work, const int32_t *groups, uint64_t at,
+                              uint64_t count)
+{
+    const real_body *body = work->prepared->kernel->body;
+    char *memory = work->thread_workspace;
+    float *right = (float *)(void *)(memory + q->right_at), *packed = (float *)(void *)(memory + q->packed_at);
+    if (q->turned) { /* they lie as they are packed */
+        const uint64_t tile = body->tiles->tile;
+        for (uint64_t i = 0; i < q->k; i++) {
+            bnb4_numbers(q, work, body->loops, i * q->n + at, count, packed + i * tile);
+            memset(packed + i * tile + count, 0, (size_t)(tile - count) * sizeof *packed);
+        }
+        return packed;
+    }
+    for (uint64_t i = 0; i < count; i++, right += q->k)
+        if (q->kind == BNB4)
+            bnb4_numbers(q, work, body->loops, (at + i) * q->k, q->k, right);
+        else if (q->kind == FPQ4)
+            fpq4_row(q, work, at + i, right);
+        else if (groups)
+            grouped_column(q, work, body->loops, groups, at + i, right);
+        else
+            blocks_column(q, work, body->loops, at + i, right);
+    body->tiles->pack(right - count * q->k, 1, count, q->k, packed);
+    return packed;
+}
+
+/* Some rows of the left side by packed columns. */
+static void real_rows(const product *q, const onx_work *work, const float *packed, uint64_t m, uint64_t rows,
+                      uint64_t at, uint64_t count)
+{
+    const real_body *body = work->prepared->kernel->body;
+    char *memory = work->thread_workspace;
+    const onx_value *bias = q->kind == BITS ? onxi_operand(work->prepared->input_count, work->inputs, 5) : NULL;
+    const bool direct = work->inputs[0]->dtype == ONX_FLOAT;
+    float *left = (float *)(void *)(memory + q->left_at), *out = (float *)(void *)(memory + q->out_at);
+    if (!direct)
+        onxi_ms_floats(work->inputs[0], m * q->k, rows * q->k, left);
+    const onxi_rnn_product job = { .a = direct ? (const float *)work->inputs[0]->data + m * q->k : left,
+                                   .rows = rows,
+                                   .k = q->k,
+                                   .hidden = count,
+                                   .packed = packed,
+                                   .out = out,
+                                   .pitch = count };
+    body->tiles->product(&job, 0, 1);
+    for (uint64_t i = 0; i < rows; i++) {
+        for (uint64_t j = 0; bias && j < count; j++)
+            out[i * count + j] += onxi_ms_float(bias, at + j);
+        onxi_ms_store(work->outputs[0], (m + i) * q->n + at, count, out + i * count);
+    }
+}
+
+/* Rows are tiles of columns. */
+static onx_status real_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const product *q = work->params;
+    const real_body *body = work->prepared->kernel->body;
+    const onx_value *given = q->kind == BITS ? onxi_operand(work->prepared->input_count, work->inputs, 4) : NULL;
+    int32_t *of = (int32_t *)(void *)((char *)work->thread_workspace + q->of_at);
+    const int32_t *groups = given && given->count ? given->data : NULL;
+    for (uint64_t i = 0; groups && i < q->k; i++)
+        of[i] = groups[i] >= 0 && (uint64_t)groups[i] < q->weights.blocks ? groups[i] : 0;
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t at = row * body->tiles->tile,
+                       count = q->n - at < body->tiles->tile ? q->n - at : body->tiles->tile;
+        const float *packed = real_tile(q, work, groups ? of : NULL, at, count);
+        for (uint64_t m = 0; m < q->m; m += REAL_ROWS)
+            real_rows(q, work, packed, m, q->m - m < REAL_ROWS ? q->m - m : REAL_ROWS, at, count);
+    }
+    return ONX_OK;
+}
+
+static onx_status real_fpq4_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    ONX_TRY(check_shape(work));
+    return real_run(work, first, last);
+}
+
+#define REAL(op_, prepare_, run_, isa_, variant_, level)                                                               \
+    MS_KERNEL(op_, .preference = 5, .isa = (isa_), .variant = (variant_), .prepare = real_prepare, .run = run_,        \
+              .body = &(const real_body){ &onxi_rnn_packing_##level, &onxi_unpack_loops_##level, prepare_ })
+#define REALS(...)                                                                                                     \
+    REAL("MatMulNBits", nbits_prepare, real_run, __VA_ARGS__),                                                         \
+        REAL("MatMulBnb4", bnb4_prepare, real_run, __VA_ARGS__),                                                       \
+        REAL("MatMulFpQ4", fpq4_prepare, real_fpq4_run, __VA_ARGS__)
+#endif
 
 #define FAST(isa_, variant_, ops)                                                                                      \
     MS_KERNEL("MatMulNBits", .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, .isa = (isa_),                      \
@@ -512,8 +701,13 @@ const onx_kernel onxi_kernels_microsoft_weights[] = {
     FAST(ONX_ISA_VNNI, "vnni", onxi_few_bits_vnni),
     FAST(ONX_ISA_V4, "avx512", onxi_few_bits_v4),
     FAST(ONX_ISA_V3, "avx2", onxi_few_bits_v3),
+    REALS(ONX_ISA_V4, "avx512", v4),
+    REALS(ONX_ISA_V3, "avx2", v3),
 #endif
     FAST(ONX_ISA_BASE, "simd", onxi_few_bits_base),
+#if ONXI_PLATFORM_ROOMY
+    REALS(ONX_ISA_BASE, "simd", base),
+#endif
     MS_KERNEL("MatMulNBits", .prepare = nbits_prepare, .run = product_run),
     MS_KERNEL("MatMulBnb4", .prepare = bnb4_prepare, .run = product_run),
     MS_KERNEL("MatMulFpQ4", .prepare = fpq4_prepare, .run = fpq4_run),
