@@ -51,8 +51,8 @@ static const uint8_t *rows(const void *params, const onx_work *work, uint64_t gr
     const uint64_t positions = q->oh * q->ow, image = q->h * q->w * q->channels;
     const bool raise = q->drive.a_is_signed && raises;
     const uint8_t padding = q->x_zero >= 0 ? *(const uint8_t *)work->inputs[q->x_zero]->data : 0;
-    if (q->kh * q->kw == 1 && q->stride[0] * q->stride[1] == 1 && q->channels % DEPTH == 0 && q->c == q->channels &&
-        !q->pad[0] && !q->pad[1] && q->oh == q->h && q->ow == q->w && count % 16 == 0 && !raise) {
+    if (q->kh * q->kw == 1 && q->stride[0] * q->stride[1] == 1 && q->c == q->channels && !q->pad[0] && !q->pad[1] &&
+        q->oh == q->h && q->ow == q->w && dot_reads_alone(q->channels, count) && !raise) {
         *lda = q->channels;
         return x + first * q->channels;
     }

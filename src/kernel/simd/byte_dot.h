@@ -136,12 +136,18 @@ static inline int32_t sum_bytes(const uint8_t *x, uint64_t n, bool is_signed)
 
 typedef struct dot_operands {
     const uint8_t *a; /* rows of `slices` * DEPTH bytes, `lda` apart; of a block of at most 16 rows 16 can be read, of
-                         others 32 */
+                         others 32; but where dot_reads_alone says that there need be no more than rows of k bytes */
     const int8_t *b;  /* a panel */
     const int32_t *begin; /* COLUMNS numbers that sums begin with */
     uint64_t lda, slices, k;
     bool a_is_signed; /* not where `raises` */
 } dot_operands;
+
+/* Are `rows` rows of k bytes, one right after the other, all that is read of them? */
+static inline bool dot_reads_alone(uint64_t k, uint64_t rows)
+{
+    return raises ? k % 4 == 0 && rows % 4 == 0 : k % DEPTH == 0 && rows % 16 == 0;
+}
 
 /* Tiles are set up by each piece of work, and left at its end. */
 #if ONXI_LEVEL >= 6

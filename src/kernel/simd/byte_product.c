@@ -14,7 +14,7 @@ static const uint8_t *rows(const void *params, const onx_work *work, uint64_t gr
     const uint8_t *a = (const uint8_t *)work->inputs[0]->data + first * d->k;
     const bool raise = d->a_is_signed && raises;
     (void)group;
-    if (d->k % DEPTH == 0 && count % 16 == 0 && !raise) {
+    if (dot_reads_alone(d->k, count) && !raise) {
         *lda = d->k;
         return a;
     }
