@@ -209,6 +209,28 @@ static void test_kernel_bytes__layouts_are_the_same(void **state)
     }
 }
 
+/* Quotients of 16 bits are so large that a product with the reciprocal is further from them. */
+static void test_kernel_bytes__quotients_round_to_the_same(void **state)
+{
+    static writer w;
+    source s = { 26 };
+    (void)state;
+    for (unsigned turn = 0; turn < 8; turn++) {
+        static const char *const made[] = { "int16", "uint16", "int8", "uint8" };
+        static const char *const zeros[] = { "-3", "32768", "5", "128" };
+        const float most = turn % 4 < 2 ? 32768 : 128;
+        onx_value *x = floats(&s, 2, (int64_t[]){ 7, 10007 });
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+            "g (float[N, M] x) => (%s[N, M] y) <float scale = {%.9g}, %s zero = {%s}> {\n"
+            " y = QuantizeLinear (x, scale, zero)\n}\n",
+            made[turn % 4], (double)(between(&s, 0.9f, 1.1f) / most), made[turn % 4], zeros[turn % 4]);
+        compare_any(&w, "QuantizeLinear", (const onx_value *const[]){ x }, 0);
+        onx_value_free(x);
+    }
+}
+
 /* The rows that this is about do run where the processor has them. */
 static void test_kernel_bytes__fast_rows_run(void **state)
 {
@@ -243,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_kernel_bytes__convolutions_are_the_same),
         cmocka_unit_test(test_kernel_bytes__channels_alone_are_the_same),
         cmocka_unit_test(test_kernel_bytes__layouts_are_the_same),
+        cmocka_unit_test(test_kernel_bytes__quotients_round_to_the_same),
         cmocka_unit_test(test_kernel_bytes__fast_rows_run),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -47,8 +47,8 @@ typedef struct finish_block {
     int32_t *sums;                  /* BLOCK_ROWS rows of COLUMNS, which are written over */
 } finish_block;
 
-/* What the sums of a panel begin with: the bias, and what the zero point of the left operand asks for. With zero points,
- * sum of (a - a0)(b - b0) = sum of ab - a0 sum of b - b0 sum of a + k a0 b0. */
+/* What the sums of a panel begin with: the bias, and what the zero point of the left operand asks for. With zero
+ * points, sum of (a - a0)(b - b0) = sum of ab - a0 sum of b - b0 sum of a + k a0 b0. */
 static inline void finish_begin(const finish *f, uint64_t column, int32_t a_zero, int32_t begin[COLUMNS])
 {
     for (uint64_t v = 0; v < COLUMNS; v += ONXI_LANES) {
@@ -129,6 +129,48 @@ static inline void posts_of(const finish *f, const finish_block *b, uint64_t wid
     }
 }
 
+/* Before numbers are quantized, are functions no more than bounds (-0 being 0)? */
+static inline bool posts_are_bounds(const simd_posts *posts, float *low, float *high)
+{
+    *low = -INFINITY;
+    *high = INFINITY;
+    for (uint32_t i = 0; i < posts->count; i++) {
+        const simd_post *f = &posts->list[i];
+        if (f->kind != ONX_POST_RELU && f->kind != ONX_POST_CLIP)
+            return false;
+        const float a = f->kind == ONX_POST_RELU ? 0 : f->a, b = f->kind == ONX_POST_RELU ? INFINITY : f->b;
+        *low = *low < a ? a : *low > b ? b : *low;
+        *high = *high < a ? a : *high > b ? b : *high;
+    }
+    return true;
+}
+
+/* NaN stays NaN. */
+static inline onxi_vf bounded(onxi_vf x, onxi_vf low, onxi_vf high)
+{
+    return (onxi_vf)_mm512_min_ps((__m512)high, _mm512_max_ps((__m512)low, (__m512)x));
+}
+
+/* Bytes of floats with no more than bounds. */
+static inline void finish_bytes(const finish *f, const finish_block *b, uint64_t width, float from, float to)
+{
+    const int32_t zero = f->y_zero, least = (f->y_is_signed ? -128 : 0) - zero;
+    const onxi_vf scale = vf_all(f->y_scale), low = vf_all(from), high = vf_all(to);
+    const uint64_t step = f->y_step, rows = b->rows;
+    for (uint64_t v = 0; v < width; v += ONXI_LANES) {
+        const onxi_vf factor = vf_load(f->factor + b->column + v);
+        const onxi_vf shift = f->shift ? vf_load(f->shift + b->column + v) : vf_all(0);
+        const int32_t *sums = b->sums + v;
+        char *y = (char *)b->y + b->row * step + b->column + v;
+        for (uint64_t i = 0; i < rows; i++, y += step, sums += COLUMNS) {
+            onxi_vi sum;
+            memcpy(&sum, sums, sizeof sum);
+            const onxi_vf x = bounded(__builtin_convertvector(sum, onxi_vf) * factor + shift, low, high);
+            store_part(y, low_bytes(quantized(x, scale, (float)least, (float)(least + 255), zero)), width - v);
+        }
+    }
+}
+
 static inline void finish_floats(const finish *f, const finish_block *b, uint64_t width)
 {
     float *x = (float *)(void *)b->sums;
@@ -162,6 +204,7 @@ static inline void finish_floats(const finish *f, const finish_block *b, uint64_
 static inline void finish_run(const finish *f, const finish_block *b)
 {
     const uint64_t width = f->n - b->column < COLUMNS ? f->n - b->column : COLUMNS;
+    float low, high;
     if (f->zero)
         take_zeros(f, b);
     switch (f->kind) {
@@ -174,7 +217,10 @@ static inline void finish_run(const finish *f, const finish_block *b)
         finish_again(f, b, width);
         break;
     default:
-        finish_floats(f, b, width);
+        if (f->kind == AS_BYTES && posts_are_bounds(&f->posts, &low, &high))
+            finish_bytes(f, b, width, low, high);
+        else
+            finish_floats(f, b, width);
         break;
     }
 }

@@ -52,16 +52,32 @@ static inline onxi_vi rounded_within(onxi_vf q, float low, float high, int32_t z
     return rounded(q) + zero;
 }
 
-/* x / scale, rounded. A product with the reciprocal is off by some 2^-23 of itself, which counts beside a half only:
- * there, and where either is too large or small for that, it is divided, which takes as long as all the rest. */
+/* How near to a half a quotient may be for which a product with the reciprocal rounds as it does: both are rounded, as
+ * the reciprocal is, so they are 2^-22 of the bounds apart, at most. */
+static inline float beside_half(float low, float high)
+{
+    return 0.5f - (-low > high ? -low : high) * 0x1p-21f;
+}
+
+/* x / scale, rounded. A product with the reciprocal does but beside a half: there, and where either is too large or
+ * small for that, it is divided, which takes as long as all the rest. */
 static inline onxi_vi quantized(onxi_vf x, onxi_vf scale, float low, float high, int32_t zero)
 {
     const onxi_vi fits = (vf_abs(scale) > 0x1p-120f) & (vf_abs(scale) < 0x1p120f);
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    const onxi_vf beside = vf_select(fits, vf_all(beside_half(low, high)), vf_all(-1));
+    const onxi_vf q = vf_min(vf_max(x * (1.0f / scale), vf_all(low)), vf_all(high)); /* NaN: low */
+    const __m512 off = _mm512_abs_ps(_mm512_reduce_ps((__m512)q, _MM_FROUND_TO_NEAREST_INT));
+    if (__builtin_expect(_mm512_cmp_ps_mask(off, (__m512)beside, _CMP_GE_OQ) != 0, 0))
+        return rounded_within(x / scale, low, high, zero);
+    return (onxi_vi)_mm512_cvtps_epi32((__m512)q) + zero;
+#else
     const onxi_vf magic = vf_all(12582912.0f), q = x * vf_select(fits, 1.0f / scale, vf_all(NAN));
     const onxi_vf off = vf_abs(q - ((q + magic) - magic));
-    if (__builtin_expect(vi_any(~(onxi_vi)(off < 0.4995f)), 0))
+    if (__builtin_expect(vi_any(~(onxi_vi)(off < beside_half(low, high))), 0))
         return rounded_within(x / scale, low, high, zero);
     return rounded_within(q, low, high, zero);
+#endif
 }
 
 /* The same of sums, in double as the plain rows have it. Compilers take vectors of doubles that are wider than those of
@@ -83,8 +99,8 @@ static inline __m512i requantized_exactly(__m512i x, __m512 scale, double low, d
     return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
 }
 
-/* A product in float is off by 2^-23 of itself, so rounding it is right but where it is as near to a half as that of the
- * bounds: there it is done in double. */
+/* A product in float is off by 2^-23 of itself, so rounding it is right but where it is as near to a half as that of
+ * the bounds: there it is done in double. */
 static inline onxi_vi requantized(onxi_vi sums, onxi_vf scale, double low, double high, int32_t zero)
 {
     const float beside = 0.5f - (float)(-low > high ? -low : high) * 0x1p-22f;
