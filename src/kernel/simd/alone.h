@@ -104,15 +104,20 @@ static inline bool operands_fit(const onx_prepare *p, const alone_inputs *in)
            (!b || (is_known(b, ONX_INT32, channels) && b->count == channels));
 }
 
-/* All of it but the weights; nothing of the node is settled by then. */
-static inline onx_status alone_prepare(onx_prepare *p, alone_params *q)
+/* Are the channels groups of their own, by the dims of both? */
+static inline bool are_alone(const onx_prepare *p, const onx_value *x, const onx_value *w)
 {
-    const alone_inputs *at = p->kernel->body;
-    const onx_value *x = p->inputs[0], *w = operand(p, at->w), *y = p->outputs[0];
+    return x->rank >= 3 && x->rank <= 4 && w->rank == x->rank && x->dims[1] == onx_prepare_int(p, "group") &&
+           w->dims[0] == x->dims[1] && w->dims[1] == 1;
+}
+
+/* What is known without operands: sizes and layouts. */
+static inline onx_status alone_sizes(onx_prepare *p, const onx_value *w, alone_params *q)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
     onxi_window win;
-    if (!p->want || !y || !w || !x->count || !y->count || x->rank < 3 || x->rank > 4 || w->rank != x->rank ||
-        y->rank != x->rank || x->dims[1] != onx_prepare_int(p, "group") || w->dims[0] != x->dims[1] ||
-        w->dims[1] != 1 || y->dims[1] != x->dims[1] || y->dims[0] != x->dims[0] || !operands_fit(p, at))
+    if (!p->want || !y || !w || !x->count || !y->count || !are_alone(p, x, w) || y->rank != x->rank ||
+        y->dims[1] != x->dims[1] || y->dims[0] != x->dims[0])
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
     if (!take_sizes(&win, q) || !onxi_channels_last(p, x, &q->x_layout) || !onxi_channels_last(p, y, &q->y_layout))
@@ -120,12 +125,20 @@ static inline onx_status alone_prepare(onx_prepare *p, alone_params *q)
     q->channels = (uint64_t)x->dims[1];
     q->padded = (q->channels + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
     q->flip = x->dtype == ONX_INT8 ? 0x80 : 0;
-    q->gives_sums = at->y_scale < 0;
     q->taps = (uint64_t)(q->kernel[0] * q->kernel[1]);
-    if (!q->gives_sums)
-        ONX_TRY(take_factors(p, at, q));
     q->lines = win.batch * (uint64_t)q->out[0];
     return ONX_OK;
+}
+
+/* All of it but the weights; nothing of the node is settled by then. */
+static inline onx_status alone_prepare(onx_prepare *p, alone_params *q)
+{
+    const alone_inputs *at = p->kernel->body;
+    ONX_TRY(alone_sizes(p, operand(p, at->w), q));
+    if (!operands_fit(p, at))
+        return ONX_E_UNSUPPORTED;
+    q->gives_sums = at->y_scale < 0;
+    return q->gives_sums ? ONX_OK : take_factors(p, at, q);
 }
 
 /* The row has taken the node. */
@@ -144,6 +157,17 @@ static inline onx_status alone_settle(onx_prepare *p, const alone_params *q)
 static inline double weight_at(const onx_value *w, const onx_value *zero, uint64_t taps, uint64_t c, uint64_t tap)
 {
     return onxi_value_number(w, c * taps + tap) - (zero ? onxi_value_number(zero, zero->count > 1 ? c : 0) : 0);
+}
+
+/* Are all of them signed bytes? */
+static inline bool alone_weights_fit(const onx_value *w, const onx_value *zero, uint64_t channels, uint64_t taps)
+{
+    for (uint64_t i = 0; i < channels * taps; i++) {
+        const double v = weight_at(w, zero, taps, i / taps, i % taps);
+        if (v < INT8_MIN || v > INT8_MAX)
+            return false;
+    }
+    return true;
 }
 
 static const alone_inputs alone_linear = { 1, 2, 3, 4, 5, 6, 7, 8 }, alone_integer = { -1, 2, 1, -1, 3, -1, -1, -1 };

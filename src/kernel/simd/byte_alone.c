@@ -1,13 +1,19 @@
-/* byte_alone.c - ConvInteger and QLinearConv of channels that are groups of their own, channels last: 64 neighbouring
+/* byte_alone.c - convolutions of bytes of channels that are groups of their own, channels last: 64 neighbouring
  * bytes at a time, whichever pixels they are of, whose four taps are put side by side and multiplied by one
  * instruction. Taps outside of the image are its zero point, so that what zero points add is the same for all pixels.
  */
 #include "kernel/simd/alone.h"
+#include "kernel/simd/byte_columns.h"
 
 enum { WIDE = 64, TAPS = 4, PARTS = WIDE / ONXI_LANES };
 
 typedef struct byte_params {
     alone_params q;
+    finish_kind kind;
+    float low, high;  /* of floats, before they are quantized, */
+    simd_posts posts; /* and what else is done to them */
+    float y_scale;
+    int32_t x_zero_at;       /* which input it is; -1: none */
     uint64_t blocks, groups; /* of bytes, of taps */
     uint64_t together;       /* neighbouring pixels whose channels are whole blocks; 1: there need be no such */
     bool in_runs;            /* those after them go on with the first block */
@@ -16,6 +22,7 @@ typedef struct byte_params {
     const int32_t *sums;     /* of the weights, per block and part; so are these: */
     const int32_t *bias;
     const float *factor;
+    const float *shift;    /* of floats */
     const int64_t *offset; /* per tap: bytes from where a window begins */
 } byte_params;
 
@@ -58,14 +65,47 @@ static inline __m512i bytes_in_order(const __m512i v[PARTS])
     return _mm512_packus_epi16(a, b);
 }
 
-static inline void store_sums(const __m512i v[PARTS], uint64_t n, int32_t *y)
+/* Numbers of 32 bits, from lanes to channels, the first n of them. */
+static inline void store_numbers(const __m512i v[PARTS], uint64_t n, int32_t *y)
 {
-    int32_t lanes[PARTS][ONXI_LANES], line[WIDE];
-    memcpy(lanes, v, sizeof lanes);
-    for (uint64_t part = 0; part < PARTS; part++)
-        for (uint64_t lane = 0; lane < ONXI_LANES; lane += 4)
-            memcpy(line + channel_of(part, lane), &lanes[part][lane], 4 * sizeof *line);
-    memcpy(y, line, n * sizeof *line);
+    const __m512i a = _mm512_shuffle_i32x4(v[0], v[1], 0x88), b = _mm512_shuffle_i32x4(v[2], v[3], 0x88);
+    const __m512i c = _mm512_shuffle_i32x4(v[0], v[1], 0xdd), d = _mm512_shuffle_i32x4(v[2], v[3], 0xdd);
+    const __m512i lines[PARTS] = { _mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(c, d, 0x88),
+                                   _mm512_shuffle_i32x4(a, b, 0xdd), _mm512_shuffle_i32x4(c, d, 0xdd) };
+    for (uint64_t k = 0; k < PARTS && k * ONXI_LANES < n; k++) {
+        const uint64_t left = n - k * ONXI_LANES;
+        _mm512_mask_storeu_epi32(y + k * ONXI_LANES, (__mmask16)(left < ONXI_LANES ? (1u << left) - 1 : 0xffffu),
+                                 lines[k]);
+    }
+}
+
+/* Floats are made of the sums of a block, and, maybe, bytes of these. */
+static inline void finish_floats_of(const byte_params *d, uint64_t block, const __m512i sum[PARTS], uint64_t n,
+                                    void *to)
+{
+    const float least = (float)((d->q.y_is_signed ? -128 : 0) - d->q.y_zero);
+    onxi_vf x[PARTS];
+    __m512i v[PARTS];
+    for (uint64_t k = 0; k < PARTS; k++) {
+        const uint64_t c = block * WIDE + k * ONXI_LANES;
+        x[k] = __builtin_convertvector((onxi_vi)sum[k], onxi_vf) * vf_load(d->factor + c) + vf_load(d->shift + c);
+        x[k] = bounded(x[k], vf_all(d->low), vf_all(d->high));
+    }
+    if (d->posts.count) {
+        float all[WIDE];
+        memcpy(all, x, sizeof all);
+        for (uint32_t i = 0; i < d->posts.count; i++)
+            post_apply(&d->posts.list[i], all, WIDE, 1, PARTS, NULL, all, 0); /* none has an operand */
+        memcpy(x, all, sizeof all);
+    }
+    if (d->kind == AS_FLOATS) {
+        memcpy(v, x, sizeof v);
+        store_numbers(v, n, to);
+        return;
+    }
+    for (uint64_t k = 0; k < PARTS; k++)
+        v[k] = (__m512i)quantized(x[k], vf_all(d->y_scale), least, least + 255, d->q.y_zero);
+    _mm512_mask_storeu_epi8(to, n < WIDE ? (UINT64_C(1) << n) - 1 : UINT64_MAX, bytes_in_order(v));
 }
 
 /* The bytes of neighbouring pixels, block by block. `begin`: what the sums begin with. */
@@ -81,8 +121,12 @@ __attribute__((always_inline)) static inline void run_of(const byte_params *d, c
         for (uint64_t k = 0; k < PARTS; k++)
             sum[k] = _mm512_loadu_si512(begin + block * WIDE + k * ONXI_LANES);
         multiply(at, i, there, d->w + block * groups * WIDE * TAPS, groups, flips, sum);
-        if (q->gives_sums) {
-            store_sums(sum, bytes - i < WIDE ? bytes - i : WIDE, (int32_t *)to + i);
+        if (d->kind != AGAIN) {
+            const uint64_t n = bytes - i < WIDE ? bytes - i : WIDE;
+            if (d->kind == AS_SUMS)
+                store_numbers(sum, n, (int32_t *)to + i);
+            else
+                finish_floats_of(d, block, sum, n, (char *)to + i * (d->kind == AS_FLOATS ? sizeof(float) : 1));
             continue;
         }
         for (uint64_t k = 0; k < PARTS; k++)
@@ -134,12 +178,10 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const byte_params *d = work->params;
     const alone_params *q = &d->q;
-    const alone_inputs *in = work->prepared->kernel->body;
-    const onx_value *zero =
-        in->x_zero < 0 ? NULL : onxi_operand(work->prepared->input_count, work->inputs, (uint32_t)in->x_zero);
+    const onx_value *zero = d->x_zero_at < 0 ? NULL : work->inputs[d->x_zero_at];
     const uint8_t none = zero ? *(const uint8_t *)zero->data : 0;
     const int32_t x_zero = none ^ q->flip;
-    const uint64_t width = q->gives_sums ? sizeof(int32_t) : 1;
+    const uint64_t width = d->kind == AS_SUMS || d->kind == AS_FLOATS ? 4 : 1;
     int32_t *begin = work->thread_workspace;
     uint8_t *outside = (uint8_t *)(begin + d->blocks * WIDE);
     const uint8_t *at[TAPS_MAX + TAPS];
@@ -164,9 +206,15 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-/* The numbers of channels in the order of lanes. */
-static void in_lanes(const byte_params *d, int8_t *w, int32_t *sums, int32_t *bias, float *factor,
-                     const onx_value *from, const onx_value *zero, bool *fits)
+/* Of channels, in the order of lanes. */
+typedef struct lane_arrays {
+    int8_t *w;
+    int32_t *sums, *bias;
+    float *factor, *shift;
+} lane_arrays;
+
+static void in_lanes(const byte_params *d, const lane_arrays *to, const float *shift, const onx_value *w,
+                     const onx_value *zero)
 {
     const alone_params *q = &d->q;
     for (uint64_t i = 0; i < d->blocks * WIDE; i++) {
@@ -174,17 +222,13 @@ static void in_lanes(const byte_params *d, int8_t *w, int32_t *sums, int32_t *bi
         const uint64_t at = block * WIDE + channel_of(part, lane), c = at % q->channels;
         if (at >= q->channels * d->together)
             continue;
-        if (!q->gives_sums) {
-            bias[i] = q->bias[c];
-            factor[i] = q->factor[c];
-        }
+        to->bias[i] = q->bias ? q->bias[c] : 0;
+        to->factor[i] = q->factor ? q->factor[c] : 0;
+        to->shift[i] = shift ? shift[c] : 0;
         for (uint64_t k = 0; k < q->taps; k++) {
-            const double v = weight_at(from, zero, q->taps, c, k);
-            *fits &= v >= INT8_MIN && v <= INT8_MAX;
-            if (!*fits)
-                return;
-            w[((block * d->groups + k / TAPS) * PARTS + part) * WIDE + lane * TAPS + k % TAPS] = (int8_t)v;
-            sums[i] += (int32_t)v;
+            const int8_t v = (int8_t)weight_at(w, zero, q->taps, c, k);
+            to->w[((block * d->groups + k / TAPS) * PARTS + part) * WIDE + lane * TAPS + k % TAPS] = v;
+            to->sums[i] += v;
         }
     }
 }
@@ -217,47 +261,106 @@ static void cut_runs(byte_params *d)
     d->outside = (d->in_runs ? (uint64_t)q->out[1] : 1) * q->channels;
 }
 
-static onx_status prepare(onx_prepare *p)
+static bool make_arrays(onx_arena *arena, const byte_params *d, lane_arrays *out)
 {
-    const alone_inputs *in = p->kernel->body;
-    byte_params *d = ONXI_NEW(p->arena, byte_params);
-    bool fits = true;
-    if (!d)
-        return ONX_E_MEMORY;
+    const uint64_t lanes = d->blocks * WIDE;
+    *out = (lane_arrays){ .w = onxi_arena_array(arena, lanes, d->groups * TAPS),
+                          .sums = onxi_arena_array(arena, lanes, sizeof *out->sums),
+                          .bias = onxi_arena_array(arena, lanes, sizeof *out->bias),
+                          .factor = onxi_arena_array(arena, lanes, sizeof *out->factor),
+                          .shift = onxi_arena_array(arena, lanes, sizeof *out->shift) };
+    if (!out->w || !out->sums || !out->bias || !out->factor || !out->shift)
+        return false;
+    memset(out->w, 0, lanes * d->groups * TAPS);
+    memset(out->sums, 0, lanes * sizeof *out->sums);
+    memset(out->bias, 0, lanes * sizeof *out->bias);
+    memset(out->factor, 0, lanes * sizeof *out->factor);
+    memset(out->shift, 0, lanes * sizeof *out->shift);
+    return true;
+}
+
+/* Sizes, factors and biases are known; `shift`: NULL or one for each channel. */
+static onx_status take_weights(onx_prepare *p, byte_params *d, const float *shift, const onx_value *w,
+                               const onx_value *zero)
+{
     alone_params *q = &d->q;
-    ONX_TRY(alone_prepare(p, q));
-    if (!places_fit(q))
+    lane_arrays a;
+    if (!places_fit(q) || !alone_weights_fit(w, zero, q->channels, q->taps))
         return ONX_E_UNSUPPORTED;
     d->groups = (q->taps + TAPS - 1) / TAPS;
     cut_runs(d);
-    const uint64_t lanes = d->blocks * WIDE;
-    int8_t *w = onxi_arena_array(p->arena, lanes, d->groups * TAPS);
-    int32_t *sums = onxi_arena_array(p->arena, lanes, sizeof *sums),
-            *bias = onxi_arena_array(p->arena, lanes, sizeof *bias);
-    float *factor = onxi_arena_array(p->arena, lanes, sizeof *factor);
     int64_t *offset = onxi_arena_array(p->arena, q->taps, sizeof *offset);
-    if (!w || !sums || !bias || !factor || !offset)
+    if (!offset || !make_arrays(p->arena, d, &a))
         return ONX_E_MEMORY;
-    memset(w, 0, lanes * d->groups * TAPS);
-    memset(sums, 0, lanes * sizeof *sums);
-    memset(bias, 0, lanes * sizeof *bias);
-    memset(factor, 0, lanes * sizeof *factor);
-    in_lanes(d, w, sums, bias, factor, operand(p, in->w), operand(p, in->w_zero), &fits);
-    if (!fits)
-        return ONX_E_UNSUPPORTED;
+    in_lanes(d, &a, shift, w, zero);
     for (int64_t k = 0; k < (int64_t)q->taps; k++)
         offset[k] =
             (k / q->kernel[1] * q->dilation[0] * q->in[1] + k % q->kernel[1] * q->dilation[1]) * (int64_t)q->channels;
-    d->w = w;
-    d->sums = sums;
-    d->bias = bias;
-    d->factor = factor;
+    d->w = a.w;
+    d->sums = a.sums;
+    d->bias = a.bias;
+    d->factor = a.factor;
+    d->shift = a.shift;
     d->offset = offset;
-    p->thread_workspace = lanes * sizeof(int32_t) + d->outside;
+    p->thread_workspace = d->blocks * WIDE * sizeof(int32_t) + d->outside;
     p->params = d;
     return alone_settle(p, q);
 }
 
+static onx_status prepare(onx_prepare *p)
+{
+    const alone_inputs *in = p->kernel->body;
+    byte_params *d = ONXI_NEW(p->arena, byte_params);
+    if (!d)
+        return ONX_E_MEMORY;
+    ONX_TRY(alone_prepare(p, &d->q));
+    d->kind = d->q.gives_sums ? AS_SUMS : AGAIN;
+    d->x_zero_at = operand(p, in->x_zero) ? in->x_zero : -1;
+    return take_weights(p, d, NULL, operand(p, in->w), operand(p, in->w_zero));
+}
+
+/* Of a convolution that a rule has made. */
+static onx_status prepare_by_rule(onx_prepare *p)
+{
+    const byte_operands *at = &byte_by_rule;
+    const onx_value *w = byte_operand(p, at->b), *y = p->outputs[0];
+    byte_params *d = ONXI_NEW(p->arena, byte_params);
+    if (!d)
+        return ONX_E_MEMORY;
+    alone_params *q = &d->q;
+    ONX_TRY(alone_sizes(p, w, q));
+    drive all = { .groups = 1, .k = q->taps, .finish = { .n = q->channels } };
+    const finish *f = &all.finish;
+    if (!w->data || !byte_operands_fit(p, at, q->channels, y->dtype))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(byte_finish(p, at, &all));
+    d->kind = f->kind;
+    if (f->kind != AS_BYTES || !posts_are_bounds(&f->posts, &d->low, &d->high)) {
+        d->posts = f->posts;
+        d->low = -INFINITY;
+        d->high = INFINITY;
+    }
+    d->y_scale = f->y_scale;
+    d->x_zero_at = byte_operand(p, at->a_zero) ? at->a_zero : -1;
+    q->factor = f->factor;
+    q->y_zero = f->y_zero;
+    q->y_is_signed = f->y_is_signed;
+    ONX_TRY(take_weights(p, d, f->shift, w, byte_operand(p, at->b_zero)));
+    if (d->kind == AS_FLOATS)
+        post_take_functions(p, &d->posts);
+    return ONX_OK;
+}
+
 const onx_kernel ONXI_LEVELED(onxi_kernels_byte_alone)[] = { ALONE_ROW("QLinearConv", alone_linear, 4),
                                                              ALONE_ROW("ConvInteger", alone_integer, 4),
+                                                             { .op = "QConv",
+                                                               .domain = "onx",
+                                                               .since = 1,
+                                                               .dtypes = BYTES,
+                                                               .preference = 4,
+                                                               .isa = ONXI_LEVEL,
+                                                               .variant = ONXI_VARIANT,
+                                                               .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS,
+                                                               .prepare = prepare_by_rule,
+                                                               .run = run },
                                                              { 0 } };

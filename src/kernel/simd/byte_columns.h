@@ -17,6 +17,9 @@ typedef struct byte_operands {
     int8_t a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero, bias;
 } byte_operands;
 
+/* Of what rules make. */
+static const byte_operands byte_by_rule = { AS_FLOATS, 1, 2, 3, 4, 5, 7, 8, 6 };
+
 static inline const onx_value *byte_operand(const onx_prepare *p, int8_t at)
 {
     return at < 0 ? NULL : onxi_operand(p->input_count, p->inputs, (uint32_t)at);
@@ -83,20 +86,36 @@ static inline bool byte_rule_axis(const onx_prepare *p, const byte_operands *at,
     return scale->count == 1 || (is < 0 ? is + w->rank : is) == axis;
 }
 
+/* Those of Clip, the last inputs of what rules make. */
+static inline bool take_bounds(const onx_prepare *p, simd_post *f)
+{
+    enum { LOW = 9, HIGH = 10 };
+    const onx_value *low = onxi_operand(p->input_count, p->inputs, LOW);
+    const onx_value *high = onxi_operand(p->input_count, p->inputs, HIGH);
+    if (!fits_columns(low, ONX_FLOAT, 1) || !fits_columns(high, ONX_FLOAT, 1))
+        return false;
+    f->a = low ? *(const float *)low->data : -INFINITY;
+    f->b = high ? *(const float *)high->data : INFINITY;
+    return f->a <= f->b;
+}
+
 /* The function that comes before results are quantized, by the name of its operator. */
 static inline bool take_activation(const onx_prepare *p, finish *f)
 {
     static const struct {
         const char *name;
         uint8_t kind;
-    } known[] = { { "Relu", ONX_POST_RELU }, { "HardSwish", ONX_POST_HARD_SWISH }, { "Sigmoid", ONX_POST_SIGMOID } };
+    } known[] = { { "Relu", ONX_POST_RELU },
+                  { "Clip", ONX_POST_CLIP },
+                  { "HardSwish", ONX_POST_HARD_SWISH },
+                  { "Sigmoid", ONX_POST_SIGMOID } };
     const onxi_attr_value *name = onxi_attrs_get(p->attrs, "activation", ONX_ATTR_STRING);
     if (!name)
         return true;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (onx_str_is(name->s, known[i].name))
             f->posts.list[f->posts.count++] = (simd_post){ .kind = known[i].kind, .operand = -1 };
-    return f->posts.count == 1;
+    return f->posts.count == 1 && (f->posts.list[0].kind != ONX_POST_CLIP || take_bounds(p, &f->posts.list[0]));
 }
 
 /* What is done to sums. */

@@ -1,6 +1,6 @@
 /* byte_conv.c - convolutions of bytes, channels last: windows are gathered into rows and multiplied with packed
  * weights. */
-#include "kernel/core/blocked.h"
+#include "kernel/simd/alone.h"
 #include "kernel/simd/byte_columns.h"
 #include "kernel/simd/byte_drive.h"
 
@@ -165,23 +165,30 @@ static onx_status prepare(onx_prepare *p)
 
 static const byte_operands linear = { AGAIN, 1, 2, 3, 4, 5, 6, 7, 8 };
 static const byte_operands integer = { AS_SUMS, -1, 2, 1, -1, 3, -1, -1, -1 };
-static const byte_operands by_rule = { AS_FLOATS, 1, 2, 3, 4, 5, 7, 8, 6 };
+
+/* Does byte_alone.c have a row for it? */
+static bool suits_alone(const onx_prepare *p, const onx_value *x, const onx_value *w)
+{
+    const uint64_t taps = (uint64_t)onxi_product(w->dims, 2, w->rank);
+    return are_alone(p, x, w) && taps <= TAPS_MAX &&
+           alone_weights_fit(w, byte_operand(p, byte_by_rule.b_zero), (uint64_t)x->dims[1], taps);
+}
 
 /* Of a convolution that a rule has made: floats, or bytes where there is a scale for them. None where it cannot take
  * the place of the nodes. */
 static onx_status types(onx_prepare *p)
 {
-    const onx_value *x = p->inputs[0], *w = byte_operand(p, by_rule.b);
+    const onx_value *x = p->inputs[0], *w = byte_operand(p, byte_by_rule.b);
     int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX], dilation[ONX_RANK_MAX], pads[2 * ONX_RANK_MAX];
     const uint32_t n = x->rank > 2 ? x->rank - 2 : 0;
     const onx_str mode = onx_prepare_text(p, "auto_pad");
-    const int type = byte_rule_type(p, &by_rule);
+    const int type = byte_rule_type(p, &byte_by_rule);
     conv_params q = { .channels = n ? (uint64_t)x->dims[1] : 0 };
     uint64_t groups;
     if (!n || n > 2 || !w || !w->data || w->rank != x->rank || !x->count ||
         (!onx_str_is(mode, "NOTSET") && !onx_str_is(mode, "VALID")) ||
-        !byte_operands_fit(p, &by_rule, (uint64_t)w->dims[0], type) || !byte_rule_axis(p, &by_rule, 0) ||
-        !groups_of(p, w, &q, &groups))
+        !byte_operands_fit(p, &byte_by_rule, (uint64_t)w->dims[0], type) || !byte_rule_axis(p, &byte_by_rule, 0) ||
+        (!groups_of(p, w, &q, &groups) && !suits_alone(p, x, w)))
         return ONX_OK;
     ONX_TRY(onxi_window_list(p, "strides", n, 1, stride));
     ONX_TRY(onxi_window_list(p, "dilations", n, 1, dilation));
@@ -204,6 +211,6 @@ static onx_status types(onx_prepare *p)
 const onx_kernel ONXI_LEVELED(onxi_kernels_byte_conv)[] = {
     { ROW("QLinearConv", 10, 0, linear, 3) },
     { ROW("ConvInteger", 10, 0, integer, 1) },
-    { ROW("QConv", 1, ONX_KERNEL_POST_OPS, by_rule, 3), .domain = "onx", .types = types },
+    { ROW("QConv", 1, ONX_KERNEL_POST_OPS, byte_by_rule, 3), .domain = "onx", .types = types },
     { 0 },
 };
