@@ -1,6 +1,6 @@
-# debian_changelog.awk - CHANGELOG.md as Debian has changelogs:
+# debian_changelog.awk - converts CHANGELOG.md to the format of a Debian changelog:
 #   awk -v package=onx -v release=1 -v who="Name <mail>" -v date="Thu, 01 Jan 1970 00:00:00 +0000" -f scripts/debian_changelog.awk CHANGELOG.md
-# A heading "## VERSION, ..." begins an entry, "### ..." a group of it, "- ..." an item. Links keep their texts alone.
+# A heading "## VERSION, ..." begins an entry, "### ..." a group of it, "- ..." an item. Of a link only the text is kept.
 function finish() { if (version != "") printf "\n -- %s  %s\n", who, date }
 # The words of a text in lines of at most 79 columns; the first line begins with `first`, the others with `rest`.
 function fill(text, first, rest,    n, word, i, line) {

@@ -1,24 +1,24 @@
 #!/bin/sh
-# Installs the Debian 12 packages that onx is built and tested with. Does nothing when all of them are there.
+# Installs the Debian 12 packages that building and testing onx needs. Does nothing if all of them are installed.
 #   scripts/deps.sh [GROUP...]     groups: build libs tests python mpi packages peers browser wasm; default: build libs tests
 set -eu
 
 build='gcc g++ make cmake ninja-build pkg-config ccache git'
-# Every library is optional: without one, the build leaves out what needs it (see the options in CMakeLists.txt).
+# Every library is optional: without it, the build omits the features that need it (see the options in CMakeLists.txt).
 libs='libdnnl-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev libsndfile1-dev libmpg123-dev libzip-dev'
 tests='libcmocka-dev libjansson-dev clang clang-format libclang-rt-14-dev llvm protobuf-compiler libonnx-testdata'
 # The package for Python, and the test runner for ONNX backends that it is tested with.
 python='python3-dev python3-numpy python3-onnx python3-setuptools python3-pip'
-# Models on many devices: MPI, and what starts its ranks.
+# Running models on many devices: MPI, and the program that starts its ranks.
 mpi='libopenmpi-dev openmpi-bin'
-# What looks at Debian packages as Debian does.
+# Checks of Debian packages.
 packages='lintian'
 # Other implementations, for the comparisons in bench/ only.
 peers='libonnx-dev libprotobuf-dev python3 python3-onnx'
-# Pages in a real browser (tests/browser); what drives it comes from npm while the tests run.
+# Pages in a real browser (tests/browser); the driver comes from npm when the tests run.
 browser='chromium fonts-dejavu-core'
 command -v node >/dev/null || browser="$browser nodejs"
-command -v npm >/dev/null || browser="$browser npm" # other packages of Node bring it along
+command -v npm >/dev/null || browser="$browser npm" # Node packages from elsewhere include it
 # The library as WebAssembly, and its npm package (web/).
 wasm='emscripten'
 command -v node >/dev/null || wasm="$wasm nodejs"

@@ -1,5 +1,5 @@
-/* op_hash.c - run when onx is built: prints the hash table over the names in src/op/operators.def that src/op/op_find.c
- * looks operators up in (open addressing, position plus 1, 0 for a free slot). */
+/* op_hash.c - runs at build time: prints the hash table over the names in src/op/operators.def that src/op/op_find.c
+ * uses to look up operators (open addressing; a slot holds the position plus 1, or 0 if it is free). */
 #include <stdio.h>
 #include <string.h>
 
