@@ -1,6 +1,6 @@
-/* dlpack.h - tensors from and for other libraries (NumPy, PyTorch, JAX, TVM, CuPy, ...) without a copy, by DLPack. The
- * structs have the layout of DLTensor and DLManagedTensor in dlpack.h, version 1; pointers to those may be cast.
- * Source: the DLPack specification, https://dmlc.github.io/dlpack. */
+/* dlpack.h - exchange of tensors with other libraries (NumPy, PyTorch, JAX, TVM, CuPy, ...) without a copy, through
+ * DLPack. The structs have the layout of DLTensor and DLManagedTensor in dlpack.h, version 1, so pointers may be cast
+ * between them. Source: the DLPack specification, https://dmlc.github.io/dlpack. */
 #ifndef ONX_DLPACK_H
 #define ONX_DLPACK_H
 
@@ -40,23 +40,24 @@ typedef struct onx_dl_tensor {
     onx_dl_type dtype;
     int64_t *shape;
     int64_t *strides;     /* in elements; NULL: row-major */
-    uint64_t byte_offset; /* from `data` to the first element */
+    uint64_t byte_offset; /* bytes from `data` to the first element */
 } onx_dl_tensor;
 
 typedef struct onx_dl_managed {
     onx_dl_tensor tensor;
-    void *manager;                                /* of its producer */
-    void (*deleter)(struct onx_dl_managed *self); /* called by its consumer, once; may be NULL */
+    void *manager;                                /* private data of the producer */
+    void (*deleter)(struct onx_dl_managed *self); /* the consumer calls it once; may be NULL */
 } onx_dl_managed;
 
-/* A value over the elements of another owner. They are not copied where they are row-major at an address that suits
- * their type, and copied where they do not. After ONX_OK the value has taken `managed`: its deleter is called when the
- * value is freed (after a copy, at once). After a failure `managed` is the caller's as before. ONX_E_UNSUPPORTED for
- * memory of other devices and for element types that ONNX lacks; ONX_E_MISUSE for what no tensor can be. */
+/* A value over elements that another library owns. The elements are used without a copy if they are row-major and
+ * aligned to their type; otherwise they are copied. On ONX_OK the value owns `managed` and calls its deleter when the
+ * value is freed (after a copy, at once). On failure the caller still owns `managed`. ONX_E_UNSUPPORTED for the memory
+ * of other devices and for element types that ONNX lacks; ONX_E_MISUSE for a struct that describes no valid tensor. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_from_dlpack(onx_ctx *cx, onx_dl_managed *managed, onx_value **out);
-/* The elements of a row-major tensor for another library, not copied. What is made holds a reference to the value until
- * its deleter is called, by the thread that the value's context belongs to, before that is freed; the value must not be
- * reset meanwhile. ONX_E_UNSUPPORTED for values that are no tensors and for STRING and types of less than 8 bits. */
+/* Passes the elements of a row-major tensor to another library without a copy. The result holds a reference to the
+ * value until its deleter is called; that must happen on the thread that the value's context belongs to, before the
+ * context is freed. The value must not be reset meanwhile. ONX_E_UNSUPPORTED for values that are no tensors, for
+ * STRING, and for types of less than 8 bits. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_to_dlpack(onx_ctx *cx, onx_value *value, onx_dl_managed **out);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* ffi.h - for other languages: what C has as macros, inline functions and printf-like calls, as ordinary functions.
- * Bindings are made from these and from onx.json (docs/bindings.md); programs in C have no need of them. */
+/* ffi.h - for other languages: ordinary functions for what C has as macros, inline functions and printf-like calls.
+ * Language bindings are generated from these and from onx.json (docs/bindings.md). C programs do not need them. */
 #ifndef ONX_FFI_H
 #define ONX_FFI_H
 
@@ -29,26 +29,27 @@ ONX_API ONX_ANY_THREAD const onx_node_extra *onx_ffi_node_more(const onx_node *n
 /* onx_attribute_more; `a` may be NULL. */
 ONX_API ONX_ANY_THREAD const onx_attribute_extra *onx_ffi_attribute_more(const onx_attribute *a);
 
-/* ---- fields of messages by the names of the .proto (ONX_HAS, ONX_SET, ONX_CLEAR, ONX_ADD) ---- */
+/* ---- fields of messages by the names in the .proto (ONX_HAS, ONX_SET, ONX_CLEAR, ONX_ADD) ---- */
 
-/* The number of elements of a repeated field; 0 or 1, by presence, of a singular one; 0 for a name that is no field. */
+/* The number of elements of a repeated field; for a singular field 1 if present, else 0. 0 for a name that is no
+ * field. */
 ONX_API ONX_ANY_THREAD uint64_t onx_field_count(onx_kind kind, const void *message, const char *field);
-/* Element `index` of an integer, boolean or enumeration field (0 for singular ones). False when it is not there or of
- * another kind. */
+/* Element `index` of an integer, boolean or enumeration field (index 0 for singular fields). False when there is no
+ * such element or the field has another type. */
 ONX_API ONX_ANY_THREAD bool onx_field_int(onx_kind kind, const void *message, const char *field, uint64_t index,
                                           int64_t *out);
 /* The same for fields of floats and doubles. */
 ONX_API ONX_ANY_THREAD bool onx_field_float(onx_kind kind, const void *message, const char *field, uint64_t index,
                                             double *out);
-/* The same for strings and bytes, which stay where they are. */
+/* The same for strings and bytes, which are not copied. */
 ONX_API ONX_ANY_THREAD bool onx_field_text(onx_kind kind, const void *message, const char *field, uint64_t index,
                                            onx_str *out);
-/* The message in a field, and its kind; NULL when it is not there. `kind_out` may be NULL. */
+/* The message in a field, and its kind; NULL when it is absent. `kind_out` may be NULL. */
 ONX_API ONX_ANY_THREAD void *onx_field_message(onx_kind kind, const void *message, const char *field, uint64_t index,
                                                onx_kind *kind_out);
-/* Stores a singular field, or appends to a repeated one. ONX_E_NOT_FOUND for a name that is no field of such values,
- * ONX_E_LIMIT for what does not fit it, ONX_E_UNSUPPORTED for arrays of numbers that may be in the input (data of
- * tensors: make those with onx_tensor_new). */
+/* Stores a singular field, or appends to a repeated one. ONX_E_NOT_FOUND if there is no field of that name and type.
+ * ONX_E_LIMIT if the value does not fit the field. ONX_E_UNSUPPORTED for arrays of numbers that may lie in the input
+ * (data of tensors: make those with onx_tensor_new). */
 ONX_API ONX_OWN_THREAD onx_status onx_field_set_int(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                     int64_t value);
 ONX_API ONX_OWN_THREAD onx_status onx_field_set_float(onx_arena *arena, onx_kind kind, void *message, const char *field,
@@ -56,19 +57,19 @@ ONX_API ONX_OWN_THREAD onx_status onx_field_set_float(onx_arena *arena, onx_kind
 /* The text is copied. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_set_text(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                      onx_str value);
-/* Puts a message of the kind that the field has, which lives as long as the arena, there. */
+/* Stores a message of the kind that the field has. The message must live as long as the arena. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_set_message(onx_arena *arena, onx_kind kind, void *message,
                                                         const char *field, void *value);
-/* Makes the field absent, or empty. */
+/* Makes a singular field absent, or a repeated one empty. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_clear(onx_arena *arena, onx_kind kind, void *message, const char *field);
 
-/* ---- lists: fields that are repeated ---- */
+/* ---- repeated fields ---- */
 
-/* Puts `insert` elements, 0, empty texts or new messages, in place of `remove` ones from `at` on. ONX_E_MISUSE for
- * places that are not in the list; ONX_E_UNSUPPORTED as above: see onx_field_fill. */
+/* Replaces `remove` elements from index `at` on by `insert` new elements: 0, empty texts or new messages. ONX_E_MISUSE
+ * for a range outside of the list; ONX_E_UNSUPPORTED as above: see onx_field_fill. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_splice(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                    uint64_t at, uint64_t remove, uint64_t insert);
-/* Store element `index`, which is there, of a repeated field; otherwise as onx_field_set_int and so on. */
+/* Overwrites element `index` of a repeated field, which must exist; otherwise as onx_field_set_int and so on. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_put_int(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                     uint64_t index, int64_t value);
 ONX_API ONX_OWN_THREAD onx_status onx_field_put_float(onx_arena *arena, onx_kind kind, void *message, const char *field,
@@ -76,17 +77,18 @@ ONX_API ONX_OWN_THREAD onx_status onx_field_put_float(onx_arena *arena, onx_kind
 /* The text is copied. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_put_text(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                      uint64_t index, onx_str value);
-/* The message lives as long as the arena. */
+/* The message must live as long as the arena. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_put_message(onx_arena *arena, onx_kind kind, void *message,
                                                         const char *field, uint64_t index, void *value);
-/* A copy of `count` numbers becomes all of a repeated field of numbers, also of one whose array may be in the input.
- * They are as wide as the field says: float, double, int32_t (enumerations, too), int64_t or uint64_t. */
+/* Replaces all elements of a repeated numeric field by a copy of `count` numbers, also where the old array may lie in
+ * the input. The numbers have the type of the field: float, double, int32_t (also enumerations), int64_t or
+ * uint64_t. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_fill(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                  const void *numbers, uint64_t count);
 
-/* ---- the fields that there are ---- */
+/* ---- field tables ---- */
 
-typedef enum onx_field_type { /* values stay what they are */
+typedef enum onx_field_type { /* the values are stable */
                               ONX_FIELD_FLOAT,
                               ONX_FIELD_DOUBLE,
                               ONX_FIELD_INT32,
@@ -99,19 +101,19 @@ typedef enum onx_field_type { /* values stay what they are */
 } onx_field_type;
 
 typedef struct onx_field_info {
-    const char *name; /* as in the .proto */
+    const char *name; /* name in the .proto */
     uint32_t number;
     int32_t type; /* onx_field_type */
     bool repeated;
-    bool oneof;       /* one of several of which at most one is present */
-    onx_kind message; /* of MESSAGE: its kind */
+    bool oneof;       /* member of a oneof: at most one of its fields is present */
+    onx_kind message; /* for MESSAGE: its kind */
 } onx_field_info;
-/* In ascending number, from index 0 on; false when there are no more. */
+/* Fields in ascending order of number, from index 0; false past the last one. */
 ONX_API ONX_ANY_THREAD bool onx_field_get(onx_kind kind, uint32_t index, onx_field_info *out);
-/* The name and number of a value of an enumeration field; NULL when there are no more. */
+/* The name and number of a value of an enumeration field; NULL past the last one. */
 ONX_API ONX_ANY_THREAD const char *onx_field_enum(onx_kind kind, const char *field, uint32_t index, int32_t *value_out);
 
-/* ---- failures whose text is ready ---- */
+/* ---- failures with a finished text instead of a format ---- */
 
 /* onx_op_call_fail */
 ONX_API ONX_OWN_THREAD onx_status onx_op_call_fail_text(onx_op_call *call, onx_str text);

@@ -1,4 +1,4 @@
-/* grad.h - gradients: what the derivatives of a value are, as nodes of the standard operators. See
+/* grad.h - gradients: adds the derivatives of a value to a model as nodes of the standard operators. See
  * docs/notes/gradients.md. */
 #ifndef ONX_GRAD_H
 #define ONX_GRAD_H
@@ -14,33 +14,34 @@ enum { ONX_GRAD_CHECKPOINT_SQRT = -1 };
 
 typedef struct onx_grad_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
-    onx_str of;           /* the value that is derived; the sum of its elements, if it has several; empty: none is, and
-                           * nodes Gradient are replaced only */
-    const onx_str *wrt;   /* values of the main graph: inputs, initializers, results of nodes */
+    onx_str of;           /* the value to differentiate (the sum of its elements, if it has several); empty: none,
+                           * only nodes Gradient are replaced */
+    const onx_str *wrt;   /* values to differentiate with respect to: inputs, initializers and node outputs of the
+                           * main graph */
     uint32_t wrt_count;
-    bool only; /* the gradients become the only outputs, and nodes that they do not need are removed */
-    /* Recomputation, which trades time for memory: what is derived is cut into segments, of which only what crosses
-     * from one to another is kept for the gradients; the rest is computed again, segment by segment, by copies of the
-     * nodes. The cuts are where what is kept and the largest segment together take the least memory, by the sizes that
-     * are known. ONX_GRAD_CHECKPOINT_SQRT: as many as that takes, which for equal layers is about the root of their
-     * number; above 0: at most so many segments; 0: what the model's property onx.checkpoint says ("sqrt" or a number),
-     * else everything is kept. */
+    bool only; /* make the gradients the only outputs and remove nodes that they do not need */
+    /* Recomputation (checkpointing), which trades time for memory. The nodes are divided into segments. Only values
+     * that cross from one segment to another are kept for the gradients; copies of the nodes compute the others again,
+     * segment by segment. The cuts minimise the sum of the values kept and of the largest segment, by the sizes that
+     * are known. ONX_GRAD_CHECKPOINT_SQRT: as many segments as that takes, for equal layers about the square root of
+     * their number. Above 0: at most that many segments. 0: as the model's property onx.checkpoint says ("sqrt" or a
+     * number); without that property all values are kept. */
     int32_t checkpoint;
 } onx_grad_options;
 
-/* Adds the gradients of `of` to the main graph as outputs, which are called <value>_grad (followed by a number where
- * that name is taken), in the order of `wrt`, of the type and shape of the value; zeros where `of` does not depend on
- * it. Functions are inlined, and a model of an older version of the default domain is taken to version 18 first. What
- * operators have no gradient is named as ONX_E_UNSUPPORTED, and a name that the graph does not have is ONX_E_NOT_FOUND;
- * the model may be partly changed then. */
+/* Adds the gradients of `of` to the main graph as outputs, in the order of `wrt`. Each is named <value>_grad (with a
+ * number appended where that name is taken) and has the type and shape of the value; it is zeros where `of` does not
+ * depend on the value. Functions are inlined, and a model with an older version of the default domain is converted to
+ * version 18 first. ONX_E_UNSUPPORTED names the operators without a gradient; ONX_E_NOT_FOUND names a value that the
+ * graph does not have. The model may be partly changed after a failure. */
 ONX_API ONX_OWN_THREAD onx_status onx_grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *options);
 
-/* Is it known how to derive nodes of the operator, whatever onx_grad then has to say of one of them? Those whose
- * derivative is zero count. */
+/* Whether onx knows the gradient of the operator. onx_grad may still refuse a particular node. Operators whose
+ * derivative is zero count as known. */
 ONX_API ONX_ANY_THREAD bool onx_grad_knows(const onx_op *op);
 
-/* Puts nodes of the standard operators in place of the nodes Gradient of ai.onnx.preview.training, in all graphs of the
- * model; those of a model without any are left alone. Sessions do so by themselves. As onx_grad for the rest. */
+/* Replaces the nodes Gradient of ai.onnx.preview.training by nodes of the standard operators, in all graphs of the
+ * model. A model without such nodes stays unchanged. Sessions do this themselves. Otherwise as onx_grad. */
 ONX_API ONX_OWN_THREAD onx_status onx_grad_expand(onx_ctx *cx, onx_doc *doc);
 
 #ifdef __cplusplus

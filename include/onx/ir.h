@@ -1,14 +1,13 @@
 /* ir.h - a model in memory: one struct per message of onnx.proto, onnx-operators.proto and onnx-data.proto.
  *
- * Members carry the names of the .proto, so the specification is the manual. Rules that hold for every message:
+ * Members have the names of the .proto, so the specification documents them. Rules that hold for every message:
  *  - `has` tells which singular members are present (ONX_HAS); absent ones hold the default of their type.
  *    ONX_SET stores a member and marks it present. Bit 30 - i is that of row i of the message's field table.
  *  - A repeated member, `node` say, is an array of `node_count` elements; arrays of messages hold pointers, so that
  *    passes can insert and remove. Arrays grow with onx_list_insert and friends, never by hand.
  *  - Members that few models use, and fields that this version does not know, live in `extra`, which is NULL for
  *    most messages. onx_message_extra makes it.
- *  - Everything lives in the arena of the document (or aliases its input) and is never freed singly.
- */
+ *  - Everything lives in the arena of the document (or aliases its input) and is never freed singly. */
 #ifndef ONX_IR_H
 #define ONX_IR_H
 
@@ -18,7 +17,8 @@
 extern "C" {
 #endif
 
-/* Is the singular member `field` of message p (struct onx_<type>) present? A constant expression besides p. */
+/* Whether the singular member `field` of message p (struct onx_<type>) is present. A constant expression apart from
+ * p. */
 #define ONX_HAS(type, p, field) (((p)->has & (uint32_t)onx_##type##_has_##field) != 0)
 /* Stores a singular member that lives in the struct itself and marks it present. */
 #define ONX_SET(type, p, field, value)                                                                                 \
@@ -26,7 +26,7 @@ extern "C" {
 /* Marks a singular member absent; the caller resets the value where that matters. */
 #define ONX_CLEAR(type, p, field) ((void)((p)->has &= ~(uint32_t)onx_##type##_has_##field))
 
-/* Which message a pointer is. Values stay what they are; messages to come are added at the end. */
+/* The kind of message that a pointer refers to. The values are stable; new messages are added at the end. */
 typedef enum onx_kind {
     ONX_KIND_NONE,
 #define MESSAGE(KIND, type, proto) ONX_KIND_##KIND,
@@ -208,7 +208,7 @@ typedef enum onx_attribute_type { /* AttributeProto.AttributeType */
                                   ONX_ATTR_TYPE_PROTOS = 14
 } onx_attribute_type;
 
-/* The value of an attribute: one of these, or, in `extra` of a faulty attribute, several. */
+/* The value of an attribute: one of these, or several in `extra` of a faulty attribute. */
 #define ONX_ATTRIBUTE_VALUES                                                                                           \
     float f;                                                                                                           \
     int64_t i;                                                                                                         \
@@ -225,16 +225,16 @@ typedef enum onx_attribute_type { /* AttributeProto.AttributeType */
     onx_type **type_protos;                                                                                            \
     onx_sparse_tensor **sparse_tensors;
 
-/* An attribute holds one value as a rule, so the value members share storage: `slot` is the field number of the
- * one that is there (0: none). Should an input carry several, the later ones are kept in `extra`. Read values with
- * onx_attribute_value, which reads both; `a->i` may be read directly where slot == ONX_SLOT_I is known. */
+/* An attribute normally has one value, so the value members share storage: `slot` is the field number of the one that
+ * is present (0: none). If an input has several, the later ones are in `extra`. Read values with onx_attribute_value,
+ * which covers both; `a->i` may be read directly where slot == ONX_SLOT_I is known. */
 struct onx_attribute {
     ONX_MESSAGE_HEAD(int32_t type);
     onx_bytes name;
     union {
         ONX_ATTRIBUTE_VALUES
     };
-    uint32_t count; /* elements, when the value is a list */
+    uint32_t count; /* number of elements if the value is a list */
     uint32_t slot;
 };
 typedef struct onx_attribute_extra {
@@ -449,7 +449,7 @@ struct onx_operator_set {
     ONX_MESSAGE_HEAD(uint32_t operator_count);
     onx_bytes magic, ir_version_prerelease, domain, doc_string, ir_build_metadata;
     int64_t ir_version, opset_version;
-    onx_operator **operator_; /* `operator` is a word of C++ */
+    onx_operator **operator_; /* `operator` is a keyword of C++ */
     onx_function **functions;
     uint32_t functions_count;
 };
@@ -520,24 +520,23 @@ enum {
 
 typedef struct onx_doc onx_doc;
 
-/* A document belongs to one thread at a time, like the context that it was made with: the functions of onx/tensor.h
- * keep what they make in it. Checks, inference and sessions only read its messages, so any number of threads may
- * have them of one document at the same time, each with a context of its own, and read elements through readers, as
- * long as it is not written to (onx_infer_apply does). */
+/* A document belongs to one thread at a time, like the context that it was made with, because the functions of
+ * onx/tensor.h store their results in it. Checks, inference and sessions only read its messages, so any number of
+ * threads may use them on one document at the same time, each with its own context, and read elements through readers
+ * (onx_doc_reader), as long as no thread writes to the document (onx_infer_apply does). */
 
 /* A new document with an empty root message of the kind. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out);
-/* The same messages for one more thread: whatever reading elements makes, opens or reports belongs to the reader and
- * its context. `doc` outlives its readers; onx_doc_free ends a reader and leaves `doc` alone. */
+/* A view of the same messages for one more thread: what reading elements allocates, opens or reports belongs to the
+ * reader and its context. `doc` must outlive its readers; onx_doc_free frees a reader without touching `doc`. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_reader(onx_ctx *cx, const onx_doc *doc, onx_doc **out);
-/* A document of its own with the same contents: messages and lists are copied, while texts, bytes and arrays of
- * floating-point numbers, weights above all, stay those of `doc`, which outlives it. What is changed in the one does
- * not show in the other. */
+/* A separate document with the same contents. Messages and lists are copied; texts, bytes and floating-point arrays
+ * (mostly weights) are shared with `doc`, which must outlive it. Changes of one document do not affect the other. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_share(onx_ctx *cx, const onx_doc *doc, onx_doc **out);
 /* Frees the document with all its messages and unmaps its file. NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_doc_free(onx_doc *doc);
 ONX_API ONX_ANY_THREAD onx_kind onx_doc_kind(const onx_doc *doc);
-/* The root; NULL when the kind is another one. */
+/* The root message; NULL when it is of another kind. */
 ONX_API ONX_ANY_THREAD void *onx_doc_root(const onx_doc *doc, onx_kind kind);
 static inline onx_model *onx_doc_model(const onx_doc *doc)
 {
@@ -545,37 +544,37 @@ static inline onx_model *onx_doc_model(const onx_doc *doc)
 }
 ONX_API ONX_ANY_THREAD onx_arena *onx_doc_arena(const onx_doc *doc);
 ONX_API ONX_ANY_THREAD onx_ctx *onx_doc_ctx(const onx_doc *doc);
-/* Lists the nodes of every graph, subgraph and function so that each comes after those that make its inputs, as the
- * standard demands (rule G-03) and some exporters do not; all else stays. The root is another one afterwards when
- * something changed. ONX_E_INVALID, with one of the nodes, where a node depends on what it makes itself: there is no
- * such order, and the document stays as it is. `changed_out` may be NULL. */
+/* Sorts the nodes of every graph, subgraph and function topologically, as the standard demands (rule G-03) and some
+ * exporters do not; nothing else changes. If something changed, the root is a new message. ONX_E_INVALID, with one of
+ * the nodes, if a node depends on its own output: no such order exists, and the document is unchanged. `changed_out`
+ * may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_sort(onx_doc *doc, bool *changed_out);
-/* Bytes of the input that the document was read from; 0 for a new one. */
+/* Size in bytes of the input that the document was read from; 0 for a new document. */
 ONX_API ONX_ANY_THREAD uint64_t onx_doc_input_size(const onx_doc *doc);
 
-/* ---- messages of any kind, by their field tables ---- */
+/* ---- messages of any kind, through their field tables ---- */
 
 /* "ModelProto", "TypeProto.Tensor"; never NULL. */
 ONX_API ONX_ANY_THREAD const char *onx_kind_proto_name(onx_kind kind);
-/* The kind of a command-line word: model graph function node tensor attribute value-info sparse-tensor type sequence
- * map optional operator-set; ONX_KIND_NONE for any other. */
+/* The kind that a word of the command line names: model graph function node tensor attribute value-info sparse-tensor
+ * type sequence map optional operator-set; ONX_KIND_NONE for any other word. */
 ONX_API ONX_ANY_THREAD onx_kind onx_kind_find(onx_str word);
 /* An empty message; NULL when out of memory. */
 ONX_API ONX_OWN_THREAD void *onx_message_new(onx_arena *arena, onx_kind kind);
-/* The extra part of a message, made when missing; NULL when out of memory. Cast it to the type the kind has
- * (onx_node_extra, onx_attribute_extra, else onx_extra). */
+/* The extra part of a message, allocated if missing; NULL when out of memory. Cast it to the type of the kind
+ * (onx_node_extra, onx_attribute_extra, otherwise onx_extra). */
 ONX_API ONX_OWN_THREAD void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message);
 /* A deep copy that shares nothing with `message`. */
 ONX_API ONX_OWN_THREAD onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out);
-/* A deep copy but for texts, bytes and arrays of floating-point numbers, which stay where they are and outlive the
- * arena. Changes of one do not affect the other. */
+/* A deep copy that shares texts, bytes and floating-point arrays with `message`; those must outlive the arena. Changes
+ * of one message do not affect the other. */
 ONX_API ONX_OWN_THREAD onx_status onx_message_share(onx_arena *arena, onx_kind kind, const void *message, void **out);
-/* Same presence, same values, same unknown fields; floats by their bits; 4- and 8-byte arrays by value wherever stored.
- */
+/* Compares presence, values and unknown fields; floats by their bits; 4- and 8-byte arrays by value, wherever they are
+ * stored. */
 ONX_API ONX_ANY_THREAD bool onx_message_equal(onx_kind kind, const void *a, const void *b);
 
-/* Calls `visit` for the message and every message below it, parents first, in field order. A status other than
- * ONX_OK from `visit` ends the walk and is returned. `parent` is NULL for the root; `field` and `index` say where in
+/* Calls `visit` for the message and every message below it, parents first, in field order. A status other than ONX_OK
+ * from `visit` ends the walk and is returned. `parent` is NULL for the root; `field` and `index` give the position in
  * the parent. */
 typedef struct onx_visit {
     onx_kind kind;
@@ -594,8 +593,8 @@ ONX_API ONX_ANY_THREAD size_t onx_visit_path(const onx_visit *at, char *buf, siz
 
 /* ---- lists ---- */
 
-/* Lists have no stored capacity: room for the next power of two at or above the count is always there (0 for 0).
- * `size` is that of one element. The new element is zeroed; its address is returned, NULL when out of memory. */
+/* Lists have no stored capacity: the allocated size is always the next power of two at or above the count (0 for 0).
+ * `size` is the size of one element. Returns the address of the new, zeroed element; NULL when out of memory. */
 ONX_API ONX_OWN_THREAD void *onx_list_insert(onx_arena *arena, void **list, uint32_t *count, uint32_t at, size_t size);
 ONX_API ONX_OWN_THREAD void onx_list_remove(void *list, uint32_t *count, uint32_t at, size_t size);
 /* Appends a message of the kind to a list of pointers: onx_node *n = ONX_ADD(arena, graph, node, NODE). */
@@ -605,7 +604,7 @@ ONX_API ONX_OWN_THREAD void *onx_list_add_message(onx_arena *arena, void ***list
 /* Appends a copy of the text to a list of strings. */
 ONX_API ONX_OWN_THREAD onx_status onx_list_add_text(onx_arena *arena, onx_bytes **list, uint32_t *count, onx_str text);
 
-/* ---- reading parts that may be absent ---- */
+/* ---- reading members that may be absent ---- */
 
 ONX_API extern const onx_node_extra onx_node_extra_none;
 ONX_API extern const onx_attribute_extra onx_attribute_extra_none;
@@ -620,22 +619,22 @@ static inline const onx_attribute_extra *onx_attribute_more(const onx_attribute 
 
 /* The attribute of that name, or NULL; the first one if there are several. */
 ONX_API ONX_ANY_THREAD onx_attribute *onx_node_attribute(const onx_node *node, const char *name);
-/* The address of a value member (ONX_SLOT_*), or NULL when the attribute does not carry it; *count is 1 for
- * singular members. Cast to the member's type: *(const int64_t *)onx_attribute_value(a, ONX_SLOT_I, &n); for lists the
- * address of the first element is returned. */
+/* The address of a value member (ONX_SLOT_*), or NULL when the attribute does not have it; *count is 1 for singular
+ * members. Cast it to the member's type: *(const int64_t *)onx_attribute_value(a, ONX_SLOT_I, &n). For lists it is the
+ * address of the first element. */
 ONX_API ONX_ANY_THREAD const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t *count);
-/* The type that the attribute says it has, or, where it does not say, the one its value has. */
+/* The declared type of the attribute, or the type of its value if none is declared. */
 ONX_API ONX_ANY_THREAD onx_attribute_type onx_attribute_type_of(const onx_attribute *a);
 ONX_API ONX_ANY_THREAD const char *
-onx_attribute_type_name(int32_t type); /* "INTS"; NULL for numbers that are no type */
+onx_attribute_type_name(int32_t type); /* "INTS"; NULL for integers that are no type */
 
 /* ---- building ---- */
 
-/* A model document: IR version, producer "onx", one opset_import of the default domain, an empty graph of that name.
- * `graph_name` may be NULL: it has none. */
+/* A model document: IR version, producer "onx", one opset_import of the default domain, and an empty graph.
+ * `graph_name` may be NULL: the graph has no name. */
 ONX_API ONX_OWN_THREAD onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx_doc **out);
-/* Appends a node; NULL when out of memory. Inputs and outputs are added with onx_list_add_text or given as names
- * separated by spaces ("" for none; a lone - is an omitted operand). */
+/* Appends a node; NULL when out of memory. Add inputs and outputs with onx_list_add_text, or pass names separated by
+ * spaces ("" for none; a single - is an omitted operand). */
 ONX_API ONX_OWN_THREAD onx_node *onx_graph_add_node(onx_arena *arena, onx_graph *graph, const char *op_type,
                                                     const char *inputs, const char *outputs);
 ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_int(onx_arena *arena, onx_node *node, const char *name,
@@ -652,26 +651,26 @@ ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_
                                                           onx_tensor *value);
 ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *name,
                                                          onx_graph *value);
-/* A tensor type; a dim below 0 is unknown, rank below 0 means any rank, and above ONX_RANK_MAX there is none. */
+/* A tensor type. A dim below 0 is unknown, a rank below 0 means any rank; NULL for a rank above ONX_RANK_MAX. */
 ONX_API ONX_OWN_THREAD onx_type *onx_type_new_tensor(onx_arena *arena, onx_dtype dtype, const int64_t *dims, int rank);
-/* `type` may be NULL: none is declared. */
+/* `type` may be NULL: no type is declared. */
 ONX_API ONX_OWN_THREAD onx_value_info *onx_graph_add_input(onx_arena *arena, onx_graph *graph, const char *name,
                                                            onx_type *type);
 /* `type` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name,
                                                             onx_type *type);
-/* Appends a tensor, which has a name and lives as long as the arena, to the initializers; returns it, NULL when out of
- * memory. */
+/* Appends a tensor to the initializers. It must have a name and live as long as the arena. Returns the tensor, NULL
+ * when out of memory. */
 ONX_API ONX_OWN_THREAD onx_tensor *onx_graph_add_initializer(onx_arena *arena, onx_graph *graph, onx_tensor *tensor);
-/* A tensor whose raw_data is a copy of `data` (size as onx_dtype_size says). `name` may be NULL. */
+/* A tensor whose raw_data is a copy of `data` (its size is that of onx_dtype_size). `name` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank,
                                                   const void *data, const char *name);
 
-/* ---- def-use index of one graph, made on demand and freed ---- */
+/* ---- def-use index of one graph; built on demand, freed by the caller ---- */
 
 typedef struct onx_index onx_index;
-typedef uint32_t onx_name_id; /* names interned in the index; ONX_NO_NAME when a name does not occur: such a number has
-                               * no name, no definition and no use */
+typedef uint32_t onx_name_id; /* names are interned in the index; ONX_NO_NAME for a name that does not occur: it has
+                               * no definition and no use */
 #define ONX_NO_NAME UINT32_MAX
 
 typedef enum onx_def_kind {
@@ -688,10 +687,10 @@ typedef struct onx_def {
 } onx_def;
 typedef struct onx_use {
     uint32_t node;  /* index of the using node */
-    uint32_t input; /* which input; UINT32_MAX: used somewhere inside a subgraph of the node */
+    uint32_t input; /* which input; UINT32_MAX: the use is inside a subgraph of the node */
 } onx_use;
 
-/* O(nodes + edges). Outer-scope uses inside subgraphs count as uses of the node that holds the subgraph. */
+/* O(nodes + edges). Uses of outer-scope values inside subgraphs count as uses of the node that holds the subgraph. */
 ONX_API ONX_OWN_THREAD onx_status onx_index_new(onx_ctx *cx, const onx_graph *graph, onx_index **out);
 /* NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_index_free(onx_index *index);

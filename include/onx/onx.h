@@ -1,6 +1,6 @@
-/* onx.h - all that programs need of the library. Three headers are asked for by name, since what includes this one has
- * the promise of docs/abi.md for all of it: onx/kernel.h and onx/plugin.h, for kernels and operators of one's own, may
- * change with a minor release, and onx/ffi.h is for other languages. */
+/* onx.h - everything that programs need of the library. Three headers are not included, because docs/abi.md promises
+ * stability for everything that is: onx/kernel.h and onx/plugin.h, for custom kernels and operators, may change with a
+ * minor release, and onx/ffi.h is for other languages. */
 #ifndef ONX_ONX_H
 #define ONX_ONX_H
 

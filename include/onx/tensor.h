@@ -1,4 +1,4 @@
-/* tensor.h - the elements of a TensorProto, whichever field or file holds them. */
+/* tensor.h - the elements of a TensorProto, whichever field or file stores them. */
 #ifndef ONX_TENSOR_H
 #define ONX_TENSOR_H
 
@@ -11,14 +11,14 @@ extern "C" {
 /* The number of elements; false when dims are negative or their product overflows. */
 ONX_API ONX_ANY_THREAD bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out);
 
-/* All elements in the layout of raw_data (row-major, little-endian, 4- and 2-bit types packed). Borrowed where the
- * elements already have that layout (raw_data, external data), else made in the arena of `doc`, which may be a reader
- * (onx_doc_reader), as everywhere below. `doc` may be NULL for tensors
- * that are not external and hold raw_data. Fails for STRING and when the data does not fit type and shape. */
+/* All elements in the layout of raw_data (row-major, little-endian, 4- and 2-bit types packed). They are borrowed if
+ * they already have that layout (raw_data, external data), otherwise allocated in the arena of `doc`. `doc` may be a
+ * reader (onx_doc_reader) in all functions below. `doc` may be NULL for tensors that are not external and hold
+ * raw_data. Fails for STRING and when the data does not match type and shape. */
 ONX_API ONX_OWN_THREAD onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
 
-/* Elements first .. first+count-1, converted. Integers saturate, floats round to nearest even, NaN becomes 0 in
- * integers; complex numbers give their real part. Fails for STRING. `doc` may be NULL as above. */
+/* Converts elements first .. first+count-1. Integers saturate, floats round to nearest even, NaN becomes 0 in integers,
+ * complex numbers give their real part. Fails for STRING. `doc` may be NULL as above. */
 ONX_API ONX_OWN_THREAD onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first,
                                                      uint64_t count, double *out);
 /* `doc` may be NULL. */
@@ -30,13 +30,13 @@ ONX_API ONX_OWN_THREAD onx_status onx_tensor_get_i64(onx_doc *doc, const onx_ten
 /* One element of a STRING tensor. */
 ONX_API ONX_ANY_THREAD onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index, onx_str *out);
 
-/* ---- the same on plain memory in raw_data layout ---- */
+/* ---- conversion of elements in memory, in raw_data layout ---- */
 
-/* Converts `count` elements between any two types but STRING and complex: by value, rounding to nearest even (to
- * FLOAT8E8M0: up, the default of Cast-24). Conversion to the 8-bit floats saturates when `saturate` (the default of
- * Cast-19), else overflow becomes infinity or NaN as the type has it; FLOAT4E2M1 always saturates. Floats to integers
- * truncate towards zero, NaN becomes 0; integers that do not fit keep their low bits. `in` and `out` may be unaligned
- * and must not overlap. */
+/* Converts `count` elements between any two types except STRING and complex. Conversion is by value and rounds to
+ * nearest even (to FLOAT8E8M0: up, the default of Cast-24). Conversion to the 8-bit floats saturates when `saturate` is
+ * set (the default of Cast-19); otherwise overflow becomes infinity or NaN, depending on the type. FLOAT4E2M1 always
+ * saturates. Floats to integers truncate towards zero, and NaN becomes 0; integers that do not fit keep their low bits.
+ * `in` and `out` may be unaligned and must not overlap. */
 ONX_API ONX_ANY_THREAD onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t count,
                                               bool saturate);
 
@@ -44,7 +44,7 @@ ONX_API ONX_ANY_THREAD float onx_float16_to_f32(uint16_t bits);
 ONX_API ONX_ANY_THREAD uint16_t onx_f32_to_float16(float value);
 ONX_API ONX_ANY_THREAD float onx_bfloat16_to_f32(uint16_t bits);
 ONX_API ONX_ANY_THREAD uint16_t onx_f32_to_bfloat16(float value);
-/* `dtype` is one of the 8-bit floats or FLOAT4E2M1 (low four bits). */
+/* `dtype` is one of the 8-bit floats or FLOAT4E2M1 (in the low four bits). */
 ONX_API ONX_ANY_THREAD float onx_small_float_to_f32(onx_dtype dtype, uint8_t bits);
 ONX_API ONX_ANY_THREAD uint8_t onx_f32_to_small_float(onx_dtype dtype, float value, bool saturate);
 
