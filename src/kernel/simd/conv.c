@@ -7,8 +7,9 @@
 #include "kernel/simd/tile.h"
 
 /* Pixels of the result at a time, at most; bytes that what they cover may take, and where that are the ends of a line;
- * pixels at least that are not copied; pixels of a line whose channels are summed up together. */
-enum { PIXELS = 96, COVERED = 192 << 10, COVERED_ENDS = 1 << 20, DIRECT_LEAST = 2 * TILE_M, TOGETHER = 4 };
+ * pixels at least that are not copied; sums of one channel that are made together; pixels of a line whose channels are
+ * summed up together. */
+enum { PIXELS = 96, COVERED = 192 << 10, COVERED_ENDS = 1 << 20, DIRECT_LEAST = 2 * TILE_M, TOGETHER = 4, DOTS = 8 };
 
 typedef struct conv_params {
     uint64_t c, m;                          /* channels of the input and of the result */
@@ -19,6 +20,7 @@ typedef struct conv_params {
     uint64_t pixels, each;                  /* of all images; of a piece of work */
     int64_t within[2];                      /* pixels of a line of which nothing is copied: from, to */
     bool depthwise;                         /* each channel is a group of its own */
+    bool dots;                              /* to one channel: sums are vectors of the depth, and not of channels */
     const float *weights, *bias;            /* packed; bias padded to whole panels, NULL: none */
     simd_posts posts;
 } conv_params;
@@ -62,6 +64,18 @@ static onx_status pack_taps(void *user, const void *elements, uint64_t piece, vo
     (void)piece;
     for (uint64_t t = 0; t < q->taps; t++)
         for (uint64_t c = 0; c < q->m; c++)
+            *to++ = ((const float *)elements)[c * q->taps + t];
+    return ONX_OK;
+}
+
+/* The weights of one channel: by tap, by input channel. */
+static onx_status pack_dots(void *user, const void *elements, uint64_t piece, void *out)
+{
+    const packing *q = user;
+    float *to = out;
+    (void)piece;
+    for (uint64_t t = 0; t < q->taps; t++)
+        for (uint64_t c = 0; c < q->c; c++)
             *to++ = ((const float *)elements)[c * q->taps + t];
     return ONX_OK;
 }
@@ -115,11 +129,12 @@ static inline void copy_rows(const float *from, uint64_t step, float *to, uint64
 }
 
 /* What comes after the sums of some pixels and `width` channels, and brings them where they belong: `at` is where that
- * is in the result. Where channels are no whole vectors there are TILE_M pixels at most. */
+ * is in the result. Where channels are no whole vectors there are TILE_M pixels at most, and PIXELS numbers of one. */
 static void finish(const conv_params *q, const onx_work *work, float *sums, uint64_t step, uint64_t pixels,
                    uint64_t width, uint64_t at)
 {
-    float part[TILE_M * PANEL], *y = (float *)work->outputs[0]->data + at;
+    enum { ROOM = TILE_M * PANEL > PIXELS ? TILE_M * PANEL : PIXELS };
+    float part[ROOM], *y = (float *)work->outputs[0]->data + at;
     for (uint32_t p = 0; p < q->posts.count; p++) {
         const simd_post *f = &q->posts.list[p];
         const float *same = f->operand >= 0 ? (const float *)work->inputs[f->operand]->data + at : NULL;
@@ -200,6 +215,51 @@ static void panel_of(const conv_params *q, const onx_work *work, const part *par
     }
 }
 
+/* ---- sums of one channel ---- */
+
+/* Sums of some pixels, from `a` on, which cover numbers `lda` apart. */
+__attribute__((always_inline)) static inline void some_dots(const conv_params *q, const part *f, const float *a,
+                                                            float *y, const int pixels)
+{
+    const uint64_t run = f->gap ? q->run : q->depth, whole = run / ONXI_LANES * ONXI_LANES, rest = run - whole;
+    const float *w = q->weights;
+    onxi_vf sum[DOTS];
+    UNROLL
+    for (int i = 0; i < pixels; i++)
+        sum[i] = vf_all(0);
+    for (uint64_t left = q->depth; left; left -= run, a += run + f->gap, w += run) {
+        for (uint64_t k = 0; k < whole; k += ONXI_LANES) {
+            const onxi_vf by = vf_load(w + k);
+            UNROLL
+            for (int i = 0; i < pixels; i++)
+                sum[i] += by * vf_load(a + (uint64_t)i * f->lda + k);
+        }
+        if (!rest)
+            continue;
+        const onxi_vf by = vf_load_part(w + whole, rest, 0);
+        for (int i = 0; i < pixels; i++)
+            sum[i] += by * vf_load_part(a + (uint64_t)i * f->lda + whole, rest, 0);
+    }
+    for (int i = 0; i < pixels; i++)
+        y[i] = vf_sum(sum[i]) + (q->bias ? q->bias[0] : 0);
+}
+
+/* Of all pixels of some parts, the first of which is pixel `first` of the result. */
+static void dots(const conv_params *q, const onx_work *work, const part *parts, int count, uint64_t first, float *sums)
+{
+    float *y = sums;
+    for (const part *f = parts; f < parts + count; f++) {
+        uint64_t i = 0;
+        for (; i + DOTS <= f->pixels; i += DOTS, y += DOTS)
+            some_dots(q, f, f->a + i * f->lda, y, DOTS);
+        for (; i < f->pixels; i++)
+            some_dots(q, f, f->a + i * f->lda, y++, 1);
+    }
+    finish(q, work, sums, PIXELS, 1, (uint64_t)(y - sums), first);
+}
+
+/* ---- pieces ---- */
+
 /* Of pixel `at` of a line, up to which one, `end` at most, what they cover is read as it lies (*direct) or copied. */
 static int64_t part_end(const conv_params *q, int64_t at, int64_t end, bool *direct)
 {
@@ -242,7 +302,9 @@ static onx_status products_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t piece = first; piece < last; piece++) {
         const uint64_t p0 = piece * q->each, pixels = q->pixels - p0 < q->each ? q->pixels - p0 : q->each;
         const int count = make_parts(q, work->inputs[0]->data, p0, pixels, covered, parts);
-        for (uint64_t p = 0; p < panels; p++)
+        if (LINES && q->dots)
+            dots(q, work, parts, count, p0, sums);
+        for (uint64_t p = 0; !q->dots && p < panels; p++)
             panel_of(q, work, parts, count, p, p0, sums);
     }
     return ONX_OK;
@@ -396,6 +458,7 @@ static void join_lines(conv_params *q)
  */
 static void take_line(conv_params *q)
 {
+    enum { RUN_LEAST = 2 * ONXI_LANES }; /* so that parts of vectors are few */
     const int64_t reach = (q->kw - 1) * q->dilation[1], stride = q->stride[1], pad = q->pad[1];
     q->run = q->depth;
     if (!is_line(q))
@@ -404,6 +467,7 @@ static void take_line(conv_params *q)
         q->run = q->c;
         q->gap = (uint64_t)(q->dilation[1] - 1) * q->c;
     }
+    q->dots = LINES && q->m == 1 && (q->run % ONXI_LANES == 0 || q->run >= RUN_LEAST);
     q->within[0] = (pad + stride - 1) / stride;
     q->within[1] = q->w + pad > reach ? (q->w + pad - reach - 1) / stride + 1 : 0;
 }
@@ -414,15 +478,21 @@ static onx_status take_weights(onx_prepare *p, conv_params *q)
     packing from = { q->c, q->m, taps };
     const struct {
         char what[8];
-        uint64_t depthwise, panel, m, taps;
-    } key = { "conv", q->depthwise, PANEL, q->m, taps };
+        uint64_t how, panel, m, taps;
+    } key = { "conv", q->depthwise ? 1 : q->dots ? 2 : 0, PANEL, q->m, taps };
+    const bool dots = LINES && q->dots, whole = q->depthwise || dots;
     const onx_packing job = { .input = 1,
                               .key = &key,
                               .key_size = sizeof key,
-                              .size = (q->depthwise ? q->m * taps : panels * PANEL * q->depth) * sizeof(float),
-                              .pieces = q->depthwise ? 1 : panels,
+                              .size = (q->depthwise ? q->m * taps
+                                       : q->dots    ? q->depth
+                                                    : panels * PANEL * q->depth) *
+                                      sizeof(float),
+                              .pieces = whole ? 1 : panels,
                               .in_order = true,
-                              .make = q->depthwise ? pack_taps : pack_panel,
+                              .make = q->depthwise ? pack_taps
+                                      : q->dots    ? pack_dots
+                                                   : pack_panel,
                               .user = &from };
     const void *weights;
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
