@@ -46,13 +46,18 @@ static inline uint64_t panel_first(uint64_t m, uint64_t panel)
 /* A panel of output channels: by tap, by input channel. */
 static onx_status pack_panel(void *user, const void *elements, uint64_t panel, void *out)
 {
+    enum { AT_ONCE = 64 };
     const packing *q = user;
     const uint64_t first = panel_first(q->m, panel), width = q->m - first < PANEL ? q->m - first : PANEL;
-    float *to = (float *)out + panel * q->c * q->taps * PANEL;
-    for (uint64_t t = 0; t < q->taps; t++)
-        for (uint64_t c = 0; c < q->c; c++, to += PANEL)
-            for (uint64_t m = 0; m < PANEL; m++)
-                to[m] = m < width ? ((const float *)elements)[((first + m) * q->c + c) * q->taps + t] : 0;
+    const uint64_t depth = q->c * q->taps;
+    const float *from = (const float *)elements + first * depth;
+    float *to = (float *)out + panel * depth * PANEL, rows[AT_ONCE * PANEL];
+    for (uint64_t k = 0, count; k < depth; k += count) {
+        count = depth - k < AT_ONCE ? depth - k : AT_ONCE;
+        tile_turn((const char *)(from + k), depth * sizeof *from, width, count, rows);
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(to + ((k + i) % q->taps * q->c + (k + i) / q->taps) * PANEL, rows + i * PANEL, PANEL * sizeof *to);
+    }
     return ONX_OK;
 }
 
