@@ -138,6 +138,7 @@ typedef struct drive_run {
 
 static inline void drive_piece(const drive_run *r, uint64_t piece)
 {
+    enum { PANELS_KEPT = 512 << 10 }; /* bytes */
     const drive *q = r->q;
     const uint64_t group = piece / (q->m_blocks * q->chunks), m0 = piece / q->chunks % q->m_blocks * q->m_block;
     const uint64_t count = q->m - m0 < q->m_block ? q->m - m0 : q->m_block, p0 = piece % q->chunks * q->chunk;
@@ -156,23 +157,26 @@ static inline void drive_piece(const drive_run *r, uint64_t piece)
     for (uint64_t i = 0; f.zero && i < count; i++)
         row_sums[i] = sum_bytes(a + i * lda, q->k, is_signed);
     const uint64_t width = f.kind == AS_SUMS || f.kind == AS_FLOATS ? 4 : 1;
-    for (uint64_t p = p0; p < p1; p++) {
+    /* All panels for a block of rows, which stays in the first cache, where the panels stay in the second one. */
+    const uint64_t blocks = (count + BLOCK_ROWS - 1) / BLOCK_ROWS, some = p1 - p0;
+    const bool rows_first = some * q->slices * SLICE <= PANELS_KEPT;
+    for (uint64_t n = 0; n < blocks * some; n++) {
+        const uint64_t i = (rows_first ? n / some : n % blocks) * BLOCK_ROWS;
+        const uint64_t p = p0 + (rows_first ? n % some : n / blocks);
+        const uint64_t rows = count - i < BLOCK_ROWS ? count - i : BLOCK_ROWS;
         int32_t begin[COLUMNS];
         finish_begin(&f, p * COLUMNS, r->a_zero, begin);
-        for (uint64_t i = 0; i < count; i += BLOCK_ROWS) {
-            const uint64_t rows = count - i < BLOCK_ROWS ? count - i : BLOCK_ROWS;
-            const finish_block b = { .y = (char *)r->work->outputs[0]->data + group * f.n * width,
-                                     .row = m0 + i,
-                                     .rows = rows,
-                                     .column = p * COLUMNS,
-                                     .row_sums = row_sums + i,
-                                     .inputs = r->work->inputs,
-                                     .sums = (int32_t *)(void *)(space + q->sums_at) };
-            dot_block(&(dot_operands){ a + i * lda, q->b + (group * q->panels + p) * q->slices * SLICE, begin, lda,
-                                       q->slices, q->k, is_signed },
-                      rows, b.sums);
-            finish_run(&f, &b);
-        }
+        const finish_block b = { .y = (char *)r->work->outputs[0]->data + group * f.n * width,
+                                 .row = m0 + i,
+                                 .rows = rows,
+                                 .column = p * COLUMNS,
+                                 .row_sums = row_sums + i,
+                                 .inputs = r->work->inputs,
+                                 .sums = (int32_t *)(void *)(space + q->sums_at) };
+        dot_block(&(dot_operands){ a + i * lda, q->b + (group * q->panels + p) * q->slices * SLICE, begin, lda,
+                                   q->slices, q->k, is_signed },
+                  rows, b.sums);
+        finish_run(&f, &b);
     }
 }
 
