@@ -442,7 +442,8 @@ onx_status onxi_file_map_late(onx_ctx *cx, int fd, uint64_t size, const char *sh
 onx_status onxi_file_need(onx_ctx *cx, onx_where where, const onxi_file *file, onx_str bytes);
 /* Copies bytes of the file that need not be there, in any thread. What cannot be read is zeros, and the file broken. */
 void onxi_file_copy(const onxi_file *file, const char *from, size_t size, void *out);
-bool onxi_file_is_broken(const onxi_file *file);
+/* How messages name a broken file; NULL for any other. */
+const char *onxi_file_broken(const onxi_file *file);
 void onxi_late_close(onx_ctx *cx, struct onxi_late *late);
 /* What is left of an opened file, read into memory; `expected` is a guess of how much that is. */
 onx_status onxi_file_load(onx_ctx *cx, int fd, size_t expected, const char *shown, onxi_file *out);

@@ -15,9 +15,10 @@ enum {
 
 struct onxi_late {
     int fd;
-    atomic_bool broken; /* bytes could not be read */
-    size_t blocks;
-    unsigned char there[]; /* by block: read, or not yet */
+    atomic_bool broken;    /* bytes could not be read */
+    size_t blocks, room;   /* room: bytes of this */
+    const char *shown;     /* how messages name the file */
+    unsigned char there[]; /* by block: read, or not yet; the name is behind */
 };
 
 onx_status onxi_late_open(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out)
@@ -27,21 +28,23 @@ onx_status onxi_late_open(onx_ctx *cx, int fd, uint64_t size, const char *shown,
     if (size > limit)
         return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "%s has %llu bytes, more than the memory limit of %llu", shown,
                          (unsigned long long)size, (unsigned long long)limit);
-    const size_t blocks = (size_t)((size + BLOCK - 1) / BLOCK);
-    struct onxi_late *late = onxi_resize(cx, NULL, 0, sizeof *late + blocks);
+    const size_t blocks = (size_t)((size + BLOCK - 1) / BLOCK), named = strlen(shown) + 1;
+    struct onxi_late *late = onxi_resize(cx, NULL, 0, sizeof *late + blocks + named);
     char *room = late ? onxi_resize(cx, NULL, 0, size) : NULL;
     const int own = room ? onxi_platform_same_file(fd) : -1, error = errno;
     if (own < 0) {
         char reason[128];
-        onxi_release(cx, late, sizeof *late + blocks);
+        onxi_release(cx, late, sizeof *late + blocks + named);
         if (!room)
             return ONX_E_MEMORY;
         onxi_release(cx, room, (size_t)size);
         return onxi_fail(cx, ONX_E_IO, ONXI_NOWHERE, "cannot keep %s open: %s", shown,
                          onxi_error_text(error, reason, sizeof reason));
     }
-    *late = (struct onxi_late){ .fd = own, .blocks = blocks };
+    char *name = (char *)late->there + blocks;
+    *late = (struct onxi_late){ .fd = own, .blocks = blocks, .room = sizeof *late + blocks + named, .shown = name };
     memset(late->there, 0, blocks);
+    memcpy(name, shown, named);
     out->late = late;
     out->heap = room;
     out->heap_size = (size_t)size;
@@ -62,7 +65,7 @@ void onxi_late_close(onx_ctx *cx, struct onxi_late *late)
     if (!late)
         return;
     close(late->fd);
-    onxi_release(cx, late, sizeof *late + late->blocks);
+    onxi_release(cx, late, late->room);
 }
 
 /* False with errno set; ENODATA where the file has become shorter. */
@@ -99,8 +102,8 @@ onx_status onxi_file_need(onx_ctx *cx, onx_where where, const onxi_file *file, o
         const size_t from = i * BLOCK, to = end < late->blocks ? end * BLOCK : file->heap_size;
         char reason[128];
         if (!read_at(late, from, to - from, room + from))
-            return onxi_fail(cx, ONX_E_IO, where, "%zu bytes of a data file cannot be read from offset %zu: %s",
-                             to - from, from, onxi_error_text(errno, reason, sizeof reason));
+            return onxi_fail(cx, ONX_E_IO, where, "%zu bytes of %s cannot be read from offset %zu: %s", to - from,
+                             late->shown, from, onxi_error_text(errno, reason, sizeof reason));
         memset(late->there + i, 1, end - i);
         i = end - 1;
     }
@@ -119,7 +122,7 @@ void onxi_file_copy(const onxi_file *file, const char *from, size_t size, void *
     }
 }
 
-bool onxi_file_is_broken(const onxi_file *file)
+const char *onxi_file_broken(const onxi_file *file)
 {
-    return file->late && atomic_load_explicit(&file->late->broken, memory_order_relaxed);
+    return file->late && atomic_load_explicit(&file->late->broken, memory_order_relaxed) ? file->late->shown : NULL;
 }

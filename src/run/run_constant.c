@@ -157,11 +157,12 @@ static bool products_are_finite(const onxi_run_source *source)
 
 onx_status onxi_run_source_failed(onx_ctx *cx, const onxi_run_source *source)
 {
-    if (!source->late || !onxi_file_is_broken(source->late))
+    const char *shown = source->late ? onxi_file_broken(source->late) : NULL;
+    if (!shown)
         return ONX_OK;
     const onx_str name = source->origin ? onx_view(source->origin->name) : onx_str_make("", 0);
-    return onxi_fail(cx, ONX_E_IO, ONXI_NOWHERE, "the data file of the constant \"%.*s\" cannot be read any more",
-                     ONX_ARG(name));
+    return onxi_fail(cx, ONX_E_IO, ONXI_NOWHERE, "%s, the data file of the constant \"%.*s\", cannot be read any more",
+                     shown, ONX_ARG(name));
 }
 
 static void forget(onxi_run_session *s, const onxi_run_source *source, onx_str bytes)
