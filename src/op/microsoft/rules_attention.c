@@ -36,6 +36,8 @@ onx_status onxi_rule_microsoft_attention(onxi_call *call)
         return onxi_call_fail(call, "attribute qkv_hidden_sizes has %u numbers, not 3", count);
     ONX_TRY(onxi_call_want_rank(call, 0, 3));
     ONX_TRY(onxi_call_want_rank(call, 1, 2));
+    if (onxi_call_has_input(call, 2)) /* the body would broadcast any other, too */
+        ONX_TRY(onxi_call_want_vector(call, 2, dim_of(w, 1)));
     if (onxi_call_has_input(call, past_at))
         ONX_TRY(onxi_call_want_rank(call, past_at, 5));
     hidden = sizes ? sizes[2] : divided(dim_of(w, 1), 3);
