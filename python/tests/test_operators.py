@@ -96,6 +96,25 @@ class TestOperators(unittest.TestCase):
         gc.collect()
         self.assertEqual(onx.check(onx.parse(MODEL), operators=operators), [])
 
+    def test_gradients_go_through_functions(self):
+        operators = onx.Operators()
+        nested = DOCUMENT.replace("operator {", """operator { op_type: "Fourth" since_version: 2 status: EXPERIMENTAL }
+operator {""", 1) + """
+functions { name: "Fourth" domain: "com.example" input: "a" output: "c"
+  node { op_type: "Square" domain: "com.example" input: "a" output: "b" }
+  node { op_type: "Square" domain: "com.example" input: "b" output: "c" }
+  opset_import { domain: "" version: 21 } opset_import { domain: "com.example" version: 2 } }"""
+        operators.document(onx.from_bytes(nested.encode(), onx.OperatorSetProto, format="textproto"))
+        for opset in (18, 25):
+            model = onx.parse('<ir_version: 8, opset_import: ["" : %d, "com.example" : 2]> g (float[3] x) => (float y) '
+                              "{ f = com.example.Fourth(x) y = ReduceSum <keepdims = 0> (f) }" % opset)
+            gradient = onx.grad(model, "y", "x", operators=operators)
+            self.assertEqual({n.domain for n in gradient.graph.node} | {f.domain for f in gradient.functions}, {""})
+            x = np.float32([1, -2, 3])
+            y, dx = onx.Session(gradient, threads=1)(x)
+            np.testing.assert_allclose(y, np.sum(x**4))
+            np.testing.assert_allclose(dx, 4 * x**3)
+
     def test_nobody_changes_them_meanwhile(self):
         operators, refused = square(), []
 
