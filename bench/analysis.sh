@@ -1,8 +1,8 @@
 #!/bin/sh
-# analysis.sh ONX [FILE...]: how long checking and inference take, decoding included, against the reference (Debian's
-# python3-onnx) on the same file, in turn. Prints ratios; above 1 means that onx is faster. Without FILE: 200,000 nodes, once
-# bare and once with a type for every value.
-#   ONX_BENCH_ROUNDS  how often each figure is taken, default 3; the median counts
+# analysis.sh ONX [FILE...]: times checking and inference, including decoding, against the reference (Debian's
+# python3-onnx) on the same file, alternating. Prints ratios; above 1 means that onx is faster. Without FILE it uses 200,000
+# nodes, once bare and once with a type for every value.
+#   ONX_BENCH_ROUNDS  number of measurements of each figure, default 3; the median counts
 set -eu
 onx=$1
 shift

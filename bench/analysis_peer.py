@@ -1,5 +1,5 @@
-"""analysis_peer.py FILE: best of three rounds in ms of processor time of the reference on serialized bytes, "CHECK INFER": checking
-with decoding, and inference with decoding and encoding."""
+"""analysis_peer.py FILE: prints "CHECK INFER", CPU time in ms of the reference implementation on serialized bytes, minimum of three
+rounds: checking including decoding, and inference including decoding and encoding."""
 import sys
 import time
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""anonymous.py COMMAND...: runs it and prints "SECONDS PEAK_MB", of memory that no file is behind (RssAnon of Linux).
+"""anonymous.py COMMAND...: runs a command and prints "SECONDS PEAK_MB": its time and its peak of anonymous memory (RssAnon of Linux).
 
-What is mapped from files is not counted, unlike in the peak that wait4 gives: the system takes it back when others need
-the room. Looks every two milliseconds. The exit status is that of the command.
+Memory mapped from files is not counted, unlike in the peak that wait4 gives: the system can reclaim it when other programs need
+memory. Samples every two milliseconds. The exit status is that of the command.
 """
 import subprocess
 import sys

@@ -1,6 +1,6 @@
-/* bench_analysis.c - bench_analysis FILE: prints "DECODE STRUCTURE ALL INFER ENCODE", the best of several rounds in ms
- * of processor time on one thread, each with a context of its own: reading the model, checking its structure as a
- * session does, applying all rules that need no inference, inferring types into the model, and writing that. */
+/* bench_analysis.c - bench_analysis FILE: prints "DECODE STRUCTURE ALL INFER ENCODE", the minimum of several rounds in
+ * ms of CPU time on one thread, each with a context of its own: reading the model, checking its structure as a session
+ * does, applying all rules that need no inference, inferring types into the model, and writing the result. */
 #include <onx/check.h>
 #include <onx/infer.h>
 #include <onx/io.h>

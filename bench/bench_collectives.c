@@ -1,9 +1,9 @@
-/* bench_collectives.c - how long collectives between ranks take, as nodes of a session and as MPI does them itself.
+/* bench_collectives.c - times collectives between ranks, as nodes of a session and as calls of MPI.
  *   mpirun -n 2 bench_collectives [BYTES]
- * BYTES is the most that values have, 16 MB by default.
- * In turn, and the least of many rounds counts; the slowest rank is what is printed, for one collective. A run has
- * several, as those of models have, each of which reads what the one before it makes: what the call of a session takes
- * is shared by them. */
+ * BYTES is the largest size of a value, 16 MB by default.
+ * The two alternate, and the minimum of many rounds counts; the time of the slowest rank is printed, for one
+ * collective. A run contains several collectives, as in real models, each of which reads the result of the previous
+ * one, so they share the cost of the session call. */
 #include <onx/shard.h>
 #include <onx/text.h>
 

@@ -1,4 +1,4 @@
-/* bench_measure.c - bench_measure COMMAND...: runs it and prints "MILLISECONDS PEAK_KIB". */
+/* bench_measure.c - bench_measure COMMAND...: runs the command and prints "MILLISECONDS PEAK_KIB". */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

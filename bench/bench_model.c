@@ -1,4 +1,4 @@
-/* bench_model.c - writes models to measure with: bench_model nodes COUNT OUT | bench_model bare COUNT OUT |
+/* bench_model.c - writes models for the measurements: bench_model nodes COUNT OUT | bench_model bare COUNT OUT |
  * bench_model weights MIB OUT. */
 #include <onx/io.h>
 #include <onx/ir.h>

@@ -1,8 +1,9 @@
-/* bench_overlap.c - what it gains that ranks compute while values are on their way: layers of two branches, each of
- * which ends in a sum over all ranks that the next node reads, with one thing at a time and with both.
+/* bench_overlap.c - measures the gain of computing while values are in transfer: layers of two branches, each of which
+ * ends in a sum over all ranks that the next node reads, without and with overlap.
  *   mpirun -n 2 bench_overlap [MICROSECONDS [ROWS]]
- * MICROSECONDS is what each message takes beyond what MPI takes, as over a network that is not there; 0 by default. In
- * turn, and the least of many rounds counts; the slowest rank is what is printed, results have to be the same. */
+ * MICROSECONDS is added to the time of each message to simulate a slower network; 0 by default. The two variants
+ * alternate, and the minimum of many rounds counts; the time of the slowest rank is printed. Results have to be equal.
+ */
 #include <onx/shard.h>
 #include <onx/tensor.h>
 #include <onx/text.h>

@@ -1,5 +1,5 @@
-// bench_peer.cc - the same work by libprotobuf with the generated classes of ONNX.
-//   bench_peer codec FILE   best of several, in ms: decode encode
+// bench_peer.cc - the same work with libprotobuf and the generated classes of ONNX.
+//   bench_peer codec FILE   minimum of several rounds, in ms: decode encode
 //   bench_peer open FILE    reads the file and counts nodes
 #include <onnx/onnx_pb.h>
 

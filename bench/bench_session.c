@@ -1,7 +1,6 @@
-/* bench_session.c - bench_session FILE: prints "DECODE SESSION PLAN RUN", in ms of processor time on one thread, the
- * best of several rounds: reading the model, making a session (checked, resolved, and planned where the inputs have
- * known shapes), what the first run takes longer than the next because it plans, and such a run. Symbolic sizes are 1.
- */
+/* bench_session.c - bench_session FILE: prints "DECODE SESSION PLAN RUN", in ms of CPU time on one thread, the
+ * minimum of several rounds: reading the model; making a session (checked, resolved, and planned if the inputs have
+ * known shapes); the extra time of the first run, which plans; and a later run. Symbolic dimensions are 1. */
 #include <onx/io.h>
 #include <onx/run.h>
 

@@ -1,5 +1,5 @@
-/* bench_text.c - CPU time of printing a model as ONNX text and of parsing a text, best of several: bench_text MODEL
- * TEXT */
+/* bench_text.c - bench_text MODEL TEXT: CPU time of printing MODEL as ONNX text and of parsing TEXT, minimum of several
+ * rounds. */
 #include <onx/text.h>
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// bench_text_peer.cc - the same by the reference library: bench_text_peer MODEL TEXT SAME_MODEL
-// Prints the graph of MODEL to TEXT, parses that, and writes what it holds to SAME_MODEL: this edition's text leaves out
-// weights and names of nodes, so only that is the same work for both.
+// bench_text_peer.cc - the same with the reference library: bench_text_peer MODEL TEXT SAME_MODEL
+// Prints the graph of MODEL to TEXT, parses that text, and writes the parsed model to SAME_MODEL: the text of this
+// version omits weights and node names, so SAME_MODEL gives both libraries the same work.
 #include <onnx/defs/parser.h>
 #include <onnx/defs/printer.h>
 #include <onnx/onnx_pb.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # codec.sh ONX: speed and memory of reading and writing models, against libprotobuf with the generated classes of ONNX
-# (Debian's libonnx-dev), in turn on the same files. Prints ratios; above 1 means that onx is better.
-#   ONX_BENCH_ROUNDS  how often each figure is taken, default 5; the median counts
+# (Debian's libonnx-dev), alternating on the same files. Prints ratios; above 1 means that onx is better.
+#   ONX_BENCH_ROUNDS  number of measurements of each figure, default 5; the median counts
 set -eu
 onx=$1
 build=$(dirname "$onx")

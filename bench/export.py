@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """export.py FOLDER [NAME...]: networks of many kinds as ONNX files for networks.sh, exported by PyTorch.
 
-Weights are random, so what they say means nothing, but operators, shapes and cost are those of such networks. It needs
-torch, torchvision and onnx; a network that the installed version does not have is left out with a word.
+Weights are random, so the outputs are meaningless, but operators, shapes and cost are those of such networks. It needs
+torch, torchvision and onnx; a network that the installed version does not have is skipped with a message.
 """
 import math
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Decoders with random weights in the forms that exporters write, made with the Python package onnx:
     generate.py DIR [--large] [FORM...]
-What onnxruntime and `onx generate` write with them, token by token, is compared by generate_agree.js."""
+generate_agree.js compares the tokens that onnxruntime and `onx generate` produce with them."""
 import os
 import sys
 

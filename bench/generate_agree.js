@@ -1,6 +1,6 @@
-// generate_agree.js - a greedy loop over onnxruntime-node beside `onx generate`, for each decoder of a folder (generate.py):
+// generate_agree.js - compares a greedy loop over onnxruntime-node with `onx generate`, for each decoder of a folder (generate.py):
 //   NODE_PATH=.../node_modules node generate_agree.js ONX DIR [TOKENS [PROMPT [THREADS]]]
-// Says whether the tokens are the same, and how many a second each of the two writes.
+// Prints whether the tokens are the same, and the tokens per second of both.
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs'), path = require('path'), { execFileSync } = require('child_process');
 const [onx, dir, tokens = '24', length = '7', threads = '1'] = process.argv.slice(2);

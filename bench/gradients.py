@@ -10,7 +10,7 @@ import numpy, torch, torchvision
 from torch import nn
 
 class Loss(nn.Module):
-    """A number of all outputs, each with a weight of its own."""
+    """A scalar loss over all outputs, each with a different weight."""
     def __init__(s, m): super().__init__(); s.m = m
     def forward(s, *x):
         y = s.m(*x)

@@ -1,14 +1,15 @@
-// gradients_agree.js - expanded gradients of models in float, of onx and of onnxruntime-node, beside a run in double:
+// gradients_agree.js - runs expanded gradients of models in float in onx and in onnxruntime-node, and compares both with a run in double:
 //   NODE_PATH=.../node_modules node gradients_agree.js ONX MODEL...      needs Debian's python3-onnx
-//   ONX_BENCH_CHECKPOINT  for --checkpoint (sqrt, a number): what the network computes is computed again; default: it is kept
-// `onx grad` derives a number of the first output of floats by a dozen weights; both run what it writes on the same inputs, and onx runs it
-// as doubles, too (`onx precision`). Symbolic sizes are 2. An error is the largest of a gradient's elements, relative to its largest element.
-// A derivative that is zero (in double below 1e-10 of the largest of all: a bias before a norm) has errors relative to the largest of all.
-// Where the input of a Relu lies within rounding of 0, the derivatives of float and double are those of either side, and differ by a whole
-// element: no rule is at fault, and other inputs have it elsewhere. So a gradient above the limit is tried with up to DRAWS inputs, and its
-// least error counts: what a rule or kernel does wrongly is wrong each time. Detectors choose by scores that are nearly equal, and choose
-// otherwise in double, and elements that almost cancel have few digits in float; so it is as good to agree with onnxruntime, or to be no more
-// than twice as far from double as it. The exit status is 1 where onx is farther than 1e-4 otherwise.
+//   ONX_BENCH_CHECKPOINT  value of --checkpoint (sqrt, a number): activations are recomputed; default: they are kept
+// `onx grad` differentiates a scalar made of the first float output with respect to a dozen weights. Both runtimes run the result on the same
+// inputs, and onx runs it in double, too (`onx precision`). Symbolic dimensions are 2. The error of a gradient is the largest error of its
+// elements, relative to its largest element. For a gradient that is zero (in double below 1e-10 of the largest of all gradients, such as that of
+// a bias before a normalization) it is relative to the largest of all gradients.
+// Where the input of a Relu is within rounding of 0, float and double take the derivatives of different sides, and differ by a whole
+// element. This is not an error of a rule, and occurs at other positions for other inputs. So a gradient above the limit is tried with up to DRAWS
+// inputs, and its least error counts: an error of a rule or kernel would occur each time. Detectors select by scores that are nearly equal, and
+// select differently in double; and elements that almost cancel have few correct digits in float. So a gradient also passes if it agrees with
+// onnxruntime's, or if it is at most twice as far from double. The exit status is 1 if any other gradient of onx has an error above 1e-4.
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs'), os = require('os'), path = require('path'), { spawnSync } = require('child_process');
 const [onx, ...files] = process.argv.slice(2), LIMIT = 1e-4, DRAWS = 5;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""large.py FILE [--megabytes N] [--kind decoder|convolutions|recurrent]: a network of random weights of some size, which
-are in FILE.data beside it, for measuring how much memory commands take (bench/large.sh).
+"""large.py FILE [--megabytes N] [--kind decoder|convolutions|recurrent]: a network of random weights of a given size, stored
+in FILE.data next to it, for measuring how much memory commands take (bench/large.sh).
 
-A decoder has an embedding, blocks of attention and two products with Gelu between them, and a product with the
-vocabulary; the convolutions are 3x3 and 1x1 in turn; the recurrent network is LSTM over LSTM.
+A decoder has an embedding, blocks of attention and two matrix products with Gelu in between, and a final product with the
+vocabulary; the convolutions alternate between 3x3 and 1x1; the recurrent network is a stack of LSTMs.
 """
 import argparse
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What commands that change models take of memory beyond the model, whose weights are in a file: seconds, and the peak of
-# memory that no file is behind, in MB.  bench/large.sh ONX MODEL [WORDS that select lines]
-# MODEL is one of bench/large.py. The first line is `info`, whose memory is that of the program and the graph.
+# Measures commands that change models: seconds, and the peak of anonymous memory in MB (the model's weights are in a mapped
+# file, which does not count).  bench/large.sh ONX MODEL [WORDS that select lines]
+# MODEL is one of bench/large.py. The first line is `info`, which shows the memory of the program and the graph alone.
 set -u
 onx=$1
 model=$2

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Small models over the operators of com.microsoft, made with the Python package onnx:  microsoft.py DIR [NAME...]
 
-Each is one node. What is given as numbers is part of the model, what is given as a shape is an input of it. The answers of
-onnxruntime-node and of onx to the same inputs are compared by microsoft_agree.py."""
+Each has one node. Operands given as values are constants of the model, operands given as a shape are its inputs. microsoft_agree.py
+compares the results of onnxruntime-node and of onx for the same inputs."""
 import os
 import sys
 

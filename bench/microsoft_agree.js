@@ -1,6 +1,6 @@
 // microsoft_agree.js - runs each model of a folder with onnxruntime-node, on inputs made from a fixed seed:
-//   NODE_PATH=.../node_modules node microsoft_agree.js DIR   writes DIR/NAME.json with inputs and outputs, or why it does not run.
-//   A model that has an answer is passed over: where onnxruntime ends the process, the same command goes on behind it.
+//   NODE_PATH=.../node_modules node microsoft_agree.js DIR   writes DIR/NAME.json with inputs and outputs, or with the error.
+//   A model that already has a result is skipped: if onnxruntime aborts the process, run the same command again to continue.
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs'), path = require('path');
 const arrays = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array, int8: Int8Array, uint8: Uint8Array,

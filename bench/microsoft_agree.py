@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares onx with the answers of onnxruntime-node that microsoft_agree.js has written:  microsoft_agree.py ONX DIR [NAME...]
+"""Compares onx with the results of onnxruntime-node that microsoft_agree.js has written:  microsoft_agree.py ONX DIR [NAME...]
 
-Numbers agree when they differ by at most 1e-3 of the greatest one; --strict: 2e-5; float16: 5e-3. What onnxruntime leaves
-unwritten is not compared: rows of a cache that hold no key, scores after the end, and what comes after the end of all texts of a search."""
+Results agree if they differ by at most 1e-3 of the largest element; --strict: 2e-5; float16: 5e-3. Elements that onnxruntime leaves
+uninitialized are not compared: unused rows of a cache, scores after the end, and outputs of a search after all sequences have ended."""
 import glob
 import json
 import os

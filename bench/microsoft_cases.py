@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes what onnxruntime-node computed (microsoft_agree.js) as cases for tests/cases/op:  microsoft_cases.py ONX DIR FILE [PREFIX] [--longest N]
+"""Writes the results of onnxruntime-node (microsoft_agree.js) as cases for tests/cases/op:  microsoft_cases.py ONX DIR FILE [PREFIX] [--longest N]
 
-A model that onnxruntime refuses, and one of those named in OTHER, is left out. PREFIX: of the names of the models that FILE is
-for. onnxruntime lets sums of bytes overflow where a processor has no VNNI: what is quantized is computed on one that has it."""
+Models that onnxruntime refuses and models named in OTHER are left out. PREFIX selects the models for FILE by name.
+onnxruntime lets 8-bit products overflow on CPUs without VNNI, so compute quantized operators on a CPU with VNNI."""
 import glob
 import json
 import os

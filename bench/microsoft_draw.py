@@ -1,4 +1,4 @@
-"""What the modules of microsoft_random.py draw with: sizes, shapes, numbers, and the list of models that they add to."""
+"""Shared by the modules of microsoft_random.py: random sizes, shapes and values, and the list of models."""
 import numpy as np
 import onnx
 from onnx import TensorProto as T

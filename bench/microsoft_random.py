@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Random models over the operators of com.microsoft, one node each:  microsoft_random.py DIR GROUP COUNT [SEED]
-  microsoft_random.py --missing ONX [COUNT]   names attributes, inputs and outputs that no group draws
+  microsoft_random.py --missing ONX [COUNT]   lists attributes, inputs and outputs that no group draws
 
-Attributes, optional inputs, element types, ranks and sizes (0 and 1 too) are drawn; microsoft_agree.js answers them and
-microsoft_agree.py compares. Groups: fused norm quantized attention grouped weights tensor text."""
+Attributes, optional inputs, element types, ranks and sizes (including 0 and 1) are random; microsoft_agree.js computes the expected
+results and microsoft_agree.py compares. Groups: fused norm quantized attention grouped weights tensor text."""
 import json
 import os
 import subprocess

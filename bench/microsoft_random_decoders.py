@@ -1,4 +1,4 @@
-"""Random models for microsoft_random.py: attention, weights of few bits, experts."""
+"""Random models for microsoft_random.py: attention, low-bit weights, mixtures of experts."""
 import numpy as np
 import onnx
 from onnx import TensorProto as T

@@ -1,4 +1,4 @@
-"""Random models for microsoft_random.py: caches that are quantized or slide, states along a sequence, searches."""
+"""Random models for microsoft_random.py: quantized and sliding caches, recurrent states, searches."""
 import numpy as np
 from onnx import TensorProto as T
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""microsoft_speed.py FOLDER [PART...]: models of one operator of com.microsoft each, of sizes of real use, for networks.sh.
+"""microsoft_speed.py FOLDER [PART...]: models of one operator of com.microsoft each, in realistic sizes, for networks.sh.
 
-What changes from run to run is an input, weights and numbers that steer are part of the model. With PART only models
-whose names contain one of them. It needs onnx, NumPy."""
+Data that change from run to run are inputs; weights and parameters are constants of the model. With PART only models
+whose names contain one of them are written. It needs onnx and NumPy."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
-// networks.js MODEL THREADS SECONDS: runs a model in onnxruntime-node on random inputs and prints the least time of a
-// run in ms. Symbolic sizes are 1. NODE_PATH says where onnxruntime-node is.
+// networks.js MODEL THREADS SECONDS: runs a model in onnxruntime-node on random inputs and prints the minimum time of a
+// run in ms. Symbolic dimensions are 1. NODE_PATH is the folder with onnxruntime-node.
 const ort = require('onnxruntime-node');
 const [, , model, threads, seconds] = process.argv;
 const arrays = {

@@ -1,9 +1,10 @@
 #!/bin/sh
-# networks.sh ONX FOLDER [THREADS]: every model of a folder in onnxruntime-node and in onx, in turn: the least time of a
-# run in ms, over some rounds, how many times as fast onx is, and what share of that time its arithmetic, or reading its
-# weights, takes at the rates that this machine reaches in a product and in copying (`onx bench --profile`). NODE_PATH names a folder with onnxruntime-node
-# (npm install onnxruntime-node); ROUNDS and DURATION (seconds) say how long to look. Busy neighbours cost either side
-# more than most changes gain: have an idle machine, or many rounds.
+# networks.sh ONX FOLDER [THREADS]: runs every model of a folder in onnxruntime-node and in onx, alternating. Prints the
+# minimum time of a run in ms over some rounds, the speed of onx relative to onnxruntime, and the share of onx's time that its
+# arithmetic, or reading its weights, would take at the rates that this machine reaches in a matrix product and in copying
+# (`onx bench --profile`). NODE_PATH is a folder with onnxruntime-node (npm install onnxruntime-node); ROUNDS and DURATION
+# (seconds) set the length of the measurement. Other processes cost both sides more than most changes gain: use an idle
+# machine, or many rounds.
 set -eu
 onx=$1
 folder=$2
@@ -12,7 +13,7 @@ here=$(dirname "$0")
 rounds=${ROUNDS:-3}
 seconds=${DURATION:-1}
 
-least() { # of numbers, one per line
+least() { # minimum of numbers, one per line
     sort -g | head -1
 }
 printf '  %-30s %12s %12s %8s %8s   %s thread(s)\n' '' onnxruntime onx ratio bound "$threads"

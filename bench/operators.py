@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""operators.py FOLDER [PART...]: models of one node each, many shapes of many operators, for networks.sh.
+"""operators.py FOLDER [PART...]: models of one node each, for many shapes of many operators, for networks.sh.
 
-A network is slow where one operator is, and an operator that no network here has is looked at by nobody: this finds
-those that take longer than onnxruntime's. With PART only models whose names contain one of them. It needs onnx, NumPy.
+One slow operator makes a network slow, and operators that occur in no measured network go unnoticed: this finds
+those that take longer than onnxruntime's. With PART only models whose names contain one of them are written. It needs onnx and NumPy.
 """
 import os
 import sys

@@ -1,8 +1,8 @@
-// optimized.js - what onnxruntime's optimizer writes, read, checked and run by onx:
+// optimized.js - checks and runs with onx the models that onnxruntime's optimizer writes:
 //   NODE_PATH=.../node_modules node optimized.js ONX MODEL...
-// For each level the model that onnxruntime-node writes (optimizedModelFilePath) goes through `onx check` and `onx run`, on
-// the inputs on which onnxruntime runs the model as it was. Prints how far the outputs are apart (the root of the ratio of
-// the sums of squares; for integers the part that differs) and exits with 1 where a model fails or departs by more than 1e-3.
+// For each optimization level the model that onnxruntime-node writes (optimizedModelFilePath) goes through `onx check` and `onx run`,
+// on the inputs on which onnxruntime runs the original model. Prints the difference of the outputs (the root of the ratio of
+// the sums of squares; for integers the fraction that differs), and exits with 1 if a model fails or differs by more than 1e-3.
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs'), os = require('os'), path = require('path'), { spawnSync } = require('child_process');
 const { write, read, random, apart } = require('./values.js');

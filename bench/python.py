@@ -1,4 +1,4 @@
-"""python.py MODEL: times of the package onx and of the packages onnx and onnxruntime, where they are, in turn. Used by python.sh."""
+"""python.py MODEL: times the package onx and the packages onnx and onnxruntime, if installed, alternating. Used by python.sh."""
 import gc
 import importlib
 import statistics

@@ -1,7 +1,7 @@
 #!/bin/sh
-# python.sh ONX: the package for Python against the packages onnx (Debian's python3-onnx) and onnxruntime, where they are,
-# in turn: a model of 200,000 nodes loaded, written, walked and checked, and calls of a small one. Prints ratios; above 1
-# means that onx is faster. ONX_PYTHON names the Python, default /usr/bin/python3.
+# python.sh ONX: compares the package for Python with the packages onnx (Debian's python3-onnx) and onnxruntime, if installed,
+# alternating: loading, writing, walking and checking a model of 200,000 nodes, and calls of a small model. Prints ratios; above 1
+# means that onx is faster. ONX_PYTHON is the Python to use, default /usr/bin/python3.
 set -eu
 onx=$1
 build=$(dirname "$onx")

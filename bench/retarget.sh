@@ -1,6 +1,6 @@
 #!/bin/sh
-# retarget.sh ONX MODEL VERSION [PYTHON]: CPU seconds of whole processes that take a model to another version of the
-# standard operators: onx, the least of nine, and the version converter of the package onnx, once, for at most a minute.
+# retarget.sh ONX MODEL VERSION [PYTHON]: CPU seconds of whole processes that convert a model to another version of the
+# standard operators: onx (minimum of nine), and the version converter of the package onnx (once, for at most a minute).
 set -eu
 onx=$1
 model=$2

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes rules of a few states as BlingFire has them in a file, for tests of BlingFireSentenceBreaker:  sentences.py FILE
+"""Writes a BlingFire file with rules of a few states, for tests of BlingFireSentenceBreaker:  sentences.py FILE
 
-Every way in which a state may lie is there: ranges, two lists, a list by input, one way to the state behind it."""
+It contains every encoding of a state: ranges, two lists, a list by input, a single transition to the next state."""
 import struct
 import sys
 
-LEFT, RIGHT = 1, 2  # inputs that are no characters
+LEFT, RIGHT = 1, 2  # inputs that are not characters
 NEXT, LISTS, INDEX, RANGES = 2, 4, 6, 1
 
 

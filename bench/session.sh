@@ -1,7 +1,7 @@
 #!/bin/sh
-# session.sh ONX [FILE...]: how long it takes from a file to a result: reading it, making a session, what the first run
-# takes longer than the next because it plans, and such a run, on one thread. Without FILE: 200,000 nodes, once with a
-# type for every value, which can be planned with the session, and once bare, which the first run plans.
+# session.sh ONX [FILE...]: times the steps from a file to a result on one thread: reading it, making a session, the
+# extra time of the first run, which plans, and a later run. Without FILE it uses 200,000 nodes, once with a
+# type for every value, which are planned with the session, and once bare, which the first run plans.
 set -eu
 onx=$1
 shift

@@ -1,8 +1,8 @@
 #!/bin/sh
-# A decoder of 440 MB on one rank and on two of this machine: memory and time of each rank, and what was predicted.
+# Runs a decoder of 440 MB on one rank and on two ranks of this machine: memory and time of each rank, and the prediction.
 #   bench/shard.sh ONX DIR [SEQUENCE]
-# DIR gets the model, with its weights in a file of their own, unless it is there. Each rank has one thread, and a
-# processor of its own; figures of a machine that does anything else meanwhile say little.
+# The model is written to DIR, with its weights in a separate file, unless it exists. Each rank has one thread and a
+# CPU of its own; figures of a busy machine mean little.
 set -eu
 onx=$1
 dir=$2

@@ -1,8 +1,8 @@
 #!/bin/sh
-# simplify.sh ONX FOLDER [OPTION...]: every model of a folder simplified: nodes before, after, and in the model that onnxruntime
-# writes of it at the level basic; seconds and MB that onx took. NODE_PATH names a folder with onnxruntime-node
-# (npm install onnxruntime-node); without it there is no second column. onnxruntime computes constants of any size: with
-# --fold-limit 1G so does onx, which otherwise lets no model grow.
+# simplify.sh ONX FOLDER [OPTION...]: simplifies every model of a folder. Prints the number of nodes before, after, and in the model
+# that onnxruntime writes at its level basic; and the seconds and MB that onx took. NODE_PATH is a folder with onnxruntime-node
+# (npm install onnxruntime-node); without it the column for onnxruntime is empty. onnxruntime folds constants of any size; onx does so
+# with --fold-limit 1G, and otherwise lets no model grow.
 set -eu
 onx=$1
 folder=$2

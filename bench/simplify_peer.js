@@ -1,4 +1,4 @@
-// simplify_peer.js MODEL OUT: writes the model as onnxruntime has it after optimizations of the level basic.
+// simplify_peer.js MODEL OUT: writes the model after onnxruntime's optimizations of level basic.
 const ort = require('onnxruntime-node');
 const [, , model, out] = process.argv;
 ort.InferenceSession.create(model, {

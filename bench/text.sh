@@ -1,6 +1,6 @@
 #!/bin/sh
-# text.sh ONX [MODEL]: speed of printing and parsing ONNX text, against the reference library (Debian's libonnx-dev), in
-# turn on the same content: by default a graph of 200,000 nodes. CPU time, best of nine. Above 1 means that onx is better.
+# text.sh ONX [MODEL]: speed of printing and parsing ONNX text, against the reference library (Debian's libonnx-dev),
+# alternating on the same content: by default a graph of 200,000 nodes. CPU time, minimum of nine. Ratios above 1 mean that onx is faster.
 set -eu
 onx=$1
 build=$(dirname "$onx")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tokenizers.py FOLDER: small tokenizers of every kind, trained on tests/cases/token/texts.txt, for tokenizers_agree.js.
 
-With spm_train (Debian's package sentencepiece) there are SentencePiece models as well, and what spm_encode makes of the texts.
+With spm_train (Debian's package sentencepiece) it also writes SentencePiece models and the output of spm_encode for the texts.
 """
 import collections, json, os, pathlib, re, shutil, subprocess, sys
 

@@ -1,6 +1,6 @@
-// tokenizers_agree.js FOLDER ONX [--write]: the tokenizers of tokenizers.py by @huggingface/tokenizers (which transformers.js
-// uses) and by `onx tokenize`, on the lines of tests/cases/token/texts.txt; SentencePiece models by what spm_encode said. --write
-// keeps what was expected beside the texts. NODE_PATH says where npm put the packages.
+// tokenizers_agree.js FOLDER ONX [--write]: compares @huggingface/tokenizers (which transformers.js uses) with `onx tokenize`, for the
+// tokenizers of tokenizers.py and the lines of tests/cases/token/texts.txt; for SentencePiece models it uses the output of spm_encode. --write
+// stores the expected output next to the texts. NODE_PATH is the folder of the npm packages.
 const fs = require('fs');
 const path = require('path');
 const { execFileSync } = require('child_process');

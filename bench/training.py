@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Steps of training: `onx train` against PyTorch, the same network, optimiser, batch and threads, in turn.
+"""Training steps: `onx train` against PyTorch, with the same network, optimizer, batch and threads, alternating.
 
 training.py ONX [NAME...]     needs Debian's python3-torch and python3-torchvision
   ONX_BENCH_THREADS   threads of both, default 1
-  ONX_BENCH_ROUNDS    how often the two take turns, default 3; the least counts
-  ONX_BENCH_CLOCK     "processor": the time of processors instead of that of a wall; for a machine with other work
-Prints the time of a step of either, and the ratio; above 1 means that onx is faster; and the peak memory of both.
-PyTorch multiplies by the libblas.so.3 that is found first, which is printed: against the reference BLAS, which Debian
-installs where nobody asks for another, most ratios mean little. A folder with OpenBLAS's goes into LD_LIBRARY_PATH.
+  ONX_BENCH_ROUNDS    number of alternating rounds, default 3; the minimum counts
+  ONX_BENCH_CLOCK     "processor": measure CPU time instead of wall-clock time; for a busy machine
+Prints the time of a step of both, the ratio (above 1 means that onx is faster), and the peak memory of both.
+PyTorch multiplies with the first libblas.so.3 that is found, which is printed: against the reference BLAS, which Debian
+installs by default, most ratios mean little. To use OpenBLAS, add its folder to LD_LIBRARY_PATH.
 """
 import json, os, resource, statistics, subprocess, sys, tempfile, time, warnings
 warnings.filterwarnings("ignore")

@@ -1,6 +1,6 @@
-// Models that onx transforms, run by onnxruntime-node and by onx on the same inputs: node transforms.js ONX MODEL...
-// Prints what onnxruntime refuses, and how far its outputs are from those of onx, and from those that it gives of the model
-// as it was: the root of the ratio of the sums of squares, of the output that is farthest (for integers the part that
+// Runs models transformed by onx in onnxruntime-node and in onx on the same inputs: node transforms.js ONX MODEL...
+// Prints models that onnxruntime refuses, and the difference of its outputs from those of onx and from its own outputs for the
+// original model: the root of the ratio of the sums of squares, of the worst output (for integers the fraction that
 // differs). Needs onnxruntime-node in NODE_PATH.
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs'), os = require('os'), path = require('path'), { execFileSync } = require('child_process');

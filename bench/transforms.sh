@@ -1,8 +1,8 @@
 #!/bin/sh
-# Every transform over every network of some folders, and what it changed of the results: the proof that is too slow for
+# Applies every transform to every network of some folders and measures how the results change; too slow for
 # the tests.  bench/transforms.sh ONX DIR...
-# A line per network and transform: the signal-to-noise ratio that `onx compare` gives for the worst output, or what
-# refused; the exit status is 1 when something that should be exact was not, or a model is not valid afterwards.
+# Prints a line per network and transform: the signal-to-noise ratio that `onx compare` gives for the worst output, or the
+# error. The exit status is 1 if an exact transform changed results, or a model is not valid afterwards.
 set -u
 onx=$1
 shift

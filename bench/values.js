@@ -1,5 +1,5 @@
-// values.js - what the comparisons with onnxruntime-node share: tensors of random numbers, .npy files, and how far two
-// tensors are apart.
+// values.js - shared by the comparisons with onnxruntime-node: random tensors, .npy files, and the difference of two
+// tensors.
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs');
 const types = {

@@ -1,6 +1,6 @@
-// web.mjs MODEL...: the npm package against onnxruntime-web in Node, one thread each, on random inputs whose symbolic
-// sizes are 1: least time of a run, in turn; and of fresh processes, in turn, the median time to the first result, from
-// before the package is imported, and from the start of the process. Both are told the model's path, as scripts do in Node.
+// web.mjs MODEL...: compares the npm package with onnxruntime-web in Node, one thread each, on random inputs with symbolic
+// dimensions 1, alternating: the minimum time of a run; and in new processes the median time to the first result, from
+// before the import of the package, and from the start of the process. Both get the model by path, as is usual in Node.
 //   ONX_WEB  the package (build-web/package)     ORT_WEB  a folder in which onnxruntime-web is installed
 //   SECONDS_EACH  per model, default 10          STARTS  of processes, default 7
 import { execFileSync } from "node:child_process";

@@ -1,5 +1,5 @@
-// web_page.mjs MODEL...: the npm package against onnxruntime-web in Chromium, both from an address of this machine, on random
-// inputs whose symbolic sizes are 1: least time of a run, in turn, and in new pages, in turn, the median
+// web_page.mjs MODEL...: compares the npm package with onnxruntime-web in Chromium, both served from this machine, on random
+// inputs with symbolic dimensions 1, alternating: the minimum time of a run, and in new pages the median
 // time from before the import to the first result.
 //   ONX_WEB  the package (build-web/package)     ORT_WEB  a folder in which onnxruntime-web is installed
 //   ONX_BROWSER_TOOLS  a folder in which puppeteer-core is (build-web/browser)
