@@ -32,11 +32,11 @@ typedef struct cli_option {
 #define CLI_END { NULL, 0, NULL, NULL, NULL }
 #define CLI_KINDS "model|graph|function|node|tensor|attribute|value-info|sparse-tensor|type|sequence|map|optional|operator-set"
 #define CLI_FORMATS "onnx|onnxtxt|textproto|json"
-#define CLI_OPTION_AS { "as", 0, "KIND", CLI_KINDS, "what the file holds, when that is not a model" }
+#define CLI_OPTION_AS { "as", 0, "KIND", CLI_KINDS, "kind of the file, if it is not a model" }
 #define CLI_OPTION_JSON { "json", 0, NULL, NULL, "print a machine-readable answer on standard output" }
-#define CLI_OPTION_OUTPUT { "output", 'o', "FILE", NULL, "where the result goes; - is standard output" }
-#define CLI_OPTION_TO { "to", 0, "FORMAT", CLI_FORMATS, "format of the output, where its extension does not tell" }
-#define CLI_OPTION_CHECKPOINT { "checkpoint", 0, "sqrt|N", NULL, "compute again for the gradients, in at most N segments or (sqrt) where it takes the least memory, what the network has computed, in place of keeping it: less memory, more time" }
+#define CLI_OPTION_OUTPUT { "output", 'o', "FILE", NULL, "output file; - is standard output" }
+#define CLI_OPTION_TO { "to", 0, "FORMAT", CLI_FORMATS, "format of the output, if its extension does not tell it" }
+#define CLI_OPTION_CHECKPOINT { "checkpoint", 0, "sqrt|N", NULL, "save memory at the cost of time: compute activations again for the gradients instead of keeping them, in at most N segments or (sqrt) in as many as need the least memory" }
 /* clang-format on */
 
 typedef struct cli_call cli_call;

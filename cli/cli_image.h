@@ -7,11 +7,11 @@
 /* Rows for the table of options; all that cli_image_options reads. */
 /* clang-format off */
 #define CLI_OPTIONS_IMAGES \
-    { "image-layout", 0, "LAYOUT", "nchw|nhwc|chw|hwc|nhw|hw", "order of an image's dimensions (as the model says, else nchw)" }, \
-    { "image-format", 0, "FORMAT", "rgb|bgr|gray", "colours of images (as the model says, else rgb)" }, \
-    { "image-range", 0, "LO:HI", NULL, "what black and white become (as the model says, else 0:1, for integers 0:255)" }, \
-    { "image-size", 0, "HxW", NULL, "height and width of images where the model leaves them open (those of the file)" }, \
-    { "resize", 0, "HOW", "stretch|crop|pad|none", "how images get the size that is wanted: whatever their shape (stretch), filling it and cut, inside of it with black around, or not at all" }, \
+    { "image-layout", 0, "LAYOUT", "nchw|nhwc|chw|hwc|nhw|hw", "order of an image's dimensions (from the model, else nchw)" }, \
+    { "image-format", 0, "FORMAT", "rgb|bgr|gray", "colour format of images (from the model, else rgb)" }, \
+    { "image-range", 0, "LO:HI", NULL, "values of black and white (from the model, else 0:1, for integers 0:255)" }, \
+    { "image-size", 0, "HxW", NULL, "height and width of images if the model leaves them open (those of the file)" }, \
+    { "resize", 0, "HOW", "stretch|crop|pad|none", "how images are resized: without keeping the aspect ratio (stretch), scaled to fill the size and cropped (crop), scaled to fit into it with black borders (pad), or not at all (none)" }, \
     { "mean", 0, "A[,B,C]", NULL, "subtract this from images, after --image-range; one number, or one per channel" }, \
     { "std", 0, "A[,B,C]", NULL, "then divide by this" }
 /* clang-format on */

@@ -9,11 +9,11 @@
  * --random says anyway. */
 /* clang-format off */
 #define CLI_OPTIONS_INPUTS \
-    { "input", 'i', "NAME=VALUE", NULL, "an input: a file (.npy, .npz, .pb, .json, or an image), a number, or a list such as [[1,2],[3,4]]; without NAME= an .npz or a test_data_set folder has all; may be repeated" }, \
-    { "shape", 0, "NAME=1x512", NULL, "make up this input, of that shape; may be repeated" }, \
-    { "range", 0, "NAME=LO:HI", NULL, "make up this input, of numbers from LO to HI; may be repeated" }, \
+    { "input", 'i', "NAME=VALUE", NULL, "an input: a file (.npy, .npz, .pb, .json, or an image), a number, or a list such as [[1,2],[3,4]]; without NAME=: an .npz or a test_data_set folder that contains all inputs; may be repeated" }, \
+    { "shape", 0, "NAME=1x512", NULL, "make up this input, with that shape; may be repeated" }, \
+    { "range", 0, "NAME=LO:HI", NULL, "make up this input, with elements from LO to HI; may be repeated" }, \
     { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of made-up inputs (1, or what suits the model); may be repeated" }, \
-    { "seed", 0, "N", NULL, "where made-up values start (0)" }, \
+    { "seed", 0, "N", NULL, "seed of the made-up values (0)" }, \
     { "random", 0, NULL, NULL, "make up the inputs that are not given" }
 /* clang-format on */
 

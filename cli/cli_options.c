@@ -12,15 +12,15 @@ const cli_option cli_common_options[] = {
     { "timeout", 0, "SECONDS", NULL, "end the command when it takes longer" },
     { "help", 'h', NULL, NULL, "show this help" },
     { "color", 0, "WHEN", "auto|always|never", "colours; auto: on a terminal, unless NO_COLOR is set" },
-    { "external-dir", 0, "DIR", NULL, "where the external data of models is, when not beside them" },
+    { "external-dir", 0, "DIR", NULL, "folder of the external data of models, if it is not beside them" },
     { "external-links", 0, NULL, NULL,
-      "follow links to external data, as caches of models have them; not for models that nobody trusts" },
+      "follow links to external data, as model caches have them; only for models that you trust" },
     /* clang-format off */
-    { "library", 0, "FILE", NULL, "shared library with operators of your own; may be repeated" },
+    { "library", 0, "FILE", NULL, "shared library with custom operators; may be repeated" },
     { "opset-doc", 0, "FILE", NULL, "operator-set document of a custom domain; may be repeated" },
     /* clang-format on */
-    { "max-memory", 0, "SIZE", NULL, "memory that models may take, mapped files not counted (8G)" },
-    { "max-depth", 0, "N", NULL, "how deep messages, types and subgraphs may nest (100)" },
+    { "max-memory", 0, "SIZE", NULL, "maximum memory of models, without mapped files (8G)" },
+    { "max-depth", 0, "N", NULL, "maximum nesting of messages, types and subgraphs (100)" },
     CLI_END
 };
 

@@ -7,10 +7,10 @@
 
 /* clang-format off */
 #define CLI_OPTIONS_OUTPUTS \
-    { "output", 'o', "WHERE", NULL, "write the outputs: to output_0.pb, output_1.pb, ... in a folder, all to FILE.npz, a single one to FILE.npy or FILE.pb; - is standard output" }, \
-    { "output-dir", 0, "DIR", NULL, "the same for a folder, whatever its name" }, \
-    { "npy", 0, NULL, NULL, "write NumPy files instead of messages" }, \
-    { "outputs", 0, "NAME|all", NULL, "show these values, also ones inside of the model, its functions and subgraphs; may be repeated" }, \
+    { "output", 'o', "WHERE", NULL, "write the outputs: to output_0.pb, output_1.pb, ... in a folder, all of them to FILE.npz, or a single one to FILE.npy or FILE.pb; - is standard output" }, \
+    { "output-dir", 0, "DIR", NULL, "write the outputs to this folder, whatever its name" }, \
+    { "npy", 0, NULL, NULL, "write NumPy files instead of protobuf messages" }, \
+    { "outputs", 0, "NAME|all", NULL, "print these values; they may be inside of the model, its functions and subgraphs; may be repeated" }, \
     { "full", 0, NULL, NULL, "print all elements" }, \
     { "top-k", 0, "N", NULL, "print the N largest elements of each row with their indexes" }, \
     CLI_OPTION_JSON

@@ -51,8 +51,8 @@ onx_status cli_profile_trace(const cli_profile *profile, const char *path);
 
 /* clang-format off */
 #define CLI_OPTIONS_PROFILE \
-    { "profile", 0, NULL, NULL, "print what operators and nodes take, over several warm runs" }, \
-    { "trace", 0, "FILE", NULL, "where a Chrome trace of the last of these runs goes (run: onx-trace.json)" }
+    { "profile", 0, NULL, NULL, "print the time of operators and nodes, over several warm runs" }, \
+    { "trace", 0, "FILE", NULL, "write a Chrome trace of the last of these runs to FILE (run: onx-trace.json)" }
 /* clang-format on */
 
 #endif

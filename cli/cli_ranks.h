@@ -8,9 +8,9 @@
 
 /* clang-format off */
 #define CLI_OPTIONS_RANKS \
-    { "configuration", 0, "NAME", NULL, "run the model on the devices of this configuration, as one rank of many, which mpirun starts" }, \
+    { "configuration", 0, "NAME", NULL, "run the model on the devices of this configuration, as one of the ranks that mpirun starts" }, \
     CLI_OPTION_RANK_TIMEOUT
-#define CLI_OPTION_RANK_TIMEOUT { "rank-timeout", 0, "SECONDS", NULL, "how long a rank may be waited for (60)" }
+#define CLI_OPTION_RANK_TIMEOUT { "rank-timeout", 0, "SECONDS", NULL, "maximum time to wait for another rank (60)" }
 /* clang-format on */
 
 /* Joins the other ranks where --configuration, or --ranks, is given. All but the first print nothing on standard

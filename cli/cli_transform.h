@@ -7,8 +7,8 @@
 #include <onx/transform.h>
 
 /* clang-format off */
-#define CLI_OPTION_EXPLAIN { "explain", 0, NULL, NULL, "print each thing that is changed, and how" }
-#define CLI_OPTION_DRY_RUN { "dry-run", 0, NULL, NULL, "say what would be done, and write nothing" }
+#define CLI_OPTION_EXPLAIN { "explain", 0, NULL, NULL, "print each change and its reason" }
+#define CLI_OPTION_DRY_RUN { "dry-run", 0, NULL, NULL, "print what would be done without writing anything" }
 /* clang-format on */
 
 typedef struct cli_transform {

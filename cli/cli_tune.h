@@ -10,13 +10,13 @@
 /* clang-format off */
 /* Rows for the table of options; with CLI_OPTIONS_INPUTS but `input`, for what the data does not give. */
 #define CLI_OPTIONS_DATA \
-    { "data", 0, "WHERE", NULL, "sample inputs, as --input of onx run: NAME=FILE, an .npz, or a folder: a test_data_set, or one that holds several; each is a sample; may be repeated" }, \
-    { "samples", 0, "N", NULL, "make up N samples where there is no --data" }, \
-    { "shape", 0, "NAME=1x512", NULL, "make up this input, of that shape; may be repeated" }, \
-    { "range", 0, "NAME=LO:HI", NULL, "make up this input, of numbers from LO to HI; may be repeated" }, \
+    { "data", 0, "WHERE", NULL, "sample inputs, as for --input of onx run: NAME=FILE, an .npz, or a folder: a test_data_set, or one that contains several; each is a sample; may be repeated" }, \
+    { "samples", 0, "N", NULL, "make up N samples if there is no --data" }, \
+    { "shape", 0, "NAME=1x512", NULL, "make up this input, with that shape; may be repeated" }, \
+    { "range", 0, "NAME=LO:HI", NULL, "make up this input, with elements from LO to HI; may be repeated" }, \
     { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of made-up inputs (1); may be repeated" }, \
-    { "seed", 0, "N", NULL, "where made-up values start (0)" }, \
-    { "max-error", 0, "E", NULL, "leave nodes as they are until outputs depart by no more than this part of their size" }, \
+    { "seed", 0, "N", NULL, "seed of the made-up values (0)" }, \
+    { "max-error", 0, "E", NULL, "keep nodes unchanged until the relative error of the outputs is at most E" }, \
     { "threads", 0, "N", NULL, "threads to run the model with (0: one per processor)" }
 /* clang-format on */
 

@@ -37,16 +37,16 @@ unsigned cli_isa(const char *name);
  * message. `threads` is the default and what came out of it. */
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run);
 /* clang-format off */
-#define CLI_OPTION_TIMEOUT { "timeout", 0, "SECONDS", NULL, "end a run, or the planning before it, after so long" }
-#define CLI_OPTION_MAX_ITERATIONS { "max-iterations", 0, "N", NULL, "end a run that enters loop bodies and branches more often" }
-#define CLI_OPTION_STRICT { "strict", 0, NULL, NULL, "refuse models that break the standard, even where what they mean is clear" }
-#define CLI_OPTION_NO_OPTIMIZE { "no-optimize", 0, NULL, NULL, "run the nodes as the model has them, none in place of several" }
-#define CLI_OPTION_PRECISION { "precision", 0, "TYPE", "full|bf16|f16|int8-weights", "what constant weights of products may be held in" }
-#define CLI_OPTION_CACHE { "cache", 0, "DIR", NULL, "keep packed weights in this folder, for a quick start of later runs" }
-#define CLI_OPTION_LEAN { "lean-memory", 0, NULL, NULL, "memory before speed: use weights where they lie in the file, and keep next to nothing that is made of them" }
+#define CLI_OPTION_TIMEOUT { "timeout", 0, "SECONDS", NULL, "end a run, including its planning, after this time" }
+#define CLI_OPTION_MAX_ITERATIONS { "max-iterations", 0, "N", NULL, "end a run that enters loop bodies and branches more than N times" }
+#define CLI_OPTION_STRICT { "strict", 0, NULL, NULL, "refuse models that break the standard, even if their meaning is clear" }
+#define CLI_OPTION_NO_OPTIMIZE { "no-optimize", 0, NULL, NULL, "run the nodes as they are in the model, without fusion" }
+#define CLI_OPTION_PRECISION { "precision", 0, "TYPE", "full|bf16|f16|int8-weights", "type that constant weights of products may be held in" }
+#define CLI_OPTION_CACHE { "cache", 0, "DIR", NULL, "store packed weights in this folder, so that later runs start faster" }
+#define CLI_OPTION_LEAN { "lean-memory", 0, NULL, NULL, "memory before speed: use weights directly from the mapped file, and keep almost no packed copies" }
 #define CLI_OPTIONS_MEASURE \
-    { "measure", 0, NULL, NULL, "measure which kernels are the fastest here, once per model and folder of --cache" }, \
-    { "no-measure", 0, NULL, NULL, "take kernels in their fixed order, in spite of --measure; this is the default" }
+    { "measure", 0, NULL, NULL, "measure which kernels are the fastest on this machine, once per model and --cache folder" }, \
+    { "no-measure", 0, NULL, NULL, "use the fixed order of kernels; this is the default and overrides --measure" }
 /* What a session is made and run by, for the commands that make one for each model. */
 #define CLI_OPTIONS_SESSION CLI_OPTION_TIMEOUT, CLI_OPTION_MAX_ITERATIONS, CLI_OPTION_NO_OPTIMIZE, \
     CLI_OPTION_STRICT, CLI_OPTION_PRECISION, CLI_OPTION_CACHE, CLI_OPTIONS_MEASURE, CLI_OPTION_LEAN

@@ -81,7 +81,7 @@ static int run_bench(cli_call *call)
 
 static const cli_option options[] = {
     { "codec", 0, NULL, NULL, "time decoding and encoding of the file, not runs" },
-    { "accuracy", 0, NULL, NULL, "time nothing: tell how far outputs are from those in full precision" },
+    { "accuracy", 0, NULL, NULL, "measure the error of the outputs against full precision instead of the time" },
     CLI_OPTIONS_INPUTS,
     CLI_OPTIONS_IMAGES,
     CLI_OPTION_AS,
@@ -99,13 +99,12 @@ const cli_command cmd_bench = {
     .name = "bench",
     .summary = "time a model",
     .operands = "MODEL",
-    .help = "Runs the model over and over with the same inputs, after a few runs that do not count: the median,\n"
-            "mean, best and worst times, how many runs per second, how long it took to start, and the memory that\n"
-            "model, constants and plan take before the first run and with all values of the runs. Inputs that are\n"
-            "not given are made up.\n"
+    .help = "Runs the model repeatedly with the same inputs, after a few warm-up runs. Prints the median, mean,\n"
+            "best and worst times, the runs per second, the start-up time, and the memory of model, constants and\n"
+            "plan before the first run and with the values of the runs. Inputs that are not given are made up.\n"
             "\n"
-            "--profile tells arithmetic and traffic by the sizes that the model has, against what a product of\n"
-            "matrices and a copy reach on this machine at the same time.\n",
+            "--profile compares the arithmetic and memory traffic that follow from the sizes in the model with\n"
+            "what a matrix product and a copy achieve on this machine at the same time.\n",
     .example = "onx bench model.onnx --dim batch=8 --threads 4\n"
                "onx bench model.onnx --streams 4 --seconds 0.5 --json\n"
                "onx bench model.onnx --profile\n"

@@ -384,35 +384,35 @@ static int run_check(cli_call *call)
 
 static const cli_option options[] = {
     { "full", 0, NULL, NULL, "infer types and shapes as well, strictly" },
-    { "strict", 0, NULL, NULL, "take warnings for errors, and names that are no C identifiers, too" },
-    { "only", 0, "RULE,...", NULL, "apply these rules or groups of rules alone" },
-    { "ignore", 0, "RULE,...", NULL, "leave these rules or groups of rules out" },
+    { "strict", 0, NULL, NULL, "treat warnings as errors, and report names that are no C identifiers" },
+    { "only", 0, "RULE,...", NULL, "apply only these rules or groups of rules" },
+    { "ignore", 0, "RULE,...", NULL, "skip these rules or groups of rules" },
     { "max-errors", 0, "N", NULL, "how many findings of each severity are shown (1000)" },
     { "quiet", 'q', NULL, NULL, "no notes and no summary" },
-    { "pedantic", 0, NULL, NULL, "notes that are off by default, too" },
+    { "pedantic", 0, NULL, NULL, "also print notes that are off by default" },
     { "format", 0, "FORMAT", "text|json|sarif|markdown", "how findings are printed; markdown is for --explain all" },
     CLI_OPTION_JSON,
     { "explain", 0, "RULE", NULL, "print a rule, a group of rules, or all of them" },
     CLI_OPTION_AS,
     { "ir-version", 0, "N", NULL, "with --as: the IR version of the model around the part" },
     { "opset", 0, "DOMAIN=N", NULL, "with --as: an operator set that the model imports; may be repeated" },
-    { "custom-domains", 0, NULL, NULL, "operators of other domains have to be known" },
+    { "custom-domains", 0, NULL, NULL, "operators of other domains must be known" },
     { "skip-opset-compatibility", 0, NULL, NULL, "functions may import other versions than the model" },
     { "newer-opsets", 0, NULL, NULL, "only warn about operator sets newer than the newest known" },
     { "checksums", 0, NULL, NULL, "read external data and verify its checksums" },
-    { "structure", 0, NULL, NULL, "errors only, as quickly as can be" },
+    { "structure", 0, NULL, NULL, "errors only, as fast as possible" },
     CLI_END,
 };
 
 const cli_command cmd_check = {
     .name = "check",
-    .summary = "find what breaks the rules of ONNX",
+    .summary = "check a model against the rules of ONNX",
     .operands = "[FILE...]",
-    .help = "Checks everything and reports every finding with the rule it breaks, in order of place, on standard\n"
-            "output. Exit status 1 means that there are errors, 2 that a file could not be read. Rules have stable\n"
-            "ids; --explain T-04 prints one, --explain T a group. What is found in ONNX text has line and column,\n"
-            "too. Of a folder all .onnx and .onnxtxt files are checked, those of folders in it as well; hidden ones\n"
-            "are left out, and links to folders are not followed.\n",
+    .help = "Checks all rules and reports every finding with the rule that it violates, ordered by place, on\n"
+            "standard output. Exit status 1 means that there are errors, 2 that a file could not be read. Rules\n"
+            "have stable ids; --explain T-04 prints one, --explain T a group. Findings in ONNX text also have\n"
+            "line and column. For a folder, all .onnx and .onnxtxt files in it and in its subfolders are checked,\n"
+            "except hidden ones; links to folders are not followed.\n",
     .example = "onx check model.onnx\n"
                "onx check --full models/ | grep ND-20\n"
                "onx check --full --format sarif model.onnx > findings.sarif\n"

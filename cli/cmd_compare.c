@@ -503,15 +503,15 @@ static const cli_option options[] = {
     CLI_OPTIONS_IMAGES,
     { "against", 0, "FILE", NULL, "compare with these outputs: a folder with output_0.pb, ..., an .npz, or a file" },
     { "kernels", 0, "KERNELS", "fast|plain", "the second run uses these kernels" },
-    { "isa", 0, "ISA", "base|v3|v4|vnni|bf16|amx", "the second run uses the kernels of an older processor" },
-    { "threads", 0, "N", NULL, "the second run uses so many threads (1)" },
-    { "no-optimize", 0, NULL, NULL, "the second run runs the nodes as the model has them" },
+    { "isa", 0, "ISA", "base|v3|v4|vnni|bf16|amx", "the second run uses the kernels of this older instruction set" },
+    { "threads", 0, "N", NULL, "the second run uses N threads (1)" },
+    { "no-optimize", 0, NULL, NULL, "the second run executes the nodes as they are in the model" },
     { "precision", 0, "TYPE", "full|bf16|f16|int8-weights",
-      "the second run may hold constant weights of products in it" },
+      "the second run may hold constant weights of products in this type" },
     CLI_OPTION_STRICT,
-    { "bisect", 0, NULL, NULL, "find the first node whose result departs" },
-    { "rtol", 0, "R", NULL, "elements b depart from a when |b - a| > A + R * |a| (0.001)" },
-    { "atol", 0, "A", NULL, "the absolute part of that (1e-5)" },
+    { "bisect", 0, NULL, NULL, "find the first node whose result deviates" },
+    { "rtol", 0, "R", NULL, "elements b deviate from a when |b - a| > A + R * |a| (0.001)" },
+    { "atol", 0, "A", NULL, "the absolute tolerance A (1e-5)" },
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_JSON,
@@ -520,17 +520,17 @@ static const cli_option options[] = {
 
 const cli_command cmd_compare = {
     .name = "compare",
-    .summary = "the same inputs through two models or two settings: errors per value, the first node that departs",
+    .summary = "run two models, or two settings, on the same inputs: errors per value, first node that deviates",
     .operands = "A [B]",
-    .help =
-        "Runs both with the same inputs, made up where they are not given, and tells for each output the largest\n"
-        "absolute error, the largest relative one (by the larger of both elements), the cosine of the angle between\n"
-        "them and the ratio of signal to noise. Settings are those of the second run. Inputs and outputs belong\n"
-        "together by name, or in their order where no name is the same. The exit status is 1 when an output departs.\n"
-        "\n"
-        "--bisect looks at the values inside of the main graph that both models have, by name, and names the node\n"
-        "that makes the first one that departs. Nodes that run as one otherwise run alone when what is between them\n"
-        "is asked for; where that hides the difference, values are asked for one at a time.\n",
+    .help = "Runs both with the same inputs; inputs that are not given are made up. Prints for each output the\n"
+            "largest absolute error, the largest relative error (relative to the larger of both elements), the\n"
+            "cosine of the angle between both tensors and the signal-to-noise ratio. Settings apply to the second\n"
+            "run. Inputs and outputs are matched by name, or by order if no name is the same. The exit status is\n"
+            "1 when an output deviates.\n"
+            "\n"
+            "--bisect compares the values inside of the main graph that both models have, by name, and prints the\n"
+            "node that computes the first one that deviates. Fused nodes run separately when a value between them\n"
+            "is requested; if that hides the difference, values are requested one at a time.\n",
     .example = "onx compare model.onnx model-simplified.onnx\n"
                "onx compare model.onnx --kernels plain --bisect\n"
                "onx compare model.onnx --precision bf16 --rtol 0.02\n"

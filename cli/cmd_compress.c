@@ -27,7 +27,7 @@ static int run_compress(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "sparse", 0, NULL, NULL, "weights that are mostly zeros become sparse initializers" },
+    { "sparse", 0, NULL, NULL, "store weights that are mostly zeros as sparse initializers" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
     CLI_END,
@@ -35,12 +35,14 @@ static const cli_option options[] = {
 
 const cli_command cmd_compress = {
     .name = "compress",
-    .summary = "identical weights stored once; with --sparse, only what is not zero",
+    .summary = "store identical weights once; with --sparse, only nonzero elements",
     .operands = "IN",
-    .help =
-        "Weights with the same type, shape and bytes become one. What the model computes stays the same, bit by bit.\n\n"
-        "--sparse stores weights that take no more than half of the bytes then as what is not zero and where that is "
-        "(IR version 6). Such weights are written out when a session is made, and not every other tool reads them.\n",
+    .help = "Weights with the same type, shape and bytes are stored once. The results of the model stay\n"
+            "bit-identical.\n"
+            "\n"
+            "--sparse stores a weight as its nonzero elements and their indices if that takes at most half of the\n"
+            "bytes (IR version 6). Sparse weights are expanded when a session is created, and not every other\n"
+            "tool reads them.\n",
     .example = "onx compress model.onnx -o smaller.onnx\n"
                "onx compress pruned.onnx -o smaller.onnx --sparse --explain\n"
                "onx compress model.onnx --dry-run\n",

@@ -70,29 +70,29 @@ static int run_convert(cli_call *call)
 
 static const cli_option options[] = {
     CLI_OPTION_AS,
-    { "from", 0, "FORMAT", CLI_FORMATS, "format of IN, where extension and content do not tell" },
+    { "from", 0, "FORMAT", CLI_FORMATS, "format of IN, if extension and content do not tell it" },
     CLI_OPTION_TO,
     CLI_OPTION_OUTPUT,
     { "lenient", 0, NULL, NULL, "read damaged files, and text with values that do not fit, with warnings" },
-    { "sort", 0, NULL, NULL,
-      "list nodes behind those that make their inputs, as rule G-03 has it; others keep their order" },
-    { "external", 0, "FILE", NULL, "move weights out to FILE in the folder of OUT" },
-    { "external-threshold", 0, "BYTES", NULL, "move tensors of at least so many bytes (1024)" },
+    { "sort", 0, NULL, NULL, "sort nodes topologically, as rule G-03 demands; otherwise keep their order" },
+    { "external", 0, "FILE", NULL, "move weights to FILE in the folder of OUT" },
+    { "external-threshold", 0, "BYTES", NULL, "move tensors of at least this many bytes (1024)" },
     { "external-align", 0, "N", NULL, "align each tensor to a power of two, at most 65536 (4096)" },
     { "external-split", 0, "BYTES", NULL, "start FILE.1, FILE.2, ... before a file exceeds this size" },
     { "external-per-tensor", 0, NULL, NULL, "one file per tensor; FILE/ is a folder, FILE a prefix" },
     { "checksum", 0, NULL, NULL, "record the SHA-1 of each data file" },
-    { "inline-external", 0, NULL, NULL, "bring external weights into OUT" },
+    { "inline-external", 0, NULL, NULL, "move external weights into OUT" },
     CLI_END,
 };
 
 const cli_command cmd_convert = {
     .name = "convert",
-    .summary = "from one format to another; move weights out of the file or in",
+    .summary = "convert between formats; move weights into or out of the file",
     .operands = "IN [OUT]",
-    .help =
-        "Formats are told by extension, of IN by content too. Without an option about external data, references to it\n"
-        "are kept as they are. NumPy's .npy is a tensor, .npz a graph of initializers, as IN and as OUT. A binary file that is read and written unchanged comes back byte for byte.\n",
+    .help = "The extension selects the format; for IN the content counts as well. Without an option about\n"
+            "external data, references to it stay as they are. NumPy's .npy is a tensor and .npz a graph of\n"
+            "initializers, both as IN and as OUT. Reading and writing a binary file without a change gives the\n"
+            "same bytes.\n",
     .example = "onx convert model.onnx model.textproto\n"
                "onx convert model.onnx model-small.onnx --external weights.bin --checksum\n"
                "onx convert --as tensor input_0.pb input_0.json\n"

@@ -291,21 +291,21 @@ static int run_diff(cli_call *call)
 
 static const cli_option options[] = {
     CLI_OPTION_AS,
-    { "atol", 0, "X", NULL, "elements no farther apart than X + rtol * |a| count as equal (0)" },
-    { "rtol", 0, "X", NULL, "the relative part of that (0)" },
+    { "atol", 0, "X", NULL, "elements at most X + rtol * |a| apart are equal (0)" },
+    { "rtol", 0, "X", NULL, "the relative tolerance (0)" },
     CLI_OPTION_JSON,
     CLI_END,
 };
 
 const cli_command cmd_diff = {
     .name = "diff",
-    .summary = "what differs between two models: metadata, nodes, types, tensors",
+    .summary = "print the differences between two models: metadata, nodes, types, tensors",
     .operands = "A B",
-    .help =
-        "Weights are compared by value, wherever they are stored; differing ones with their largest absolute and relative\n"
-        "difference. Nodes belong together by name, else by output. The exit status is 0 when nothing differs, else 1.\n"
-        "For operator sets the versioning rules that a change breaks are said as warnings, and for models that their version\n"
-        "did not grow with a change, as a note; the older one comes first.\n",
+    .help = "Weights are compared by value, wherever they are stored; for different ones the largest absolute and\n"
+            "relative difference is printed. Nodes are matched by name, otherwise by output. The exit status is 0\n"
+            "when there is no difference, else 1. For operator sets, violations of the versioning rules are\n"
+            "warnings; for models, a note reports that the version did not increase with a change. The older\n"
+            "document comes first.\n",
     .example = "onx diff before.onnx after.onnx\n"
                "onx diff --rtol 1e-5 a.onnx b.onnx\n"
                "onx diff --rtol 1e-3 expected.npy actual.pb\n"

@@ -148,29 +148,30 @@ static int run_edit(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "rename", 0, "OLD=NEW", NULL, "a value, or with a * in both, all like it; may be repeated, as all that follow" },
-    { "rename-node", 0, "OLD=NEW", NULL, "a node" },
-    { "rename-dim", 0, "OLD=NEW", NULL, "a symbol of dimensions; NEW may be a number" },
-    { "rename-domain", 0, "OLD=NEW", NULL, "a domain of nodes, functions and imports" },
-    { "rename-function", 0, "OLD=NEW", NULL, "a function and its calls" },
-    { "type", 0, "NAME=TYPE", NULL, "declare a value as that, such as float[N,3,224,224]" },
-    { "inputs", 0, "NAME,...", NULL, "the values that the model is given" },
-    { "outputs", 0, "NAME,...", NULL, "the values that the model gives" },
-    { "add-output", 0, "NAME", NULL, "a value becomes an output" },
-    { "drop-output", 0, "NAME", NULL, "an output goes, and what only it needs" },
-    { "drop-input", 0, "NAME", NULL, "an input that nothing reads goes" },
-    { "initializer", 0, "NAME=FILE", NULL, "elements of an initializer from a .npy or .pb file" },
+    { "rename", 0, "OLD=NEW", NULL,
+      "rename a value; a * in both renames all that match; may be repeated, as may all options below" },
+    { "rename-node", 0, "OLD=NEW", NULL, "rename a node" },
+    { "rename-dim", 0, "OLD=NEW", NULL, "rename a symbolic dimension; NEW may be a number" },
+    { "rename-domain", 0, "OLD=NEW", NULL, "rename a domain of nodes, functions and imports" },
+    { "rename-function", 0, "OLD=NEW", NULL, "rename a function and its calls" },
+    { "type", 0, "NAME=TYPE", NULL, "declare the type of a value, such as float[N,3,224,224]" },
+    { "inputs", 0, "NAME,...", NULL, "make these values the inputs of the model" },
+    { "outputs", 0, "NAME,...", NULL, "make these values the outputs of the model" },
+    { "add-output", 0, "NAME", NULL, "make a value an output" },
+    { "drop-output", 0, "NAME", NULL, "remove an output and the nodes that only it needs" },
+    { "drop-input", 0, "NAME", NULL, "remove an input that nothing reads" },
+    { "initializer", 0, "NAME=FILE", NULL, "replace the elements of an initializer by those of a .npy or .pb file" },
     { "metadata", 0, "KEY=VALUE", NULL, "set metadata; KEY alone removes it" },
     { "set", 0, "FIELD=VALUE", NULL,
       "producer_name, producer_version, model_version, domain, doc_string or graph_name" },
     { "strip", 0, "WHAT", "doc|metadata|types|training|unused",
-      "remove doc strings, metadata, inner types, training information, what is not needed" },
-    { "batch", 0, "N", NULL, "the first dimension of inputs becomes a number or symbol" },
-    { "nhwc", 0, "INPUT", NULL, "the input comes with its channels last" },
+      "remove doc strings, metadata, types of inner values, training information, or everything unused" },
+    { "batch", 0, "N", NULL, "set the first dimension of the inputs to a number or symbol" },
+    { "nhwc", 0, "INPUT", NULL, "accept the input in channels-last layout" },
     { "normalize", 0, "INPUT=M:D", NULL, "subtract M,... and divide by D,... for each channel" },
-    { "resize", 0, "INPUT", NULL, "the input comes in any height and width" },
-    { "argmax", 0, "OUTPUT[=AXIS]", NULL, "the output becomes the index of its largest element (-1)" },
-    { "softmax", 0, "OUTPUT[=AXIS]", NULL, "the output becomes probabilities (-1)" },
+    { "resize", 0, "INPUT", NULL, "accept the input with any height and width" },
+    { "argmax", 0, "OUTPUT[=AXIS]", NULL, "replace the output by the index of its largest element along AXIS (-1)" },
+    { "softmax", 0, "OUTPUT[=AXIS]", NULL, "replace the output by probabilities along AXIS (-1)" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
     CLI_END,
@@ -178,13 +179,12 @@ static const cli_option options[] = {
 
 const cli_command cmd_edit = {
     .name = "edit",
-    .summary = "names, inputs and outputs, types, weights, metadata, and what comes around a model",
+    .summary = "edit names, inputs, outputs, types, weights and metadata, and add pre- and post-processing",
     .operands = "IN",
-    .help =
-        "Changes are made in the order in which they are given, in subgraphs and training information, too. Names inside\n"
-        "of functions are their own. What comes in front of an input is done before what is there already, so give\n"
-        "--normalize before --nhwc. With --batch, shapes of Reshape that have the old size baked in are adjusted, and\n"
-        "what does not follow is told.\n",
+    .help = "Changes are made in the order in which they are given, also in subgraphs and training information.\n"
+            "Names inside of functions are separate and do not change. New pre-processing of an input runs before\n"
+            "the pre-processing that is there already, so give --normalize before --nhwc. With --batch, constant\n"
+            "shapes of Reshape that contain the old size are adjusted, and what cannot be adjusted is reported.\n",
     .example = "onx edit model.onnx -o out.onnx --rename input.1=image --rename 'layer.*=block.*'\n"
                "onx edit model.onnx -o out.onnx --batch N --strip doc --metadata version=3\n"
                "onx edit model.onnx -o out.onnx --normalize image=0.485,0.456,0.406:0.229,0.224,0.225 --nhwc image\n"

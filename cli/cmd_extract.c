@@ -118,12 +118,11 @@ static int run_extract(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "inputs", 0, "NAME,...", NULL, "values that the part is given; otherwise the inputs of the model that it needs" },
-    { "outputs", 0, "NAME,...", NULL, "values that the part gives; otherwise the outputs of the model" },
-    { "nodes", 0, "PATTERN,...", NULL,
-      "nodes by name, * and ? stand for any text and byte; others read and feed them" },
-    { "split", 0, "N", NULL, "N parts of about the same number of nodes, cut where the least data crosses" },
-    { "at", 0, "NAME,...", NULL, "parts that end with these values or nodes, and one with the rest" },
+    { "inputs", 0, "NAME,...", NULL, "inputs of the part; otherwise the inputs of the model that it needs" },
+    { "outputs", 0, "NAME,...", NULL, "outputs of the part; otherwise the outputs of the model" },
+    { "nodes", 0, "PATTERN,...", NULL, "extract the nodes with these names (* matches any text, ? one byte)" },
+    { "split", 0, "N", NULL, "N parts with about the same number of nodes, cut where the least data crosses" },
+    { "at", 0, "NAME,...", NULL, "split into parts that end with these values or nodes, and one with the rest" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
     CLI_END,
@@ -131,12 +130,11 @@ static const cli_option options[] = {
 
 const cli_command cmd_extract = {
     .name = "extract",
-    .summary = "a part of a model, or a model in parts",
+    .summary = "extract a part of a model, or split it into parts",
     .operands = "IN",
-    .help =
-        "A part has what its nodes need: initializers, constants, functions, what subgraphs capture, declared types.\n"
-        "Parts of --split and --at are written to OUT with a number before the extension; onx merge puts them together\n"
-        "again. Weights are not copied in memory.\n",
+    .help = "A part contains everything that its nodes need: initializers, constants, functions, values that\n"
+            "subgraphs capture, declared types. Parts of --split and --at are written to OUT with a number before\n"
+            "the extension; onx merge joins them again. Weights are not copied in memory.\n",
     .example = "onx extract model.onnx -o part.onnx --inputs hidden.3 --outputs hidden.7\n"
                "onx extract model.onnx -o block.onnx --nodes '/layer.0/*'\n"
                "onx extract model.onnx -o part.onnx --split 2 --explain\n"

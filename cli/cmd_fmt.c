@@ -98,7 +98,7 @@ static int run_fmt(cli_call *call)
 
 static const cli_option options[] = {
     CLI_OPTION_AS,
-    { "check", 0, NULL, NULL, "write nothing; name the files that would change, and fail if there are any" },
+    { "check", 0, NULL, NULL, "write nothing; list the files that would change, and fail if there are any" },
     CLI_END,
 };
 

@@ -306,18 +306,18 @@ static int run_generate(cli_call *call)
 
 /* clang-format off */
 static const cli_option options_[] = {
-    { "prompt", 'p', "TEXT", NULL, "the text to go on with; - is standard input" },
-    { "ids", 0, "1,2,3", NULL, "the tokens to go on with; before those of --prompt, without those that the tokenizer puts around it" },
-    { "tokenizer", 0, "FILE", NULL, "of the texts (tokenizer.json or tokenizer.model beside the model)" },
-    { "stop", 0, "TEXT", NULL, "end before the first of these; may be repeated" },
+    { "prompt", 'p', "TEXT", NULL, "the text to continue; - is standard input" },
+    { "ids", 0, "1,2,3", NULL, "the token ids to continue; they come before those of --prompt, and no special tokens are added" },
+    { "tokenizer", 0, "FILE", NULL, "tokenizer file (tokenizer.json or tokenizer.model beside the model)" },
+    { "stop", 0, "TEXT", NULL, "stop before the first occurrence of one of these texts; may be repeated" },
     { "max-tokens", 'n', "N", NULL, "write at most N tokens (128)" },
-    { "temperature", 0, "T", NULL, "choose by chance, the less likely the more the higher T is (0: the likeliest each time)" },
-    { "top-k", 0, "K", NULL, "choose among the K likeliest" },
-    { "top-p", 0, "P", NULL, "choose among the likeliest that have probability P together" },
-    { "repetition-penalty", 0, "X", NULL, "make tokens that were there less likely (1: do not)" },
-    { "seed", 0, "N", NULL, "where chance starts (0)" },
-    { "eos", 0, "ID", NULL, "a token that ends the text, instead of those of the configuration; may be repeated" },
-    { "config", 0, "FILE", NULL, "names of inputs and outputs, ends of texts (genai_config.json or generation_config.json beside the model)" },
+    { "temperature", 0, "T", NULL, "sample tokens; a higher T makes unlikely tokens more likely (0: always take the most likely token)" },
+    { "top-k", 0, "K", NULL, "sample among the K most likely tokens" },
+    { "top-p", 0, "P", NULL, "sample among the most likely tokens with total probability P" },
+    { "repetition-penalty", 0, "X", NULL, "make tokens that occurred less likely (1: no penalty)" },
+    { "seed", 0, "N", NULL, "seed of the random numbers (0)" },
+    { "eos", 0, "ID", NULL, "end-of-text token, instead of those of the configuration; may be repeated" },
+    { "config", 0, "FILE", NULL, "names of inputs and outputs, end-of-text tokens (genai_config.json or generation_config.json beside the model)" },
     CLI_OPTION_JSON,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
     CLI_OPTION_NO_OPTIMIZE,
@@ -331,12 +331,12 @@ static const cli_option options_[] = {
 
 const cli_command cmd_generate = {
     .name = "generate",
-    .summary = "let a language model go on with a text",
+    .summary = "continue a text with a language model",
     .operands = "MODEL",
-    .help =
-        "The model takes ids of tokens and gives scores of the next one; masks, positions, lengths and caches are known by\n"
-        "their names and types. Caches of GroupQueryAttention and TensorScatter are updated where they lie.\n"
-        "With a prompt the text comes out as soon as it is certain, else the ids. How long it took is said on standard error.\n",
+    .help = "The model maps token ids to scores for the next token; masks, positions, lengths and caches are\n"
+            "recognised by their names and types. Caches of GroupQueryAttention and TensorScatter are updated in\n"
+            "place. With a prompt the text is printed as soon as it is certain, otherwise the ids are printed.\n"
+            "Timings are printed on standard error.\n",
     .example = "onx generate model.onnx --prompt 'Once upon a time' -n 100\n"
                "onx generate model.onnx --ids 1,15043,29871 -n 20\n"
                "onx generate model.onnx --ids 1,15043 --temperature 0.7 --top-p 0.9 --seed 7\n",

@@ -64,22 +64,22 @@ static int run_grad(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "of", 0, "NAME", NULL, "the value that is derived; of several elements, their sum" },
-    { "wrt", 0, "NAMES", NULL, "by these values, separated by commas; may be repeated" },
-    { "only", 0, NULL, NULL, "the gradients are the only outputs, and nothing else is left" },
+    { "of", 0, "NAME", NULL, "the value to differentiate; the sum of its elements, if it has several" },
+    { "wrt", 0, "NAMES", NULL, "differentiate with respect to these values, separated by commas; may be repeated" },
+    { "only", 0, NULL, NULL, "make the gradients the only outputs and remove everything else" },
     CLI_OPTION_CHECKPOINT,
     CLI_END,
 };
 
 const cli_command cmd_grad = {
     .name = "grad",
-    .summary = "the gradient of a value as plain ONNX",
+    .summary = "add the gradient of a value as plain ONNX nodes",
     .operands = "IN",
-    .help =
-        "Nodes that compute the gradient of a value are added to the main graph, and for each value of --wrt an output\n"
-        "NAME_grad of its shape, zeros where the one does not depend on the other. They are of the standard operators, so\n"
-        "that any runtime can run them. Nodes Gradient of ai.onnx.preview.training are replaced in the same way, with\n"
-        "--of or without. Functions are inlined, and a model before version 18 of the operator set is taken there.\n",
+    .help = "Adds nodes to the main graph that compute the gradient of a value, and an output NAME_grad for each\n"
+            "value of --wrt. The gradient has the shape of that value; it is zeros if --of does not depend on it.\n"
+            "The nodes are standard operators, so that any runtime can run them. Nodes Gradient of\n"
+            "ai.onnx.preview.training are replaced in the same way, with or without --of. Functions are inlined,\n"
+            "and a model with an operator set before version 18 is converted to it.\n",
     .example = "onx grad model.onnx -o with_gradients.onnx --of loss --wrt weight,bias\n"
                "onx grad model.onnx -o gradients.onnx --of loss --wrt weight --only\n"
                "onx grad training.onnx -o plain.onnx\n"

@@ -243,7 +243,7 @@ static const cli_option options[] = { { "man", 0, NULL, NULL, "print the man pag
 
 const cli_command cmd_help = {
     .name = "help",
-    .summary = "explain a command, or list them all",
+    .summary = "describe a command, or list all commands",
     .operands = "[COMMAND]",
     .help = "",
     .example = "onx help convert\n"

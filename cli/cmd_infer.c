@@ -135,22 +135,21 @@ static const cli_option options[] = {
     CLI_OPTION_TO,
     { "strict", 0, NULL, NULL, "a node that cannot be inferred is an error, not a warning" },
     { "check-type", 0, NULL, NULL, "check every node against the types that its operator allows" },
-    { "no-data-prop", 0, NULL, NULL, "do not carry the values of small integer tensors along" },
-    { "dim", 0, "NAME=N", NULL, "take the symbolic dimension NAME as N; may be repeated" },
-    { "plain-names", 0, NULL, NULL, "write sizes that are numbers or single names only, no expressions" },
-    { "list", 0, NULL, NULL, "print the type of every input and of what every node of the main graph makes" },
+    { "no-data-prop", 0, NULL, NULL, "do not propagate the values of small integer tensors" },
+    { "dim", 0, "NAME=N", NULL, "use N for the symbolic dimension NAME; may be repeated" },
+    { "plain-names", 0, NULL, NULL, "write only sizes that are numbers or single names, no expressions" },
+    { "list", 0, NULL, NULL, "print the type of every input and of every node output of the main graph" },
     CLI_OPTION_JSON,
     CLI_END,
 };
 
 const cli_command cmd_infer = {
     .name = "infer",
-    .summary = "types and shapes of all values, written into the model, and why some stay unknown",
+    .summary = "infer the types and shapes of all values and write them into the model",
     .operands = "FILE",
-    .help =
-        "Sizes stay expressions over the symbols of the model: N + 1, 2*seq, (H + 1)/2. A size that depends on data\n"
-        "becomes a symbol of its own (unk__0). A node that fails is a warning and inference goes on behind it; the\n"
-        "summary names the first node where knowledge was lost. Without -o nothing is written.\n",
+    .help = "Sizes are expressions over the symbols of the model: N + 1, 2*seq, (H + 1)/2. A size that depends on\n"
+            "data becomes a new symbol (unk__0). A node that fails is a warning, and inference continues after\n"
+            "it; the summary names the first node whose output type is unknown. Without -o nothing is written.\n",
     .example = "onx infer model.onnx -o typed.onnx\n"
                "onx infer model.onnx --dim batch=1 --list\n"
                "onx infer model.onnx --strict --check-type --json\n",

@@ -586,7 +586,7 @@ static int run_info(cli_call *call)
 static const cli_option options[] = {
     { "all", 0, NULL, NULL, "list everything, however long" },
     { "cost", 0, NULL, NULL, "multiply-adds, bytes of weights and of activations per operator" },
-    { "dim", 0, "NAME=N", NULL, "with --cost: take the symbolic dimension NAME as N; may be repeated" },
+    { "dim", 0, "NAME=N", NULL, "with --cost: use N for the symbolic dimension NAME; may be repeated" },
     CLI_OPTION_AS,
     CLI_OPTION_JSON,
     CLI_END,
@@ -594,16 +594,15 @@ static const cli_option options[] = {
 
 const cli_command cmd_info = {
     .name = "info",
-    .summary = "one screen about a model: versions, inputs and outputs, operators, weights",
+    .summary = "print a summary of a model: versions, inputs and outputs, operators, weights",
     .operands = "FILE",
-    .help =
-        "No weights are read, so that it is quick on files of any size. Nodes of subgraphs and functions are counted with\n"
-        "the others. Inputs that have an initializer of the same name, as files before IR version 4 list them, are\n"
-        "left out unless --all is given.\n"
-        "\n"
-        "--cost counts a multiply-add per element of what elementwise operators write or reductions read, and those of\n"
-        "products and convolutions; what only moves data counts nothing. Symbolic dimensions stay in the answer unless\n"
-        "--dim says what they are. Activations are the bytes that nodes write.\n",
+    .help = "Weights are not read, so it is fast for files of any size. Nodes of subgraphs and functions are\n"
+            "counted as well. Inputs that have an initializer of the same name, as in files before IR version 4,\n"
+            "are omitted unless --all is given.\n"
+            "\n"
+            "--cost counts one multiply-add per element that elementwise operators write or reductions read, and\n"
+            "those of products and convolutions; operators that only move data count as 0. Symbolic dimensions\n"
+            "stay in the result unless --dim gives their sizes. Activations are the bytes that nodes write.\n",
     .example = "onx info resnet18.onnx\n"
                "onx info --cost --dim batch=1 resnet18.onnx\n"
                "onx info input_0.npy\n"

@@ -51,10 +51,10 @@ static int run_inline(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "function", 0, "DOMAIN.NAME", NULL, "this function only; may be repeated" },
+    { "function", 0, "DOMAIN.NAME", NULL, "only this function; may be repeated" },
     { "except", 0, "DOMAIN.NAME", NULL, "all functions but this one; may be repeated" },
-    { "schema", 0, NULL, NULL, "operators that the standard defines as functions, too" },
-    { "domain", 0, "DOMAIN", NULL, "operators of DOMAIN that standard ones make up, too" },
+    { "schema", 0, NULL, NULL, "also operators that the standard defines as functions" },
+    { "domain", 0, "DOMAIN", NULL, "also operators of DOMAIN that can be expressed by standard ones" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
     CLI_END,
@@ -62,12 +62,11 @@ static const cli_option options[] = {
 
 const cli_command cmd_inline = {
     .name = "inline",
-    .summary = "function bodies in place of calls",
+    .summary = "replace function calls by the bodies of the functions",
     .operands = "IN",
-    .help =
-        "Calls of the model's functions are replaced by their bodies, in subgraphs and training information, too, and the\n"
-        "functions are removed. Values that a body makes get names of their own. Functions that import other versions\n"
-        "of the operator sets are taken to those of the model first.\n",
+    .help = "Replaces calls of the model's functions by their bodies, also in subgraphs and training information,\n"
+            "and removes the functions. Values of a body get unique names. Functions that import other versions\n"
+            "of the operator sets are converted to those of the model first.\n",
     .example = "onx inline model.onnx -o flat.onnx\n"
                "onx inline model.onnx -o flat.onnx --function com.example.Block\n"
                "onx inline model.onnx -o flat.onnx --schema\n"

@@ -87,13 +87,14 @@ static int run_merge(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "map", 0, "OUT=IN,...", NULL, "outputs of earlier models that are inputs of later ones; otherwise by name" },
-    { "sequence", 0, NULL, NULL, "the outputs of a model are the inputs of the next one, in their order" },
+    { "map", 0, "OUT=IN,...", NULL,
+      "connect outputs of earlier models to inputs of later ones; otherwise they are connected by name" },
+    { "sequence", 0, NULL, NULL, "connect the outputs of each model to the inputs of the next one, in order" },
     { "side-by-side", 0, NULL, NULL, "connect nothing" },
-    { "inputs", 0, "NAME,...", NULL, "inputs of the result; otherwise all that are not connected" },
-    { "outputs", 0, "NAME,...", NULL, "outputs of the result; otherwise all that are not connected" },
-    { "prefix1", 0, "TEXT", NULL, "before all names of the first model" },
-    { "prefix2", 0, "TEXT", NULL, "before all names of those behind it" },
+    { "inputs", 0, "NAME,...", NULL, "inputs of the result; otherwise all unconnected inputs" },
+    { "outputs", 0, "NAME,...", NULL, "outputs of the result; otherwise all unconnected outputs" },
+    { "prefix1", 0, "TEXT", NULL, "prefix for all names of the first model" },
+    { "prefix2", 0, "TEXT", NULL, "prefix for all names of the later models" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
     CLI_END,
@@ -101,13 +102,12 @@ static const cli_option options[] = {
 
 const cli_command cmd_merge = {
     .name = "merge",
-    .summary = "models put together, one behind the other or side by side",
+    .summary = "merge models, one after the other or side by side",
     .operands = "FILE...",
-    .help =
-        "Without an option about it, inputs of a model are the outputs of that name of the models before it, and inputs\n"
-        "that both have are one. Names inside that clash get new ones; for inputs, outputs and functions that clash give\n"
-        "a prefix. Models of different operator sets are brought to the higher version, as by onx retarget. Initializers\n"
-        "and constants that are the same in both are there once.\n",
+    .help = "By default, inputs of a model are connected to outputs of the same name of earlier models, and\n"
+            "inputs that two models share become one. Internal names that clash are renamed; if inputs, outputs\n"
+            "or functions clash, give a prefix. Models with different operator sets are converted to the higher\n"
+            "version, as by onx retarget. Initializers and constants that are the same in both are stored once.\n",
     .example = "onx merge part.1.onnx part.2.onnx -o whole.onnx\n"
                "onx merge encoder.onnx decoder.onnx -o both.onnx --map hidden=memory\n"
                "onx merge a.onnx b.onnx -o two.onnx --side-by-side --prefix1 a/ --prefix2 b/\n",

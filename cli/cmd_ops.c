@@ -501,7 +501,7 @@ static int run_ops(cli_call *call)
 
 static const cli_option options[] = {
     { "domain", 0, "DOMAIN", NULL, "operators of this domain only; ai.onnx is the default one" },
-    { "opset", 0, "N", NULL, "as they are in version N of the domain" },
+    { "opset", 0, "N", NULL, "the operators of version N of the domain" },
     { "export", 0, "FILE", NULL, "write an operator-set document of the domain at that version" },
     { "example", 0, NULL, NULL, "print only the example of the operator, a model in ONNX text" },
     { "markdown", 0, NULL, NULL, "print the page of all operators" },
@@ -513,9 +513,9 @@ const cli_command cmd_ops = {
     .name = "ops",
     .summary = "list, search and explain operators",
     .operands = "[NAME]",
-    .help =
-        "NAME is an operator, which is explained with all its versions, or a word to look for in names\n"
-        "and descriptions. Names as other commands print them are understood: ai.onnx.ml.Scaler, Relu-14. Without NAME all operators are listed, each with its newest version.\n",
+    .help = "NAME is an operator, which is described with all its versions, or a word to search for in names and\n"
+            "descriptions. Names as other commands print them are accepted: ai.onnx.ml.Scaler, Relu-14. Without\n"
+            "NAME all operators are listed, each with its newest version.\n",
     .example = "onx ops Conv\n"
                "onx ops Resize --opset 11\n"
                "onx ops Conv --example > conv.onnxtxt && onx run conv.onnxtxt --random\n"

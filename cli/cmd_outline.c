@@ -28,8 +28,8 @@ static int run_outline(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "min-nodes", 0, "N", NULL, "smallest function (4)" },
-    { "min-calls", 0, "N", NULL, "fewest calls of one (2)" },
+    { "min-nodes", 0, "N", NULL, "minimum number of nodes of a function (4)" },
+    { "min-calls", 0, "N", NULL, "minimum number of calls of a function (2)" },
     { "domain", 0, "NAME", NULL, "domain of the functions (outlined)" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
@@ -38,12 +38,12 @@ static const cli_option options[] = {
 
 const cli_command cmd_outline = {
     .name = "outline",
-    .summary = "repeated runs of nodes become functions",
+    .summary = "turn repeated sequences of nodes into functions",
     .operands = "IN",
-    .help =
-        "The opposite of onx inline: the layers of a transformer become one function and as many calls. Runs of nodes of\n"
-        "the main graph count as repeated when they differ in the names of values only; weights and all else that differs\n"
-        "from call to call are inputs of the function. Nodes with subgraphs stay where they are.\n",
+    .help = "The opposite of onx inline: the layers of a transformer become one function and several calls.\n"
+            "Sequences of nodes of the main graph count as repeated when they differ only in the names of values;\n"
+            "weights and everything else that differs between the calls become inputs of the function. Nodes with\n"
+            "subgraphs are not moved.\n",
     .example = "onx outline model.onnx -o short.onnx --explain\n"
                "onx outline model.onnx -o short.onnx --min-nodes 20 --domain com.example\n",
     .options = options,

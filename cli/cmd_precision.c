@@ -214,12 +214,12 @@ static int run_precision(cli_call *call)
 
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
-    { "to", 0, "TYPE", "float16|bfloat16|float32|double", "the type that is wanted" },
+    { "to", 0, "TYPE", "float16|bfloat16|float32|double", "target type" },
     { "keep-io", 0, NULL, NULL, "inputs and outputs of the model keep their types" },
-    { "all", 0, NULL, NULL, "also nodes that work out places, ranks or angles" },
+    { "all", 0, NULL, NULL, "also convert nodes that compute positions, ranks or angles" },
     { "only", 0, "NAME", NULL,
-      "only nodes with a name like this (* any text, ? one byte), and inputs and outputs as they are; may be repeated" },
-    { "except", 0, "NAME", NULL, "no node with a name like this; may be repeated" },
+      "only nodes with a matching name (* any text, ? one byte), without inputs and outputs; may be repeated" },
+    { "except", 0, "NAME", NULL, "no node with a matching name; may be repeated" },
     { "block-op", 0, "OP", NULL, "no node of this operator; may be repeated" },
     CLI_OPTIONS_DATA,
     CLI_OPTION_EXPLAIN,
@@ -229,20 +229,20 @@ static const cli_option options[] = {
 
 const cli_command cmd_precision = {
     .name = "precision",
-    .summary = "values and weights as float16, bfloat16, float32 or double",
+    .summary = "convert values and weights to float16, bfloat16, float32 or double",
     .operands = "IN",
-    .help =
-        "Values, weights, inputs and outputs of the model get the type; nodes whose operator does not take it keep theirs,\n"
-        "with as few Casts as can be, and so do sizes that are computed in floating point. So do, for float16 and\n"
-        "bfloat16, cheap nodes whose rounding would change what is chosen, not only how exactly it is known: those\n"
-        "before boxes (NonMaxSuppression, RoiAlign), grids (GridSample) and ranks (TopK), and between integers and\n"
-        "Sin or Cos; a note counts them, and --all converts them, too. Weights beyond the range of the type become its\n"
-        "largest numbers, with a warning. Weights are written anew, a piece at a time: they take no memory, and are\n"
-        "outside of the model where they were before. With --data the model is run before and after, with weights\n"
-        "where they lie in the file: nodes around numbers beyond float16 stay, and the error of the outputs is printed, as\n"
-        "a part of their size (the root of the ratio of the sums of squares). With --max-error the nodes that add most\n"
-        "to it stay, until it is small enough. Models of operator sets that do not have the type are taken to the first\n"
-        "one that does.\n",
+    .help = "Converts values, weights, inputs and outputs of the model. Nodes whose operator does not accept the\n"
+            "type keep theirs, with as few Casts as possible, and so do sizes that are computed in floating\n"
+            "point. For float16 and bfloat16, so do cheap nodes whose rounding would change which element is\n"
+            "selected rather than only its accuracy: those before boxes (NonMaxSuppression, RoiAlign), grids\n"
+            "(GridSample) and ranks (TopK), and those between integers and Sin or Cos. A note counts them; --all\n"
+            "converts them as well. Weights beyond the range of the type become its largest finite numbers, with\n"
+            "a warning. Weights are rewritten in pieces without being held in memory, and external weights stay\n"
+            "external. With --data the model runs before and after the conversion, with weights mapped from the\n"
+            "file: nodes with values beyond the range of float16 are not converted, and the relative error of the\n"
+            "outputs is printed (the root of the ratio of the sums of squares). With --max-error, the nodes that\n"
+            "add most to this error are not converted, until it is small enough. Models of operator sets without\n"
+            "the type are converted to the first version that has it.\n",
     .example = "onx precision model.onnx -o half.onnx --to float16 --keep-io\n"
                "onx precision model.onnx -o half.onnx --to float16 --data images/ --max-error 0.001\n"
                "onx precision model.onnx -o mixed.onnx --to bfloat16 --block-op Softmax --except 'head/*'\n",

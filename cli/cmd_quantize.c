@@ -422,19 +422,19 @@ static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
     { "mode", 0, "MODE", "dynamic|static|weights",
-      "inputs scaled while the model runs, by ranges from data, or weights alone" },
+      "quantise inputs at run time (dynamic) or by ranges from data (static), or quantise only weights" },
     { "form", 0, "FORM", "qdq|qlinear",
-      "of static ones: QuantizeLinear and DequantizeLinear around the nodes (qdq), or QLinearConv and QLinearMatMul" },
-    { "calibrate", 0, "METHOD", "minmax|entropy|percentile|mse", "how ranges are taken from data (minmax)" },
-    { "percentile", 0, "P", NULL, "the part of all numbers that a range holds (0.9999)" },
-    { "per-tensor", 0, NULL, NULL, "one scale for each weight, not one for each output channel" },
-    { "weight-type", 0, "TYPE", "int8|uint8|int4|uint4|float8|float4", "of weights alone (int8)" },
+      "of static quantisation: QuantizeLinear and DequantizeLinear around the nodes (qdq), or QLinearConv and QLinearMatMul" },
+    { "calibrate", 0, "METHOD", "minmax|entropy|percentile|mse", "how ranges are computed from data (minmax)" },
+    { "percentile", 0, "P", NULL, "the fraction of all elements that a range contains (0.9999)" },
+    { "per-tensor", 0, NULL, NULL, "one scale per weight instead of one per output channel" },
+    { "weight-type", 0, "TYPE", "int8|uint8|int4|uint4|float8|float4", "type of the weights in mode weights (int8)" },
     { "block-size", 0, "N", NULL,
-      "elements along the summed axis that share a scale; 0: those of a channel (4 bits: 32)" },
+      "number of elements along the reduction axis that share a scale; 0: all of a channel (4 bits: 32)" },
     { "feedback", 0, NULL, NULL,
-      "round each weight so that those after it make up for it, by what the data has (as GPTQ does)" },
-    { "only", 0, "NAME", NULL, "only nodes with a name like this (* any text, ? one byte); may be repeated" },
-    { "except", 0, "NAME", NULL, "no node with a name like this; may be repeated" },
+      "compensate the rounding error of each weight in the following ones, weighted by data (as GPTQ does)" },
+    { "only", 0, "NAME", NULL, "only nodes with a matching name (* any text, ? one byte); may be repeated" },
+    { "except", 0, "NAME", NULL, "no node with a matching name; may be repeated" },
     { "block-op", 0, "OP", NULL, "no node of this operator; may be repeated" },
     CLI_OPTIONS_DATA,
     { "table", 0, NULL, NULL, "run the model before and after, and print the error of each layer" },
@@ -445,15 +445,15 @@ static const cli_option options[] = {
 
 const cli_command cmd_quantize = {
     .name = "quantize",
-    .summary = "products of constant weights in 8 or 4 bits",
+    .summary = "quantise products with constant weights to 8 or 4 bits",
     .operands = "IN",
-    .help =
-        "Conv, MatMul and Gemm with constant weights are computed with 8-bit numbers (dynamic, static), or keep their\n"
-        "weights in 8 or 4 bits and expand them where they are used (weights). Ranges of static ones are those of\n"
-        "--data, or of made-up inputs, which are run with weights where they lie in the file. Weights are written anew, a\n"
-        "piece at a time, and take no memory. Models of older operator sets are taken to the version that is needed. Errors\n"
-        "are parts of the size of what they are of (the root of the ratio of the sums of squares). With --max-error\n"
-        "the layers that add most to the error of the outputs stay in floating point, until it is small enough.\n",
+    .help = "Conv, MatMul and Gemm with constant weights are computed with 8-bit integers (dynamic, static), or\n"
+            "keep their weights in 8 or 4 bits and dequantise them where they are used (weights). The ranges of\n"
+            "static quantisation come from --data, or from made-up inputs; the model runs on these with weights\n"
+            "mapped from the file. Weights are rewritten in pieces without being held in memory. Models of older\n"
+            "operator sets are converted to the version that is needed. Errors are relative (the root of the\n"
+            "ratio of the sums of squares). With --max-error, the layers that add most to the error of the\n"
+            "outputs stay in floating point, until it is small enough.\n",
     .example = "onx quantize model.onnx -o int8.onnx --mode dynamic\n"
                "onx quantize model.onnx -o int8.onnx --mode static --form qlinear --data images/ --table\n"
                "onx quantize model.onnx -o int4.onnx --mode weights --weight-type int4 --max-error 0.05\n",

@@ -56,9 +56,10 @@ static int run_retarget(cli_call *call)
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "opset", 0, "[DOMAIN=]N", NULL, "version of the default domain, or of another one, to go to; may be repeated" },
-    { "ir-version", 0, "N", NULL, "IR version of the result; otherwise that of the model, or what its operators need" },
-    { "best-effort", 0, NULL, NULL, "leave nodes that cannot be expressed as they are, with a warning" },
+    { "opset", 0, "[DOMAIN=]N", NULL, "target version of the default domain, or of another domain; may be repeated" },
+    { "ir-version", 0, "N", NULL,
+      "IR version of the result; otherwise that of the model, or a higher one that its operators need" },
+    { "best-effort", 0, NULL, NULL, "keep nodes that cannot be expressed as they are, with a warning" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
     CLI_END,
@@ -66,13 +67,13 @@ static const cli_option options[] = {
 
 const cli_command cmd_retarget = {
     .name = "retarget",
-    .summary = "to another version of the operator sets, up or down",
+    .summary = "convert to another version of the operator sets, newer or older",
     .operands = "IN",
-    .help =
-        "Nodes whose operator means something else in the other version are rewritten so that results stay the same:\n"
-        "attributes become inputs and back, old broadcasting becomes explicit, operators that do not exist there are\n"
-        "replaced by others. Functions, subgraphs and training information are included, weights are not touched. What\n"
-        "cannot be expressed is listed, all of it, with the nearest version that can, and nothing is written.\n",
+    .help = "Nodes whose operator has another meaning in the target version are rewritten so that results stay\n"
+            "the same: attributes become inputs and vice versa, old broadcasting becomes explicit, operators that\n"
+            "do not exist in the target version are replaced by others. Functions, subgraphs and training\n"
+            "information are included; weights do not change. If nodes cannot be expressed, all of them are\n"
+            "listed, with the nearest version that can express them, and nothing is written.\n",
     .example = "onx retarget model.onnx -o newest.onnx --opset 28\n"
                "onx retarget model.onnx -o old.onnx --opset 13 --opset ai.onnx.ml=3\n"
                "onx retarget model.onnx --opset 9 --dry-run\n",

@@ -113,11 +113,11 @@ const cli_command cmd_run = {
     .name = "run",
     .summary = "run a model",
     .operands = "MODEL",
-    .help =
-        "Without --output the outputs are summed up on standard output; --full prints all elements, --json too.\n"
-        "Inputs that have an initializer of the same name may be left out. With values inside of functions and\n"
-        "subgraphs, or all, nodes run one by one through plain kernels; NAME#2 is the second of a name. ONX_KERNELS=plain turns the fast kernels off.\n"
-        "ONX_ISA=base, v3, v4, vnni or bf16 asks for those of an older processor.\n",
+    .help = "Without --output a summary of the outputs is printed on standard output; --full and --json print all\n"
+            "elements. Inputs that have an initializer of the same name may be omitted. When --outputs names\n"
+            "values inside of functions or subgraphs, or all, the nodes run one by one with plain kernels; NAME#2\n"
+            "is the second value of a name. ONX_KERNELS=plain turns the fast kernels off. ONX_ISA=base, v3, v4,\n"
+            "vnni or bf16 selects the kernels of an older instruction set.\n",
     .example = "onx run model.onnx --random --dim batch=4\nonx run model.onnx -i x=x.npy -i sr=16000 -o out.npz\n"
                "onx run model.onnx --random --shape x=1x3x224x224 --top-k 5\n"
                "mpirun -n 4 onx run model.onnx --configuration four --random -o out.npz\n"

@@ -330,33 +330,33 @@ static const cli_option options[] = {
     CLI_OPTION_TO,
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
-    { "devices", 0, "N", NULL, "how many devices there are" },
-    { "tensor-parallel", 0, NULL, NULL, "split weights: products by columns and then by rows, attention by heads, tables by rows" },
+    { "devices", 0, "N", NULL, "number of devices" },
+    { "tensor-parallel", 0, NULL, NULL, "split weights: products by columns and then by rows, attention by heads, embedding tables by rows" },
     { "data-parallel", 0, NULL, NULL, "split the batch: the first axis of the inputs" },
     { "pipeline", 0, "K", NULL, "cut the model into K stages of equal work" },
-    { "mesh", 0, "2x4", NULL, "2 parts of the batch by 4 of the weights; 3x2x4: in each of 3 stages" },
-    { "auto", 0, NULL, NULL, "try all meshes, and take the one that is predicted to be the fastest" },
-    { "memory", 0, "SIZE", NULL, "what a device has: --auto takes a mesh that fits" },
-    { "machine", 0, "NAME=X", NULL, "a figure of a device: operations, bandwidth, latency, link, cache, shared, passes; or a file that --measure has written; may be repeated" },
-    { "measure", 0, NULL, NULL, "measure these figures here, and print them or write them to FILE" },
-    { "ranks", 0, NULL, NULL, "measure what is between the ranks that mpirun starts, not between threads" },
-    { "name", 0, "NAME", NULL, "what the configuration is called (ways and numbers, such as tensor4)" },
-    { "dim", 0, "NAME=N", NULL, "the symbolic dimension NAME will be about N; may be repeated" },
+    { "mesh", 0, "2x4", NULL, "2 parts of the batch by 4 of the weights; 3x2x4: the same in each of 3 pipeline stages" },
+    { "auto", 0, NULL, NULL, "try all meshes and use the one with the shortest predicted time" },
+    { "memory", 0, "SIZE", NULL, "memory of a device; --auto chooses a mesh that fits" },
+    { "machine", 0, "NAME=X", NULL, "a property of a device: operations, bandwidth, latency, link, cache, shared, passes; or a file that --measure wrote; may be repeated" },
+    { "measure", 0, NULL, NULL, "measure these properties on this machine, and print them or write them to FILE" },
+    { "ranks", 0, NULL, NULL, "measure between the ranks that mpirun starts, not between threads" },
+    { "name", 0, "NAME", NULL, "name of the configuration (made of kinds and numbers, such as tensor4)" },
+    { "dim", 0, "NAME=N", NULL, "expected size N of the symbolic dimension NAME; may be repeated" },
     CLI_END,
 };
 /* clang-format on */
 
 const cli_command cmd_shard = {
     .name = "shard",
-    .summary = "annotations that spread a model over devices",
+    .summary = "add annotations that distribute a model over devices",
     .operands = "[IN]",
-    .help =
-        "Adds a device configuration to a model, and to its nodes how they are split over the devices. The annotations never\n"
-        "change results; mpirun -n N onx run MODEL --configuration NAME does what they say. Several ways may be combined:\n"
-        "devices are numbered by stage, then by part of the batch, then by part of the weights. Functions are inlined.\n"
-        "The plan is printed device by device, with memory, and with times that are predicted for up to 4096 devices by\n"
-        "following it with a clock for each; --machine describes devices that are not there. Symbolic dimensions are taken\n"
-        "as 1 where --dim says nothing, or as many as devices where they are a batch that is split.\n",
+    .help = "Adds a device configuration to a model and annotates its nodes with how they are split over the\n"
+            "devices. The annotations never change results; mpirun -n N onx run MODEL --configuration NAME\n"
+            "executes them. The ways to split may be combined: devices are numbered by pipeline stage, then by\n"
+            "part of the batch, then by part of the weights. Functions are inlined. The plan is printed per\n"
+            "device, with memory and predicted times, for up to 4096 devices; the prediction simulates the plan\n"
+            "with a clock per device, and --machine describes devices that do not exist here. Symbolic dimensions\n"
+            "without --dim are 1, or the number of devices if they are a batch that is split.\n",
     .example =
         "onx shard model.onnx -o spread.onnx --devices 4 --tensor-parallel --explain\n"
         "onx shard model.onnx -o spread.onnx --devices 8 --pipeline 2 --data-parallel --dim batch=16\n"

@@ -216,11 +216,11 @@ static int run_show(cli_call *call)
 
 static const cli_option options[] = {
     { "format", 'f', "FORMAT", "onnxtxt|textproto|json", "how to print it (onnxtxt)" },
-    { "full", 0, NULL, NULL, "print all of every weight" },
-    { "types", 't', NULL, NULL, "infer types and shapes, and print them beside the nodes" },
+    { "full", 0, NULL, NULL, "print all elements of every weight" },
+    { "types", 't', NULL, NULL, "infer types and shapes, and print them next to the nodes" },
     { "node", 0, "NAME", NULL, "show only the node of this name, or the one with this output" },
     { "plan", 0, NULL, NULL,
-      "run the model once, and show the steps: kernels, nodes that run as one, and by which rules" },
+      "run the model once, and print the steps: kernels, fused nodes, and the rewrite rules that fused them" },
     CLI_OPTIONS_INPUTS,
     { "threads", 0, "N", NULL, "threads of the plan (1)" },
     CLI_OPTION_NO_OPTIMIZE,
@@ -233,12 +233,13 @@ static const cli_option options[] = {
 
 const cli_command cmd_show = {
     .name = "show",
-    .summary = "a model as text",
+    .summary = "print a model as text",
     .operands = "FILE",
-    .help = "Long weights are cut short unless --full is given. What --full prints can be read back.\n"
+    .help = "Long weights are abbreviated unless --full is given. The output of --full can be read back.\n"
             "\n"
-            "--plan shows what a session makes of the model for inputs of these shapes, made up unless they are\n"
-            "given; options of inputs, --threads, --no-optimize, --precision, --cache and --measure go with it.\n",
+            "--plan shows the plan of a session for the model and inputs of these shapes; inputs that are not\n"
+            "given are made up. The options for inputs, --threads, --no-optimize, --precision, --cache and\n"
+            "--measure apply to it.\n",
     .example = "onx show model.onnx\n"
                "onx show --types model.onnx\n"
                "onx show --node conv1 model.onnx\n"

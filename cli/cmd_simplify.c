@@ -132,12 +132,12 @@ static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
     { "passes", 0, "A,B", NULL,
-      "these passes only: fold, shape, identity, merge, repeats, control, affine, fuse, unused" },
-    { "exact", 0, NULL, NULL, "only what leaves the results the same, bit by bit" },
-    { "dim", 0, "NAME=N", NULL, "take the symbolic dimension NAME as N first; may be repeated" },
-    { "input-shape", 0, "NAME=1x3x224x224", NULL, "give this input that shape first; may be repeated" },
-    { "keep", 0, "NAME", NULL, "a value that stays, under its name; may be repeated" },
-    { "fold-limit", 0, "SIZE", NULL, "compute constants of up to that size, even where the model grows by it (1K)" },
+      "only these passes: fold, shape, identity, merge, repeats, control, affine, fuse, unused" },
+    { "exact", 0, NULL, NULL, "only passes that keep the results bit-identical" },
+    { "dim", 0, "NAME=N", NULL, "set the symbolic dimension NAME to N first; may be repeated" },
+    { "input-shape", 0, "NAME=1x3x224x224", NULL, "set the shape of this input first; may be repeated" },
+    { "keep", 0, "NAME", NULL, "keep this value under its name; may be repeated" },
+    { "fold-limit", 0, "SIZE", NULL, "fold constants of up to this size, even if the model grows (1K)" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
     CLI_END,
@@ -145,14 +145,14 @@ static const cli_option options[] = {
 
 const cli_command cmd_simplify = {
     .name = "simplify",
-    .summary = "a model without what its results do not need",
+    .summary = "remove what the results of a model do not need",
     .operands = "IN",
-    .help =
-        "Computes what depends on constants alone, shapes that are known, also as expressions over the symbols of the\n"
-        "model, and branches that are always taken; removes what hands its input on, is computed twice or is not needed;\n"
-        "puts BatchNormalization and constant factors into weights, and operators of the standard in place of the nodes\n"
-        "that exporters write for them. Inputs and outputs keep their names; a model grows only by --fold-limit. Before IR\n"
-        "version 4 initializers have to be inputs: they are constants, but for those that --keep names.\n",
+    .help = "Folds constants, shapes that are known (also as expressions over the symbols of the model) and\n"
+            "branches that are always taken. Removes nodes that only pass their input on, compute something twice\n"
+            "or are not needed. Folds BatchNormalization and constant factors into weights, and replaces\n"
+            "sequences of nodes that exporters write by the standard operators that they stand for. Inputs and\n"
+            "outputs keep their names; a model grows only by --fold-limit. Before IR version 4 initializers have\n"
+            "to be inputs: they count as constants, except those that --keep names.\n",
     .example = "onx simplify model.onnx -o small.onnx\n"
                "onx simplify model.onnx -o fixed.onnx --dim N=1 --input-shape image=1x3x224x224\n"
                "onx simplify model.onnx --dry-run --passes identity,merge\n",

@@ -363,7 +363,7 @@ static const cli_option options[] = {
     CLI_OPTIONS_RANKS,
     { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
     { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
-    { "verbose", 'v', NULL, NULL, "name the cases that pass, too" },
+    { "verbose", 'v', NULL, NULL, "also list the cases that pass" },
     CLI_OPTION_JSON,
     { "junit", 0, "FILE", NULL, "write the outcomes as JUnit XML, which CI systems read" },
     CLI_END,
@@ -373,12 +373,11 @@ const cli_command cmd_test = {
     .name = "test",
     .summary = "run test cases in the layout of the ONNX backend tests",
     .operands = "DIR...",
-    .help =
-        "A case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb; a folder of\n"
-        "folders is searched for cases; one without data is skipped. Floats agree within rtol 1e-3 and atol 1e-7 (a data.json beside\n"
-        "the model may say otherwise), everything else must be equal. What a model computes at random\n"
-        "is judged by type and shape. ONX_KERNELS=plain turns the fast kernels off.\n"
-        "ONX_ISA=base, v3, v4, vnni or bf16 asks for those of an older processor.\n",
+    .help = "A test case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb. Other folders\n"
+            "are searched for cases; a case without data is skipped. Floats agree within rtol 1e-3 and atol 1e-7\n"
+            "(a data.json beside the model may set other values); everything else must be equal. Of random\n"
+            "results only type and shape are compared. ONX_KERNELS=plain turns the fast kernels off.\n"
+            "ONX_ISA=base, v3, v4, vnni or bf16 selects the kernels of an older instruction set.\n",
     .example = "onx test backend/node/test_conv_with_strides_padding\n"
                "onx test --junit outcomes.xml backend/node\n",
     .options = options,

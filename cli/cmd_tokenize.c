@@ -122,10 +122,10 @@ static int run_tokenize(cli_call *call)
 
 /* clang-format off */
 static const cli_option options_[] = {
-    { "decode", 'd', NULL, NULL, "from ids to texts" },
-    { "plain", 0, NULL, NULL, "without the tokens that come around every text" },
-    { "special", 0, NULL, NULL, "with --decode: special tokens, too" },
-    { "lines", 'l', NULL, NULL, "every line of standard input is a text of its own" },
+    { "decode", 'd', NULL, NULL, "convert ids to texts" },
+    { "plain", 0, NULL, NULL, "do not add the special tokens around each text" },
+    { "special", 0, NULL, NULL, "with --decode: print special tokens too" },
+    { "lines", 'l', NULL, NULL, "treat every line of standard input as a separate text" },
     CLI_OPTION_JSON,
     CLI_END,
 };
@@ -133,11 +133,10 @@ static const cli_option options_[] = {
 
 const cli_command cmd_tokenize = {
     .name = "tokenize",
-    .summary = "texts as the ids of tokens, and back",
+    .summary = "convert texts to token ids, and back",
     .operands = "TOKENIZER [TEXT...]",
-    .help =
-        "TOKENIZER is a tokenizer.json, a SentencePiece model, or a folder that has one of them. Without TEXT, standard\n"
-        "input is the text. Each text gives a line of ids.\n",
+    .help = "TOKENIZER is a tokenizer.json, a SentencePiece model, or a folder that contains one of them. Without\n"
+            "TEXT, standard input is the text. The ids of each text are printed on one line.\n",
     .example = "onx tokenize tokenizer.json 'Hello, world!'\n"
                "onx tokenize --decode tokenizer.json 15496,11,995,0\n"
                "onx tokenize --lines tokenizer.model < lines.txt\n",

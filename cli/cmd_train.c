@@ -615,27 +615,27 @@ static int run_train(cli_call *call)
 
 /* clang-format off */
 static const cli_option options_[] = {
-    { "data", 0, "FILE", NULL, "samples: .npz, or .npy of an input's name, or a folder of such; may be repeated" },
+    { "data", 0, "FILE", NULL, "samples: .npz, .npy with the name of an input, or a folder of these; may be repeated" },
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
-    { "epochs", 0, "N", NULL, "how often to go over the samples (10)" },
-    { "batch", 0, "N", NULL, "samples in a step (32, or what the model says)" },
-    { "shuffle", 0, NULL, NULL, "take the samples in another order in each epoch" },
-    { "seed", 0, "N", NULL, "where that order starts (0)" },
-    { "set", 0, "NAME=VALUE", NULL, "one value for an input in all steps, such as a learning rate; may be repeated" },
-    { "schedule", 0, "NAME=HOW", NULL, "how such an input changes: constant, cosine (to 0), or step (a tenth after each third)" },
-    { "validation", 0, "FRACTION", NULL, "keep this part of the samples for validation; OUT is then the best epoch" },
-    { "patience", 0, "N", NULL, "stop when the loss has not become better for N epochs" },
-    { "checkpoint", 0, "FILE", NULL, "where training stands, after each epoch" },
-    { "resume", 0, NULL, NULL, "go on from the checkpoint, where there is one" },
-    { "keep", 0, NULL, NULL, "begin with the values that the model has instead of initialising it" },
-    { "evaluate", 0, NULL, NULL, "learn nothing: print the loss of the model over the data" },
-    { "log", 0, "FILE", NULL, "a line for each epoch in a .jsonl or .csv file" },
-    { "plot", 0, "FILE", NULL, "the curves of the losses, as .svg, after each epoch" },
-    { "loss", 0, "NAME", NULL, "the output that is the loss (the first that may be one)" },
+    { "epochs", 0, "N", NULL, "number of passes over the samples (10)" },
+    { "batch", 0, "N", NULL, "samples per step (32, or the batch size of the model)" },
+    { "shuffle", 0, NULL, NULL, "use another random order of the samples in each epoch" },
+    { "seed", 0, "N", NULL, "seed of that order (0)" },
+    { "set", 0, "NAME=VALUE", NULL, "set an input to a fixed value in all steps, such as a learning rate; may be repeated" },
+    { "schedule", 0, "NAME=HOW", NULL, "schedule of such an input: constant, cosine (to 0), or step (a tenth after each third)" },
+    { "validation", 0, "FRACTION", NULL, "use this fraction of the samples for validation; OUT is then the best epoch" },
+    { "patience", 0, "N", NULL, "stop when the loss has not improved for N epochs" },
+    { "checkpoint", 0, "FILE", NULL, "write the state of the training to FILE after each epoch" },
+    { "resume", 0, NULL, NULL, "continue from the checkpoint, if it exists" },
+    { "keep", 0, NULL, NULL, "start from the values in the model instead of initialising them" },
+    { "evaluate", 0, NULL, NULL, "do not train: print the loss of the model over the data" },
+    { "log", 0, "FILE", NULL, "write a line for each epoch to a .jsonl or .csv file" },
+    { "plot", 0, "FILE", NULL, "plot the loss curves as .svg, after each epoch" },
+    { "loss", 0, "NAME", NULL, "the output that is the loss (the first suitable one)" },
     { "entry", 0, "N", NULL, "which entry of the training information (0)" },
     CLI_OPTIONS_PROFILE,
-    { "ranks", 0, NULL, NULL, "train as one of the ranks that mpirun starts, each of which takes its part of each batch" },
+    { "ranks", 0, NULL, NULL, "train as one of the ranks that mpirun starts; each processes its part of every batch" },
     CLI_OPTION_RANK_TIMEOUT,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor; 1 with --ranks)" },
     CLI_OPTION_TIMEOUT,
@@ -646,16 +646,16 @@ static const cli_option options_[] = {
 
 const cli_command cmd_train = {
     .name = "train",
-    .summary = "train a model by its training information",
+    .summary = "train a model with its training information",
     .operands = "MODEL",
-    .help =
-        "Runs the steps of training_info over the samples of arrays whose names are those of inputs and whose first axis\n"
-        "counts samples; arrays of one name in several files follow each other. Inputs of any other kind have --set.\n"
-        "Floats are rounded to those of the input, integers may be narrower; other types are refused.\n"
-        "The last batch of an epoch may be smaller, and is left out where the model says how large batches are.\n"
-        "Validation evaluates the loss without learning: by an entry that changes no variable and has an output of that\n"
-        "name, as onx trainable writes one, else by the step, in which Dropout and the like do what they do there.\n"
-        "After NaN, or any other failure, OUT has the last complete epoch, with --validation the best.\n",
+    .help = "Runs the steps of training_info over samples. Samples are arrays that have the name of an input and\n"
+            "whose first axis counts samples; arrays with the same name in several files are concatenated. Set\n"
+            "all other inputs with --set. Floats are rounded to the type of the input, integers may be narrower;\n"
+            "other types are refused. The last batch of an epoch may be smaller; it is omitted if the model fixes\n"
+            "the batch size. Validation evaluates the loss without updating the variables: with an entry that\n"
+            "changes no variable and has an output of that name, as onx trainable writes one, otherwise with the\n"
+            "training step, in which Dropout and the like stay in training mode. After NaN, or any other failure,\n"
+            "OUT contains the last complete epoch, with --validation the best one.\n",
     .example = "onx train model.onnx --data digits.npz -o trained.onnx --epochs 20 --batch 64 --shuffle\n"
                "onx train model.onnx --data train/ -o best.onnx --validation 0.1 --patience 3 --log curve.csv\n"
                "onx train best.onnx --data test/ --evaluate\n"

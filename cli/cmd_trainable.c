@@ -184,39 +184,39 @@ static const cli_option options[] = {
     CLI_OPTION_TO,
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,
-    { "loss", 0, "NAME", NULL, "what is made small (cross-entropy); --list names them" },
-    { "optimizer", 0, "NAME", NULL, "how weights follow their gradients (adam)" },
-    { "list", 0, NULL, NULL, "print losses and optimisers, with their numbers" },
-    { "number", 0, "NAME=X", NULL, "another number for one of these, such as beta1; may be repeated" },
+    { "loss", 0, "NAME", NULL, "the loss to minimise (cross-entropy); --list prints the names" },
+    { "optimizer", 0, "NAME", NULL, "the optimiser (adam); --list prints the names" },
+    { "list", 0, NULL, NULL, "print losses and optimisers, with their parameters" },
+    { "number", 0, "NAME=X", NULL, "set a parameter of the loss or optimiser, such as beta1; may be repeated" },
     { "rate", 0, "X", NULL, "learning rate, the default of the input `rate` (that of the optimiser)" },
-    { "weight-decay", 0, "X", NULL, "pull weights to zero, but for biases and scales" },
-    { "clip-norm", 0, "X", NULL, "make gradients no longer than this, all together" },
-    { "train", 0, "PATTERN", NULL, "weights to train (all that operators have); inputs of such names become weights; may be repeated" },
-    { "freeze", 0, "PATTERN", NULL, "weights to leave as they are; may be repeated" },
-    { "label", 0, "NAME", NULL, "what the new input with the wanted outputs is called (label)" },
-    { "output-name", 0, "NAME", NULL, "the output that the loss is of (the first)" },
+    { "weight-decay", 0, "X", NULL, "weight decay, except for biases and scales" },
+    { "clip-norm", 0, "X", NULL, "maximum norm of all gradients together" },
+    { "train", 0, "PATTERN", NULL, "weights to train (all weights of operators); inputs with such names become weights; may be repeated" },
+    { "freeze", 0, "PATTERN", NULL, "weights to keep unchanged; may be repeated" },
+    { "label", 0, "NAME", NULL, "name of the new input for the target values (label)" },
+    { "output-name", 0, "NAME", NULL, "the output that the loss is computed from (the first)" },
     { "axis", 0, "N", NULL, "axis of classes (that of Softmax; else the last of up to 3, or 1)" },
-    { "batch", 0, "N", NULL, "another batch size, a number or a symbol" },
-    { "keep", 0, NULL, NULL, "no initialisers: training goes on from the weights that are there" },
-    { "qat", 0, NULL, NULL, "train a model that onx quantize has made (static, qdq): its weights become numbers that are rounded where they are read; implies --keep" },
-    { "seed", 0, "N", NULL, "where initialisers start (0)" },
+    { "batch", 0, "N", NULL, "another batch size: a number or a symbol" },
+    { "keep", 0, NULL, NULL, "no initialisers: training continues from the existing weights" },
+    { "qat", 0, NULL, NULL, "quantisation-aware training of a model that onx quantize made (static, qdq): its weights become floats that are rounded where they are read; implies --keep" },
+    { "seed", 0, "N", NULL, "seed of the initialisers (0)" },
     CLI_OPTION_CHECKPOINT,
-    { "lora", 0, "RANK", NULL, "train adapters of this rank beside frozen products; --train and --freeze choose these" },
-    { "lora-scale", 0, "X", NULL, "what adapters are multiplied by (1)" },
-    { "merge", 0, NULL, NULL, "add trained adapters to their weights instead, and remove training information" },
+    { "lora", 0, "RANK", NULL, "train adapters of this rank beside frozen products; --train and --freeze select the products" },
+    { "lora-scale", 0, "X", NULL, "factor of the adapters (1)" },
+    { "merge", 0, NULL, NULL, "merge trained adapters into their weights instead, and remove training information" },
     CLI_END,
 };
 /* clang-format on */
 
 const cli_command cmd_trainable = {
     .name = "trainable",
-    .summary = "training information for a model that has none",
+    .summary = "add training information to a model",
     .operands = "[IN]",
-    .help =
-        "Adds a loss, its gradients, an optimiser with its state, and initialisers to a model, as training_info, for onx\n"
-        "train. The main graph stays what it is; Dropout and BatchNormalization are repeated in the step as they work while\n"
-        "training, and averages are updated. A second entry is the loss without learning, for validation. Inputs of the step\n"
-        "are those of the model and the label: the number of the class for cross-entropy, else what the output should be.\n",
+    .help = "Adds a loss, its gradients, an optimiser with its state, and initialisers to a model, as\n"
+            "training_info for onx train. The main graph does not change; the training step contains a copy in\n"
+            "which Dropout and BatchNormalization work in training mode, and updates running averages. A second\n"
+            "entry computes the loss without an update, for validation. The inputs of the step are those of the\n"
+            "model and the label: the class index for cross-entropy, otherwise the target value of the output.\n",
     .example = "onx trainable model.onnx -o training.onnx --batch N\n"
                "onx trainable model.onnx -o tuning.onnx --keep --train 'head.*' --optimizer sgd --rate 0.001\n"
                "onx trainable model.onnx -o tuning.onnx --lora 8 && onx train tuning.onnx --data d -o tuned.onnx\n"

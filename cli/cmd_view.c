@@ -296,30 +296,29 @@ static int run_view(cli_call *call)
 
 static const cli_option options[] = {
     { "output", 'o', "FILE", NULL,
-      "where the page goes (the name of the model with .html); - is standard output, .svg or .dot (for Graphviz) the drawing alone" },
-    { "serve", 0, NULL, NULL, "show the page at an address of this machine, which is printed, until a signal ends it" },
-    { "port", 0, "N", NULL, "with --serve: the port (one that is free)" },
-    { "no-weights", 0, NULL, NULL, "leave out what weights are like: range, mean, histogram" },
-    { "no-check", 0, NULL, NULL, "leave out what the checker finds" },
-    { "against", 0, "OTHER", NULL, "another model, side by side, with what differs" },
-    { "profile", 0, NULL, NULL, "run the model some times, and colour nodes by the time they take" },
+      "output file (the name of the model with .html); - is standard output, .svg or .dot (for Graphviz) writes only the drawing" },
+    { "serve", 0, NULL, NULL, "serve the page on a local address, which is printed, until a signal ends it" },
+    { "port", 0, "N", NULL, "with --serve: the port (any free one)" },
+    { "no-weights", 0, NULL, NULL, "omit statistics of weights: range, mean, histogram" },
+    { "no-check", 0, NULL, NULL, "omit the findings of the checker" },
+    { "against", 0, "OTHER", NULL, "show another model side by side, with the differences" },
+    { "profile", 0, NULL, NULL, "run the model several times, and colour nodes by their run time" },
     CLI_OPTIONS_INPUTS,
-    { "threads", 0, "N", NULL, "threads for those runs (0: one per processor)" },
+    { "threads", 0, "N", NULL, "threads for these runs (0: one per processor)" },
     CLI_OPTION_NO_OPTIMIZE,
     CLI_END,
 };
 
 const cli_command cmd_view = {
     .name = "view",
-    .summary = "a model as one page for a browser",
+    .summary = "draw a model as a page for a browser",
     .operands = "MODEL",
-    .help =
-        "The page needs nothing else, no network either, and can be sent to somebody. It draws the graph in layers;\n"
-        "subgraphs and functions open in place, and a click on a node shows its attributes, types, shapes and weights,\n"
-        "what the operator does, and what is wrong with it. Keys are listed behind the question mark. Of large weights\n"
-        "a part is read. A model that breaks rules is shown all the same; of one that cannot be read the page has the\n"
-        "findings, and the exit status is 1. With --serve the model is read again each time the page is loaded; only\n"
-        "programs of this machine reach it.\n",
+    .help = "The page is self-contained: it needs no network and no other file. It draws the graph in layers;\n"
+            "subgraphs and functions open in place. A click on a node shows its attributes, types, shapes and\n"
+            "weights, a description of the operator, and findings of the checker. The question mark lists the\n"
+            "keys. Of large weights only a part is read. A model that violates rules is shown all the same; if it\n"
+            "cannot be read, the page shows the findings, and the exit status is 1. With --serve the model is\n"
+            "read again each time the page is loaded; only programs on this machine can reach it.\n",
     .example = "onx view model.onnx\n"
                "onx view model.onnx -o page.html && xdg-open page.html\n"
                "onx view model.onnx -o drawing.svg\n"
