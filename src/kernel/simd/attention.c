@@ -1,7 +1,8 @@
-/* attention.c - Attention of floats, block by block of keys, so that scores are never in memory as a whole. Queries are
- * in the lanes of vectors: products read keys and values one number at a time, in any layout, and the softmax needs
- * no sums across lanes. After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et
- * al., "FlashAttention" (2022). Every query is done by itself, in one order, so that the bits depend on no threads. */
+/* attention.c - Attention of floats, by blocks of keys, so that the full score matrix is never in memory. Vector lanes
+ * hold different queries: products read keys and values one element at a time, in any layout, and softmax needs no
+ * horizontal sums. After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et al.,
+ * "FlashAttention" (2022). Each query is computed independently, in one order, so that the bits do not depend on
+ * threads. */
 #include "kernel/simd/attention.h"
 #ifndef __wasm__
 #include "kernel/simd/halves.h"
@@ -10,8 +11,7 @@
 
 #include <math.h>
 
-/* Rows of a tile of a product and vectors across it; queries that are too few to be done together and are done one by
- * one. */
+/* Rows of a product tile and vectors per row; number of queries below which they are processed one by one. */
 enum { TILE_M = ONXI_ROWS, TILE_V = QUERIES / ONXI_LANES, FEW = 4 };
 
 #if defined(__clang__)
@@ -121,7 +121,7 @@ static float number_at(const change *c, uint64_t query, uint64_t key)
     return c->kind == CHANGE_MASK_BOOL ? (on ? 0.0f : -INFINITY) : (on ? 1.0f : 0.0f);
 }
 
-/* What goes with the scores of queries from `query` on, one per lane, the last one repeated. */
+/* The mask or bias for the scores of queries from `query` on, one per lane; the last query is repeated. */
 static const float *change_block(const attention_job *j, const change *c, uint64_t query, uint64_t lanes,
                                  uint64_t width, uint64_t key, uint64_t n)
 {
@@ -163,7 +163,7 @@ static onxi_vf changed(const change *c, onxi_vf x, onxi_vf by)
     }
 }
 
-/* Scores of keys from `key` on, `width` queries each, become what the softmax is made of. */
+/* Applies scale, mask and bias to the scores of keys from `key` on, `width` queries each, before softmax. */
 static void finish_scores(const attention_job *j, uint64_t query, uint64_t lanes, uint64_t width, uint64_t key,
                           uint64_t n, float *s)
 {
@@ -192,7 +192,8 @@ static void finish_scores(const attention_job *j, uint64_t query, uint64_t lanes
     }
 }
 
-/* Exponentials in the lanes: `best` and `sum` so far, and what earlier results are multiplied by. */
+/* Exponentials, one query per lane: updates the running `best` (maximum) and `sum`, and gives the factor for earlier
+ * results. */
 static onxi_vf soften(float *s, uint64_t step, uint64_t n, onxi_vf *best, onxi_vf *sum)
 {
     onxi_vf top = *best, part = vf_all(0);
@@ -217,7 +218,7 @@ static onxi_vf divisor(const attention_job *j, onxi_vf sum)
 
 /* ---- queries in lanes ---- */
 
-/* The block of a piece of keys that begins with key `at` of all: of which, and how many. */
+/* The block of keys that begins with key `at` of all keys: its number and its count of keys. */
 static const attention_keys *block_at(const attention_job *j, uint64_t at, uint64_t *within, uint64_t *n)
 {
     const attention_keys *p = &j->keys[at >= j->keys[0].count];
@@ -315,8 +316,8 @@ static void some_queries(const attention_job *j, uint64_t start, uint64_t lanes)
 
 /* ---- one query, at memory speed ---- */
 
-/* Columns that are mixed at once, in vectors; bytes that are asked for in advance: keys of a long past come from
- * memory, and the processor alone waits at each page. */
+/* Vectors of columns that are accumulated at once; prefetch distance in bytes: keys of a long past come from memory,
+ * and the hardware prefetcher stops at every page. */
 enum { MIXED = 8, AHEAD = 8192 };
 
 static inline void ask_for(const float *p)
@@ -346,7 +347,7 @@ static void dots(const float *a, int64_t row, int64_t col, uint64_t rows, const 
     }
 }
 
-/* Columns of vectors, `at_once` of them, of y += the lines of a, each times its number of p. */
+/* y += p * a for `at_once` vectors of columns: each line of a times its element of p. */
 __attribute__((always_inline)) static inline void mix_vectors(const int at_once, const float *a, int64_t row,
                                                               uint64_t rows, const float *p, float *y)
 {
@@ -554,8 +555,8 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
     ONXI_LEVELED(onxi_attention_job)(&j);
 }
 
-/* Beyond it ordinary scores overflow, and what they become depends on the order of the additions: the plain kernel's.
- */
+/* Beyond this bound ordinary scores overflow, and the result depends on the order of the additions: the plain kernel
+ * runs. */
 #define SCALE_MOST 1e15
 
 static onx_status attention_prepare(onx_prepare *p)

@@ -1,12 +1,12 @@
-/* attention.h - some queries of a head, whichever operator they are of: where they and their keys lie, what is done to
- * their scores, and what a thread needs for that. */
+/* attention.h - a group of queries of one head, for every attention operator: positions of queries and keys, changes of
+ * the scores (masks, biases), and scratch memory of a thread. */
 #ifndef ONXI_KERNEL_SIMD_ATTENTION_H
 #define ONXI_KERNEL_SIMD_ATTENTION_H
 
 #include "kernel/core/attention.h"
 #include "kernel/simd/simd.h"
 
-/* Queries that are done together; keys of a block; queries of a piece of work. */
+/* Queries that are processed together; keys of a block; queries of a piece of work. */
 enum { QUERIES = 2 * ONXI_LANES, KEYS_BLOCK = 96, QUERIES_PIECE = 64 };
 
 /* Keys and values of one layout; steps in elements. */
@@ -17,8 +17,8 @@ typedef struct attention_keys {
     int narrow; /* ONX_FLOAT16 or ONX_BFLOAT16, whose vectors are neighbours in memory; 0: floats */
 } attention_keys;
 
-/* What is done to scores: a mask of Attention is added or hides keys; nodes add a value, or write a number where a
- * condition holds or does not. */
+/* Changes of the scores: a mask of Attention is added or hides keys; nodes add a value, or replace a score by a
+ * constant depending on a condition. */
 typedef enum change_kind {
     CHANGE_MASK,
     CHANGE_MASK_BOOL,

@@ -1,7 +1,8 @@
-/* attention_nodes.c - attention written out as nodes, which rules combine (rewrite_rules.def):
- * y = q * k, times scale, changed by Where and Add (the second one in a view of other dims), softmax over the last
- * axis, times v. q is [batch.., queries, size], k [batch.., size, keys], v [batch.., keys, v_size], after each was
- * transposed by its perm, and y is transposed by y_perm; nothing of that moves an element. */
+/* attention_nodes.c - attention that is written as separate nodes and combined by rewrite rules (rewrite_rules.def): y
+ * = q * k, times scale, changed by Where and Add (the second one in a view with other dims), softmax over the last
+ * axis, times v. q is [batch.., queries, size], k [batch.., size, keys], v [batch.., keys, v_size], each after the
+ * transposition by its perm, and y is transposed by y_perm. The transpositions are done through strides; no element is
+ * copied. */
 #include "kernel/simd/attention.h"
 
 #include <math.h>

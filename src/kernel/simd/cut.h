@@ -1,4 +1,4 @@
-/* cut.h - how many columns a piece of work has, so that threads end at nearly the same time. */
+/* cut.h - chooses the number of columns of a piece of work, so that all threads finish at nearly the same time. */
 #ifndef ONXI_KERNEL_SIMD_CUT_H
 #define ONXI_KERNEL_SIMD_CUT_H
 
@@ -7,10 +7,10 @@
 /* Pieces of a thread. */
 enum { CUT_SOME = 4, CUT_FEW = 2 };
 
-/* How many of `units` a piece has, where `others` times as many pieces lie beside one another (blocks of rows, say).
- * There are `some` pieces for each thread (CUT_SOME, or CUT_FEW where each begins with work of its own), so that one
- * that comes late leaves the rest to others; of numbers near that the one whose last thread ends first: nine equal
- * pieces take two threads as long as ten. */
+/* Number of `units` in a piece, if there are `others` times as many pieces in another dimension (blocks of rows, for
+ * example). The target is `some` pieces per thread (CUT_SOME, or CUT_FEW if each piece has a start-up cost), so that a
+ * late thread leaves pieces to others. Among numbers near the target it takes the one whose last thread finishes first:
+ * on two threads nine equal pieces take as long as ten. */
 static inline uint64_t cut_evenly(uint64_t units, uint64_t others, uint64_t threads, uint64_t some)
 {
     enum { LEAST_GAIN = 50 }; /* a finer cut gains one part of so many, or is not taken */

@@ -1,7 +1,7 @@
-/* half.h - products of bfloat16, by AVX512_BF16 or by the tiles of AMX: both sides are held in pairs of numbers that
- * follow one another along k, which are multiplied and added to a sum of float at once. A pair has the size of a float,
- * and lies where products of floats have one (tile.h). The instructions take numbers below the least normal one for 0,
- * round sums to nearest even and raise no flags. */
+/* half.h - products of bfloat16, with AVX512_BF16 or AMX tiles. Both sides are held in pairs of elements that are
+ * adjacent along k; an instruction multiplies two pairs and accumulates in float. A pair has the size of a float and
+ * the position that a float has in float products (tile.h). The instructions treat subnormal numbers as 0, round sums
+ * to nearest even and raise no flags. */
 #ifndef ONXI_KERNEL_SIMD_HALF_H
 #define ONXI_KERNEL_SIMD_HALF_H
 
@@ -17,7 +17,7 @@
 
 #if ONXI_LEVEL >= 5
 
-/* What k is padded to, with zeros: in numbers, as a tile of AMX has them in a line, and in pairs. */
+/* k is padded with zeros to a multiple of this: in elements (the length of a line of an AMX tile), and in pairs. */
 enum { HALF_DEPTH = 32, HALF_PAIRS = HALF_DEPTH / 2 };
 
 _Static_assert((int)HALF_PAIRS == (int)WHOLE_K, "a stretch of pairs ends where a tile does");
@@ -29,7 +29,8 @@ static inline uint64_t half_pairs(uint64_t k)
 
 /* ---- the left side ---- */
 
-/* A number that is finite stays so: what would round to infinity becomes the largest one. NaN stays NaN. */
+/* Rounds to bfloat16. A finite number stays finite: what would round to infinity becomes the largest finite number. NaN
+ * stays NaN. */
 static inline onxi_vf half_bound(onxi_vf x)
 {
     const __m512i size = _mm512_and_si512((__m512i)x, _mm512_set1_epi32(INT32_MAX));
@@ -51,7 +52,7 @@ static inline void half_vector(const float *from, float *to)
     _mm256_storeu_si256((__m256i *)(void *)to, half);
 }
 
-/* Numbers of a row in pairs, rounded to nearest even, with zeros up to a multiple of HALF_DEPTH. */
+/* Packs a row into pairs, rounded to nearest even, padded with zeros to a multiple of HALF_DEPTH. */
 static inline void half_line(const float *from, uint64_t n, float *to)
 {
     uint64_t i = 0;
@@ -67,9 +68,9 @@ static inline void half_line(const float *from, uint64_t n, float *to)
 
 /* ---- weights ---- */
 
-/* Rows of a panel, `step` floats apart, in pairs, an even number of them. False where one does not fit the type.
- * Numbers that the instructions would take for 0 become the least that they do not: infinity times one of these is no
- * NaN. */
+/* Packs rows of a panel, `step` floats apart, into pairs; the number of rows is even. False if an element does not fit
+ * the type. Subnormal numbers, which the instructions would treat as 0, become the smallest normal number, so that
+ * their product with infinity is not NaN. */
 static inline bool half_pack(const float *rows, uint64_t step, uint64_t count, char *out)
 {
     const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
@@ -93,7 +94,7 @@ static inline bool half_pack(const float *rows, uint64_t step, uint64_t count, c
     return fit == 0xffff;
 }
 
-/* ---- one row, at memory speed: of floats, which keep all their bits ---- */
+/* ---- one row, limited by memory bandwidth: a row of floats, which keeps full precision ---- */
 
 /* A row of k floats times two panels. */
 static inline void half_row(const float *restrict a, const float *const panel[2], uint64_t k, float *restrict c)
@@ -128,7 +129,7 @@ static inline void half_row(const float *restrict a, const float *const panel[2]
 enum {
     HALF_ROWS = 32,
     HALF_LINES = 16
-}; /* rows of a block; it may read as many of the left side as whole tiles have */
+}; /* rows of a block; it may read as many rows of the left side as whole tiles have */
 
 static inline void half_begin(void)
 {

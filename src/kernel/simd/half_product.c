@@ -1,11 +1,11 @@
-/* half_product.c - MatMul and Gemm by constant weights in sessions with precision bf16: both sides are rounded to
- * bfloat16 and multiplied as that (half.h), sums are floats. The left side is rounded once for a block of rows and a
- * stretch of k, which all panels share. A product of one row leaves it as it is: it takes what reading weights does.
- * The sum over k runs in one fixed order, so the bits depend on neither blocks nor threads. */
+/* half_product.c - MatMul and Gemm with constant weights in sessions with precision bf16: both sides are rounded to
+ * bfloat16 and multiplied in it (half.h); sums are floats. The left side is rounded once for a block of rows and a
+ * block of k, which all panels share. For a single row it stays in float: the time is that of reading the weights. The
+ * sum over k runs in one fixed order, so the bits depend neither on blocking nor on threads. */
 #include "kernel/simd/half.h"
 #include "kernel/simd/product.h"
 
-enum { LINE = BLOCK_K + 16 /* pairs from a row of the left side to the next: not a power of two */ };
+enum { LINE = BLOCK_K + 16 /* pairs between rows of the left side: not a power of two, against cache conflicts */ };
 
 typedef struct half_params {
     product of;
@@ -98,7 +98,7 @@ static onx_status pack(void *user, const void *elements, uint64_t panel, void *o
     return ONX_OK;
 }
 
-/* Declines where weights are no constants, or do not fit: product.c follows. */
+/* Declines if weights are not constant, or do not fit: product.c is tried next. */
 static onx_status prepare_weights(onx_prepare *p, half_params *q, bool turned)
 {
     const uint64_t panels = (q->of.n + PANEL - 1) / PANEL;

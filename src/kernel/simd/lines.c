@@ -1,8 +1,8 @@
-/* lines.c - convolutions in groups, for which oneDNN has no fast kernel: those along one dim (of sound, text and
- * series), and those of images whose groups are no whole blocks of channels. The input of a group is copied with its
- * padding, so that a tap reads it at one distance from any place of the result; inputs that steps skip are apart.
- * A few channels of the result are summed up in registers, some vectors of neighbouring positions at a time, those
- * between the lines of the result included. The sum runs in one fixed order. */
+/* lines.c - grouped convolutions that oneDNN has no fast kernel for: those along one dim (sound, text, time series),
+ * and those of images whose groups are not whole blocks of channels. The input of a group is copied with its padding,
+ * so that a tap reads it at a constant offset from every output position; inputs between strides are stored separately.
+ * A few output channels are accumulated in registers, for some vectors of neighbouring positions at a time, including
+ * the positions between the lines of the result. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
@@ -13,7 +13,8 @@ enum {
     STEP = VECTORS * ONXI_LANES,
     ALONE = 8, /* vectors of a channel that is a group of its own, at most */
     DIMS = 3,
-    /* Floats of the input of a group: what stays in the second cache, but where only the plain row comes after. */
+    /* Maximum floats of the input of a group: they stay in the second-level cache, except where the only alternative is
+     * the plain row. */
     ROOM_MAX = 1 << 18,
     ROOM_LAST = 1 << 20
 };
@@ -21,9 +22,10 @@ enum {
 typedef struct line_params {
     uint64_t group, in_each, out_each, blocks; /* channels of a group, and blocks of its channels */
     uint64_t in[DIMS], out[DIMS], stride[DIMS], pad[DIMS];
-    uint64_t size[DIMS];                  /* of a part of a channel that is copied: what one remainder of steps reads */
-    uint64_t part, room;                  /* floats of a part; of all parts with all that is read of them */
-    uint64_t dense;                       /* floats that are copied without padding between them, 0: there is some */
+    uint64_t size[DIMS];                  /* dims of one part of a channel that is copied: the inputs of one stride
+                                           * remainder */
+    uint64_t part, room;                  /* floats of a part; floats of all parts, including the excess that is read */
+    uint64_t dense;                       /* floats that are copied without padding between them; 0: there is padding */
     uint64_t in_plane, out_plane, padded; /* padded: positions that are computed, whole vectors */
     uint64_t taps;
     const uint64_t *at; /* where each tap reads, from the position of the result */
@@ -33,7 +35,7 @@ typedef struct line_params {
     simd_posts posts;
 } line_params;
 
-/* STEP positions of `channels` channels. `w`: the weights of a channel are `pitch` apart. */
+/* STEP positions of `channels` channels. `w`: the weights of two channels are `pitch` apart. */
 __attribute__((always_inline)) static inline void some(const line_params *q, const float *x, const float *w,
                                                        uint64_t pitch, const float *bias, float *y, const int channels)
 {
@@ -118,7 +120,7 @@ static void block(const line_params *q, const float *x, const float *w, const fl
         }
 }
 
-/* Every other number goes to the one, the others to the other. */
+/* Deinterleaves: even elements go to the one, odd elements to the other. */
 static void deal_line(const float *x, uint64_t n, float *one, float *other)
 {
     typedef float four __attribute__((vector_size(16)));
@@ -135,7 +137,7 @@ static void deal_line(const float *x, uint64_t n, float *one, float *other)
         *(i % 2 ? other++ : one++) = x[i];
 }
 
-/* A line of the input goes to the parts that its numbers belong to. */
+/* Distributes a line of the input to the parts that its elements belong to. */
 static void copy_line(const line_params *q, const float *x, float *to)
 {
     const uint64_t stride = q->stride[DIMS - 1], pad = q->pad[DIMS - 1], n = q->in[DIMS - 1];
@@ -151,8 +153,8 @@ static void copy_line(const line_params *q, const float *x, float *to)
     }
 }
 
-/* `n` numbers and zeros after them, up to a whole vector; `left` numbers may be read. Lines follow one another, so
- * excess zeros are in padding, or where the next line goes. */
+/* Copies `n` floats and adds zeros up to a whole vector; `left` floats may be read. Lines are adjacent, so the excess
+ * zeros are in padding, or are overwritten by the next line. */
 static inline void copy_padded(const float *x, uint64_t n, uint64_t left, float *to)
 {
     uint64_t i = 0;
@@ -194,8 +196,8 @@ static void copy_lines(const line_params *q, const float *x, float *to)
     }
 }
 
-/* The lines of a channel of the result, from all positions: by whole vectors where what is too much is written over by
- * the next line. */
+/* Extracts the lines of an output channel from all positions, by whole vectors where the next line overwrites the
+ * excess. */
 static void store_lines(const line_params *q, const float *made, float *y)
 {
     const uint64_t n = q->out[2], whole = (n + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
@@ -236,7 +238,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* Sizes of what is copied, for a window of three dims; false: too large. */
+/* Sizes of the copies, for a window of three dims; false if too large. */
 static bool place_input(const onxi_window *w, line_params *q, uint64_t kernel[DIMS], uint64_t dilation[DIMS])
 {
     uint64_t parts = 1, last = 0, reach = 0;
@@ -340,7 +342,7 @@ static const line_row images = { 4, 5, false, ROOM_LAST };
         .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .packs = 1 << 1,   \
         .flags = ONX_KERNEL_POST_OPS | (how), .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run  \
     }
-/* Images are ranked after what oneDNN does well, but for channels that are planes already: changes of layout would
+/* For images it ranks below the good cases of oneDNN, except if channels are planes already: layout conversions would
  * take longer. */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = {
     ROW(12, 0, lines), ROW(11, ONX_KERNEL_LAYOUTS, planes), ROW(8, 0, images), { 0 }

@@ -1,6 +1,6 @@
-/* math.h - functions of floats, a vector at a time. The polynomials are least-squares fits in Chebyshev points to the
- * ranges that are named. Bounds are in units in the last place, tested against libm in double
- * (tests/unit/test_kernel_math.c). Parts of functions are always in line: engines of WebAssembly keep no vector in a
+/* math.h - vectorized functions of floats. The polynomials are least-squares fits at Chebyshev points over the ranges
+ * given. Error bounds are in units in the last place (ulp), tested against libm in double
+ * (tests/unit/test_kernel_math.c). Parts of functions are always inlined: WebAssembly engines keep no vector in a
  * register across a call. */
 #ifndef ONXI_KERNEL_SIMD_MATH_H
 #define ONXI_KERNEL_SIMD_MATH_H
@@ -19,7 +19,7 @@ static inline onxi_vf vf_expm1_near(onxi_vf r)
     return p * (r * r) + r;
 }
 
-/* e^r for |r| <= ln(2)/2. The 1 comes last, so that its rounding is nearly all of the error. */
+/* e^r for |r| <= ln(2)/2. The 1 is added last, so that the final rounding is nearly all of the error. */
 __attribute__((always_inline)) static inline onxi_vf vf_exp_near(onxi_vf r)
 {
     onxi_vf p = r * 0.001384646981023252f + 0.008374118246138096f;
@@ -30,8 +30,8 @@ __attribute__((always_inline)) static inline onxi_vf vf_exp_near(onxi_vf r)
     return p * r + 1.0f;
 }
 
-/* e * 2^k for an integer k of -151 to 129, in two steps where there is no instruction for it: neither is out of range.
- */
+/* e * 2^k for an integer k from -151 to 129, in two steps where there is no instruction for it: neither factor
+ * overflows. */
 __attribute__((always_inline)) static inline onxi_vf vf_scale(onxi_vf e, onxi_vf k)
 {
 #if ONXI_LANES == 16 && defined(__AVX512F__)
@@ -55,9 +55,9 @@ static inline onxi_vf vf_exp(onxi_vf x)
     return vf_scale(vf_exp_near(r), k);
 }
 
-/* e^x for x <= 0, of numbers that are weighed against one another, the greatest being 1: what is nearly below the
- * smallest normal number is 0. Some processors take a hundred times as long for numbers that are smaller, here and in
- * what they are multiplied by; a mask makes them in plenty. */
+/* e^x for x <= 0, for weights whose maximum is 1 (softmax): results near or below the smallest normal number become 0.
+ * Some processors take a hundred times as long for subnormal numbers, here and in products with them, and masks make
+ * many of them. */
 static inline onxi_vf vf_exp_weight(onxi_vf x)
 {
     const onxi_vf least = vf_all(-87);
@@ -116,7 +116,7 @@ static inline onxi_vf vf_tanh(onxi_vf x)
     return vf_sign_of(vf_select(a < 0.625f, near, far), x);
 }
 
-/* 1 / (1 + e^-x), 3 ulp; what is below the smallest normal number may become 0. */
+/* 1 / (1 + e^-x), 3 ulp; results below the smallest normal number may become 0. */
 static inline onxi_vf vf_sigmoid(onxi_vf x)
 {
     return 1.0f / (1.0f + vf_exp(-x));
@@ -165,8 +165,8 @@ static inline onxi_vf vf_mish(onxi_vf x)
     return x * (u / (u + 2.0f));
 }
 
-/* x / 2 * (1 + erf(x / sqrt(2))), 4 ulp where x > 0, 1e-7 where x < 0: what is missing from x, or from 0, is |x| times
- * erfc(|x| / sqrt(2)) / 2, whose logarithm is smooth. It is nothing from 6 on. */
+/* x / 2 * (1 + erf(x / sqrt(2))), 4 ulp for x > 0, absolute error 1e-7 for x < 0. The difference from x (x > 0) or from
+ * 0 (x < 0) is |x| * erfc(|x| / sqrt(2)) / 2, whose logarithm is smooth; it is 0 from |x| = 6 on. */
 static inline onxi_vf vf_gelu(onxi_vf x)
 {
     onxi_vf a = vf_abs(x);
@@ -198,7 +198,7 @@ static inline onxi_vf vf_gelu_tanh(onxi_vf x)
     return x * vf_sigmoid(1.5957691216057308f * (x + 0.044715f * (x * x * x)));
 }
 
-/* Sine (turn 0) and cosine (turn 1), 2 ulp; for |x| <= 8192, so that x - k * pi/2 is exact enough. */
+/* Sine (turn 0) and cosine (turn 1), 2 ulp, for |x| <= 8192, where x - k * pi/2 is accurate enough. */
 static inline onxi_vf vf_sine_near(onxi_vf x, int turn)
 {
     const onxi_vf magic = vf_all(12582912.0f);
@@ -235,16 +235,15 @@ static inline onxi_vf vf_sqrt(onxi_vf x)
     return y;
 }
 
-/* The nearest integer, halves to even, of any number: from 2^23 on all are integers. NaN, infinities and the sign of 0
- * stay. */
+/* Rounds to the nearest integer, ties to even, for any float: from 2^23 on all floats are integers. NaN, infinities and
+ * the sign of 0 stay. */
 static inline onxi_vf vf_round(onxi_vf x)
 {
     const onxi_vf magic = vf_all(8388608.0f), a = vf_abs(x);
     return vf_select(a < magic, vf_sign_of((a + magic) - magic, x), x);
 }
 
-/* The greatest integer that is not above x and the least that is not below it; the sign of x is
- * that of both, or of their zero. */
+/* Floor and ceiling; the result, also a zero, has the sign of x. */
 static inline onxi_vf vf_floor(onxi_vf x)
 {
     const onxi_vf r = vf_round(x);
@@ -285,8 +284,8 @@ static inline onxi_vf vf_asin_near(onxi_vf r, onxi_vf s)
     return p * (s * r) + r;
 }
 
-/* Arc sine (cosine 0) and arc cosine (1), 3 ulp; NaN where |x| > 1. From 1/2 on it is that of the complement, twice the
- * arc sine of sqrt((1 - |x|) / 2). */
+/* Arc sine (cosine 0) and arc cosine (1), 3 ulp; NaN for |x| > 1. From 1/2 on the result is computed from the
+ * complement: twice the arc sine of sqrt((1 - |x|) / 2). */
 static inline onxi_vf vf_arc(onxi_vf x, int cosine)
 {
     const onxi_vf a = vf_abs(x), half_pi = vf_all(1.57079632679489662f);
@@ -299,8 +298,8 @@ static inline onxi_vf vf_arc(onxi_vf x, int cosine)
     return vf_select(near, half_pi - p, far);
 }
 
-/* x^y for 0 < x < infinity and finite y, in double, so that the result is rounded once; 1 ulp. Other operands go to
- * powf. */
+/* x^y for 0 < x < infinity and finite y, in double, so that the result is rounded once; 1 ulp. For other operands powf
+ * is called. */
 static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
 {
     onxi_vi usual = (x > 0.0f) & (x < INFINITY) & (vf_abs(y) < INFINITY);

@@ -1,5 +1,5 @@
-/* narrow.h - weights held in 16 or 8 bits: packed so, and widened in registers where they are multiplied. A panel is
- * PANEL factors (of 8 bits only), then k rows of PANEL numbers. */
+/* narrow.h - weights held in 16 or 8 bits: packed in that type, and widened to float in registers where they are
+ * multiplied. A panel is PANEL scales (8 bits only), then k rows of PANEL elements. */
 #ifndef ONXI_KERNEL_SIMD_NARROW_H
 #define ONXI_KERNEL_SIMD_NARROW_H
 
@@ -28,8 +28,9 @@ static inline bool narrow_size(unsigned precision, uint64_t k, uint64_t *out)
 
 /* ---- widening ---- */
 
-/* float16 has its exponent three places further up and counts from another zero; subnormal numbers come out right by
- * the product. What is not finite is not packed. */
+/* Widens elements to float. For float16, a shift moves exponent and mantissa to the position that they have in float,
+ * and a multiplication adjusts the bias of the exponent, which also makes subnormal numbers right. Packed weights have
+ * no infinities or NaN. */
 __attribute__((always_inline)) static inline onxi_vf narrow_load(const unsigned precision, const char *p)
 {
     if (precision == ONX_PRECISION_INT8) {
@@ -135,8 +136,8 @@ static inline float narrow_limit(unsigned precision)
     return precision == ONX_PRECISION_F16 ? 65504.0f : 0x1.fep127f;
 }
 
-/* Whole panel rows, `count` numbers, of which those of column i are multiplied by to_int8[i % PANEL]. False where one
- * does not fit the type. */
+/* Packs whole panel rows, `count` elements; those of column i are multiplied by to_int8[i % PANEL]. False if one does
+ * not fit the type. */
 static inline bool narrow_pack(unsigned precision, const float *rows, uint64_t count, const float *to_int8, char *out)
 {
     const float limit = narrow_limit(precision);
@@ -151,7 +152,7 @@ static inline bool narrow_pack(unsigned precision, const float *rows, uint64_t c
                                                           out, ONX_FLOAT, rows, count, true) == ONX_OK;
 }
 
-/* The factors of a panel whose columns hold numbers of these sizes at most, and their inverses: they end at 127. */
+/* The scales of a panel from the largest magnitude of each column, and their inverses: magnitudes are scaled to 127. */
 static inline void narrow_factors(const float *most, float *factors, float *to_int8)
 {
     for (int i = 0; i < PANEL; i++) {

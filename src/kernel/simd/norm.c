@@ -6,15 +6,15 @@
 
 #include <math.h>
 
-/* Sums are taken in float over blocks that are short enough for that, and in double over the blocks. */
+/* Sums are accumulated in float over blocks that are short enough, and in double over the blocks. */
 enum { BLOCK = 64 * ONXI_LANES };
 
 typedef struct sums {
     double first, second; /* of the deviations from a number, and of their squares */
 } sums;
 
-/* Of (x * before - about * before) * after: a factor that makes elements smaller has to come before the difference, one
- * that makes them larger after it, or large ones overflow. */
+/* Factors of (x * before - about * before) * after: a factor that makes elements smaller has to come before the
+ * subtraction, one that makes them larger after it, or large elements overflow. */
 __attribute__((always_inline)) static inline sums sums_of(const float *x, uint64_t n, float about, float before,
                                                           float after, bool squares_only)
 {
@@ -43,8 +43,8 @@ __attribute__((always_inline)) static inline sums sums_of(const float *x, uint64
     return all;
 }
 
-/* The same where squares, or what adds up to them, leave the range of float: of elements made smaller or larger by a
- * power of two. What is not finite comes out as it was. */
+/* The same if squares, or their sums, leave the range of float: elements are scaled by a power of two. Results that are
+ * not finite stay so. */
 static sums sums_scaled(const float *x, uint64_t n, float about, bool smaller)
 {
     const double scale = smaller ? 0x1p-72 : 0x1p100;
@@ -87,7 +87,7 @@ static void settle(sums all, double n, float about, bool about_zero, double *mea
     *second = all.second / n - off * off;
 }
 
-/* Deviations are taken from a float near the mean; what they add up to says how far off it is. */
+/* Deviations are taken from a float near the mean; their sum corrects for the difference to the mean. */
 static void moments(const void *x, uint64_t n, bool about_zero, double *mean, double *second)
 {
     const double count = (double)n;
@@ -103,7 +103,7 @@ static void moments(const void *x, uint64_t n, bool about_zero, double *mean, do
 /* What an addition leaves as it is; 0 would make 0 of -0. */
 #define NOTHING (-0.0f)
 
-/* y = (x * before - mean) * scale * a + b, with the mean in two parts. */
+/* y = (x * before - mean) * scale * a + b, with the mean as the sum of two floats. */
 static inline void affine_of(const float *x, float *y, uint64_t n, float before, float mean, float rest, float scale,
                              const float *a, int64_t sa, const float *b, int64_t sb)
 {
@@ -216,12 +216,12 @@ static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments,
                                                         [ONX_BFLOAT16] = { moments_BFLOAT16, affine_BFLOAT16 } };
 #endif
 
-/* ---- BatchNormalization of images that have their channels in blocks, and of rows of features ---- */
+/* ---- BatchNormalization of images in channel-blocked layout, and of rows of features ---- */
 
 enum {
     PIECE = 1 << 14,
     AT_ONCE = 1 << 11
-}; /* elements of a piece of work, and of what posts find in the first cache */
+}; /* elements of a piece of work, so that post-operations find them in the first-level cache */
 
 typedef struct scaling {
     uint64_t channels, block, pixels;
@@ -328,16 +328,16 @@ static onx_status scaling_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* ---- GroupNormalization with what follows it, of images in either layout ---- */
+/* ---- GroupNormalization with its post-operations, of images in either layout ---- */
 
 typedef struct grouping {
     uint64_t channels, pixels, block; /* block 0: row-major */
-    uint64_t each, unit; /* channels: of a group, and of a piece of work, which is whole groups and whole blocks */
+    uint64_t each, unit;              /* channels of a group, and of a piece of work (whole groups and whole blocks) */
     double epsilon;
     simd_posts posts;
 } grouping;
 
-/* What is done to the elements of each channel of a piece: (x * before - mean - rest) * scale. */
+/* Normalises the elements of each channel of a piece: (x * before - mean - rest) * scale. */
 typedef struct moved {
     float *before, *mean, *rest, *scale;
 } moved;
@@ -383,7 +383,7 @@ static void group_of_planes(const grouping *q, const float *x, float *y, const f
         }
 }
 
-/* Sums of (x - about) and of its squares for a vector of channels, over all pixels of a block. */
+/* Sums of (x - about) and of its square, for a vector of channels, over all pixels of a block. */
 static void sums_of_lanes(const float *x, uint64_t pixels, uint64_t step, onxi_vf about, double *first, double *second)
 {
     for (uint64_t start = 0; start < pixels; start += BLOCK) {
@@ -404,7 +404,7 @@ static void sums_of_lanes(const float *x, uint64_t pixels, uint64_t step, onxi_v
     }
 }
 
-/* Of all channels of a piece; `about` has a number per channel. */
+/* For all channels of a piece; `about` has one float per channel. */
 static void sums_of_piece(const grouping *q, const float *x, const float *about, double *first, double *second)
 {
     memset(first, 0, q->unit * sizeof *first);
@@ -414,7 +414,7 @@ static void sums_of_piece(const grouping *q, const float *x, const float *about,
                       first + c, second + c);
 }
 
-/* Of one group in double, where floats do not hold what adds up. */
+/* For one group in double, if sums leave the range of float. */
 static void moments_of_far(const grouping *q, const float *x, uint64_t first, double *mean, double *second)
 {
     const double count = (double)(q->each * q->pixels);
@@ -509,7 +509,7 @@ static bool has_numbers(const onx_value *v, uint64_t count)
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT && v->count == count;
 }
 
-/* One of the two is a multiple of the other one, or pieces would be of many blocks. */
+/* One of the two must be a multiple of the other one, otherwise a piece would span many blocks. */
 static bool cut_blocks(grouping *q)
 {
     if (q->block % ONXI_LANES || (q->block % q->each && q->each % q->block))

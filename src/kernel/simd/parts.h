@@ -1,14 +1,15 @@
-/* parts.h - products of floats by the tiles of AMX, which multiply bfloat16 alone, 16 times as fast: a float is the sum
- * of three of those, and of the nine products of such parts the six large ones are added, to sums of float. What is
- * left out is below 2^-24 of a product, and the error no larger than that of a sum of floats. After Henry, Tang and
+/* parts.h - float products on AMX tiles, which multiply only bfloat16, but 16 times as fast. A float is split into a
+ * sum of three bfloat16 parts; of the nine products of parts the six largest are accumulated in float. The omitted
+ * products are below 2^-24 of a product, so the error is no larger than that of a float sum. After Henry, Tang and
  * Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations" (2019).
  *
- * Tiles take numbers below the least normal one for 0, and parts of infinity are no numbers. So where a stretch of
- * either side has a number, other than 0, outside of bounds within which no more than that is lost and nothing
- * overflows, it is multiplied as floats (tile.h): both sides are kept as such.
+ * Tiles treat subnormal numbers as 0, and the parts of infinity are NaN. Within certain bounds no more than that is
+ * lost and nothing overflows. If a block of either side has a nonzero element outside of these bounds, the block is
+ * multiplied in float (tile.h); both sides are kept in float for that.
  *
- * Both sides lie in steps of 32 along k, a step in tiles of 1024 bytes: of each part those of 16 rows, then those of 16
- * more; on the right of 16 pairs of rows for 16 columns, then for 16 more. */
+ * Layout: both sides are stored in steps of 32 along k, a step in tiles of 1024 bytes. On the left, each part has a
+ * tile of 16 rows, then one of the next 16 rows; on the right, a tile of 16 pairs of rows for 16 columns, then one for
+ * the next 16 columns. */
 #ifndef ONXI_KERNEL_SIMD_PARTS_H
 #define ONXI_KERNEL_SIMD_PARTS_H
 
@@ -30,7 +31,8 @@ enum {
 
 _Static_assert((int)PANEL == (int)PARTS_ROWS && BLOCK_K % PARTS_DEPTH == 0, "a panel is two tiles wide");
 
-/* How much of `left` is processed next: stretches of nearly one length, in whole steps but for the last one. */
+/* Size of the next block of the `left` remaining ones: blocks have nearly equal sizes, and all but the last one are
+ * whole steps. */
 static inline uint64_t parts_depth(uint64_t left)
 {
     const uint64_t stretches = (left + BLOCK_K - 1) / BLOCK_K;
@@ -45,7 +47,7 @@ static inline uint64_t parts_steps(uint64_t k)
 
 /* ---- bounds ---- */
 
-/* Of numbers without their signs, twice their bits: the least, less one, so that 0 is the largest, and the largest. */
+/* For magnitudes, as twice their bits: the minimum, less one, so that 0 becomes the largest value, and the maximum. */
 typedef struct parts_range {
     __m512i least, most;
 } parts_range;
@@ -62,8 +64,8 @@ static inline void parts_range_add(parts_range *r, onxi_vf x)
     r->least = _mm512_min_epu32(r->least, _mm512_sub_epi32(twice, _mm512_set1_epi32(1)));
 }
 
-/* Within these bounds nothing that is lost is as large as 2^-24 of a product of two numbers, and no sum of less than
- * 2^27 products overflows. */
+/* Within these bounds the loss is below 2^-24 of a product of two elements, and no sum of less than 2^27 products
+ * overflows. */
 static inline bool parts_range_suits(const parts_range *r)
 {
     enum { EXPONENT = 24, BIAS = 127, BOUND = 50 }; /* from 2^-BOUND to 2^BOUND */
@@ -73,8 +75,8 @@ static inline bool parts_range_suits(const parts_range *r)
 
 /* ---- parts ---- */
 
-/* Part i of numbers, as floats; `left` is what is left of them, which it is taken from. It is rounded to nearest, so
- * that the next one begins eight bits below or more, and the last one is all that is left. */
+/* Part i of the elements, as floats; it is subtracted from `left`, the remainder. Each part is rounded to nearest, so
+ * that the next one begins at least eight bits below, and the last one is the whole remainder. */
 static inline __m512i parts_next(int i, onxi_vf *left)
 {
     if (i == PARTS - 1)
@@ -85,7 +87,7 @@ static inline __m512i parts_next(int i, onxi_vf *left)
     return part;
 }
 
-/* A step of a row of the left side; `left` numbers of it are there, zeros follow. */
+/* One step of a row of the left side; `left` elements of it exist, zeros follow. */
 static inline void parts_line(const float *from, uint64_t left, uint16_t *to, parts_range *range)
 {
     const __m512i halves = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
@@ -108,8 +110,8 @@ static inline void parts_line(const float *from, uint64_t left, uint16_t *to, pa
     }
 }
 
-/* A stretch of up to PARTS_ROWS rows of the left side, `lda` apart; whether its numbers are within the bounds. Rows
- * that are not there are zeros. */
+/* Splits a block of up to PARTS_ROWS rows of the left side, `lda` apart, and tells whether its elements are within the
+ * bounds. Missing rows are zeros. */
 static inline bool parts_rows(const float *from, uint64_t lda, uint64_t rows, uint64_t k, uint16_t *to)
 {
     parts_range range = parts_range_begin();
@@ -125,8 +127,8 @@ static inline bool parts_rows(const float *from, uint64_t lda, uint64_t rows, ui
     return parts_range_suits(&range);
 }
 
-/* A panel on its way into parts, some pairs of its rows at a time: between the tiles of the panel before, whose
- * products take the processor long enough to do this beside them. */
+/* A panel that is being split into parts, some pairs of its rows at a time, between the tiles of the previous panel,
+ * whose products take the processor long enough to hide this work. */
 typedef struct parts_panel {
     const float *from; /* k rows of PANEL columns; NULL: there is none */
     uint16_t *to;
@@ -170,7 +172,7 @@ static inline void parts_panel_until(parts_panel *p, uint64_t pairs)
 
 /* ---- a block of the result ---- */
 
-/* Each part of the right side is loaded for all that it is multiplied with, and the small products come first. */
+/* Each part of the right side is loaded once for all of its products, and the small products are accumulated first. */
 #define PARTS_LEFT(i)                                                                                                  \
     _tile_loadd(4, a + (i)*2 * PARTS_TILE, 64);                                                                        \
     if (both)                                                                                                          \
@@ -218,15 +220,15 @@ __attribute__((always_inline)) static inline void parts_multiply(const uint16_t 
 
 /* ---- a stretch of k ---- */
 
-/* Rows of a left side times panels p0 .. p1-1 of a right side. */
+/* Rows of the left side times panels p0 .. p1-1 of the right side. */
 typedef struct parts_product {
-    const float *a; /* `rows` rows of k, `lda` apart: PARTS_GROUPS groups of them at most */
+    const float *a; /* `rows` rows of k, `lda` apart: at most PARTS_GROUPS groups of them */
     uint64_t lda, rows;
-    const float *b; /* k rows of PANEL columns, from one panel to the next `panel` numbers */
+    const float *b; /* k rows of PANEL columns; `panel` floats from one panel to the next */
     uint64_t panel, p0, p1;
     uint64_t k;      /* BLOCK_K at most */
     uint16_t *space; /* parts_space() bytes, aligned to 64 */
-    /* Takes sums of the product: `rows` rows of PANEL columns from `row` of a on. */
+    /* Receives sums of the product: `rows` rows of PANEL columns, from row `row` of a on. */
     void (*put)(void *user, uint64_t row, uint64_t rows, uint64_t panel, const float *sums);
     void *user;
 } parts_product;
@@ -278,7 +280,7 @@ static inline void parts_group_of_floats(const parts_product *q, uint64_t first,
     q->put(q->user, first, rows, panel, sums);
 }
 
-/* All of it. Rows are taken apart once, and each panel while the one before is multiplied. */
+/* The whole product. Rows are split once, and each panel while the previous one is multiplied. */
 static inline void parts_stretch(const parts_product *q)
 {
     const uint64_t groups = parts_groups(q->rows);

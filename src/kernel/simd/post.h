@@ -1,5 +1,5 @@
-/* post.h - post-operations by vectors: what a kernel does to results in the first cache before it continues. The
- * results are a block: rows of some vectors, a column being a channel or a feature. */
+/* post.h - vectorized post-operations: what a kernel applies to results in the first-level cache before it continues.
+ * The results are a block: rows of some vectors; a column is a channel or a feature. */
 #ifndef ONXI_KERNEL_SIMD_POST_H
 #define ONXI_KERNEL_SIMD_POST_H
 
@@ -48,7 +48,7 @@ static inline bool post_take_function(const onx_post_op *from, simd_post *f)
     }
 }
 
-/* What follows, as far as it is functions of one number without operands. */
+/* Applies the post-operations that are functions of one element without operands. */
 static inline void post_take_functions(onx_prepare *p, simd_posts *posts)
 {
     for (; p->post_ops_done < p->post_op_count && posts->count < POST_MAX; p->post_ops_done++, posts->count++)
@@ -56,7 +56,7 @@ static inline void post_take_functions(onx_prepare *p, simd_posts *posts)
             return;
 }
 
-/* A number per column that is added: by a following node, or the third input of Gemm. Padded to whole panels. */
+/* A vector that is added per column: by a following node, or as the third input of Gemm. Padded to whole panels. */
 static inline bool post_add_row(onx_prepare *p, simd_post *f, const onx_value *v, uint64_t n, uint64_t panel)
 {
     if (!v || !v->data || v->dtype != ONX_FLOAT || v->count != n || v->rank < 1 || v->dims[v->rank - 1] != (int64_t)n)
@@ -82,7 +82,7 @@ static inline bool post_add_same(const onx_prepare *p, const onx_post_op *from, 
     return true;
 }
 
-/* What follows a product whose rows have n columns, as far as it can be done in passing. */
+/* The post-operations of a product whose rows have n columns, as far as they can be fused. */
 static inline void post_take_rows(onx_prepare *p, simd_posts *posts, uint64_t n, uint64_t panel)
 {
     for (uint32_t i = 0; i < p->post_op_count && posts->count < POST_MAX; i++, posts->count++, p->post_ops_done++) {
@@ -98,7 +98,7 @@ static inline void post_take_rows(onx_prepare *p, simd_posts *posts, uint64_t n,
     }
 }
 
-/* The same after a convolution, where operands shall have the layout of its result. */
+/* The same after a convolution, whose operands must have the layout of its result. */
 static inline void post_take_image(onx_prepare *p, simd_posts *posts, const onx_layout *layout)
 {
     for (uint32_t i = 0; i < p->post_op_count && posts->count < POST_MAX; i++, posts->count++, p->post_ops_done++) {
@@ -115,7 +115,7 @@ static inline void post_take_image(onx_prepare *p, simd_posts *posts, const onx_
     }
 }
 
-/* Adds numbers per column to `rows` rows of `vectors` vectors, `step` apart. */
+/* Adds a vector per column to `rows` rows of `vectors` vectors, `step` apart. */
 static inline void post_apply_row(float *c, uint64_t step, uint64_t rows, uint64_t vectors, const float *row)
 {
     for (uint64_t i = 0; i < rows; i++)
@@ -125,8 +125,8 @@ static inline void post_apply_row(float *c, uint64_t step, uint64_t rows, uint64
         }
 }
 
-/* Does it to `rows` rows of `vectors` vectors, `step` apart. `row`: numbers per column, from this column on; `same`:
- * the other operand, in rows `same_step` apart. One of the two is there for ONX_POST_ADD. */
+/* Applies the post-operations to `rows` rows of `vectors` vectors, `step` apart. `row`: the vector per column, from
+ * this column on; `same`: the other operand, in rows `same_step` apart. ONX_POST_ADD needs one of the two. */
 static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint64_t rows, uint64_t vectors,
                               const float *row, const float *same, uint64_t same_step)
 {

@@ -1,24 +1,24 @@
-/* product.c - MatMul and Gemm by constant weights, and Conv of images of one pixel: panels of packed columns, tiles in
- * registers that bias, residual and activation are applied to before they are stored. The sum over k runs in one fixed
- * order, so the bits depend on neither blocks nor threads. After Goto and van de Geijn, "Anatomy of High-Performance
- * Matrix Multiplication" (2008). */
+/* product.c - MatMul and Gemm with constant weights, and Conv of images of one pixel: packed panels of columns, tiles
+ * in registers, to which bias, residual and activation are applied before they are stored. The sum over k runs in one
+ * fixed order, so the bits depend neither on blocking nor on threads. After Goto and van de Geijn, "Anatomy of
+ * High-Performance Matrix Multiplication" (2008). */
 #include "kernel/simd/product.h"
 #include "kernel/simd/narrow.h"
 
-/* How many panels of weights that are not packed ahead are gathered at a time. */
+/* Number of panels that are gathered at a time when weights are not packed ahead. */
 enum { GROUP = 8, STRETCH = BLOCK_K * PANEL /* floats of a panel of those */ };
 
 typedef struct product_params {
     product of;
-    const float *b;     /* packed: panel by panel, k rows of PANEL columns; NULL: as it comes, or narrow */
-    const char *narrow; /* b in fewer bits: panel by panel, `narrow_step` bytes each; NULL: not so */
+    const float *b;     /* packed: panel by panel, k rows of PANEL columns; NULL: unpacked, or narrow */
+    const char *narrow; /* low-precision weights: panel by panel, `narrow_step` bytes each; NULL: none */
     uint64_t narrow_step;
     unsigned precision; /* ONX_PRECISION_* of narrow */
     bool in_place;      /* b as the constant has it: */
     packing shape;
     onx_elements elements;
-    bool column;   /* b comes as it is, and is one: a panel of it would be padding nearly all */
-    bool thin;     /* less than a panel of columns, all of k in a cache: rows of the result follow each other */
+    bool column;   /* b is unpacked and has one column: most of a panel of it would be padding */
+    bool thin;     /* less than a panel of columns, with all of k in a cache: rows of the result are contiguous */
     uint32_t rank; /* of the batch, where b comes as it is */
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
 } product_params;
@@ -68,7 +68,7 @@ static const float *elements_at(const onx_elements *b, uint64_t first, uint64_t 
     return space;
 }
 
-/* Rows k0 .. k0+kc-1 of panels p0 .. p1-1, each of them a STRETCH of `out`: what packing would have put there. */
+/* Gathers rows k0 .. k0+kc-1 of panels p0 .. p1-1, each into a STRETCH of `out`, in the layout of packed weights. */
 static void gather_rows(const product_params *q, uint64_t p0, uint64_t p1, uint64_t k0, uint64_t kc, float *out)
 {
     float row[GROUP * PANEL];
@@ -107,9 +107,9 @@ static void gather_group(const product_params *q, uint64_t p0, uint64_t p1, uint
 
 /* ---- tiles ---- */
 
-/* One row, at memory speed: some panels at a time, since more streams are read faster than one, and sums enough that
- * none waits for another. With vectors of four floats that takes more panels, which are narrower there. WebAssembly has
- * no instruction by which engines could tell processors what comes next: packed panels are read one after the other. */
+/* A product with one row, limited by memory bandwidth: several panels are read at a time, because several streams are
+ * faster than one, with enough sums that none waits for another. With vectors of four floats that takes more panels,
+ * which are narrower there. WebAssembly has no prefetch instruction: packed panels are read one after the other. */
 enum { STREAMS = ONXI_LANES < 8 ? 4 : 2, WAYS = ONXI_LANES < 8 ? 1 : 2, SUMS = STREAMS * WAYS };
 #ifdef __wasm__
 enum { ONE_BY_ONE = 1 };
@@ -132,7 +132,7 @@ typedef struct streams {
     uint64_t step[STREAMS];
 } streams;
 
-/* Adds kc rows of `count` panels, a constant; what is left of them after all sums had one is the end. */
+/* Adds kc rows of `count` panels (a constant). The loop ends with the panels that remain after each sum had one. */
 __attribute__((always_inline)) static inline void row_add(const float *restrict a, const streams *from, uint64_t kc,
                                                           row_sums *s, const int count)
 {
@@ -192,7 +192,7 @@ static void row_of_panel(const float *restrict a, const float *b, uint64_t kc, f
 
 /* The operands of one product of the batch. */
 typedef struct operands {
-    const float *a, *b, *edge; /* edge: the last columns of a b that is not packed, padded to a panel */
+    const float *a, *b, *edge; /* edge: the last columns of an unpacked b, padded to a panel */
     float *c;
     uint64_t row; /* of the whole result that c begins with */
 } operands;
@@ -239,7 +239,7 @@ static void one_row(const product_params *q, const onx_work *work, const operand
     }
 }
 
-/* The same with weights that are gathered, some panels together. */
+/* The same with weights that are gathered, several panels at a time. */
 static void one_row_gathered(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
 {
     float *space = work->thread_workspace;
@@ -268,7 +268,7 @@ static void one_row_gathered(const product_params *q, const onx_work *work, cons
     }
 }
 
-/* A stretch of k that the tiles of some rows go through, `next` what is packed after it. */
+/* A block of k that the tiles of some rows accumulate; `next` is the packed block after it, for prefetching. */
 typedef struct stretch {
     uint64_t k0, kc, tiles;
     const float *next;
@@ -353,8 +353,8 @@ static void one_stretch(const product_params *q, const onx_work *work, const ope
     }
 }
 
-/* `rows` rows of n numbers that lie PANEL apart, to where they follow each other. Whole vectors are stored as long as
- * what they write too much is of rows that follow; `room` floats may be written. */
+/* Copies `rows` rows of n floats from rows that are PANEL apart to contiguous rows. Whole vectors are stored; the
+ * excess of a row is overwritten by the rows after it. `room` floats may be written. */
 static void put_thin(const float *from, uint64_t rows, uint64_t n, float *c, uint64_t room)
 {
     const uint64_t vectors = (n + ONXI_LANES - 1) / ONXI_LANES;
@@ -368,9 +368,9 @@ static void put_thin(const float *from, uint64_t rows, uint64_t n, float *c, uin
     }
 }
 
-/* Rows by less than a panel of columns. A row is stored by whole vectors, and what these write too much is written once
- * more by the next; only the last rows, and those that something is still done to, go by way of `edge`. The sums are
- * those of other tiles, in one vector where that has all columns. */
+/* Rows of less than a panel of columns. Rows are stored as whole vectors; their excess is overwritten by the next row.
+ * Only the last rows, and those with post-operations, go through the buffer `edge`. The sums are those of other tiles,
+ * in one vector if all columns fit into it. */
 static void thin_rows(const product_params *q, const onx_work *work, const operands *o, uint64_t m0, uint64_t m1)
 {
     const uint64_t n = q->of.n, width = n <= ONXI_LANES ? ONXI_LANES : PANEL;
@@ -461,7 +461,7 @@ static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
     return ONX_OK;
 }
 
-/* The weights in the bits that the caller asks for; declines where they do not fit. */
+/* Packs the weights in the precision that the caller requests; declines if they do not fit it. */
 static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
 {
     const uint64_t panels = (q->of.n + PANEL - 1) / PANEL;
@@ -515,7 +515,7 @@ static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned,
     return cut(p, q, 1);
 }
 
-/* Two values of the run, leading dims as batch: b is read as it is laid out, for which it should stay in a cache. */
+/* Two non-constant values, leading dims as batch: b is read in its own layout, so it should fit in a cache. */
 static onx_status prepare_batch(onx_prepare *p, product_params *q)
 {
     enum { B_MAX = 1 << 18 };
@@ -570,9 +570,9 @@ static onx_status gemm_prepare(onx_prepare *p)
     return product_of_gemm(p, &q->of, &turned) ? prepare_packed(p, q, turned, true) : ONX_E_UNSUPPORTED;
 }
 
-/* Windows of one pixel on images of one, as blocks have that weigh their channels: the bytes are those of rows in any
- * layout. Weights keep all bits, as those of other convolutions do. Not for one channel, whose numbers that follow
- * would pass for rows. */
+/* Windows of one pixel on images of one pixel, as in blocks that weigh their channels (squeeze-and-excitation): the
+ * bytes are those of rows in any layout. Weights keep full precision, like those of other convolutions. Not for a
+ * single channel, because following floats would be taken for rows. */
 static onx_status conv_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *w = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
@@ -603,8 +603,8 @@ static onx_status conv_prepare(onx_prepare *p)
     return prepare_packed(p, q, true, false);
 }
 
-/* Asked before oneDNN at every level: bits do not depend on the number of threads, nor on whether weights fit the
- * precision that was asked for; nothing is copied on the way, and no scratchpad is needed. */
+/* Preferred to oneDNN at every level: bits depend neither on the number of threads nor on whether weights fit the
+ * requested precision, nothing is copied in between, and no scratchpad is needed. */
 #define ROW(name, preference_, prepare_)                                                                               \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .packs = 1 << 1,     \

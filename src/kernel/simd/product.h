@@ -1,5 +1,5 @@
-/* product.h - what products by constant weights share, whichever type they are multiplied in: sizes, how the work is
- * cut, how weights are read to be packed, the edges of the result, and what follows in passing. */
+/* product.h - common parts of products with constant weights, for every type that they are multiplied in: block sizes,
+ * division of the work, reading of weights for packing, edges of the result, post-operations. */
 #ifndef ONXI_KERNEL_SIMD_PRODUCT_H
 #define ONXI_KERNEL_SIMD_PRODUCT_H
 
@@ -7,8 +7,7 @@
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
-/* How many rows are processed at a time: they stay in the second cache. How many rows a tile may have, of whichever
- * kind. */
+/* Number of rows per block: they stay in the second-level cache. Maximum rows of a tile of any kind. */
 enum { BLOCK_M = 216, PRODUCT_ROWS = 32 };
 
 typedef struct product {
@@ -25,7 +24,7 @@ typedef struct packing {
     bool turned; /* n rows of k, else k rows of n */
 } packing;
 
-/* Rows k0 .. k0+count-1 of a panel; columns past the last one are 0. The weights may be at any address. */
+/* Rows k0 .. k0+count-1 of a panel; columns past the last one are 0. The weights may be unaligned. */
 static inline void product_gather(const packing *q, const char *b, uint64_t panel, uint64_t k0, uint64_t count,
                                   float *out)
 {
@@ -42,7 +41,7 @@ static inline void product_gather(const packing *q, const char *b, uint64_t pane
 
 /* ---- packed weights: panel by panel, k rows of PANEL columns ---- */
 
-/* Pieces follow the layout of b: some of its rows, or the rows of a panel. It may be at any address. */
+/* Pieces follow the layout of b: some of its rows, or the rows of a panel. b may be unaligned. */
 enum { PIECE_ROWS = 16 };
 
 static inline void product_pack_rows(const packing *q, const char *b, uint64_t first, float *out)
@@ -80,7 +79,7 @@ static inline bool product_packed_size(const product *q, uint64_t *size)
     return onxi_mul_u64(panels * PANEL, q->k, size) && onxi_mul_u64(*size, sizeof(float), size);
 }
 
-/* Rows of several levels with panels of one width share what was packed. */
+/* Kernels of several ISA levels with the same panel width share packed weights. */
 static inline onx_status product_packed(onx_prepare *p, const packing *b, uint64_t size, const float **out)
 {
     const struct {
@@ -106,7 +105,7 @@ static inline onx_status product_packed(onx_prepare *p, const packing *b, uint64
 
 /* ---- what is done to results before they are left ---- */
 
-/* What is in c, `rows` rows of `width` columns, in memory for whole vectors. */
+/* The contents of c, `rows` rows of `width` columns, in a buffer that whole vectors fit in. */
 static inline void product_finish(const product *q, const onx_work *work, uint64_t row, uint64_t column, uint64_t rows,
                                   uint64_t width, float *c, uint64_t ldc)
 {
@@ -130,7 +129,7 @@ static inline void product_finish(const product *q, const onx_work *work, uint64
     }
 }
 
-/* What came out of panels p to end - 1 of the only row of a product. */
+/* Stores the results of panels p to end - 1 of a product with a single row. */
 static inline void product_put_row(const product *q, const onx_work *work, float *c, uint64_t row, uint64_t p,
                                    uint64_t end, float *sums)
 {
@@ -141,12 +140,13 @@ static inline void product_put_row(const product *q, const onx_work *work, float
     memcpy(c + column, sums, width * sizeof *sums);
 }
 
-/* A tile of the result: some rows of a panel, `row` the first of them in c, and `whole_row` in the whole result. */
+/* A tile of the result: some rows of a panel. `row` is the index of the first one in c, `whole_row` its index in the
+ * whole result. */
 typedef struct product_place {
     float *c;
     uint64_t row, rows, whole_row, panel;
     bool ends;   /* no more is added afterwards */
-    float *edge; /* PANEL numbers for each row: where a panel that is not whole goes */
+    float *edge; /* buffer of PANEL floats per row, for a panel with fewer columns */
 } product_place;
 
 /* Where the sums of the tile go. */
@@ -188,8 +188,8 @@ static inline product_piece product_piece_of(const product *q, uint64_t piece)
     return at;
 }
 
-/* How the work is cut, and what follows that is done in passing. Tiles have `height` rows; `least` panels share what is
- * made of the left side for a piece, or fewer where threads would have nothing to do. */
+/* Division of the work, and fused post-operations. Tiles have `height` rows. `least` panels share the packed left side
+ * of a piece; fewer if threads would otherwise be idle. */
 static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint64_t height, uint64_t least)
 {
     const uint64_t threads = p->threads ? p->threads : 1, most = BLOCK_M / height * height;
@@ -242,7 +242,7 @@ static inline bool product_of_gemm(onx_prepare *p, product *q, bool *turned)
            (onx_prepare_float(p, "beta") == 1 && post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL));
 }
 
-/* Of either: the body of a row of Gemm is PRODUCT_GEMM, that of a MatMul NULL. */
+/* For both operators: the body of a Gemm row is PRODUCT_GEMM, that of a MatMul row NULL. */
 #define PRODUCT_GEMM "Gemm"
 static inline bool product_of_row(onx_prepare *p, product *q, bool *turned)
 {

@@ -1,10 +1,10 @@
-/* reduce.c - reductions of floats: along lines a vector at a time, of which an output may have several, or across lines
- * a vector of neighbouring outputs at a time where the axes are contiguous. Products are doubles, as in the plain row:
- * what floats lose on the way to a result within their range would not show in it. */
+/* reduce.c - reductions of floats: along contiguous lines a vector at a time (an output may have several lines), or
+ * across lines a vector of neighbouring outputs at a time; the axes must be contiguous. ReduceProd accumulates in
+ * double, as the plain row does: a float product could leave its range in between although the result does not. */
 #include "kernel/core/reduce.h"
 #include "kernel/simd/math.h"
 
-/* Sums are taken in float over blocks that are short enough for that, and in double over the blocks. */
+/* Sums are accumulated in float over blocks that are short enough, and in double over the blocks. */
 enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32 };
 
 static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
@@ -59,7 +59,7 @@ static double wide_sum(onxi_reduce_kind kind, const float *x, uint64_t n, uint64
     return sum;
 }
 
-/* Squares of small elements become 0, and of lengths that matters. */
+/* Squares of small elements underflow to 0, which changes norms. */
 static inline bool fits(onxi_reduce_kind kind, double sum)
 {
     return isfinite(sum) && (kind != ONXI_REDUCE_L2 || sum >= 0x1p-90);
@@ -164,7 +164,7 @@ static double product_of(const float *x, uint64_t n, uint64_t step)
     return product;
 }
 
-/* The logarithm of the sum of powers, which are made as parts of the largest. */
+/* The logarithm of the sum of exponentials, which are computed relative to the largest element. */
 static void line_log_sum_exp(const float *x, uint64_t n, float *y)
 {
     float most;
@@ -210,14 +210,14 @@ static void (*const lines[])(const onxi_reduce_params *, const void *, void *) =
     [ONXI_REDUCE_LOG_SUM_EXP] = line_LOG_SUM_EXP,
 };
 
-/* What is taken of columns that lie beside one another, from line to line. */
+/* Accumulators of neighbouring columns, carried from line to line. */
 typedef struct column_work {
     onxi_reduce_kind kind; /* of LOG_SUM_EXP the sum */
     uint64_t step;
     const float *most; /* for that: the largest of each column */
 } column_work;
 
-/* `count` lines are added to `part`, some vectors wide; n: elements of the last one. */
+/* Accumulates `count` lines into `part`, some vectors wide; n: elements of the last vector. */
 __attribute__((always_inline)) static inline void strip(const column_work *w, const float *x, uint64_t count,
                                                         float *part, const float *most, uint64_t n, const int vectors)
 {
@@ -272,7 +272,7 @@ static void column_products(const float *x, uint64_t count, uint64_t step, float
         y[i] = (float)product_of(x + i, count, step);
 }
 
-/* `width` neighbouring outputs, each of `count` elements that are `step` apart. Sums are carried on in float for BLOCK
+/* `width` neighbouring outputs, each of `count` elements that are `step` apart. Sums are accumulated in float for BLOCK
  * lines, then in double. */
 static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
 {
@@ -306,7 +306,7 @@ static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, 
             y[i] = finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
 }
 
-/* The same of few elements each, which need no sums beside them. */
+/* The same for few elements per output, which need no second accumulator. */
 static void few_columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
 {
     const onxi_reduce_kind kind = q->kind;
@@ -353,7 +353,7 @@ static void (*const apart[])(const onxi_reduce_params *, const void *, void *) =
     [ONXI_REDUCE_SUM_SQUARE] = lines_SUM_SQUARE,
 };
 
-/* Axes that are no neighbours, the innermost of which are contiguous: lines that are long enough for vectors. */
+/* Axes that are not neighbours, with contiguous innermost ones: lines that are long enough for vectors. */
 static onx_status prepare_lines(onxi_reduce_params *q)
 {
     uint32_t outer = q->reduced;
@@ -396,7 +396,7 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Of one element each: what gradients of broadcasting come to where nothing was broadcast. */
+/* Reductions over one element: gradients of broadcasting where nothing was broadcast. */
 static void run_alone(onxi_reduce_kind kind, const float *x, float *y, uint64_t n)
 {
     if (kind == ONXI_REDUCE_SUM_SQUARE)

@@ -1,15 +1,15 @@
-/* rnn.c - RNN, GRU and LSTM of floats: products with weights that are packed once per session, gates a vector at a
- * time, with the driver of the plain rows. */
+/* rnn.c - RNN, GRU and LSTM of floats: products with weights that are packed once per session, and vectorized gates;
+ * the driver is that of the plain rows. */
 #include "kernel/core/rnn.h"
 #include "kernel/simd/math.h"
 
 /* ---- products ---- */
 
-/* Vectors of a tile, and how many rows of it at most; where registers are few (ONXI_ROWS) a tile is wide, since it is
- * mostly one row that comes, which is read at memory speed. */
+/* Vectors of a tile and its maximum rows. With few registers (ONXI_ROWS) a tile is wide, since usually there is a
+ * single row, whose product is limited by memory bandwidth. */
 enum { WIDTH = ONXI_ROWS == 4 ? 4 : 2, ROWS = ONXI_ROWS == 4 ? 2 : 6, TILE = WIDTH * ONXI_LANES };
 
-/* A tile is k rows of TILE columns of the weights; a gate fills up its last one with zeros. */
+/* A tile is k rows of TILE columns of the weights; the last tile of a gate is padded with zeros. */
 static void pack_tile(const float *weight, uint64_t width, uint64_t k, float *out)
 {
     const uint64_t whole = width == TILE ? k / ONXI_LANES * ONXI_LANES : 0;
@@ -28,7 +28,8 @@ static void pack(const float *weight, uint32_t gates, uint64_t hidden, uint64_t 
             pack_tile(weight + n * k, hidden - n < TILE ? hidden - n : TILE, k, out);
 }
 
-/* `rows` and `apart` are constants at each call: the number of rows, of sums of each, which are added at the end. */
+/* `rows` and `apart` are compile-time constants at each call: the number of rows, and of partial sums per row, which
+ * are added at the end. */
 static inline __attribute__((always_inline)) void tile(const float *a, uint64_t k, const float *w, unsigned rows,
                                                        unsigned apart, onxi_vf (*out)[WIDTH])
 {
@@ -60,7 +61,7 @@ static inline __attribute__((always_inline)) void tile(const float *a, uint64_t 
         }
 }
 
-/* Where registers are few, a row alone has one sum per element in either way: tiles come in pairs then, and an odd one
+/* With few registers, a single row has one sum per element in both cases: tiles are processed in pairs, and an odd one
  * has to give the same bits. */
 enum { PAIRS = ONXI_ROWS == 4, ALONE = PAIRS ? 1 : ROWS };
 
@@ -90,8 +91,8 @@ static void tile_of(const float *a, uint64_t k, const float *w, uint64_t rows, o
     }
 }
 
-/* Two tiles at once for one row: memory is read from two places, and each element of the row is spread once for both.
- */
+/* Two tiles at once for one row: memory is read as two streams, and each element of the row is broadcast once for
+ * both. */
 static ONXI_ALONE void pair(const float *a, uint64_t k, const float *w, const float *more, onxi_vf (*out)[WIDTH])
 {
     onxi_vf sum[2][WIDTH];
@@ -147,8 +148,8 @@ const onxi_rnn_packing ONXI_LEVELED(onxi_rnn_packing) = { TILE, pack, product };
 
 /* ---- gates ---- */
 
-/* Vectors of `n` numbers from `i` on, the last one a part. All that is done to gates is a few instructions: a call for
- * each vector would take as long, so there is one for parts only. */
+/* Iterates over vectors of `n` elements from `i` on; the last one is partial. The gates need only a few instructions,
+ * so a call per vector would double the time: only the partial vector is a call. */
 static ONXI_ALONE onxi_vf load_part(const float *p, uint64_t n)
 {
     return vf_load_part(p, n, 0);
@@ -208,7 +209,7 @@ static void activate(const onxi_rnn_row *r, uint32_t which, float *x, uint64_t n
     }
 }
 
-/* The first `count` gates of `gates`: products of the hidden state and both biases come in. */
+/* The first `count` gates of `gates`: adds the products of the hidden state and both biases. */
 static void gather(const onxi_rnn_row *r, uint32_t gates, uint32_t count)
 {
     const float *recurrent = r->recurrent, *b = r->bias, *rb = b + gates * r->hidden;

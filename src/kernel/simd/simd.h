@@ -1,5 +1,5 @@
-/* simd.h - vectors of floats in portable C, as wide as the instruction set that a file is compiled for. Files of this
- * folder are compiled once per level (CMakeLists.txt), so all that they share is static. */
+/* simd.h - float vectors in portable C, as wide as the instruction set that a file is compiled for. Files of this
+ * folder are compiled once per level (CMakeLists.txt), so everything that they share is static. */
 #ifndef ONXI_KERNEL_SIMD_H
 #define ONXI_KERNEL_SIMD_H
 
@@ -11,7 +11,8 @@
 #include <wasm_simd128.h>
 #endif
 
-/* ONXI_LEVEL is an ONX_ISA_* that the build gives; the base is what the compiler takes without further options. */
+/* ONXI_LEVEL is an ONX_ISA_* that the build defines; the base level is what the compiler targets without further
+ * options. */
 #ifndef ONXI_LEVEL
 #define ONXI_LEVEL 1
 #endif
@@ -41,9 +42,9 @@
 #define ONXI_VARIANT    "simd"
 #endif
 
-/* How many rows of two vectors products hold in registers. Engines of WebAssembly have 15 registers on x86-64, of
- * which products, factors and addresses take more than a compiler does: with 6 rows they spill, and take half as long
- * again. They also spill the less, the smaller a function is: what is ONXI_ALONE stays one of its own there. */
+/* Number of rows, of two vectors each, that products keep in registers. WebAssembly engines have 15 registers on
+ * x86-64, and need more of them for products, factors and addresses than a compiler: with 6 rows they spill, and take
+ * half as long again. Small functions spill less; functions marked ONXI_ALONE are therefore not inlined there. */
 #if ONXI_LANES == 16
 #define ONXI_ROWS 12
 #elif defined(__wasm__)
@@ -120,8 +121,8 @@ static inline void vf_store_part(float *p, onxi_vf v, uint64_t n)
 #define ONXI_HIGH 2, 6, 3, 7
 #endif
 
-/* A vector of each of ONXI_LANES rows, `step` bytes apart, becomes a column of as many rows, `to_step` floats apart.
- * Always in line: it is all registers. */
+/* Transposes: a vector of each of ONXI_LANES rows, `step` bytes apart, becomes a column of as many rows, `to_step`
+ * floats apart. Always inlined, because all of it is in registers. */
 __attribute__((always_inline)) static inline void vf_turn(const char *from, uint64_t step, float *to, uint64_t to_step)
 {
     onxi_vf rows[ONXI_LANES], next[ONXI_LANES];
@@ -138,7 +139,8 @@ __attribute__((always_inline)) static inline void vf_turn(const char *from, uint
         vf_store(to + i * to_step, rows[i]);
 }
 
-/* Lanes from `first` to end - 1, where they are any, as instructions take them; others are not read (0) or written. */
+/* A mask of lanes `first` to end - 1 (possibly none), as the instructions take it; lanes outside of it are not read
+ * (they give 0) and not written. */
 #if ONXI_LANES == 16 && defined(__AVX512F__)
 #define VF_MASKS
 typedef __mmask16 vf_mask;
@@ -209,7 +211,7 @@ static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
 }
 #endif
 
-/* b where a comparison with NaN fails, and of zeros with two signs: what the instruction does. */
+/* Gives b where a comparison with NaN fails, and for zeros of different signs, as the instruction does. */
 #if ONXI_LANES == 16 && defined(__AVX512F__)
 static inline onxi_vf vf_max(onxi_vf a, onxi_vf b)
 {

@@ -2,8 +2,8 @@
  * neighbouring lines at a time. */
 #include "kernel/simd/math.h"
 
-/* One line: its greatest element, then the exponentials and their sum, then a division. NaN anywhere gives NaN
- * everywhere, as the sum has it. */
+/* One line: its maximum, then the exponentials and their sum, then a division. NaN anywhere gives NaN everywhere, as in
+ * the sum. */
 static void soft_line(const onxi_softmax_params *q, const void *px, void *py, int kind)
 {
     const float *x = px;

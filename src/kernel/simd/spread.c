@@ -1,9 +1,9 @@
-/* spread.c - ConvTranspose on channels in rows, of as many as there are: the last layers of decoders and generators
- * have few, which blocks of channels would be filled with zeros for. A transposed convolution is one convolution for
- * each place that its result has within a step, of the taps that reach it. A stripe of the input is copied with zeros
- * around it, so that a tap reads it at one distance from any position. A few numbers of the result are summed up in
- * registers, of channels and places whose taps read the same, for some vectors of neighbouring positions at a time,
- * those between the lines included, and go to their places step by step. The sum runs in one fixed order. */
+/* spread.c - ConvTranspose with row-major channels, of any number: the last layers of decoders and generators have few
+ * channels, and channel blocks would mostly contain zeros. A transposed convolution is one convolution for each output
+ * phase (position modulo stride), with the taps that reach that phase. A stripe of the input is copied with zeros
+ * around it, so that a tap reads it at a constant offset from every position. A few outputs, of channels and phases
+ * with the same taps, are accumulated in registers for some vectors of neighbouring positions at a time, including
+ * those between the lines, and are then stored with the stride. The sum runs in one fixed order. */
 #include "kernel/kernel.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
@@ -27,7 +27,7 @@ typedef struct place {
     int64_t r[DIMS];
 } place;
 
-/* Numbers of the result that are made together: their places have the same taps, but for the weights. */
+/* Outputs that are computed together: their phases have the same taps, with different weights. */
 typedef struct block {
     uint64_t width, weights; /* weights: where those of a group begin */
     struct {
@@ -42,10 +42,11 @@ typedef struct spread_params {
     const block *blocks;
     int64_t in[DIMS], out[DIMS], stride[DIMS], pad[DIMS], reach[DIMS];
     int64_t q[DIMS];          /* positions from which the result is reached, from 0 on */
-    int64_t rows, stripes;    /* of the outermost dim that has more than one position; its stripes */
+    int64_t rows, stripes;    /* positions of the outermost dim that has more than one; number of its stripes */
     uint32_t outer;           /* that dim */
     uint64_t splits;          /* pieces that the blocks are cut into */
-    uint64_t room, positions; /* floats of a channel of a stripe; positions that are computed, in whole steps */
+    uint64_t room, positions; /* floats of a channel of a stripe; number of computed positions, a multiple of the
+                               * step */
     uint64_t in_plane, out_plane, taps, place_count;
     const place *places;
     uint64_t *at;    /* where a tap reads, from a position; depends on no stripe */
@@ -54,7 +55,7 @@ typedef struct spread_params {
     simd_posts posts;
 } spread_params;
 
-/* ---- weights: by group, block, channel of the input, tap and number of the block ---- */
+/* ---- weights: by group, block, input channel, tap and output of the block ---- */
 
 static uint64_t weights_of_group(const spread_params *q)
 {
@@ -79,8 +80,8 @@ static onx_status pack(void *user, const void *elements, uint64_t g, void *out)
 
 /* ---- input ---- */
 
-/* A stripe, which begins at position `first` of the outermost dim: the positions of all channels of a group that its
- * taps read, with zeros where there is no input. */
+/* Copies a stripe that begins at position `first` of the outermost dim: the positions of all channels of a group that
+ * its taps read, with zeros outside of the input. */
 static void copy_stripe(const spread_params *q, const float *x, int64_t first, float *to)
 {
     int64_t from[DIMS], size[DIMS];
@@ -110,15 +111,15 @@ static void copy_stripe(const spread_params *q, const float *x, int64_t first, f
 
 /* ---- products ---- */
 
-/* Numbers for a position, and vectors of positions for as many: as there are registers for, and sums enough that none
- * waits for another. All divide VECTORS. */
+/* Outputs per position, and vectors of positions for that number: as many as there are registers for, with enough sums
+ * that none waits for another. All of them divide VECTORS. */
 #if ONXI_LANES == 16
 #define WIDTHS(X) X(1, 8) X(2, 8) X(3, 4) X(4, 4)
 #else
 #define WIDTHS(X) X(1, 8) X(2, 4) X(3, 2) X(4, 2)
 #endif
 
-/* Some vectors of positions: over all channels of the input and all taps. `w` and `bias` are of the block. */
+/* Accumulates some vectors of positions over all input channels and all taps. `w` and `bias` are those of the block. */
 __attribute__((always_inline)) static inline void some(const spread_params *q, const block *b, const float *x,
                                                        const float *w, const float *bias, float *made, const int width,
                                                        const int vectors)
@@ -169,7 +170,7 @@ static void multiply(const spread_params *q, const block *b, const float *stripe
 
 /* ---- output ---- */
 
-/* The positions of a dim that reach the result at this place of a step, between `low` and `high`. */
+/* The positions of a dim, between `low` and `high`, that reach the result at this phase. */
 static void within(const spread_params *q, uint32_t d, int64_t r, int64_t *low, int64_t *high)
 {
     const int64_t s = q->stride[d], first = q->pad[d] > r ? (q->pad[d] - r + s - 1) / s : 0;
@@ -178,7 +179,7 @@ static void within(const spread_params *q, uint32_t d, int64_t r, int64_t *low, 
     *high = *high > end ? end : *high;
 }
 
-/* Results of a channel at this place of a step, from the positions of a stripe. */
+/* Stores the results of a channel at this phase, from the positions of a stripe. */
 static void store(const spread_params *q, const place *f, int64_t first, int64_t end, const float *made, float *y)
 {
     int64_t low[DIMS], high[DIMS], base[DIMS], size[DIMS];
@@ -199,7 +200,7 @@ static void store(const spread_params *q, const place *f, int64_t first, int64_t
         }
 }
 
-/* A piece is a stripe of a group of an image, and some of its blocks. */
+/* A piece of work is a stripe of a group of an image, and some of its blocks. */
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const spread_params *q = work->params;
@@ -262,7 +263,8 @@ static bool take_sizes(const onxi_window *w, spread_params *q, int64_t kernel[DI
 static bool cut(onx_prepare *p, spread_params *q)
 {
     q->outer = q->q[0] > 1 ? 0 : q->q[1] > 1 ? 1 : 2;
-    uint64_t line = 1, tail = 0; /* floats of a channel for a position of the outermost dim; the last that is read */
+    uint64_t line = 1, tail = 0; /* floats of a channel per position of the outermost dim; the last float that is
+                                  * read */
     for (uint32_t d = q->outer + 1; d < DIMS; d++)
         line *= (uint64_t)(q->q[d] + q->reach[d]);
     if (line > STRIPE_MAX || q->c > STRIPE_MAX || line * q->c > STRIPE_MAX)
@@ -286,7 +288,7 @@ static bool cut(onx_prepare *p, spread_params *q)
     return true;
 }
 
-/* Blocks of a stripe are pieces of their own where there are fewer stripes than threads have use for. */
+/* Blocks of a stripe are separate pieces if there are fewer stripes than the threads can use. */
 static void split(onx_prepare *p, spread_params *q)
 {
     const uint64_t threads = p->threads ? p->threads : 1, pieces = q->batch * q->group * (uint64_t)q->stripes;
@@ -298,7 +300,7 @@ static void split(onx_prepare *p, spread_params *q)
     p->grain = onxi_worth_a_thread(q->positions * q->c * q->taps * q->m / q->splits);
 }
 
-/* Which taps reach which place within a step, and where they read. */
+/* Computes which taps reach which phase, and the offsets that they read at. */
 static onx_status make_places(onx_prepare *p, spread_params *q, const int64_t kernel[DIMS],
                               const int64_t dilation[DIMS])
 {
@@ -340,7 +342,7 @@ static bool reads_the_same(const spread_params *q, const place *a, const place *
     return a->count == b->count && memcmp(q->at + a->first, q->at + b->first, a->count * sizeof *q->at) == 0;
 }
 
-/* All channels of all places, those together whose taps read the same. */
+/* All channels of all phases; those whose taps read the same inputs are grouped. */
 static onx_status make_blocks(onx_prepare *p, spread_params *q)
 {
     block *blocks = ONXI_ARRAY(p->arena, block, q->place_count * q->m);
@@ -410,7 +412,7 @@ static onx_status prepare(onx_prepare *p)
         w->dims[0] != x->dims[1] || w->dims[1] < 1 || w->dims[1] > INT32_MAX || y->dims[1] / group != w->dims[1] ||
         y->dims[1] % group || y->dims[0] != x->dims[0])
         return ONX_E_UNSUPPORTED;
-    /* What oneDNN does well comes before: channels in whole blocks, or that are groups of their own. */
+    /* Good cases of oneDNN come first: channels in whole blocks, or depthwise groups. */
     const bool first = p->kernel->body != NULL;
     if (first && (group > 1 || w->dims[1] % BLOCK == 0))
         return ONX_E_UNSUPPORTED;
@@ -425,7 +427,8 @@ static onx_status prepare(onx_prepare *p)
                           .m = (uint64_t)w->dims[1] };
     ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
     ONX_TRY(onxi_window_transpose(p, &win));
-    /* Zeros around the input are multiplied, too: of infinities they would make what the standard has none of there. */
+    /* Zeros around the input are multiplied too: with infinite weights they would give NaN, which the standard does not
+     * have there. */
     if (!take_sizes(&win, q, kernel, dilation) || q->place_count * q->m > BLOCKS_MAX || !cut(p, q) ||
         !onxi_weights_are_finite(p, 1))
         return ONX_E_UNSUPPORTED;
@@ -446,5 +449,5 @@ static const char first = 0;
         .packs = 1 << 1, .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_, .prepare = prepare,     \
         .run = run                                                                                                     \
     }
-/* Before oneDNN where that takes 1.3 to 4 times as long, and behind it where only the plain row comes after. */
+/* Before oneDNN where this is 1.3 to 4 times as fast, and after it where the only alternative is the plain row. */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_spread)[] = { ROW(11, &first), ROW(8, NULL), { 0 } };

@@ -1,14 +1,13 @@
-/* tile.h - the innermost part of products and convolutions: a tile of the result in registers, some rows of some
- * vectors, over a stretch of k. The sum over k runs in one fixed order, so the bits depend on neither blocks nor
- * threads. */
+/* tile.h - the inner kernel of matrix products and convolutions: accumulates a tile of the result in registers, some
+ * rows of some vectors, over a range of k. The sum over k runs in one fixed order, so the bits depend neither on
+ * blocking nor on threads. */
 #ifndef ONXI_KERNEL_SIMD_TILE_H
 #define ONXI_KERNEL_SIMD_TILE_H
 
 #include "kernel/simd/simd.h"
 
-/* Rows of a tile at most, vectors across it; columns of a panel; how much of k is processed at a time, at most; how
- * much of it is between two prefetches; what stretches of k are multiples of, which are copied in
- * blocks of channels. */
+/* Maximum rows of a tile and vectors per row; columns of a panel; maximum block of k; distance in k between two
+ * prefetches; multiple for blocks of k that are copied in blocks of channels. */
 enum { TILE_M = ONXI_ROWS, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 384, STEP_K = 8, WHOLE_K = 16 };
 
 #if defined(__clang__)
@@ -17,15 +16,16 @@ enum { TILE_M = ONXI_ROWS, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 38
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Rows of a tile: `left` rows in tiles of nearly one height, as few as can be, since a tile of few rows takes as long
- * as a larger one. */
+/* Rows of the next tile: `left` rows are divided into as few tiles as possible, of nearly equal height, because a tile
+ * of few rows takes as long as a larger one. */
 static inline uint64_t tile_height(uint64_t left)
 {
     const uint64_t tiles = (left + TILE_M - 1) / TILE_M;
     return (left + tiles - 1) / tiles;
 }
 
-/* How much of `left` is processed next: stretches of nearly one length, and whole but for the last one. */
+/* Size of the next block of the `left` remaining ones: blocks have nearly equal sizes, and all but the last one are
+ * multiples of the unit. */
 static inline uint64_t tile_depth(uint64_t left)
 {
     const uint64_t stretches = (left + BLOCK_K - 1) / BLOCK_K;
@@ -33,8 +33,8 @@ static inline uint64_t tile_depth(uint64_t left)
     return depth < left ? depth : left;
 }
 
-/* `count` rows of a panel from its columns: column i begins at `from + i * step` bytes, at any address, and those from
- * `width` on are 0. */
+/* Gathers `count` rows of a panel from its columns: column i begins at `from + i * step` bytes, at any address; columns
+ * from `width` on are 0. */
 static inline void tile_turn(const char *from, uint64_t step, uint64_t width, uint64_t count, float *out)
 {
     enum { WIDE = ONXI_LANES > 4 };
@@ -51,8 +51,8 @@ static inline void tile_turn(const char *from, uint64_t step, uint64_t width, ui
     }
 }
 
-/* What a number adds to a vector of sums. In files that multiply pairs of bfloat16 (half.h), a pair takes the place of
- * a float on both sides, and k counts pairs. */
+/* Accumulates the product of one element and a vector. In files that multiply pairs of bfloat16 (half.h), a pair takes
+ * the place of a float on both sides, and k counts pairs. */
 #ifdef ONXI_TILE_OF_PAIRS
 static inline onxi_vf tile_add(onxi_vf sum, float a, onxi_vf b)
 {
@@ -66,10 +66,10 @@ static inline onxi_vf tile_add(onxi_vf sum, float a, onxi_vf b)
 #endif
 
 typedef struct tile_operands {
-    const float *a, *b; /* a: rows, `lda` apart, k contiguous; b: PANEL columns, `ldb` from one k to the next */
+    const float *a, *b; /* a: rows, `lda` apart, contiguous along k; b: PANEL columns, `ldb` from one k to the next */
     float *c;           /* rows of PANEL columns, `ldc` apart */
     uint64_t lda, ldb, ldc, k;
-    const float *fetch;         /* what is asked for on the way, so that it is there in time: `lines` of 16 floats */
+    const float *fetch;         /* data to prefetch during the tile: `lines` cache lines of 16 floats */
     uint64_t lines, lines_each; /* of these, `lines_each` a step */
     bool more;                  /* adds to what is in c */
 } tile_operands;
@@ -99,7 +99,8 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
     for (int i = 0; i < rows; i += TOGETHER) {
         a[i / TOGETHER] = t->a + (uint64_t)i * lda;
         __asm__(""
-                : "+r"(a[i / TOGETHER])); /* else the compiler keeps an index for each row, for which registers lack */
+                : "+r"(a[i / TOGETHER])); /* otherwise the compiler keeps an index for each row, and registers run
+                                           * out */
     }
     UNROLL
     for (int i = 0; i < rows; i++) {
@@ -169,7 +170,7 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
 TILE_EACH(TILE)
 #undef TILE
 
-/* c = a * b, or c += a * b, for 1 to TILE_M rows, which are stored from the first to the last. */
+/* c = a * b, or c += a * b, for 1 to TILE_M rows, which are stored in ascending order. */
 static inline void tile_run(const tile_operands *t, uint64_t rows)
 {
     switch (rows) {
@@ -214,8 +215,8 @@ static inline void tile_run_walk(const tile_operands *t, const tile_walk *walk, 
     }
 }
 
-/* Which piece of the next stretch of a packed panel falls to this tile of `tiles`. All at once they would wait for each
- * other, and products with them. */
+/* The part of the next block of a packed panel that this tile of `tiles` prefetches. Prefetched all at once, the parts
+ * would wait for each other, and products for them. */
 static inline void tile_fetch(tile_operands *t, const float *next, uint64_t tile, uint64_t tiles)
 {
     if (!next)
