@@ -1,5 +1,6 @@
 /* linear_attention.c - LinearAttention and CausalConvWithState: operators that carry a state along a sequence
  * and give it out, for the next part of the sequence to begin with. */
+#include "kernel/core/linear.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -7,6 +8,10 @@
 /* `count` elements from `first` on as floats. */
 static void floats_of(const onx_value *v, uint64_t first, uint64_t count, float *out)
 {
+    if (v->dtype == ONX_FLOAT) {
+        memcpy(out, (const float *)v->data + first, (size_t)count * sizeof *out);
+        return;
+    }
     onx_convert(ONX_FLOAT, out, (onx_dtype)v->dtype, (const char *)v->data + first * onxi_element_size(v->dtype), count,
                 true);
 }
@@ -89,61 +94,76 @@ static onx_status linear_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the state is too large");
     p->params = q;
     p->rows = q->batch * q->kv_heads;
-    p->thread_workspace = (floats + 2 * q->key + 2 * q->value) * sizeof(float); /* state, key, decay, value, result */
+    p->thread_workspace =
+        (floats + 3 * q->key + 2 * q->value) * sizeof(float); /* state, key, decay, query, value, result */
     return ONX_OK;
 }
 
-/* The state [key, value] forgets by exp(decay), per head or per element of the key. */
-static void forget(const linear_params *q, const float *decay, float *state)
+static void forget(float *state, uint64_t rows, uint64_t columns, const float *keep, const float *key, float *out)
 {
-    for (uint64_t i = 0; i < q->key; i++) {
-        float keep = expf(decay[q->decay_width == 1 ? 0 : i]);
-        for (uint64_t j = 0; j < q->value; j++)
-            state[i * q->value + j] *= keep;
+    for (uint64_t j = 0; key && j < columns; j++)
+        out[j] = 0;
+    for (uint64_t i = 0; i < rows; i++, state += columns) {
+        for (uint64_t j = 0; keep && j < columns; j++)
+            state[j] *= keep[i];
+        for (uint64_t j = 0; key && j < columns; j++)
+            out[j] += key[i] * state[j];
     }
 }
 
-/* out += key^T state */
-static void recall(const linear_params *q, const float *key, const float *state, float *out)
+static void learn(float *state, uint64_t rows, uint64_t columns, const float *key, const float *value,
+                  const float *query, float *out)
 {
-    for (uint64_t i = 0; i < q->key; i++)
-        for (uint64_t j = 0; j < q->value; j++)
-            out[j] += key[i] * state[i * q->value + j];
+    for (uint64_t j = 0; query && j < columns; j++)
+        out[j] = 0;
+    for (uint64_t i = 0; i < rows; i++, state += columns) {
+        for (uint64_t j = 0; j < columns; j++)
+            state[j] += key[i] * value[j];
+        for (uint64_t j = 0; query && j < columns; j++)
+            out[j] += query[i] * state[j];
+    }
 }
 
-/* One step of one key head; `at` counts steps over the batch. */
+static const onxi_linear_loops plain = { forget, learn };
+
+/* One step of one key head; `at` counts steps over the batch. The state [key, value] forgets by exp(decay), per head or
+ * per element of the key. */
 static void linear_step(onx_work *work, uint64_t at, uint64_t head, float *state)
 {
     const linear_params *q = work->params;
+    const onxi_linear_loops *loops = work->prepared->kernel->body;
     const onx_value *const *in = work->inputs;
     const onx_value *decay = onxi_operand(work->prepared->input_count, in, IN_DECAY),
                     *beta = onxi_operand(work->prepared->input_count, in, IN_BETA);
-    float *key = state + q->key * q->value, *fade = key + q->key, *value = fade + q->key, *out = value + q->value;
+    float *key = state + q->key * q->value, *keep = key + q->key, *query = keep + q->key, *value = query + q->key,
+          *out = value + q->value;
+    const bool forgets = decay && q->decay_width, asks = q->group && work->outputs[0];
     floats_of(in[IN_K], (at * q->kv_heads + head) * q->key, q->key, key);
     floats_of(in[IN_V], (at * q->kv_heads + head) * q->value, q->value, value);
-    if (decay && q->decay_width) {
-        floats_of(decay, (at * q->kv_heads + head) * q->decay_width, q->decay_width, fade);
-        forget(q, fade, state);
-    }
+    if (forgets)
+        floats_of(decay, (at * q->kv_heads + head) * q->decay_width, q->decay_width, keep);
+    for (uint64_t i = 0; forgets && i < q->key; i++)
+        keep[i] = i < q->decay_width ? expf(keep[i]) : keep[0];
+    if (forgets || beta)
+        loops->forget(state, q->key, q->value, forgets ? keep : NULL, beta ? key : NULL, out);
     if (beta) { /* only what the state does not say already */
         float weight;
         floats_of(beta, at * q->beta_width + (q->beta_width == 1 ? 0 : head), 1, &weight);
-        memset(out, 0, q->value * sizeof *out);
-        recall(q, key, state, out);
         for (uint64_t j = 0; j < q->value; j++)
             value[j] = weight * (value[j] - out[j]);
     }
-    for (uint64_t i = 0; i < q->key; i++)
-        for (uint64_t j = 0; j < q->value; j++)
-            state[i * q->value + j] += key[i] * value[j];
-    for (uint64_t g = 0; g < q->group && work->outputs[0]; g++) {
-        uint64_t query = at * q->q_heads + head * q->group + g;
-        floats_of(in[IN_Q], query * q->key, q->key, key);
-        memset(out, 0, q->value * sizeof *out);
-        recall(q, key, state, out);
+    uint64_t row = at * q->q_heads + head * q->group;
+    if (asks)
+        floats_of(in[IN_Q], row * q->key, q->key, query);
+    loops->learn(state, q->key, q->value, key, value, asks ? query : NULL, out);
+    for (uint64_t g = 0; asks && g < q->group; g++, row++) {
+        if (g) {
+            floats_of(in[IN_Q], row * q->key, q->key, query);
+            loops->forget(state, q->key, q->value, NULL, query, out);
+        }
         for (uint64_t j = 0; j < q->value; j++)
             out[j] *= q->scale;
-        give_floats(work->outputs[0], query * q->value, q->value, out);
+        give_floats(work->outputs[0], row * q->value, q->value, out);
     }
 }
 
@@ -247,8 +267,21 @@ static onx_status causal_run(onx_work *work, uint64_t first, uint64_t last)
 
 #define TYPES (ONXI_F32 | ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
 
+#define LINEAR(...)                                                                                                    \
+    {                                                                                                                  \
+        .op = "LinearAttention", .since = 27, .dtypes = TYPES, .prepare = linear_prepare, .run = linear_run,           \
+        __VA_ARGS__                                                                                                    \
+    }
+
 const onx_kernel onxi_kernels_linear_attention[] = {
-    { .op = "LinearAttention", .since = 27, .dtypes = TYPES, .prepare = linear_prepare, .run = linear_run },
+#ifdef ONX_WITH_X86_LEVELS
+    LINEAR(.preference = 1, .isa = ONX_ISA_V4, .variant = "avx512", .body = &onxi_linear_loops_v4),
+    LINEAR(.preference = 1, .isa = ONX_ISA_V3, .variant = "avx2", .body = &onxi_linear_loops_v3),
+#endif
+#if ONXI_PLATFORM_ROOMY
+    LINEAR(.preference = 1, .isa = ONX_ISA_BASE, .variant = "simd", .body = &onxi_linear_loops_base),
+#endif
+    LINEAR(.body = &plain),
     { .op = "CausalConvWithState", .since = 27, .dtypes = TYPES, .prepare = causal_prepare, .run = causal_run },
     { 0 },
 };
