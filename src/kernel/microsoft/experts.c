@@ -223,17 +223,18 @@ static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
 
 static const experts_body plain = { 0 }, quantized = { .quantized = true };
 
-/* Inputs that are packed: weights, and with few bits scales. */
-#define GROUPED(op_, packs_, isa_, variant_, ...)                                                                      \
-    MS_KERNEL(op_, .dtypes = ONXI_F32 | ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16), .preference = 11,    \
-              .isa = (isa_), .variant = (variant_), .packs = (packs_), .prepare = onxi_ms_experts_group,               \
-              .run = onxi_ms_experts_run_grouped, .body = &(const experts_body){ __VA_ARGS__ })
+/* Inputs that are packed: weights, and with few bits scales. Those of MoE are of the type of the tokens. */
+#define GROUPED(op_, types, packs_, isa_, variant_, ...)                                                               \
+    MS_KERNEL(op_, .dtypes = (types), .preference = 11, .isa = (isa_), .variant = (variant_), .packs = (packs_),       \
+              .prepare = onxi_ms_experts_group, .run = onxi_ms_experts_run_grouped,                                    \
+              .body = &(const experts_body){ __VA_ARGS__ })
 #define FLOATS(isa_, variant_, level)                                                                                  \
-    GROUPED("MoE", 1 << 2 | 1 << 4, isa_, variant_, .floats = &onxi_rnn_packing_##level,                               \
+    GROUPED("MoE", ONXI_F32, 1 << 2 | 1 << 4, isa_, variant_, .floats = &onxi_rnn_packing_##level,                     \
             .gates = &onxi_gate_loops_##level)
 #define FEW_BITS(isa_, variant_, level, gates_)                                                                        \
-    GROUPED("QMoE", 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6, isa_, variant_, .quantized = true,                              \
-            .few_bits = &onxi_few_bits_##level, .gates = &onxi_gate_loops_##gates_)
+    GROUPED("QMoE", ONXI_F32 | ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16),                               \
+            1 << 2 | 1 << 3 | 1 << 5 | 1 << 6, isa_, variant_, .quantized = true, .few_bits = &onxi_few_bits_##level,  \
+            .gates = &onxi_gate_loops_##gates_)
 
 const onx_kernel onxi_kernels_microsoft_experts[] = {
 #ifdef ONX_WITH_X86_LEVELS
