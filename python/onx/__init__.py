@@ -1,4 +1,4 @@
-"""All of ONNX: models are loaded, looked at, checked, changed and run.
+"""All of ONNX: load, inspect, check, transform and run models.
 
 >>> import numpy as np, onx
 >>> session = onx.Session("examples/stripes.onnxtxt")

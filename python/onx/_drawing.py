@@ -1,4 +1,4 @@
-"""Graphs as pictures, for notebooks. Nothing that a model says becomes markup."""
+"""Graphs as pictures, for notebooks. Texts of a model never become markup."""
 import html
 
 from onx import _onx
@@ -19,7 +19,7 @@ def _short(text, most=24):
 
 
 def svg(graph):
-    """A graph or function as SVG; None when it is too large for a picture."""
+    """A graph or function as SVG; None if it is too large to draw."""
     nodes = list(graph.node)
     if len(nodes) > MOST:
         return None
@@ -47,7 +47,7 @@ def svg(graph):
 
 
 def repr_html(message):
-    """What notebooks show of a model, graph or function."""
+    """The notebook representation of a model, graph or function."""
     graph = message.graph if isinstance(message, _onx.ModelProto) else message
     drawing = svg(graph) if graph is not None else None
     return drawing if drawing is not None else "<pre>%s</pre>" % html.escape(str(message))

@@ -1,9 +1,9 @@
-"""Failures of the library as exceptions, which carry all that is known about them."""
+"""Errors of the library as exceptions, which carry all diagnostics."""
 import warnings
 
 
 class Diagnostic:
-    """One finding: what is wrong, or worth knowing, and where. `str` gives all of it in a line or two."""
+    """One finding: an error, warning or note, with its location. `str` formats all of it in a line or two."""
 
     __slots__ = ("severity", "status", "rule", "message", "path", "byte", "line", "column", "value", "expected", "hint", "text")
 
@@ -22,11 +22,11 @@ class Diagnostic:
 
 
 class Warning(UserWarning):
-    """What the library warns about; its argument is the text of a diagnostic."""
+    """A warning of the library; its argument is the text of a diagnostic."""
 
 
 class Error(Exception):
-    """What the library could not do. `diagnostics` has every finding, errors, warnings and notes, in their order."""
+    """An error of the library. `diagnostics` has all findings (errors, warnings and notes) in order."""
 
     def __init__(self, message="", diagnostics=()):
         super().__init__(message)
@@ -45,7 +45,7 @@ class FileError(Error):
 
 
 class MalformedError(Error, ValueError):
-    """Bytes or a text are not what they should be."""
+    """Bytes or text are malformed."""
 
 
 class LimitError(Error):
@@ -53,23 +53,23 @@ class LimitError(Error):
 
 
 class InvalidError(Error, ValueError):
-    """A model breaks the rules of ONNX, or the data do not fit it."""
+    """A model violates the rules of ONNX, or data do not match the model."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Nothing here can do this."""
+    """onx does not support this."""
 
 
 class NotFoundError(Error, LookupError):
-    """There is nothing of that name."""
+    """No object has that name."""
 
 
 class MisuseError(Error, ValueError):
-    """The call is wrong."""
+    """The function was called incorrectly."""
 
 
 class CancelledError(Error):
-    """Somebody ended it."""
+    """The operation was cancelled."""
 
 
 # In the order of the library's statuses.

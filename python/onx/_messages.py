@@ -1,4 +1,4 @@
-"""What messages can do beside having fields."""
+"""Methods of messages."""
 import collections.abc
 
 from onx import _drawing, _models, _onx
@@ -6,7 +6,7 @@ from onx._onx import FunctionProto, GraphProto, Message, ModelProto, TensorProto
 
 
 def _repr(self):
-    """ONNX text, with long lists cut short."""
+    """ONNX text, with long lists abbreviated."""
     return _models.to_text(self, elide=8).rstrip("\n")
 
 
@@ -19,12 +19,12 @@ def _restored(data, type, base_dir):
 
 
 def _serialize(self):
-    """The bytes of a file with the message, as protobuf calls it."""
+    """The message as the bytes of a binary file (the name is protobuf's)."""
     return _models.to_bytes(self)
 
 
 def _numpy(self):
-    """The elements as an array over the memory of the file, read-only, that keeps the model. Types that NumPy lacks are widened."""
+    """The elements as a read-only array over the memory of the file; it keeps the model alive. Types that NumPy lacks are widened."""
     return self._numpy()
 
 
@@ -34,7 +34,7 @@ def _array(self, dtype=None, copy=None):
 
 
 def _find(self, name):
-    """The node of that name, or what has it: an initializer, input, output, typed value, or the node that makes it.
+    """Finds a node, initializer or input by name, else the node that makes the value of that name, else a typed value, output or function.
 
     >>> import onx
     >>> print(onx.load("examples/stripes.onnxtxt")["probability"])
@@ -83,7 +83,7 @@ for _name in ("index", "count", "__contains__", "__reversed__"):
 
 
 def _sort(self, *, key=None, reverse=False):
-    """Sorts the list where it is."""
+    """Sorts the list in place."""
     self[:] = sorted(self, key=key, reverse=reverse)
 
 

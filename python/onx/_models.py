@@ -1,6 +1,6 @@
-"""Models: loaded, saved, checked, and made into others. What is made shares the weights of what it is made of.
+"""Loading, saving, checking and transforming models. A new model shares the weights of the model it is made from.
 
-`operators`, where a function has it, are Operators that are known beside the built-in ones."""
+The parameter `operators` of a function is a set of Operators that are known in addition to the built-in ones."""
 import difflib
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ def _format(name):
 
 
 class Change(NamedTuple):
-    """One thing that was done to a model: by which pass and rule, where, and what."""
+    """One change of a model: the pass and rule that made it, its location, and a description."""
 
     by: str
     rule: str
@@ -34,7 +34,7 @@ _support.HELPERS["change"] = Change
 
 
 def _names(names):
-    """A list of texts from one text or several."""
+    """A list of strings from one string or several."""
     return [] if names is None else [names] if isinstance(names, (str, bytes)) else list(names)
 
 
@@ -48,7 +48,7 @@ def _pairs(mapping):
 def load(path, type=ModelProto, *, format="auto", base_dir=None, links=False, lenient=False, copy=False, threads=1):
     """Loads a model, or a message of another type, from a file of any format.
 
-    Files are mapped: a model of ten gigabytes is there within milliseconds, and its weights stay where they are.
+    Files are mapped: a model of ten gigabytes loads within milliseconds, and its weights are used in place.
 
     >>> import onx
     >>> model = onx.load("examples/stripes.onnxtxt")
@@ -79,7 +79,7 @@ def parse(text, type=ModelProto):
 
 def save(model, path, *, format="auto", external=None, threshold=1024, alignment=4096, split=0, file_per_tensor=False,
          checksum=False, inline=False):
-    """Writes a model to a file; the format goes by the extension. The old file is whole until the new one is.
+    """Writes a model to a file; the format follows from the extension. The old file stays intact until the new one is complete.
 
     `external` names a file for weights of at least `threshold` bytes, relative to the model's folder; `inline` brings all
     weights into the model.
@@ -89,12 +89,12 @@ def save(model, path, *, format="auto", external=None, threshold=1024, alignment
 
 
 def to_bytes(message, format="binary"):
-    """The bytes of a file with the message."""
+    """The message as the bytes of a file."""
     return _onx._write(message, _format(format), 0, 0)
 
 
 def to_text(message, elide=0, width=100):
-    """A message as ONNX text, or protobuf text where ONNX has no notation. Lists of more than `elide` elements are cut short."""
+    """A message as ONNX text, or protobuf text where ONNX text has no notation. Lists of more than `elide` elements are abbreviated."""
     return _onx._write(message, 2, elide, width).decode("utf-8", "surrogateescape")
 
 
@@ -103,7 +103,7 @@ def to_text(message, elide=0, width=100):
 
 def check(model, *, full=False, strict=False, pedantic=False, custom_domains=False, checksums=False, only=None, ignore=None,
           max_errors=0, ir_version=0, raise_errors=False, operators=None):
-    """All that breaks the rules of ONNX in a model (or another message): a list of Diagnostic, empty when there is nothing.
+    """Checks a model (or another message) by the rules of ONNX: returns a list of Diagnostic, empty if there are no findings.
 
     `full` infers types and shapes as well. `only` and `ignore` are rules ("T-04") or groups of them ("T"). With
     `raise_errors` errors become an InvalidError.
@@ -125,7 +125,7 @@ def check(model, *, full=False, strict=False, pedantic=False, custom_domains=Fal
 
 
 def check_update(older, newer, *, operators=None):
-    """What the rules of versioning say about a model that takes the place of another: a list of Diagnostic."""
+    """Checks the versioning rules for a model that replaces another: returns a list of Diagnostic."""
     return _onx._check_update(older, newer, operators)
 
 
@@ -144,38 +144,38 @@ def infer(model, *, strict=False, check_type=False, data_prop=True, plain_names=
 
 
 def simplify(model, *, exact=False, passes=None, dims=None, shapes=None, keep=None, fold_limit=0, operators=None, changes=None):
-    """The model without what its results do not need. `changes` is a list that is told what was done.
+    """The model without parts that its results do not need. The changes are appended to the list `changes`.
 
-    `dims` fixes symbolic dimensions, `shapes` inputs ({"x": [1, 3, 224, 224]}; -1 leaves a dimension). `keep` names values
-    that stay.
+    `dims` fixes symbolic dimensions, `shapes` those of inputs ({"x": [1, 3, 224, 224]}; -1 keeps a dimension). `keep` names values
+    that must stay.
     """
     shapes = [(name, [int(d) for d in dims]) for name, dims in _pairs(shapes)]
     return _onx._simplify(model, exact, _names(passes), _pairs(dims), shapes, _names(keep), fold_limit, changes, operators)
 
 
 def retarget(model, opset=None, *, ir_version=0, best_effort=False, operators=None, changes=None):
-    """The model for other versions of the operator sets, up or down: a number for the default domain, or {domain: version}."""
+    """The model converted to other operator-set versions, up or down: a number for the default domain, or {domain: version}."""
     opsets = [("", opset)] if isinstance(opset, int) else _pairs(opset)
     return _onx._retarget(model, opsets, ir_version, best_effort, False, changes, operators)
 
 
 def inline(model, functions=None, *, exclude=False, schema=False, domain="", operators=None, changes=None):
-    """The model with the bodies of functions in place of their calls: of all, or of these (domain, name)."""
+    """The model with function calls inlined: all, or only those of the given functions (domain, name)."""
     return _onx._inline(model, [tuple(f) for f in functions or ()], exclude, schema, domain, changes, operators)
 
 
 def outline(model, *, min_nodes=0, min_calls=0, domain="", operators=None, changes=None):
-    """The model with functions in place of runs of nodes that are repeated."""
+    """The model with repeated sequences of nodes replaced by functions."""
     return _onx._outline(model, min_nodes, min_calls, domain, changes, operators)
 
 
 def sort(model, *, operators=None):
-    """The model with its nodes in an order in which they can run."""
+    """The model with its nodes in topological order."""
     return _onx._sort(model, operators)
 
 
 def compress(model, *, sparse=False, operators=None, changes=None):
-    """The model with identical weights stored once; with `sparse`, those that are mostly zeros are sparse initializers."""
+    """The model with identical weights stored once; with `sparse`, weights that are mostly zeros become sparse initializers."""
     return _onx._compress(model, sparse, changes, operators)
 
 
@@ -193,9 +193,9 @@ def _dtype(dtype):
 
 
 def convert(model, dtype, *, keep_io=False, exact=False, only=None, exclude=None, block_op=None, operators=None, changes=None):
-    """The model with floating-point values and weights of another type: "float16", "bfloat16", "float" or "double".
+    """The model with floating-point values and weights converted to another type: "float16", "bfloat16", "float" or "double".
 
-    With `exact`, also nodes that work out places, ranks or angles, which few bits change most, become "float16" or "bfloat16"."""
+    With `exact`, nodes that compute positions, ranks or angles are converted to "float16" or "bfloat16", too, although low precision harms them most."""
     return _onx._precision(model, _dtype(dtype), keep_io, exact, _names(only), _names(exclude), _names(block_op), changes, operators)
 
 
@@ -204,7 +204,7 @@ _MODES = {"weights": 0, "dynamic": 1, "qdq": 2, "qlinear": 3}
 
 def quantize(model, mode="weights", *, dtype="int8", block_size=0, per_channel=False, ranges=None, only=None, exclude=None,
              block_op=None, operators=None, changes=None):
-    """The model with products of constant weights in 8 or 4 bits. `ranges` of values ({name: (low, high)}) for "qdq" and
+    """The model with products by constant weights quantized to 8 or 4 bits. `ranges` of values ({name: (low, high)}) for "qdq" and
     "qlinear"."""
     if mode not in _MODES:
         raise ValueError("there is no mode %r: %s" % (mode, ", ".join(_MODES)))
@@ -214,7 +214,7 @@ def quantize(model, mode="weights", *, dtype="int8", block_size=0, per_channel=F
 
 
 def grad(model, of, wrt, *, only=False, operators=None):
-    """The model with gradients of the value `of` by the values `wrt` as more outputs, <value>_grad."""
+    """The model with the gradients of the value `of` with respect to the values `wrt` as additional outputs <value>_grad."""
     return _onx._grad(model, of, _names(wrt), only, operators)
 
 
@@ -230,7 +230,7 @@ def extract(model, inputs=None, outputs=None, *, nodes=None, operators=None, cha
 
 
 def split(model, count=None, *, at=None, operators=None, changes=None):
-    """A model in parts, one after the other: so many, or cut behind the values or nodes `at`."""
+    """A model split into consecutive parts: into a number of parts, or after the values or nodes `at`."""
     at = _names(at)
     if count is None:
         count = len(at) + 1
@@ -243,7 +243,7 @@ _HOW = {"name": 0, "map": 1, "sequence": 2, "side": 3}
 
 
 def merge(models, *, how=None, io_map=None, inputs=None, outputs=None, prefix1="", prefix2="", operators=None, changes=None):
-    """Models put together: by the names of their values, by `io_map` {output: input}, "sequence" or "side" by side."""
+    """Merges models: by the names of their values, by `io_map` {output: input}, in "sequence", or "side" by side."""
     models = list(models)
     if not models:
         raise ValueError("there is no model to merge")
@@ -259,7 +259,7 @@ _EDITS = ("rename_value", "rename_node", "rename_dim", "rename_domain", "rename_
 
 
 def edit(model, *edits, operators=None, changes=None):
-    """The model with edits done one after the other: tuples of a kind and what it needs.
+    """The model after a list of edits: tuples of a kind and its arguments.
 
     >>> import onx
     >>> model = onx.edit(onx.load("examples/stripes.onnxtxt"), ("rename_value", "image", "x"), ("batch", 4))
@@ -320,7 +320,7 @@ def tensor(data, name="", dtype=None):
 
 
 def type_of(dtype, shape=None):
-    """A TypeProto of tensors: shape has numbers, names, and None for what nobody knows; without it any rank will do."""
+    """A TypeProto of tensors: `shape` has numbers, names, and None for unknown dimensions; without it the rank is unknown."""
     made = TypeProto(tensor_type=_onx.TypeProto_Tensor(elem_type=_dtype(dtype)))
     if shape is not None:
         dims = []
@@ -342,7 +342,7 @@ def value_info(name, dtype, shape=None):
 
 
 def attribute(name, value):
-    """An AttributeProto with a number, a text, a tensor, a graph, a type, or a list of such."""
+    """An AttributeProto with a number, a string, a tensor, a graph, a type, or a list of these."""
     made = AttributeProto(name=name)
     items = list(value) if isinstance(value, (list, tuple)) or type(value).__name__ == "List" else None
     one = value if items is None else items[0] if items else 0
@@ -425,7 +425,7 @@ def _diff_tensor(a, b, path):
 
 
 def diff(a, b, path=""):
-    """What differs between two messages of one type: a list of texts, each with the place. Lists are compared by names.
+    """The differences between two messages of one type: a list of strings, each with the location. Lists are compared by names.
 
     >>> import onx
     >>> model = onx.load("examples/stripes.onnxtxt")

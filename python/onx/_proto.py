@@ -1,14 +1,14 @@
-"""Messages from and to those of the package onnx, by way of their bytes."""
+"""Conversion between messages of onx and of the package onnx, through their bytes."""
 from onx import _models, _onx
 
 
 def is_proto(message):
-    """Is it a message of protobuf, as those of the package onnx are?"""
+    """Whether the object is a protobuf message, like those of the package onnx."""
     return hasattr(message, "SerializeToString") and hasattr(message, "DESCRIPTOR")
 
 
 def from_proto(message):
-    """A message of the package onnx as one of onx.
+    """Converts a message of the package onnx to one of onx.
 
     >>> import onnx.helper, onx  # doctest: +SKIP
     >>> onx.from_proto(onnx.helper.make_node("Relu", ["x"], ["y"]))  # doctest: +SKIP
@@ -24,7 +24,7 @@ def from_proto(message):
 
 
 def to_proto(message):
-    """A message of onx as one of the package onnx, which has to be there."""
+    """Converts a message of onx to one of the package onnx, which must be installed."""
     import onnx
 
     made = onnx

@@ -1,4 +1,4 @@
-"""What the extension module calls: arrays from whatever people have, texts, and descriptions of inputs and outputs."""
+"""Called by the extension module: conversion to arrays and strings, and descriptions of inputs and outputs."""
 import difflib
 import os
 import threading
@@ -12,8 +12,8 @@ DTYPES = _onx._dtype_names()  # names of element types, as the text syntax has t
 
 
 class Port(NamedTuple):
-    """An input or output of a session. In `shape` there are numbers, names of dimensions, and None for what nobody knows; it is
-    None where not even the rank is known. `required` inputs have no initializer of their name."""
+    """An input or output of a session. `shape` has numbers, names of dimensions, and None for unknown dimensions; it is
+    None if the rank is unknown. `required` inputs have no initializer of their name."""
 
     name: str
     type: str
@@ -23,12 +23,12 @@ class Port(NamedTuple):
 
     @property
     def numpy_dtype(self):
-        """The NumPy type that arrays for it have; None where there is none."""
+        """The NumPy type of its arrays; None if there is none."""
         return numpy_dtype(self.dtype)
 
 
 class Step(NamedTuple):
-    """A piece of work of a run: a node, or several that ran as one, by the name of the last. `start` is since the run began; both times
+    """A step of a run: a node, or several fused nodes, with the name of the last. `start` counts from the beginning of the run; both times
     are in seconds."""
 
     name: str
@@ -42,7 +42,7 @@ _NUMPY = {"float": "float32", "double": "float64", "string": "object"}
 
 
 def numpy_dtype(name):
-    """The NumPy type of an element type by its name in ONNX; None where NumPy lacks it.
+    """The NumPy type of an element type by its name in ONNX; None if NumPy lacks it.
 
     >>> numpy_dtype("float"), numpy_dtype("bfloat16")
     (dtype('float32'), None)
@@ -69,7 +69,7 @@ def _texts(array):
 
 
 def prepare(x, wanted):
-    """A plain array of anything that can be one, or (type, elements, shape) for texts and types that NumPy lacks."""
+    """A row-major array made from any array-like object, or (type, elements, shape) for strings and types that NumPy lacks."""
     array = x if isinstance(x, np.ndarray) else None
     if array is None:
         if isinstance(x, (str, bytes)):
@@ -92,14 +92,14 @@ def prepare(x, wanted):
 
 
 def strings(items, shape):
-    """An array of texts."""
+    """An array of strings."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array.reshape(shape)
 
 
 def session_model(model):
-    """The bytes that a session is made of."""
+    """The bytes that a session is made from."""
     if isinstance(model, bytes):
         return model
     if isinstance(model, (bytearray, memoryview)):

@@ -1,4 +1,4 @@
-"""The interface of ONNX backends: the test runner of the ONNX project, and whatever else works with any backend, takes this module.
+"""The interface of ONNX backends, for the test runner of the ONNX project and other code that works with any backend.
 
 >>> import numpy as np, onx, onx.backend
 >>> onx.backend.run_node(onx.node("Add", ["x", "y"], "z"), [np.ones(2, "f"), np.ones(2, "f")])
@@ -23,7 +23,7 @@ class BackendRep:
         self._outputs = collections.namedtuple("Outputs", [o.name for o in session.outputs], rename=True)
 
     def run(self, inputs, **kwargs):
-        """The outputs, also by their names, for inputs in their order, or by names in a dict, or for a single one."""
+        """Returns the outputs, also accessible by name. Inputs are a list in order, a dict by name, or a single input."""
         ports = self.session.inputs
         if not isinstance(inputs, dict):
             items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
@@ -34,12 +34,12 @@ class BackendRep:
 
 
 def supports_device(device):
-    """Only the processor runs models."""
+    """Only the CPU is supported."""
     return device.split(":")[0] == "CPU"
 
 
 def is_compatible(model, device="CPU", **kwargs):
-    """Whether the model can be run here."""
+    """Whether onx can run the model."""
     try:
         prepare(model, device, **kwargs)
     except Exception:
@@ -48,19 +48,19 @@ def is_compatible(model, device="CPU", **kwargs):
 
 
 def prepare(model, device="CPU", **kwargs):
-    """A BackendRep for a model: one of onx, one of the package onnx, a path, or bytes. What else is given goes to Session."""
+    """A BackendRep for a model: one of onx, one of the package onnx, a path, or bytes. Other arguments are passed to Session."""
     if not supports_device(device):
         raise UnsupportedError("there is no device %s here" % device)
     return BackendRep(Session(_proto.from_proto(model) if _proto.is_proto(model) else model, **kwargs))
 
 
 def run_model(model, inputs, device="CPU", **kwargs):
-    """The outputs of a model."""
+    """Runs a model and returns its outputs."""
     return prepare(model, device, **kwargs).run(inputs)
 
 
 def run_node(node, inputs, device="CPU", outputs_info=None, *, opset_version=None, **kwargs):
-    """The outputs of a single node for inputs in the order of the node's, or by names in a dict."""
+    """Runs a single node and returns its outputs. Inputs are a list in the order of the node's inputs, or a dict by name."""
     node = _proto.from_proto(node) if _proto.is_proto(node) else node
     names = list(dict.fromkeys(n for n in node.input if n))
     if not isinstance(inputs, dict):
@@ -76,7 +76,7 @@ def run_node(node, inputs, device="CPU", outputs_info=None, *, opset_version=Non
 
 
 class Backend:
-    """The same functions as a class, as the test runner of the ONNX project takes it."""
+    """The same functions as a class, as the test runner of the ONNX project expects."""
 
     is_compatible = staticmethod(is_compatible)
     prepare = staticmethod(prepare)

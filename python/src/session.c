@@ -284,10 +284,10 @@ bool py_add_session(PyObject *module)
         { "run", PY_METHOD(session_run), METH_VARARGS | METH_KEYWORDS,
           "run(output_names, input_feed, run_options=None, *, out={}, timeout=0, iterations=0, values=False, stop=None, "
           "profile=None)\n\n"
-          "Runs the model with inputs by their names and returns a list of the outputs that are named (None: all). `out` "
-          "has arrays that outputs are written into; `timeout` is in seconds; with `values` the list is one of Value. "
-          "`stop` is a function that is asked often during the run, and ends it by a true answer; `profile` is a list that "
-          "gets a Step for each piece of work." },
+          "Runs the model with inputs by name and returns a list of the requested outputs (None: all). `out` "
+          "has arrays that outputs are written into; `timeout` is in seconds; with `values` the list contains Value objects. "
+          "`stop` is a function that is called every 20 ms during the run, and ends it by returning true; a Step for each "
+          "step of the run is appended to the list `profile`." },
         { NULL, NULL, 0, NULL },
     };
     static char second[] = "outputs";
@@ -302,10 +302,10 @@ bool py_add_session(PyObject *module)
           "Session(model, *, threads=0, optimize=True, plain=False, strict=False, precision=None, isa=None, memory=0, "
           "timeout=0, operators=None, base_dir=None, links=False, cache=None, lean_memory=False, "
           "measure=False)\n\n"
-          "A model that is planned once and runs as often as wanted, by any number of threads at the same time.\n\n"
-          "`model` is a path, the bytes of a file, or a model in memory. session(x, y=...) runs it with inputs by place "
-          "or name and gives the output, or a tuple of several. Arrays are shared, not copied. While it runs other "
-          "threads of Python go on, and an interrupt (Ctrl-C) ends the run." },
+          "A model that is planned once and can run any number of times, on any number of threads at the same time.\n\n"
+          "`model` is a path, the bytes of a file, or a model in memory. session(x, y=...) runs it with inputs by position "
+          "or name and returns the output, or a tuple of several. Arrays are shared, not copied. While it runs, other "
+          "Python threads continue, and an interrupt (Ctrl-C) ends the run." },
         { Py_tp_new, PY_SLOT(session_new) },
         { Py_tp_init, PY_SLOT(session_init) },
         { Py_tp_dealloc, PY_SLOT(session_dealloc) },

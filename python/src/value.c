@@ -669,14 +669,14 @@ bool py_add_value(PyObject *module)
         { "dtype", value_dtype, NULL, "element type of a tensor, key type of a map: 'float', 'int64', ...", NULL },
         { "shape", value_shape, NULL, "dimensions of a tensor; None for others", NULL },
         { "nbytes", value_nbytes, NULL, "bytes of the elements", NULL },
-        { "address", value_address, NULL, "where the elements lie", NULL },
+        { "address", value_address, NULL, "address of the elements", NULL },
         { "__array_struct__", value_array_struct, NULL, NULL, NULL },
         { NULL, NULL, NULL, NULL, NULL },
     };
     static PyType_Slot slots[] = {
         { Py_tp_doc,
-          "Value(value, type=None): a tensor, sequence, optional value or map as models have them.\n\n"
-          "`type`, a TypeProto, says what it is to be. Arrays are not copied where they lie row-major. Values do not change; sessions take them as inputs." },
+          "Value(value, type=None): a tensor, sequence, optional value or map of a model.\n\n"
+          "`type` is the TypeProto of the value. Row-major arrays are not copied. Values are immutable; sessions take them as inputs." },
         { Py_tp_new, PY_SLOT(value_new) },
         { Py_tp_dealloc, PY_SLOT(value_dealloc) },
         { Py_tp_methods, methods },

@@ -1,4 +1,4 @@
-"""The names of the package onnxruntime on top of onx: a script for that changes its import, and nothing else.
+"""The API of the package onnxruntime on top of onx: a script for onnxruntime only has to change its import.
 
 >>> import numpy as np
 >>> import onx.compat.onnxruntime as ort
@@ -8,8 +8,8 @@ NodeArg(name='image', type='tensor(float)', shape=['N', 1, 'H', 'W'])
 >>> session.run(["probability"], {"image": np.zeros((1, 1, 8, 8), np.float32)})
 [array([[0.25, 0.25, 0.25, 0.25]], dtype=float32)]
 
-What there is runs on the processor. Options that mean nothing here are taken and have no effect; those whose effect a script
-would miss (libraries of operators made for onnxruntime, sparse tensors) are an error.
+Everything runs on the CPU. Options that have no meaning in onx are accepted and ignored; options whose effect a script
+would miss (custom operator libraries for onnxruntime, sparse tensors) are an error.
 """
 import enum
 import os
@@ -61,7 +61,7 @@ class OrtMemType(enum.IntEnum):
 
 
 class OrtMemoryInfo(NamedTuple):
-    """Where memory lies; here, there is one place."""
+    """The location of memory; onx has only one, CPU memory."""
 
     name: str
     allocator: OrtAllocatorType = OrtAllocatorType.ORT_ARENA_ALLOCATOR
@@ -70,10 +70,10 @@ class OrtMemoryInfo(NamedTuple):
 
 
 class OrtArenaCfg:
-    """How onnxruntime takes memory: without effect here."""
+    """Options of onnxruntime's memory allocation; ignored."""
 
     def __init__(self, *numbers, **options):
-        """Whatever it is given."""
+        """Accepts any arguments."""
 
 
 class NodeArg(NamedTuple):
@@ -85,7 +85,7 @@ class NodeArg(NamedTuple):
 
 
 class ModelMetadata(NamedTuple):
-    """What a model says of itself."""
+    """The metadata of a model."""
 
     producer_name: str
     graph_name: str
@@ -97,7 +97,7 @@ class ModelMetadata(NamedTuple):
 
 
 class RunOptions:
-    """Options of one run: `terminate` ends it, also when another thread sets it meanwhile; the others are about logs."""
+    """Options of one run: `terminate` ends it, also if another thread sets it during the run; the other options concern logging."""
 
     __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "run_tag", "terminate", "training_mode",
                  "_entries")
@@ -120,7 +120,7 @@ class RunOptions:
 
 
 class SessionOptions:
-    """Options of a session: `intra_op_num_threads`, `graph_optimization_level`, free dimensions, initializers and profiles count."""
+    """Options of a session. In effect are `intra_op_num_threads`, `graph_optimization_level`, free dimensions, initializers and profiling."""
 
     __slots__ = ("intra_op_num_threads", "inter_op_num_threads", "graph_optimization_level", "execution_mode", "execution_order",
                  "enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "enable_profiling", "use_deterministic_compute",
@@ -156,7 +156,7 @@ class SessionOptions:
         self._denotations[denotation] = int(size)
 
     def add_initializer(self, name, value):
-        """The value takes the place of the model's."""
+        """The value replaces that of the model."""
         self._initializers[name] = value
 
     def add_external_initializers(self, names, values):
@@ -190,7 +190,7 @@ def _number(element_type):
 
 
 class OrtValue:
-    """A value: a tensor or a sequence, in memory of the processor."""
+    """A value: a tensor or a sequence, in CPU memory."""
 
     def __init__(self, value):
         self._value = value
@@ -276,13 +276,13 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(data, is_bool_tensor=False):
-        """From a tensor of any library, or the capsule that one gives. Older libraries give bytes for booleans, which are to be told."""
+        """From a tensor of any library, or its DLPack capsule. Older libraries pass booleans as bytes, which the caller must declare."""
         value = Value(data if hasattr(data, "__dlpack__") else np.from_dlpack(_Capsule(data)))
         return OrtValue(Value(value.numpy().view(np.bool_)) if is_bool_tensor and value.dtype == "uint8" else value)
 
 
 class _Capsule:
-    """A tensor that was given away already."""
+    """A tensor that has already been handed over."""
 
     def __init__(self, capsule):
         self._capsule = capsule
@@ -295,7 +295,7 @@ class _Capsule:
 
 
 def copy_tensors(sources, targets, stream=None):
-    """Copies tensors into others of their types and shapes."""
+    """Copies tensors into others of the same types and shapes."""
     for source, target in zip(sources, targets):
         target.update_inplace(source.numpy())
 
@@ -306,7 +306,7 @@ def _cpu(device_type):
 
 
 class OrtDevice:
-    """The processor."""
+    """The CPU."""
 
     def __init__(self, device_type="cpu", memory=0, device_id=0):
         _cpu("cpu" if device_type == 0 else device_type)
@@ -331,7 +331,7 @@ class OrtDevice:
 
 
 class IOBinding:
-    """Inputs and outputs of a session in memory that stays from run to run."""
+    """Inputs and outputs of a session in memory that is reused from run to run."""
 
     def __init__(self, session):
         self._session = session
@@ -389,7 +389,7 @@ class IOBinding:
 
 
 class _Memory:
-    """An array interface over an address that somebody answers for."""
+    """An array interface over an address whose validity the caller guarantees."""
 
     def __init__(self, address, dtype, shape):
         self.__array_interface__ = {"data": (address, False), "typestr": dtype.str, "shape": tuple(shape), "version": 3}
@@ -411,7 +411,7 @@ def _check_providers(providers):
 
 
 def _prepared(model, options):
-    """The model as the options have it."""
+    """The model as changed by the options."""
     dims = dict(options._dims)
     for port in model.graph.input if options._denotations and model.graph else ():
         for dim in port.type.tensor_type.shape.dim if port.type and port.type.tensor_type and port.type.tensor_type.shape else ():
@@ -439,7 +439,7 @@ _seed = None
 
 
 def set_seed(seed):
-    """Nodes of sessions that are made from now on and have no seed of their own get one that depends on this."""
+    """Sets the seed for random nodes without a seed of their own, in sessions made from now on."""
     global _seed
     _seed = int(seed)
 
@@ -489,13 +489,13 @@ class InferenceSession:
         return {name: {} for name in get_available_providers()}
 
     def set_providers(self, providers=None, provider_options=None):
-        """There is one."""
+        """The only one."""
 
     def get_session_options(self):
         return self._sess_options
 
     def end_profiling(self):
-        """Writes the profile, and answers the name of its file; empty when there is none."""
+        """Writes the profile and returns the name of its file; empty if there is none."""
         if self._profile is None:
             return ""
         self._profile.end()
@@ -548,7 +548,7 @@ class InferenceSession:
             raise _translated(e) from e
 
     def run_async(self, output_names, input_feed, callback, user_data, run_options=None):
-        """Runs in another thread, which calls the callback with results, user data and the text of a failure."""
+        """Runs in another thread, which calls the callback with results, user data and an error message."""
         import threading
 
         def work():
@@ -617,15 +617,15 @@ def preload_dlls(*where, **which):
 
 
 def create_and_register_allocator(memory_info, config=None):
-    """Sessions take memory as they need it."""
+    """Ignored: sessions allocate memory as needed."""
 
 
 def set_global_thread_pool_sizes(intra_op, inter_op):
-    """Each session has its threads."""
+    """Ignored: threads are set per session."""
 
 
 def _translated(error, source=None):
-    """The failure that onnxruntime would report, of a session that is made of `source` or of a run."""
+    """The exception that onnxruntime would raise, when a session is made from `source` or runs."""
     kind = Fail
     if isinstance(error, _errors.FileError):
         kind = NoSuchFile
