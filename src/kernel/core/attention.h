@@ -1,5 +1,5 @@
-/* attention.h - what Attention and FlexAttention share: heads in any layout, scores, softmax, and the mix of
- * values. Everything is done for a tile of queries of one head at a time, in float or double. */
+/* attention.h - common parts of Attention and FlexAttention: heads in any layout, scores, softmax, and the weighted
+ * mean of values. All of it works on a tile of queries of one head at a time, in float or double. */
 #ifndef ONXI_KERNEL_CORE_ATTENTION_H
 #define ONXI_KERNEL_CORE_ATTENTION_H
 
@@ -8,7 +8,7 @@
 /* Queries of one head that are done together. */
 enum { ONXI_ATTENTION_ROWS = 48 };
 
-/* An operand as heads: `length` vectors of `size` elements each, neighbours in memory. Steps are in elements. */
+/* An operand as heads: `length` vectors of `size` contiguous elements each. Strides are in elements. */
 typedef struct onxi_heads {
     int dtype;
     uint64_t heads, length, size;
@@ -17,7 +17,7 @@ typedef struct onxi_heads {
 
 typedef struct onxi_attention {
     int dtype;             /* computed in: FLOAT or DOUBLE */
-    int precision;         /* of softmax; as much as there is when it is not narrower than dtype */
+    int precision;         /* precision of softmax; at least that of dtype */
     uint64_t batch, group; /* query heads that share a key head */
     uint64_t total;        /* keys: those of the past come first */
     onxi_heads q, k, v, past_k, past_v, y;
@@ -25,7 +25,7 @@ typedef struct onxi_attention {
     uint64_t query_at, scores_at, result_at, tile_at, extra_at, bytes; /* offsets in a thread's memory */
 } onxi_attention;
 
-/* A tile of queries: rows first .. first + rows - 1 of a head, and the keys from .. to - 1 that count. */
+/* A tile of queries: rows first .. first + rows - 1 of a head, and keys from .. to - 1, which take part. */
 typedef struct onxi_attention_tile {
     uint64_t batch, head, first, rows, from, to;
     char *memory;
@@ -46,7 +46,7 @@ enum { ONXI_ATTENTION_Y, ONXI_ATTENTION_PRESENT_K, ONXI_ATTENTION_PRESENT_V, ONX
 
 typedef struct onxi_attention_params {
     onxi_attention a;
-    /* Does a tile; `length`: keys of the batch entry that are there, -1: all. */
+    /* Computes a tile; `length`: number of valid keys of the batch entry, -1: all. */
     void (*run_tile)(onx_work *work, onxi_attention_tile *t, int64_t length);
     uint64_t tile_rows; /* queries of a tile */
     uint64_t tiles;     /* of queries in a head */
@@ -60,15 +60,15 @@ typedef struct onxi_attention_params {
     bool mask_repeat;      /* one column for all keys */
 } onxi_attention_params;
 
-/* What all rows of Attention share: tiles of `tile_rows` queries go to `run_tile`. */
+/* The run function of all rows of Attention: tiles of `tile_rows` queries go to `run_tile`. */
 onx_status onxi_attention_prepare(onx_prepare *p);
 void onxi_attention_cut(onx_prepare *p, onxi_attention_params *q, uint64_t tile_rows);
 onx_status onxi_attention_run(onx_work *work, uint64_t first, uint64_t last);
-/* Which keys a query of a batch entry may see, but for the mask: first .. last - 1. */
+/* The keys first .. last - 1 that a query of a batch entry may see, without the mask. */
 void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint64_t query, uint64_t *first,
                             uint64_t *last);
 
-/* ---- queries of other operators, by vectors (simd/attention.c) ---- */
+/* ---- queries of other operators, vectorized (simd/attention.c) ---- */
 
 /* Queries of one head over keys in two pieces, all of numbers that are neighbours in memory; steps are from a vector to
  * the next. Of `length` keys query i sees those that a causal mask and a window leave it, where `before` keys come
@@ -85,8 +85,8 @@ typedef struct onxi_queries {
     uint64_t length, before, window; /* window 0: none */
     bool causal;
     float scale, cap; /* cap 0: none */
-    /* What is added to scores: numbers, or, where there are none, `filter` for keys that a mask has nothing above 0
-     * for. Columns are keys; `row` is from a query to the next, 0: the same for all. */
+    /* The term that is added to scores: floats, or `filter` for keys whose mask is not above 0. Columns are keys; `row`
+     * is the stride between queries, 0: the same row for all. */
     struct {
         const float *numbers;
         const int32_t *mask;
@@ -96,7 +96,7 @@ typedef struct onxi_queries {
     uint32_t added_count;
 } onxi_queries;
 
-/* Keys first .. last - 1. A query behind the end of its text may see none of its keys. */
+/* Keys first .. last - 1. A query past the end of its text may see no key. */
 static inline void onxi_queries_visible(const onxi_queries *q, uint64_t query, uint64_t *first, uint64_t *last)
 {
     const uint64_t here = q->before + query + 1, end = q->causal && here < q->length ? here : q->length,
@@ -117,7 +117,7 @@ extern const onxi_queries_ops onxi_queries_base, onxi_queries_v3, onxi_queries_v
 
 /* A tensor of rank 4 as heads, or of rank 3 with heads concatenated. */
 onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char *name, int64_t heads, onxi_heads *out);
-/* Checks q, k, v and the past against each other; the rest of `a` is set by it, but for dtype, precision and scale.
+/* Checks q, k, v and the past against each other and sets all other members of `a` except dtype, precision and scale.
  * `extra` bytes of a thread's memory are for the caller. */
 onx_status onxi_attention_make(const onx_prepare *p, onxi_attention *a, uint64_t extra);
 
@@ -129,9 +129,9 @@ static inline void *onxi_attention_row(const onxi_attention *a, const onxi_atten
 /* Products of queries and keys, scaled. */
 void onxi_attention_scores(const onxi_attention *a, const onxi_attention_tile *t, const onx_value *q,
                            const onx_value *past_k, const onx_value *k);
-/* Scores to probabilities. `masked` rows without any key become zeros, otherwise NaN. */
+/* Turns scores into probabilities. Rows without any key become zeros with `masked`, otherwise NaN. */
 void onxi_attention_softmax(const onxi_attention *a, void *row, uint64_t count, bool masked);
-/* The mean of the values by the probabilities, into the output. */
+/* The mean of the values, weighted by the probabilities, into the output. */
 void onxi_attention_mix(const onxi_attention *a, const onxi_attention_tile *t, const onx_value *past_v,
                         const onx_value *v, onx_value *y);
 

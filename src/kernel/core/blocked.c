@@ -1,4 +1,4 @@
-/* blocked.c - images with their channels in blocks, made from row-major ones and back. */
+/* blocked.c - conversion between row-major images and images with blocked channels. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/move.h"
 
@@ -29,8 +29,8 @@ typedef struct reorder_params {
     bool bytes;        /* elements are bytes, else as wide as floats */
 } reorder_params;
 
-/* One to three lines become columns, one right after the other: four numbers are written of each, and those that are
- * too many are where the next one begins. How many columns that has done. */
+/* Interleaves one to three lines into columns, one after the other: four floats are written per column, and the excess
+ * is overwritten by the next column. Returns the number of columns that were done. */
 static uint64_t turn_rest(const float *from, uint64_t rest, uint64_t length, uint64_t in, float *to, uint64_t out)
 {
     uint64_t i = 0;
@@ -43,7 +43,7 @@ static uint64_t turn_rest(const float *from, uint64_t rest, uint64_t length, uin
     return i;
 }
 
-/* `lines` lines of `length`, `in` apart, become as many columns of lines that are `out` apart. */
+/* Interleaves `lines` lines of `length`, `in` apart, into columns, which are `out` apart. */
 static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to, uint64_t out)
 {
     const uint64_t whole = lines / 4 * 4;
@@ -66,7 +66,7 @@ static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_
             to[i * out + l] = from[l * in + i];
 }
 
-/* Runs of floats, a number of bytes that is known where they are short. */
+/* Copies runs of floats; short runs have a constant number of bytes. */
 static void copy_runs(const float *from, uint64_t in, float *to, uint64_t out, uint64_t run, uint64_t count)
 {
     if (run == 16)
@@ -80,8 +80,8 @@ static void copy_runs(const float *from, uint64_t in, float *to, uint64_t out, u
             memcpy(to, from, run * sizeof *to);
 }
 
-/* Some pixels of an image: blocks are made of single channels, or taken apart to such, or copied in the runs that both
- * layouts have. */
+/* Converts some pixels of an image: single channels are combined into blocks or blocks split into channels, or the
+ * contiguous runs that both layouts have are copied. */
 static void change(const reorder_params *q, const float *x, float *y, uint64_t first, uint64_t count)
 {
     const uint64_t from = q->from, to = q->to, run = from < to ? from : to;

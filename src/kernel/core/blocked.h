@@ -1,22 +1,22 @@
-/* blocked.h - the layout of images that vector kernels like: channels in blocks, the channels of a block contiguous
- * for each pixel (N, C / block, spatial dims, block). oneDNN knows the same bytes as nChw8c and nChw16c, and as nhwc
- * where all channels are one block. */
+/* blocked.h - the image layout of vectorized kernels: channels in blocks, with the channels of a block contiguous for
+ * each pixel (N, C / block, spatial dims, block). oneDNN calls it nChw8c and nChw16c, and nhwc if all channels are one
+ * block. */
 #ifndef ONXI_KERNEL_BLOCKED_H
 #define ONXI_KERNEL_BLOCKED_H
 
 #include "kernel/kernel.h"
 
-/* The layout of a value of floats, 32-bit integers, bytes or bools, which lives as long as the arena; NULL: out of
- * memory, or the value has no such layout, as its channels are no whole blocks. */
+/* The layout for a value of floats, 32-bit integers, bytes or bools; it lives as long as the arena. NULL: out of
+ * memory, or the channels of the value are no multiple of the block. */
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block);
-/* Channels of a block of a value that is laid out so; 0: it is not. */
+/* Channels per block of a value in this layout; 0: the value has another layout. */
 uint32_t onxi_blocked_of(const onx_value *v);
-/* A value as the row-major tensor that the bytes of blocked channels are: N, C / block, spatial dims, block, in `dims`,
- * which has rank + 1 of them. `v` is laid out so, or is broadcast to such a value of that rank, and then has the same
- * layout if it has one channel or one pixel; false: it has another one. */
+/* Describes a value in blocked layout as a row-major tensor: N, C / block, spatial dims, block, in `dims`, which has
+ * rank + 1 entries. `v` has this layout, or is broadcast to a value of that rank that has it; in the latter case one
+ * with a single channel or a single pixel qualifies too. False: it has another layout. */
 bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out);
 
-/* The layout of a value with its channels last; *out NULL: the same as row-major. False: there is none. */
+/* The channels-last layout of a value; *out NULL: it equals row-major. False: there is none. */
 static inline bool onxi_channels_last(onx_prepare *p, const onx_value *v, const onx_layout **out)
 {
     *out = NULL;

@@ -44,9 +44,10 @@ bool onxi_broadcast_make(onxi_broadcast *b, const onx_value *const *inputs, uint
             step *= dim;
         }
     }
-    /* merge dims: d joins d+1 when every input runs through both in one stride */
+    /* merge dims: d joins d+1 if every input passes through both with one stride */
     for (uint32_t d = rank; d-- > 0;) {
-        if (output->dims[d] == 1) /* also the last one: else all that lies before it would go number by number */
+        if (output->dims[d] == 1) /* merge the last one too: otherwise all dims before it would be processed element
+                                   * by element */
             continue;
         uint32_t last = b->rank;
         bool joins = last > 0;

@@ -1,18 +1,18 @@
-/* bytes.h - loops over bytes that stand for numbers, for each level of the architecture (kernel/simd/bytes.c). */
+/* bytes.h - loops over quantized bytes, for each ISA level (kernel/simd/bytes.c). */
 #ifndef ONXI_KERNEL_CORE_BYTES_H
 #define ONXI_KERNEL_CORE_BYTES_H
 
 #include "kernel/kernel.h"
 
-/* How bytes stand for numbers: (byte - zero) * scale. A byte of either kind is read as an unsigned one, `flip`ped, with
- * a zero point to match. */
+/* Meaning of quantized bytes: (byte - zero) * scale. Signed and unsigned bytes are both read as unsigned; signed ones
+ * are `flip`ped, with a matching zero point. */
 typedef struct onxi_byte_meaning {
     float scale;
     int32_t zero;
     uint8_t flip;
 } onxi_byte_meaning;
 
-/* `count` results of bytes that are neighbours, or (no step) of one byte for all of them. */
+/* `count` results from contiguous bytes, or (no step) from one byte for all of them. */
 typedef struct onxi_byte_pair {
     const uint8_t *a, *b;
     uint8_t *y;
@@ -21,7 +21,7 @@ typedef struct onxi_byte_pair {
     onxi_byte_meaning of[3];    /* a, b, the result */
 } onxi_byte_pair;
 
-/* y[i] = table[x[i]], eight bytes at a time, which are read and written as one number. */
+/* y[i] = table[x[i]], eight bytes at a time, which are read and written as one 64-bit integer. */
 static inline void onxi_byte_look_up(const uint8_t *restrict table, const uint8_t *restrict x, uint64_t n,
                                      uint8_t *restrict y)
 {
@@ -40,7 +40,7 @@ static inline void onxi_byte_look_up(const uint8_t *restrict table, const uint8_
 
 typedef struct onxi_byte_loops {
     void (*pair)(const onxi_byte_pair *t);
-    /* y[i]: the greatest of x[k][i]; 0, flipped, where there is no x. */
+    /* y[i]: the maximum of x[k][i]; 0, flipped, without any x. */
     void (*greatest)(const uint8_t *const *x, uint64_t count, uint8_t flip, uint64_t n, uint8_t *y);
     /* sums[i] += x[i], flipped */
     void (*total)(const uint8_t *x, uint8_t flip, uint64_t n, uint32_t *sums);
@@ -48,7 +48,7 @@ typedef struct onxi_byte_loops {
 } onxi_byte_loops;
 extern const onxi_byte_loops onxi_byte_loops_base, onxi_byte_loops_v3, onxi_byte_loops_v4;
 
-/* Those of the widest vectors there are. All give the same bits but for halves of a sum. */
+/* The loops for the widest vectors of the CPU. All give the same bits, apart from the two halves of a sum. */
 static inline const onxi_byte_loops *onxi_byte_loops_best(void)
 {
     return ONXI_BEST_LEVEL(onxi_byte_loops);

@@ -1,11 +1,11 @@
-/* chain.c - operators that go element by element, block by block over scratch memory in the first cache. */
+/* chain.c - fused elementwise operators, block by block over scratch memory in the first-level cache. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/quantize.h"
 
-/* Elements of a block; bytes that intermediate results and operands of a block may take together. */
+/* Elements of a block; maximum bytes of intermediate results and operands of a block. */
 enum { BLOCK_LEAST = 256, BLOCK_MOST = 2048, CACHE = 20 << 10 };
 
-/* An operator of the chain, with what its row does to elements. */
+/* An operator of the chain, with the loop of its row. */
 typedef struct link {
     onxi_element element;
     int32_t inputs[ONXI_ELEMENT_INPUTS]; /* as in onxi_chain_op */
@@ -17,10 +17,11 @@ typedef struct chain_params {
     link *links;
     uint32_t link_count;
     uint64_t count, block;     /* elements; of a block, */
-    uint64_t piece, pitch;     /* of a piece of it, which is in the first cache; bytes from a place to the next */
+    uint64_t piece, pitch;     /* elements of a piece of a block, which fits into the first-level cache; bytes between
+                                * buffers */
     const onxi_chain_end *end; /* NULL: none */
     uint64_t line, end_width;  /* of the end: elements of a line, bytes of its result */
-    uint64_t lines_at;         /* where the lines of a block are in the workspace, if that is no place */
+    uint64_t lines_at;         /* position of the block's lines in the workspace, if they are not in a buffer */
     uint64_t end_workspace;    /* where that of the end begins in the workspace of a thread */
 } chain_params;
 
@@ -41,7 +42,7 @@ bool onxi_element_is(const onx_kernel *k, uint32_t input_count)
            k->run == onxi_clip_run || k->run == onxi_cast_run || has_lines(k);
 }
 
-/* Texts, types of less than a byte, and powers of two have rules of their own. */
+/* Strings, types of less than a byte, and powers of two are handled separately. */
 bool onxi_element_type_is(int dtype)
 {
     return dtype != ONX_STRING && dtype != ONX_FLOAT8E8M0 && onxi_element_size(dtype);
@@ -82,8 +83,7 @@ typedef struct places {
     uint32_t free[ONXI_CHAIN_OPS], free_count, count;
 } places;
 
-/* A place for the result of operator i: that of an input that is no longer used, or one of those freed before.
- */
+/* Chooses the buffer for the result of operator i: that of an input that is no longer used, or a freed one. */
 static uint32_t place_of(places *s, const chain_params *q, uint32_t i)
 {
     const link *l = &q->links[i];
@@ -124,12 +124,12 @@ static void place_results(chain_params *q, places *s)
 
 const onx_kernel *onxi_chain_row(const onxi_chain_end *end, const onx_value *output)
 {
-    /* An end writes where it has read, if its lines keep their size; its other operands are read by all. */
+    /* An end operator writes in place if its lines keep their size; its other operands are read by all lines. */
     const bool apart = end && (end->input_count > 1 || end->made->count != output->count);
     return apart ? &onxi_kernel_chain_apart : &onxi_kernel_chain;
 }
 
-/* Blocks of whole lines. What makes a line that is longer than a block continues in pieces. */
+/* Blocks consist of whole lines. Operators that produce a line longer than a block continue in pieces. */
 static void cut_lines(chain_params *q, const onx_value *out)
 {
     const uint64_t lines = q->count / q->line, each = q->piece / q->line;
@@ -192,8 +192,8 @@ onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t
 
 /* ---- running ---- */
 
-/* Elements start .. end-1 of an operator whose inputs are broadcast, as far as each is read in one step. `from` are its
- * inputs, those of intermediate results at `start`. */
+/* Elements start .. end-1 of an operator with broadcast inputs, split into stretches that each input reads with one
+ * stride. `from` are its inputs; those that are intermediate results begin at `start`. */
 static void run_stretches(const link *l, const char *const *from, char *to, uint64_t start, uint64_t end)
 {
     const onxi_element *e = &l->element;
@@ -235,7 +235,7 @@ static int32_t zero_of(onx_dtype type, const char *at)
                                 : wide;
 }
 
-/* An operator that reads one element of `x` after the other; other inputs are one element each. */
+/* An operator that reads the elements of `x` in order; its other inputs have one element each. */
 static onx_status run_straight(const onxi_element *e, const char *x, const char *const *from, char *to, uint64_t n)
 {
     if (e->quantize)
@@ -272,7 +272,7 @@ static onx_status run_end(const chain_params *q, const onx_work *work, const cha
     return e->kernel->run(&part, 0, (end - start) / q->line);
 }
 
-/* Elements start .. end-1, which are no more than a piece; what comes of them goes to `to`. */
+/* Elements start .. end-1, at most a piece; the results go to `to`. */
 static onx_status run_links(const chain_params *q, const onx_work *work, uint64_t start, uint64_t end, char *made)
 {
     char *scratch = work->thread_workspace;

@@ -1,6 +1,6 @@
-/* chain.h - operators that go element by element as one pass: each is a loop over any stretch of elements, and a chain
- * of them runs loop after loop on a block of elements that stays in the first cache. What comes out is the same bit by
- * bit, since the loops are those of the rows that would run the nodes alone. */
+/* chain.h - fusion of elementwise operators into one pass: each operator is a loop over any range of elements, and a
+ * chain runs loop after loop on a block of elements that stays in the first-level cache. Results are bit-identical to
+ * separate nodes, since the loops are those of their rows. */
 #ifndef ONXI_KERNEL_CHAIN_H
 #define ONXI_KERNEL_CHAIN_H
 
@@ -15,7 +15,8 @@ typedef struct onxi_where_body {
     onxi_where_loop loops[17];
 } onxi_where_body;
 
-/* Both elements are read, so that nothing branches; the usual steps are constants, so that loops become vectors. */
+/* Both operands are read unconditionally, so that there is no branch; the usual strides are constants, so that the
+ * loops are vectorized. */
 #define ONXI_WHERE_STEPS(T, SC, SX, SY)                                                                                \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         const T if_so = px[i * (SX)], if_not = py[i * (SY)];                                                           \
@@ -37,7 +38,7 @@ typedef struct onxi_where_body {
             ONXI_WHERE_STEPS(T, sc, sx, sy)                                                                            \
     }
 
-/* y[i] = x[i], as far as it is within the bounds, each of which is NULL or one element. */
+/* y[i] = x[i], clamped to the bounds; each bound is NULL or one element. */
 typedef void (*onxi_clip_loop)(const void *x, const void *low, const void *high, void *y, uint64_t n);
 
 /* By element type. */
@@ -45,7 +46,7 @@ typedef struct onxi_clip_body {
     onxi_clip_loop loops[ONX_DTYPE_COUNT];
 } onxi_clip_body;
 
-/* A row of Cast that has loops for some pairs of types; the last one has none. They give what onx_convert gives. */
+/* A table of Cast loops for pairs of types; the last entry has no loop. They give the results of onx_convert. */
 typedef struct onxi_cast_body {
     onx_dtype from, to;
     onxi_unary_loop loop;
@@ -64,7 +65,8 @@ typedef struct onxi_element {
     void (*quantize)(const float *x, void *y, uint64_t n, float scale, int32_t zero);
     void (*dequantize)(const void *x, float *y, uint64_t n, float scale, int32_t zero);
     onx_dtype from, to;
-    const onxi_broadcast *broadcast; /* of the inputs to the output; NULL: input 0 is no smaller than it */
+    const onxi_broadcast *broadcast; /* broadcast of the inputs to the output; NULL: input 0 has the size of the
+                                      * output */
     uint32_t inputs, in_width[ONXI_ELEMENT_INPUTS], out_width;
 } onxi_element;
 

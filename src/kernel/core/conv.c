@@ -51,7 +51,7 @@ static void put_line(char *to, const char *from, uint64_t count, uint64_t step, 
     }
 }
 
-/* Neighbouring positions along the last dim for one tap: those before `low` and from `high` on are in the padding. */
+/* Neighbouring positions along the last dim for one tap: positions before `low` and from `high` on are padding. */
 typedef struct unfold_line {
     uint64_t count, low, high, step;
     int64_t at; /* of position `low` in the channel */

@@ -1,5 +1,5 @@
-/* conv.h - convolution by unfolding: a tile of output positions is gathered into columns and multiplied with the
- * weights. Conv does so with numbers as they are, ConvInteger and QLinearConv with integers and zero points. */
+/* conv.h - convolution by unfolding (im2col): a tile of output positions is gathered into columns and multiplied with
+ * the weights. Conv uses the elements directly, ConvInteger and QLinearConv subtract zero points. */
 #ifndef ONXI_KERNEL_CONV_H
 #define ONXI_KERNEL_CONV_H
 
@@ -18,7 +18,7 @@ typedef struct onxi_conv {
 
 /* For input 0 and output 0, weights `w` and a bias (may be NULL). */
 onx_status onxi_conv_make(const onx_prepare *p, const onx_value *w, const onx_value *bias, onxi_conv *q);
-/* Windows of one pixel, for each in its place: a product of matrices. */
+/* Windows of one pixel without stride and padding: a matrix product. */
 static inline bool onxi_window_is_pixel(const onxi_window *w)
 {
     bool is_pixel = true;
@@ -27,10 +27,10 @@ static inline bool onxi_window_is_pixel(const onxi_window *w)
     return is_pixel;
 }
 /* columns[channel * kernel + k][position], rows of ONXI_CONV_TILE: positions first .. first+count-1 of the output;
- * the element `padding` where padding is read. `x` is the first channel of the group. */
+ * `padding` is the element for padded positions. `x` is the first channel of the group. */
 void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t count, const char *padding, char *columns);
-/* Weights times columns, plus the bias, to positions start .. start+count-1 of the output. `image` counts groups of
- * images; after the columns there is room for the product (onxi_gemm_workspace). */
+/* Writes weights times columns, plus the bias, to positions start .. start+count-1 of the output. `image` counts groups
+ * of images; workspace for the product (onxi_gemm_workspace) follows the columns. */
 void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_value *bias, onx_value *y,
                         uint64_t image, uint64_t start, uint64_t count, char *columns);
 

@@ -1,4 +1,4 @@
-/* few_bits.c - weights of few bits, laid out for loops of vectors. */
+/* few_bits.c - layout of low-bit weights for vectorized loops. */
 #include "kernel/core/few_bits.h"
 
 /* The numbers of a word, every fourth to one byte. */

@@ -1,5 +1,5 @@
-/* fft.c - the fast Fourier transform: by halves where the length is a power of two, else as a convolution with a
- * chirp (Bluestein) by transforms of such a length. Takes O(n log n) for every length. */
+/* fft.c - the fast Fourier transform: radix 2 if the length is a power of two, otherwise Bluestein's algorithm (a
+ * convolution with a chirp) with transforms of such a length. O(n log n) for every length. */
 #include "kernel/core/fft.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static onxi_complex multiply(onxi_complex a, onxi_complex b)
     return (onxi_complex){ a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
 }
 
-/* exp(-2 pi i k / n), exact where it has to be: the angle is taken from the nearest quarter. */
+/* exp(-2 pi i k / n), exact at multiples of a quarter turn: the angle is relative to the nearest quarter. */
 static onxi_complex root(uint64_t k, uint64_t n)
 {
     static const double pi = 3.14159265358979323846;
@@ -88,7 +88,7 @@ void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables)
     f->chirp = tables + n / 2;
     f->filter = f->chirp + length;
     memset(f->filter, 0, n * sizeof *f->filter);
-    /* k^2 modulo 2 * length, which is all that the angle depends on */
+    /* k^2 modulo 2 * length, which determines the angle */
     for (uint64_t k = 0, square = 0; k < length; square = (square + 2 * k + 1) % (2 * length), k++) {
         onxi_complex c = root(square, 2 * length);
         f->chirp[k] = c;

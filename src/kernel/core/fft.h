@@ -16,12 +16,13 @@ typedef struct onxi_fft {
     onxi_complex *filter;    /* transform of the inverse chirp, over `padded` */
 } onxi_fft;
 
-/* Complex numbers that the tables take, and those that a transform works in (lines are as long); false when there are
- * too many. */
+/* Number of complex elements of the tables, and of the workspace of a transform (the length of a line); false on
+ * overflow. */
 bool onxi_fft_room(uint64_t length, uint64_t *tables_out, uint64_t *line_out);
 /* `length` is at least 1. */
 void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables);
-/* In place: the first `length` of a line of `padded` numbers; what follows is overwritten. Not scaled. */
+/* In-place transform of the first `length` elements of a line of `padded` elements; the others are overwritten. Not
+ * scaled. */
 void onxi_fft_run(const onxi_fft *f, onxi_complex *line, bool inverse);
 
 #endif

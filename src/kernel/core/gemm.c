@@ -1,8 +1,8 @@
-/* gemm.c - matrix products of every element type: panels are packed, then multiplied tile by tile. The sum over
- * k runs in one fixed order, so the bits depend on neither tiles nor threads. */
+/* gemm.c - matrix products of every element type: panels are packed, then multiplied tile by tile. The sum over k runs
+ * in one fixed order, so the bits depend neither on tiles nor on threads. */
 #include "kernel/kernel.h"
 
-/* Rows and columns of a tile, and how much of k is packed at a time. */
+/* Rows and columns of a tile, and the block of k that is packed at a time. */
 enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
 
 #define SAME(x)     (x)
@@ -25,7 +25,7 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
 #else
 #define UNROLL _Pragma("GCC unroll 6")
 #endif
-/* Six rows of two vectors: as many as there are registers for. The sums begin with what is in `out`. */
+/* Six rows of two vectors, as many as the registers hold. The sums start with the contents of `out`. */
 #define TILE_BODY(name, acc, bytes, LEVEL)                                                                             \
     typedef acc row_##name __attribute__((vector_size(bytes), aligned(sizeof(acc)), may_alias));                       \
     LEVEL static void tile_##name(const acc *restrict a, const acc *restrict b, uint64_t kc, acc *restrict out)        \
@@ -50,7 +50,7 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
         }                                                                                                              \
     }
 
-/* Compilers make poor code of vectors that the processor does not have, so that there is a form for each level. */
+/* Compilers generate poor code for vectors wider than those of the CPU, so there is one version per level. */
 #ifdef ONX_WITH_X86_LEVELS
 #define FORMS(sfx, acc)                                                                                                \
     TILE_BODY(v4_##sfx, acc, 64, __attribute__((target("arch=x86-64-v4"))))                                            \

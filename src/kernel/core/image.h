@@ -1,4 +1,4 @@
-/* image.h - files of images as pixels, by Leptonica (window/image.c). */
+/* image.h - decoding of image files with Leptonica (window/image.c). */
 #ifndef ONXI_KERNEL_IMAGE_H
 #define ONXI_KERNEL_IMAGE_H
 
@@ -14,7 +14,7 @@ typedef struct onxi_image {
 
 /* Finds the library, without which a node is refused. */
 onx_status onxi_image_prepare(const onx_prepare *p, onxi_image *image);
-/* The image that is in the bytes of a file, as output 0; what is none is an image without pixels. */
+/* Decodes the bytes of an image file into output 0; bytes that are no image give an image without pixels. */
 onx_status onxi_image_decode(onx_work *work, const onxi_image *image, onx_str file);
 
 #endif

@@ -1,4 +1,4 @@
-/* inverse.c - inverse matrices, for the operators of more than one domain. */
+/* inverse.c - matrix inversion, for operators of several domains. */
 #include "kernel/core/inverse.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static void swap_rows(double *m, uint64_t n, uint64_t a, uint64_t b)
     }
 }
 
-/* Eliminates by rows, the largest pivot first; infinities and NaN where there is no inverse. */
+/* Gauss-Jordan elimination with partial pivoting; a singular matrix gives infinities and NaN. */
 static void invert(double *a, double *b, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)

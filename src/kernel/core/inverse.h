@@ -4,7 +4,7 @@
 
 #include "kernel/kernel.h"
 
-/* A kernel with one input and one output, the last two axes of which are matrices; its rows are these. */
+/* The rows of a kernel with one input and one output, whose last two axes are matrices. */
 onx_status onxi_inverse_prepare(onx_prepare *p);
 onx_status onxi_inverse_run(onx_work *work, uint64_t first, uint64_t last);
 

@@ -1,9 +1,9 @@
-/* isa.c - the instruction sets that this processor has, and that the system lets a program use. */
+/* isa.c - the instruction sets that the CPU supports and the system enables. */
 #include "kernel/kernel.h"
 
 #ifdef ONX_WITH_X86_LEVELS
 #if defined(__has_include) && __has_include(<sys/platform/x86.h>)
-#include <sys/platform/x86.h> /* what the C library found out when the program began: CPUID traps in virtual machines */
+#include <sys/platform/x86.h> /* the C library read CPUID at program start: CPUID traps in virtual machines */
 #define HAS_FEATURE_LEAVES
 #define HAS(name, built_in) active(x86_cpu_##name)
 #define HAS_TILES           (HAS(AMX_TILE, ) && HAS(AMX_INT8, ) && HAS(AMX_BF16, ))

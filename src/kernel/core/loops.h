@@ -1,4 +1,4 @@
-/* loops.h - one body per element type: X-macros over the types with how they are loaded, computed and stored. */
+/* loops.h - one body for all element types: X-macros over the types with their load, compute and store operations. */
 #ifndef ONXI_KERNEL_LOOPS_H
 #define ONXI_KERNEL_LOOPS_H
 
@@ -24,7 +24,7 @@
     X(op, UINT64, uint64_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 #define ONXI_EACH_BOOL(X, op) X(op, BOOL, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 
-/* z[i] = f(x[i * sx], y[i * sy]) for n elements; the steps are 0 or 1 as a rule. */
+/* z[i] = f(x[i * sx], y[i * sy]) for n elements; the strides are usually 0 or 1. */
 typedef void (*onxi_binary_loop)(const void *x, int64_t sx, const void *y, int64_t sy, void *z, int64_t n);
 typedef struct onxi_binary_body {
     onxi_binary_loop loops[ONX_DTYPE_COUNT]; /* by element type of the inputs */
@@ -43,14 +43,14 @@ typedef struct onxi_unary_body {
 onx_status onxi_unary_prepare(onx_prepare *p);
 onx_status onxi_unary_prepare_with(onx_prepare *p, const onxi_unary_body *body);
 onx_status onxi_unary_run(onx_work *work, uint64_t first, uint64_t last);
-/* Gelu: the row's body is a list of two, exact and by tanh; NULL: the plain ones. */
+/* Gelu: the body of the row is a list of two loops, exact and with tanh; NULL: the plain ones. */
 onx_status onxi_gelu_prepare(onx_prepare *p);
 
-/* The bound of a Clip where it is known while preparing: attribute `name` before version 11, `input` from then on;
- * *out is `unbounded` where there is none. */
+/* A bound of Clip that is known while preparing: attribute `name` before version 11, `input` from then on; *out is
+ * `unbounded` if there is none. */
 bool onxi_clip_bound(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out);
 
-/* Softmax and similar: `count` elements, `inner` apart, are a line; there are outer * inner lines. */
+/* Softmax and similar: a line is `count` elements, `inner` apart; there are outer * inner lines. */
 enum { ONXI_SOFTMAX, ONXI_LOG_SOFTMAX, ONXI_HARDMAX };
 typedef struct onxi_softmax_params {
     onxi_lines lines;
@@ -87,24 +87,25 @@ onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last);
         }                                                                                                              \
     }
 
-/* Arithmetic of wrapping integers: through the unsigned type, so that overflow is defined. */
+/* Wrapping integer arithmetic: computed in the unsigned type, so that overflow is defined. */
 #define ONXI_WRAP(C, x, sign, y) ((C)((uint64_t)(x)sign(uint64_t)(y)))
 
 /* What a binary elementwise kernel prepares. */
 typedef struct onxi_binary_params {
     onxi_broadcast broadcast;
     onxi_binary_loop loop;
-    uint64_t block; /* elements of a row when there is one outer row; 0: rows are outer rows */
+    uint64_t block; /* elements of a work row when there is one outer row; 0: work rows are outer rows */
     uint32_t in_width, out_width;
 } onxi_binary_params;
 onx_status onxi_binary_prepare(onx_prepare *p);
-/* Of operators that have broadcast as NumPy does from their first version on. */
+/* For operators with NumPy broadcasting from their first version on. */
 onx_status onxi_binary_prepare_numpy(onx_prepare *p);
-/* Of rows that know layouts: an image with its channels in blocks, and a number per channel, per pixel, or one. */
+/* For rows that support layouts: an image with blocked channels, and an operand per channel, per pixel, or with one
+ * element. */
 onx_status onxi_binary_prepare_in_blocks(onx_prepare *p);
 onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_prelu_prepare(onx_prepare *p);
-/* Of any number of inputs; of two, which run by onxi_binary_run. */
+/* For any number of inputs; and for two, through onxi_binary_run. */
 onx_status onxi_variadic_prepare(onx_prepare *p);
 onx_status onxi_variadic_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_pair_prepare(onx_prepare *p);

@@ -1,4 +1,4 @@
-/* ml.c - what the kernels of ai.onnx.ml share. All of them compute in double. */
+/* ml.c - common parts of the kernels of ai.onnx.ml. All of them compute in double. */
 #include "kernel/core/ml.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ static onx_status tensor_numbers(const onx_prepare *p, const char *name, const o
     uint64_t count;
     if (!onx_tensor_count(t, &count) || !onx_dtype_bits(t->data_type))
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is no tensor of numbers", name);
-    onx_str bytes; /* there must be as many elements as the dims say before room is made for them */
+    onx_str bytes; /* the tensor must have as many elements as its dims say before memory is allocated for them */
     ONX_TRY(onx_tensor_bytes(p->doc, t, &bytes));
     double *made = ONXI_ARRAY(p->arena, double, count + 1);
     if (!made)
@@ -178,7 +178,7 @@ onx_status onxi_ml_index_texts(const onx_prepare *p, const onx_bytes *keys, uint
     return ONX_OK;
 }
 
-/* Whole numbers that lie close together, as those of categories do, need no table. */
+/* Integers that are close together, such as category ids, need no hash table. */
 static onx_status place_words(const onx_prepare *p, const uint64_t *keys, uint32_t count, bool last, onxi_ml_index *out)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;

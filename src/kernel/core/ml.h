@@ -1,5 +1,5 @@
-/* ml.h - what the kernels of ai.onnx.ml share: rows of features, lists in attributes, class labels, looking up
- * categories, and what is done to scores at the end. */
+/* ml.h - common parts of the kernels of ai.onnx.ml: rows of features, lists in attributes, class labels, category
+ * lookup, and the final transform of scores. */
 #ifndef ONXI_KERNEL_ML_H
 #define ONXI_KERNEL_ML_H
 
@@ -20,7 +20,7 @@ typedef struct onxi_ml_batch {
 onx_status onxi_ml_batch_of(const onx_prepare *p, uint32_t input, onxi_ml_batch *out);
 /* One row as double, whatever the type. */
 void onxi_ml_load(const onx_value *x, uint64_t row, uint64_t columns, double *out);
-/* The output is rows x columns of a type that numbers can be stored in. */
+/* The output is rows x columns of a numeric type. */
 onx_status onxi_ml_want_scores(const onx_prepare *p, uint32_t output, uint64_t rows, uint64_t columns);
 /* NULL: not requested. */
 static inline onx_value *onxi_ml_output(const onx_work *work, uint32_t output)
@@ -47,9 +47,9 @@ typedef struct onxi_ml_labels {
     uint32_t count;
 } onxi_ml_labels;
 onx_status onxi_ml_labels_of(const onx_prepare *p, const char *ints, onxi_ml_labels *out);
-/* The types of what a classifier gives: a label and this number of scores for each row. */
+/* The output types of a classifier: a label and this number of scores per row. */
 onx_status onxi_ml_classes(onx_prepare *p, const onxi_ml_labels *labels, uint64_t rows, uint64_t scores);
-/* `index` past the labels: `otherwise`, as a number or as text. */
+/* An `index` past the labels gives `otherwise`, as a number or as text. */
 void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t fallback);
 
 /* ---- categories ---- */
@@ -59,11 +59,12 @@ typedef struct onxi_ml_index {
     const onx_str *texts; /* the keys: these, or words */
     const uint64_t *words;
     onxi_table table;       /* of places */
-    const uint32_t *places; /* of the words from `least` on, where they lie close together; else NULL */
+    const uint32_t *places; /* direct lookup table for integers from `least` on, if they are close together; otherwise
+                             * NULL */
     uint64_t least, span;
 } onxi_ml_index;
 #define ONXI_ML_NOWHERE UINT32_MAX
-/* Of a key that occurs twice the last one counts, or the first one. The keys are referred to. */
+/* For a duplicate key the last one counts, or the first one. The keys are referenced, not copied. */
 onx_status onxi_ml_index_texts(const onx_prepare *p, const onx_bytes *keys, uint32_t count, bool last,
                                onxi_ml_index *out);
 onx_status onxi_ml_index_words(const onx_prepare *p, const uint64_t *keys, uint32_t count, bool last,
@@ -73,7 +74,7 @@ uint32_t onxi_ml_find_word(const onxi_ml_index *index, uint64_t key);
 
 /* ---- scores ---- */
 
-/* The sum of products, or of squares of differences, of two lists: eight sums side by side, so that none waits. */
+/* The sum of products, or of squared differences, of two lists, with eight accumulators, so that none waits. */
 double onxi_ml_product(const double *a, const double *b, uint64_t n);
 double onxi_ml_distance(const double *a, const double *b, uint64_t n);
 
@@ -91,7 +92,7 @@ double onxi_ml_logistic(double x);
 /* The first of the greatest; a NaN is greater than all. */
 uint64_t onxi_ml_argmax(const double *scores, uint64_t count);
 
-/* Bytes of `count` doubles, and then `more` of them, as workspace of a thread. */
+/* Requests bytes for `count` doubles, plus `more` bytes, as workspace of a thread. */
 onx_status onxi_ml_workspace(onx_prepare *p, uint64_t count, uint64_t more);
 
 #endif

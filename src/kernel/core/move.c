@@ -1,5 +1,5 @@
-/* move.c - what Slice, Pad, Tile and Split share: a description of where each index comes from is checked once,
- * and one loop copies runs of elements. */
+/* move.c - common code of Slice, Pad, Tile and Split: the source of each index is described and checked once, then one
+ * loop copies runs of elements. */
 #include "kernel/core/move.h"
 
 /* ---- describing a move ---- */
@@ -51,8 +51,8 @@ static bool is_whole(const onxi_move_axis *a)
     return a->offset == 0 && a->step == 1 && a->low == 0 && a->out == a->count;
 }
 
-/* An axis of whole lines goes with the one before it, where that takes neighbours. Pads that cut off what they add may
- * be of any size. */
+/* Merges an axis that is copied whole with the one before it, if that is contiguous. Pads that crop what they add may
+ * have any size. */
 static void merge_axes(onxi_move *m)
 {
     for (uint32_t d = m->rank; d-- > 1;) {
@@ -105,7 +105,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Some indexes of the output from one on, and where they come from: index `from`, then `step` further for each. */
+/* Some output indices from one on, and their source: index `from`, then `step` further for each. */
 typedef struct piece {
     int64_t from, step, count; /* from is -1 where elements are filled in */
 } piece;
@@ -155,7 +155,7 @@ void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value 
         memcpy(target, source, count * width);
 }
 
-/* Runs of neighbours, and how many elements lie from the start of one to that of the next. */
+/* Contiguous runs, and the distance in elements between the starts of two runs. */
 typedef struct runs {
     uint64_t count, each;
     int64_t source_step, target_step;
@@ -209,7 +209,7 @@ static void copy_runs(uint32_t bits, const runs *r, const onx_value *x, uint64_t
                     (int64_t)r->count);
 }
 
-/* What is filled already is copied, up to a part that caches hold. */
+/* Fills by copying the part that is filled already, up to a size that fits into a cache. */
 static void fill_run(uint32_t bits, const void *fill, onx_value *y, uint64_t to, uint64_t count)
 {
     const uint64_t width = bits / 8, most = 8192;
@@ -245,7 +245,7 @@ static void move_row(const onxi_move *m, const onx_value *x, uint64_t base, onx_
     }
 }
 
-/* The place of a row along all axes but the last: where it starts in the input, up to each of them. */
+/* The position of a row along all axes but the last one: input offset of its start, accumulated axis by axis. */
 typedef struct row_place {
     int64_t at[ONX_RANK_MAX];
     uint64_t base[ONX_RANK_MAX]; /* before the axis */
@@ -262,8 +262,8 @@ static void place_from(const onxi_move *m, row_place *r, uint32_t d)
     }
 }
 
-/* The part of a row that comes from the input, where that is one run and the rows are thin: then many rows go at once.
- * None: count is 0. */
+/* The part of a row that comes from the input, if it is one run and the rows are short: then many rows are copied at
+ * once. Count 0 if there is none. */
 typedef struct thin_rows {
     uint64_t each, from, start, count; /* elements: of a row; in the input, in the row, of the run */
 } thin_rows;
@@ -289,7 +289,7 @@ static thin_rows thin_of(const onxi_move *m)
     return t;
 }
 
-/* At most `most` rows from a place that is there: how many that were. */
+/* Copies at most `most` rows from a position inside of the input; returns their number. */
 static uint64_t move_thin(const onxi_move *m, const thin_rows *t, const row_place *r, const onx_value *x, onx_value *y,
                           uint64_t to, const void *fill, uint64_t most)
 {
@@ -303,7 +303,7 @@ static uint64_t move_thin(const onxi_move *m, const thin_rows *t, const row_plac
     return count;
 }
 
-/* How many rows from here on have nothing of the input, at most `most`. */
+/* The number of rows from here on that contain nothing of the input, at most `most`. */
 static uint64_t filled_rows(const onxi_move *m, const row_place *r, uint64_t most)
 {
     const onxi_move_axis *a = &m->axis[m->rank - 2];
@@ -349,7 +349,7 @@ static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, cons
 
 typedef uint8_t sixteen_bytes __attribute__((vector_size(ONXI_MOVE_SQUARE)));
 
-/* The first and the second halves of two vectors, number by number in turn. */
+/* Interleaves the first and the second halves of two vectors. */
 static inline sixteen_bytes first_halves(sixteen_bytes a, sixteen_bytes b)
 {
     return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -360,7 +360,7 @@ static inline sixteen_bytes second_halves(sixteen_bytes a, sixteen_bytes b)
     return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-/* A row and the one half of all rows after it, in turn: after four times columns are rows. */
+/* Interleaves each row with the one half of all rows after it: after four times columns are rows. */
 static inline void turn_square(sixteen_bytes *x)
 {
     enum { ROWS = ONXI_MOVE_SQUARE, TIMES = 4 };
@@ -405,7 +405,7 @@ void onxi_move_turn_all_bytes(const onxi_move_square *s)
         columns = s->columns - j < SIDE ? s->columns - j : SIDE;
         for (uint64_t i = 0, rows; i < s->rows; i += rows) {
             rows = s->rows - i < SIDE ? s->rows - i : SIDE;
-            /* The last rows and columns once more, rather than less than a square. */
+            /* Recomputes the last rows and columns as a full square instead of a partial one. */
             const uint64_t row = rows < SIDE && s->rows >= SIDE ? s->rows - SIDE : i;
             const uint64_t column = columns < SIDE && s->columns >= SIDE ? s->columns - SIDE : j;
             uint8_t *to = s->to + column * s->out + row;
@@ -416,7 +416,7 @@ void onxi_move_turn_all_bytes(const onxi_move_square *s)
     }
 }
 
-/* ---- the move is known while preparing, or it depends on data ---- */
+/* ---- moves that are known while preparing, or depend on data ---- */
 
 static bool is_known(const onx_prepare *p, const onxi_move_body *body)
 {
@@ -446,7 +446,7 @@ onx_status onxi_move_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The output as described, for versions whose shape no rule can tell. */
+/* Allocates the output as described, for versions without a rule that determines its shape. */
 static onx_status size_output(const onxi_move *m, const onx_value *x, onx_value *y)
 {
     int64_t dims[ONX_RANK_MAX];

@@ -1,13 +1,13 @@
-/* move.h - copying elements to other places: every axis of the output says by itself which index of the input it
- * reads. Slice, Pad and Tile are such moves. */
+/* move.h - copying elements to other positions: for each axis of the output, independently, a map of its index to an
+ * index of the input. Slice, Pad and Tile are such moves. */
 #ifndef ONXI_KERNEL_MOVE_H
 #define ONXI_KERNEL_MOVE_H
 
 #include "kernel/kernel.h"
 
-/* What an index outside of the window of the input stands for. */
+/* The meaning of an index outside of the input's window. */
 typedef enum onxi_move_mode {
-    ONXI_MOVE_EXACT, /* there is none: all indexes are inside, steps may differ from 1 */
+    ONXI_MOVE_EXACT, /* none: all indices are inside, steps may differ from 1 */
     ONXI_MOVE_FILL,
     ONXI_MOVE_EDGE,
     ONXI_MOVE_REFLECT,
@@ -16,7 +16,7 @@ typedef enum onxi_move_mode {
 
 typedef struct onxi_move_axis {
     int64_t out;          /* size in the output */
-    int64_t offset, step; /* output index o reads input index offset + o * step; step is 1 but for EXACT */
+    int64_t offset, step; /* output index o reads input index offset + o * step; step is 1 except for EXACT */
     int64_t low, count;   /* the window of the input that may be read */
     uint64_t stride;      /* in elements of the input */
     onxi_move_mode mode;
@@ -30,7 +30,8 @@ typedef struct onxi_move {
     uint64_t rows;  /* runs along the last axis */
 } onxi_move;
 
-/* What describes a move: while preparing, where only constants have data, or while running (onxi_prepare_again). */
+/* The source of a description: while preparing, when only constants have data, or while running
+ * (onxi_prepare_again). */
 typedef struct onxi_move_call {
     const onx_prepare *p;
     const onx_value *const *inputs;
@@ -38,7 +39,7 @@ typedef struct onxi_move_call {
 } onxi_move_call;
 #define ONXI_MOVE_FAIL(call, ...) onx_prepare_fail((call)->p, ONX_E_INVALID, __VA_ARGS__)
 
-/* An omitted input, or one that the version does not have, is NULL. */
+/* NULL for an input that is omitted or that the version does not have. */
 const onx_value *onxi_move_input(const onxi_move_call *call, uint32_t index);
 /* Number `index` of a tensor of numbers of any type. */
 int64_t onxi_move_number(const onx_value *v, uint64_t index);
@@ -54,7 +55,7 @@ typedef struct onxi_move_params {
     onxi_move move;
     bool known;              /* `move` is there, else it depends on data */
     const onx_prepare *kept; /* for describing it then */
-    uint64_t fill[2];        /* what to fill with when no input says so: zero, or the empty string */
+    uint64_t fill[2];        /* fill value if no input gives one: zero, or the empty string */
 } onxi_move_params;
 
 #define ONXI_MOVE_GRAIN 16384u /* elements worth a thread */
@@ -64,7 +65,7 @@ onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last);
 /* Neighbouring elements of `bits` bits. */
 void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value *y, uint64_t to, uint64_t count);
 
-/* Runs of `width` bytes, each so many bytes behind the one before it. */
+/* Copies runs of `width` bytes, each at a fixed distance after the previous one. */
 void onxi_move_apart(char *to, int64_t to_step, const char *from, int64_t from_step, size_t width, int64_t count);
 
 /* Elements that are smaller than a byte. */
@@ -76,8 +77,7 @@ static inline void onxi_move_bits(unsigned bits, const void *from, uint64_t from
     *at = (uint8_t)((*at & ~(mask << shift)) | (v << shift));
 }
 
-/* Four rows of four elements of four bytes, whose rows begin `in` and `out` elements apart, transposed: rows become
- * columns. */
+/* Transposes 4 x 4 elements of four bytes, whose rows are `in` and `out` elements apart. */
 static inline void onxi_move_turned(const void *from, int64_t in, void *to, int64_t out)
 {
     typedef uint32_t four __attribute__((vector_size(16)));
@@ -92,9 +92,9 @@ static inline void onxi_move_turned(const void *from, int64_t in, void *to, int6
         memcpy((uint32_t *)to + i * out, &y[i], sizeof y[i]);
 }
 
-/* A square of ONXI_MOVE_SQUARE bytes each way, or less: `rows` of `columns` bytes become columns. What is copied is
- * whole vectors where the operands have them: up to `from_end` can be read, up to `to_end` written, where what comes
- * later overwrites what was too much. */
+/* Transposes a square of at most ONXI_MOVE_SQUARE bytes each way: `rows` of `columns` bytes become columns. Whole
+ * vectors are copied if the operands allow it: bytes up to `to_end` may be written and up to `from_end` read, where
+ * later writes overwrite the excess. */
 enum { ONXI_MOVE_SQUARE = 16 };
 typedef struct onxi_move_square {
     const uint8_t *from, *from_end;
@@ -102,13 +102,13 @@ typedef struct onxi_move_square {
     uint64_t in, out, rows, columns; /* in, out: bytes from a row to the next */
 } onxi_move_square;
 void onxi_move_turn_bytes(const onxi_move_square *s);
-/* Any number of rows and columns. Where rows of the result follow each other closely (`out` is `rows`, and less than a
- * square) they are written one after the other. */
+/* Transposes any number of rows and columns. If rows of the result are contiguous and short (`out` is `rows`, and less
+ * than a square), they are written one after the other. */
 void onxi_move_turn_all_bytes(const onxi_move_square *s);
 
 /* ---- Transpose ---- */
 
-/* For an output whose axis d is axis perm[d] of the input, each of which occurs once. */
+/* For an output whose axis d is axis perm[d] of the input; perm is a permutation. */
 onx_status onxi_transpose_make(onx_prepare *p, const int64_t *perm);
 onx_status onxi_transpose_run(onx_work *work, uint64_t first, uint64_t last);
 

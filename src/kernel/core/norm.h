@@ -1,5 +1,5 @@
-/* norm.h - normalizing lines of elements: y = (x - mean) / deviation * scale + shift, with the mean and the deviation
- * of each line. */
+/* norm.h - normalization of lines of elements: y = (x - mean) / deviation * scale + shift, with the mean and the
+ * deviation of each line. */
 #ifndef ONXI_KERNEL_NORM_H
 #define ONXI_KERNEL_NORM_H
 
@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* Does no step of (x - mean) * scale leave the range of float, or lose its last digits there, unless the result does?
- */
+/* Whether no step of (x - mean) * scale overflows float, or loses its last digits by underflow, unless the result
+ * does. */
 static inline bool onxi_norm_fits_float(double mean, double scale)
 {
     const double s = fabs(scale);
@@ -16,14 +16,14 @@ static inline bool onxi_norm_fits_float(double mean, double scale)
 }
 
 typedef struct onxi_norm_loops {
-    /* Of n elements; the mean is 0 and the second moment that about 0 where `about_zero` says so. */
+    /* Mean and second moment of n elements; with `about_zero` the mean is 0 and the moment is that about 0. */
     void (*moments)(const void *x, uint64_t n, bool about_zero, double *mean, double *second);
     /* y = (x - mean) * scale * a[i * step_a] + b[i * step_b]; a and b may be NULL. */
     void (*affine)(const void *x, void *y, uint64_t n, double mean, double scale, const void *a, int64_t step_a,
                    const void *b, int64_t step_b);
 } onxi_norm_loops;
 
-/* LayerNormalization, RMSNormalization; the row's body is a list of loops by element type. */
+/* LayerNormalization, RMSNormalization; the body of the row is a list of loops by element type. */
 onx_status onxi_layer_norm_prepare(onx_prepare *p);
 onx_status onxi_layer_norm_run(onx_work *work, uint64_t first, uint64_t last);
 /* GroupNormalization, InstanceNormalization: lines are groups of channels. */

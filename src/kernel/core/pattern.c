@@ -1,5 +1,5 @@
-/* pattern.c - expressions in the syntax of RE2, rewritten where PCRE2 reads them differently and refused where RE2 does
- * not know them. */
+/* pattern.c - regular expressions in RE2 syntax, rewritten where PCRE2 reads them differently and refused where RE2
+ * does not support them. */
 #include "kernel/core/pattern.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void put_octal(pattern *t)
     onxi_rewriting_put(t, buf, (size_t)snprintf(buf, sizeof buf, "\\x{%x}", value));
 }
 
-/* \p{Name}, \pN and \x{10ffff} are the same in both; what is wrong with them PCRE2 will say. */
+/* \p{Name}, \pN and \x{10ffff} are the same in both; PCRE2 reports invalid ones. */
 static void put_named(pattern *t, const char *from)
 {
     if (t->at < t->end && *t->at == '{')
@@ -52,7 +52,7 @@ static void put_named(pattern *t, const char *from)
     onxi_rewriting_put(t, from, (size_t)(t->at - from));
 }
 
-/* What stands for a set of characters where the two differ: PCRE2 counts the vertical tab as white space. */
+/* Replacements for character classes that differ: PCRE2 counts the vertical tab as white space. */
 static const char *set_of(char c, bool in_class)
 {
     if (c == 's')
@@ -142,7 +142,7 @@ static onx_status class_of(pattern *t)
     return refuse(t, from, "a [ without its ]");
 }
 
-/* {2}, {2,} or {2,5}: its end, else NULL, and then { means itself. */
+/* The end of {2}, {2,} or {2,5}; NULL if it is none of these, and { is a literal. */
 static const char *repeat_end(const pattern *t, bool *good)
 {
     const char *c = t->at + 1;
@@ -169,7 +169,8 @@ static onx_status repeat(pattern *t, const char *end, bool item)
     return ONX_OK;
 }
 
-/* (?:, (?P<name>, (?<name>, (?flags) and (?flags:; everything else that begins so looks around or back. */
+/* (?:, (?P<name>, (?<name>, (?flags) and (?flags:; all other groups that begin with (? are lookarounds or back
+ * references. */
 static onx_status group(pattern *t)
 {
     const char *from = t->at, *c = t->at + 1;

@@ -1,4 +1,4 @@
-/* pattern.h - expressions in the syntaxes of others, for kernels that match strings. PCRE2 does the matching. */
+/* pattern.h - regular expressions in foreign syntaxes, for kernels that match strings. PCRE2 does the matching. */
 #ifndef ONXI_KERNEL_PATTERN_H
 #define ONXI_KERNEL_PATTERN_H
 
@@ -31,15 +31,15 @@ static inline void onxi_rewriting_text(onxi_rewriting *t, const char *text)
 }
 /* "has a group at \"(?<a\", which is not in the syntax of RE2" */
 onx_status onxi_rewriting_refuse(const onxi_rewriting *t, const char *from, const char *what, const char *syntax);
-/* To be freed. What is wrong is in *why, to be finished with the name of what the expression is. */
+/* The result must be freed. On an error *why is the reason, to which the caller appends the name of the expression. */
 onx_status onxi_pattern_compile(onx_ctx *cx, onx_arena *arena, onx_str text, const onxi_syntax *syntax, unsigned flags,
                                 onxi_regex **out, onxi_regex_error *why);
 
-/* An attribute in the syntax of RE2, in the arena of the plan, by the algorithm that tries all ways at once. `name` is
- * that of the attribute. To be freed, also after a failure. */
+/* An attribute in RE2 syntax, in the arena of the plan, matched by the algorithm that tries all alternatives at once.
+ * `name` is that of the attribute. The result must be freed, also after a failure. */
 onx_status onxi_pattern_new(onx_prepare *p, const char *name, onx_str text, onxi_regex **out);
-/* The longest of the matches that begin first, from byte `from` on, or `here` itself; string `index` is that of errors.
- * A search from a later byte on trusts that the string has been searched before. */
+/* The longest of the matches that begin first, from byte `from` on, or exactly at it with `here`; string `index` is for
+ * error messages. A search from a later byte on relies on an earlier search of the same string. */
 onx_status onxi_pattern_find(onx_work *work, const onxi_regex *q, onxi_matcher **matcher, onx_str text, uint64_t index,
                              size_t from, bool here, size_t *start, size_t *end, bool *found);
 

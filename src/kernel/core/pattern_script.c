@@ -1,5 +1,5 @@
-/* pattern_script.c - expressions in the syntax of ECMAScript, third edition, on bytes: what C++'s std::regex reads.
- * They are rewritten where PCRE2 reads them differently, and refused where they are none. */
+/* pattern_script.c - regular expressions in the syntax of ECMAScript, third edition, on bytes: that of C++'s
+ * std::regex. They are rewritten where PCRE2 reads them differently, and refused where they are invalid. */
 #include "kernel/core/pattern.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int hex_value(char c)
     return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* A character by its number: \x and two digits, or \u and four. */
+/* A character given by its code: \x and two digits, or \u and four. */
 static onx_status numbered(onxi_rewriting *t, const char *from, int digits)
 {
     char buf[16];

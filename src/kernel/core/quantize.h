@@ -1,5 +1,5 @@
-/* quantize.h - what fast rows of operators on quantized numbers do with lines of elements, and the drivers that they
- * share with the plain rows (kernel/math/quantize.c, kernel/math/qlinear.c). */
+/* quantize.h - line loops of vectorized rows for quantized operators, and the drivers that they share with the plain
+ * rows (kernel/math/quantize.c, kernel/math/qlinear.c). */
 #ifndef ONXI_KERNEL_QUANTIZE_H
 #define ONXI_KERNEL_QUANTIZE_H
 
@@ -8,22 +8,23 @@
 /* y[i] = table[x[i]], of 256 bytes. */
 typedef void onxi_look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, uint64_t n);
 
-/* Lines with one scale and one zero point, by quantized type; NULL: none for that type. All of them give the bits of
- * the plain rows. */
+/* Loops over lines with one scale and one zero point, by quantized type; NULL: none for that type. All of them give the
+ * bits of the plain rows. */
 typedef struct onxi_quantize_loops {
     void (*quantize[ONX_DTYPE_COUNT])(const float *x, void *y, uint64_t n, float scale, int32_t zero);
     void (*dequantize[ONX_DTYPE_COUNT])(const void *x, float *y, uint64_t n, float scale, int32_t zero);
-    /* y = sum * scale[i * step] in double, rounded to even, plus the zero point, clamped to the range of the type. */
+    /* y = sum * scale[i * step] in double, rounded to nearest even, plus the zero point, clamped to the range of the
+     * type. */
     void (*requantize[ONX_DTYPE_COUNT])(const int32_t *sums, void *y, uint64_t n, const float *scale, uint64_t step,
                                         int32_t zero);
-    /* A product of int32 whose operands are between -32768 and 32767, as onxi_gemm_run has it. */
+    /* A product of int32 with operands between -32768 and 32767, with the arguments of onxi_gemm_run. */
     void (*product)(const onxi_gemm *g, void *pack);
     uint64_t (*product_workspace)(void);
     onxi_look_up *look_up; /* NULL: the plain one */
 } onxi_quantize_loops;
 
 /* The body of QuantizeLinear, DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear forms
- * (`back`: sums are quantized again). */
+ * (`back`: sums are requantized). */
 typedef struct onxi_quantize_body {
     bool back;
     const onxi_quantize_loops *fast; /* NULL: plain */
@@ -31,7 +32,8 @@ typedef struct onxi_quantize_body {
 
 onx_status onxi_quantize_prepare(onx_prepare *p);
 onx_status onxi_dequantize_prepare(onx_prepare *p);
-/* The same of images whose channels lie in blocks: with one scale for all they are left as they lie. Declines others. */
+/* The same of images whose channels lie in blocks: with one scale for all they are left as they lie. Declines others.
+ */
 onx_status onxi_quantize_laid_out(onx_prepare *p);
 onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last);
 /* Of rows that have loops, prepared with one scale for all. */

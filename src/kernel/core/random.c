@@ -1,6 +1,5 @@
-/* random.c - random numbers: the Mersenne Twister MT19937 of
- * Matsumoto and Nishimura (1998), seeded and read as NumPy's RandomState does, because the reference evaluator draws
- * from that. The same seed gives the same numbers here and there. */
+/* random.c - random numbers: the Mersenne Twister MT19937 of Matsumoto and Nishimura (1998), seeded and used as in
+ * NumPy's RandomState, because the reference evaluator uses that. The same seed gives the same numbers in both. */
 #include "kernel/kernel.h"
 
 #include <math.h>

@@ -27,10 +27,10 @@ typedef struct onxi_reduce_params {
     void (*loop)(const struct onxi_reduce_params *q, const void *x, void *y); /* one output element */
     bool arg_max, last_index;
     uint32_t width;
-    uint64_t line;  /* contiguous elements, where those of one output are several lines; 0: all do */
+    uint64_t line;  /* contiguous elements of a line, if one output reduces several lines; 0: all are contiguous */
     uint64_t inner; /* adjacent outputs that the simd row reduces together; 0: one at a time */
-    /* Axes are an input that a run computes: nothing of the above but kind, loop and width is there. Only the plain row
-     * does that. NULL: they are known. */
+    /* The axes are an input that a run computes: only kind, loop and width of the members above are set, and only the
+     * plain row runs. NULL: the axes are known. */
     const onx_prepare *kept_prepare;
 } onxi_reduce_params;
 

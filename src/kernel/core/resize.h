@@ -1,24 +1,24 @@
-/* resize.h - where Resize and Upsample read: a table per axis, made while preparing where all numbers are
- * constants, else by every run. */
+/* resize.h - the input positions that Resize and Upsample read: a table per axis, made while preparing if all inputs
+ * are constant, otherwise in every run. */
 #ifndef ONXI_KERNEL_RESIZE_H
 #define ONXI_KERNEL_RESIZE_H
 
 #include "kernel/core/move.h"
 
-/* Of an axis where each output is made from two neighbours at most: which, and what they weigh. Where there is one, it
- * is both, with half its weight. */
+/* For an axis where each output has at most two neighbours: their indices and weights. A single neighbour appears
+ * twice, with half of its weight. */
 typedef struct onxi_taps_pair {
     int32_t *at[2]; /* NULL: there are more, or none */
     float *weight[2];
 } onxi_taps_pair;
 
-/* Index o of the output along an axis is made from count[o] neighbours of the input, from start[o] on, each with its
- * weight; from nothing when it is extrapolated. */
+/* Index o of the output along an axis is the weighted sum of count[o] neighbouring inputs, from start[o] on; count is 0
+ * when it is extrapolated. */
 typedef struct onxi_taps {
     uint32_t axis;
     int64_t in, out;
     int64_t *start, *count;
-    double *weight; /* `most` for each o; NULL: nearest, which takes one neighbour as it is */
+    double *weight; /* `most` weights for each o; NULL: nearest, which copies one input */
     int64_t most;
     onxi_taps_pair pair;
 } onxi_taps;
@@ -30,14 +30,14 @@ typedef struct onxi_taps_list {
     onxi_taps axis[ONX_RANK_MAX];
 } onxi_taps_list;
 
-/* What rows compute floats with where outputs have two neighbours. */
+/* Loops over floats for outputs with two neighbours. */
 typedef struct onxi_resize_loops {
     /* y[i] = wa * a[i] + wb * b[i] */
     void (*line)(const float *a, float wa, const float *b, float wb, float *y, uint64_t count);
     /* y[i] = the pair i of x */
     void (*points)(const onxi_taps_pair *pair, const float *x, float *y, uint64_t count);
 } onxi_resize_loops;
-/* Of rows of Resize; the body is an onxi_resize_loops, NULL: that of all processors. */
+/* The rows of Resize; the body is an onxi_resize_loops, NULL: the plain ones. */
 onx_status onxi_resize_prepare(onx_prepare *p);
 onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last);
 

@@ -1,6 +1,5 @@
-/* rnn.h - recurrent layers: what kernel/sequence/rnn.c (sizes, order, memory) and kernel/sequence/rnn_cell.c
- * (arithmetic) share.
- */
+/* rnn.h - recurrent layers: the interface of kernel/sequence/rnn.c (sizes, order, memory) and
+ * kernel/sequence/rnn_cell.c (arithmetic). */
 #ifndef ONXI_KERNEL_RNN_H
 #define ONXI_KERNEL_RNN_H
 
@@ -25,33 +24,33 @@ typedef struct onxi_activation {
     double alpha, beta;
 } onxi_activation;
 
-/* One row of a batch in one step. Numbers are float or double, as the cell says. */
+/* One row of a batch in one step. Elements are float or double, as the cell says. */
 typedef struct onxi_rnn_row {
     const onxi_activation *act;
     double clip; /* infinity: none */
     uint64_t hidden;
     bool couple, before_reset; /* LSTM: the forget gate is 1 - input; GRU: linear_before_reset */
-    bool open_cell;            /* LSTM: the clip is for gates, not for the cell on its way out */
+    bool open_cell;            /* LSTM: the clip applies to gates, not to the cell state before the output */
     void *gates;               /* products of the input; overwritten */
     const void *recurrent;     /* products of the hidden state */
-    const void *bias;          /* of the input for all gates, then of the hidden state for all gates */
+    const void *bias;          /* biases of the input for all gates, then of the hidden state for all gates */
     const void *peephole;      /* i, o, f; NULL: none */
     void *h, *c;
     void *reset; /* GRU: reset gate times h, for a product of its own */
 } onxi_rnn_row;
 
-/* Products of rows with weights of gates that were packed: out[row][gate * hidden + i]. */
+/* Products of rows with packed weights of gates: out[row][gate * hidden + i]. */
 typedef struct onxi_rnn_product {
     const float *a; /* rows x k */
     uint64_t rows, k, hidden;
     const float *packed;
     float *out;
     uint64_t pitch;
-    bool backwards; /* from the last tile to the first: what was used last is still cached */
+    bool backwards; /* from the last tile to the first: the tiles used last are still in the cache */
 } onxi_rnn_product;
 typedef struct onxi_rnn_packing {
     uint64_t tile; /* columns of a gate that are packed together */
-    /* Weights are [gates][hidden][k]; packed, tiles of each gate follow one another, k * tile numbers each. */
+    /* Weights are [gates][hidden][k]; packed, the tiles of each gate are contiguous, k * tile elements each. */
     void (*pack)(const float *weight, uint32_t gates, uint64_t hidden, uint64_t k, float *out);
     void (*product)(const onxi_rnn_product *p, uint64_t first, uint64_t last); /* tiles first .. last - 1 */
 } onxi_rnn_packing;
@@ -61,22 +60,22 @@ typedef struct onxi_rnn_cell {
     const char *name;
     uint32_t gates, activations;
     onxi_activation_kind fallback[3];
-    /* By double (1) or float (0). GRU comes in two halves: the second follows the product of `reset`. */
+    /* In double (1) or float (0). GRU comes in two halves: the second one follows the product with `reset`. */
     void (*step[2])(const onxi_rnn_row *row);
     void (*finish[2])(const onxi_rnn_row *row);
-    const onxi_rnn_packing *packing; /* of floats, when the weights are constant; NULL: the plain products */
+    const onxi_rnn_packing *packing; /* for floats with constant weights; NULL: the plain products */
 } onxi_rnn_cell;
 /* RNN, GRU, LSTM: the plain ones, and those of floats by vectors, which have no step of doubles. */
 extern const onxi_rnn_cell onxi_rnn_cells[], onxi_rnn_cells_base[], onxi_rnn_cells_v3[], onxi_rnn_cells_v4[];
 
-/* The activations that a node names, with their numbers, or those of the cell. */
+/* The activations that a node names, with their parameters, or the defaults of the cell. */
 onx_status onxi_rnn_activations(onx_prepare *p, const onxi_rnn_cell *cell, uint32_t directions,
                                 onxi_activation act[2][3]);
 /* A row has an onxi_rnn_cell as its body. */
 onx_status onxi_rnn_prepare(onx_prepare *p);
 onx_status onxi_rnn_run(onx_work *work, uint64_t first, uint64_t last);
 
-/* rows x n products with a weight stored as k rows of n: for few rows, where packing would cost more. */
+/* rows x n products with a weight stored as k rows of n: for few rows, when packing would cost more. */
 void onxi_rnn_plain_product(bool wide, const void *a, uint64_t rows, uint64_t k, const void *weight, uint64_t n,
                             uint64_t pitch, void *out);
 

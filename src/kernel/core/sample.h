@@ -16,10 +16,10 @@ typedef struct onxi_sample {
     uint64_t channels;
 } onxi_sample;
 
-/* Reads and checks what all rows do, and says how many rows there are: places of all images. */
+/* Reads and checks what all rows need, and sets the number of rows: positions of all images. */
 onx_status onxi_sample_make(onx_prepare *p, onxi_sample *q);
 
-/* A block of places, and the neighbours of each: 4 along each of 2 axes, or 2 along each of 3. */
+/* A block of positions, and the neighbours of each: 4 along each of 2 axes, or 2 along each of 3. */
 enum { ONXI_SAMPLE_BLOCK = 64, ONXI_SAMPLE_TAPS = 16, ONXI_SAMPLE_AXES = 3 };
 typedef struct onxi_sample_taps {
     int32_t at[ONXI_SAMPLE_TAPS][ONXI_SAMPLE_BLOCK]; /* within a channel; -1: zero is there */
@@ -27,7 +27,7 @@ typedef struct onxi_sample_taps {
     bool whole; /* no zeros */
 } onxi_sample_taps;
 
-/* For `count` places of a grid of floats, where the input has these spatial dims. */
+/* For `count` positions of a float grid and these spatial dims of the input. */
 void onxi_sample_find(const onxi_sample *q, const int64_t *dims, const float *grid, uint64_t count,
                       onxi_sample_taps *t);
 

@@ -4,8 +4,8 @@
 
 #include "kernel/kernel.h"
 
-/* Finds the first k of a line of adjacent elements, in order: their places in `indices`. False: too many are alike. A
- * row whose body is this takes lines of so many elements, of which at most so few are wanted. */
+/* Finds the first k of a line of contiguous elements, in order, and writes their indices to `indices`. False: too many
+ * are equal. A row with this body takes lines of at most this length, for at most this k. */
 typedef bool (*onxi_topk_few)(int dtype, const void *line, uint64_t length, uint64_t k, bool largest,
                               uint64_t *indices);
 typedef struct onxi_topk_body {
