@@ -57,23 +57,59 @@ static bool place(double from, double to, uint64_t i, uint64_t count, uint64_t s
     return *out >= 0 && *out <= last;
 }
 
-static double sample(const crop *q, const onx_value *x, uint64_t plane, double row, double column)
+/* Which elements of a plane a sample is of, the same in all channels: the nearest one, or four that are mixed. */
+typedef struct taps {
+    uint64_t at[4];
+    double down, along;
+} taps;
+
+static taps taps_of(const crop *q, double row, double column)
 {
-    const uint64_t at = plane * q->size[0] * q->size[1], width = q->size[1];
+    const uint64_t width = q->size[1];
     if (q->nearest)
-        return real_at(x, at + (uint64_t)round(row) * width + (uint64_t)round(column));
-    const uint64_t top = (uint64_t)floor(row), bottom = (uint64_t)ceil(row), left = (uint64_t)floor(column),
-                   right = (uint64_t)ceil(column);
-    const double down = row - (double)top, along = column - (double)left;
-    const double a = real_at(x, at + top * width + left), b = real_at(x, at + top * width + right),
-                 c = real_at(x, at + bottom * width + left), d = real_at(x, at + bottom * width + right);
-    const double above = a + (b - a) * along, below = c + (d - c) * along;
-    return above + (below - above) * down;
+        return (taps){ .at = { (uint64_t)round(row) * width + (uint64_t)round(column) } };
+    const uint64_t top = (uint64_t)row, left = (uint64_t)column, bottom = top + ((double)top < row),
+                   right = left + ((double)left < column);
+    return (taps){ .at = { top * width + left, top * width + right, bottom * width + left, bottom * width + right },
+                   .down = row - (double)top,
+                   .along = column - (double)left };
+}
+
+static double mix(const taps *t, double a, double b, double c, double d)
+{
+    const double above = a + (b - a) * t->along, below = c + (d - c) * t->along;
+    return above + (below - above) * t->down;
+}
+
+static double sample(const crop *q, const onx_value *x, uint64_t from, const taps *t)
+{
+    if (q->nearest)
+        return real_at(x, from + t->at[0]);
+    return mix(t, real_at(x, from + t->at[0]), real_at(x, from + t->at[1]), real_at(x, from + t->at[2]),
+               real_at(x, from + t->at[3]));
+}
+
+/* All channels of a place in a box, results `step` apart. */
+static void crop_place(const onx_work *work, const crop *q, uint64_t image, const taps *t, uint64_t to, uint64_t step)
+{
+    const onx_value *x = work->inputs[0];
+    const uint64_t area = q->size[0] * q->size[1], from = image * q->channels * area;
+    if (!t || x->dtype != ONX_FLOAT) {
+        for (uint64_t c = 0; c < q->channels; c++)
+            put(work->outputs[0], to + c * step, t ? sample(q, x, from + c * area, t) : q->outside);
+        return;
+    }
+    const float *plane = (const float *)x->data + from;
+    float *y = (float *)work->outputs[0]->data + to;
+    for (uint64_t c = 0; c < q->channels; c++, plane += area, y += step)
+        *y = q->nearest ? plane[t->at[0]]
+                        : (float)mix(t, (double)plane[t->at[0]], (double)plane[t->at[1]], (double)plane[t->at[2]],
+                                     (double)plane[t->at[3]]);
 }
 
 static onx_status crop_box(onx_work *work, const crop *q, uint64_t box, uint64_t height, uint64_t width)
 {
-    const onx_value *x = work->inputs[0], *rois = work->inputs[1];
+    const onx_value *rois = work->inputs[1];
     const int32_t id = ((const int32_t *)work->inputs[2]->data)[box];
     double edges[4], row, column;
     if (id < 0 || (uint64_t)id >= q->batch)
@@ -85,9 +121,9 @@ static onx_status crop_box(onx_work *work, const crop *q, uint64_t box, uint64_t
         for (uint64_t k = 0; k < width; k++) {
             const bool in = place(edges[0], edges[2], i, height, q->size[0], &row);
             const bool inside = place(edges[1], edges[3], k, width, q->size[1], &column) && in;
-            for (uint64_t c = 0; c < q->channels; c++)
-                put(work->outputs[0], ((box * q->channels + c) * height + i) * width + k,
-                    inside ? sample(q, x, (uint64_t)id * q->channels + c, row, column) : q->outside);
+            const taps t = inside ? taps_of(q, row, column) : (taps){ { 0 }, 0, 0 };
+            crop_place(work, q, (uint64_t)id, inside ? &t : NULL, (box * q->channels * height + i) * width + k,
+                       height * width);
         }
     return ONX_OK;
 }
