@@ -35,7 +35,15 @@ static void swap_rows(double *m, uint64_t n, uint64_t a, uint64_t b)
     }
 }
 
-/* Gauss-Jordan elimination with partial pivoting; a singular matrix gives infinities and NaN. */
+/* x -= by * row */
+static void take_out(double *restrict x, const double *restrict row, uint64_t n, double by)
+{
+    for (uint64_t k = 0; k < n; k++)
+        x[k] -= by * row[k];
+}
+
+/* Gauss-Jordan elimination with partial pivoting; a singular matrix gives infinities and NaN. Columns of `a` to the
+ * left of the pivot are not updated, since nothing reads them again. */
 static void invert(double *a, double *b, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
@@ -49,16 +57,16 @@ static void invert(double *a, double *b, uint64_t n)
         swap_rows(a, n, c, best);
         swap_rows(b, n, c, best);
         const double pivot = a[c * n + c];
-        for (uint64_t k = 0; k < n; k++) {
+        for (uint64_t k = c; k < n; k++)
             a[c * n + k] /= pivot;
+        for (uint64_t k = 0; k < n; k++)
             b[c * n + k] /= pivot;
-        }
         for (uint64_t r = 0; r < n; r++) {
             const double by = a[r * n + c];
-            for (uint64_t k = 0; r != c && k < n; k++) {
-                a[r * n + k] -= by * a[c * n + k];
-                b[r * n + k] -= by * b[c * n + k];
-            }
+            if (r == c)
+                continue;
+            take_out(a + r * n + c, a + c * n + c, n - c, by);
+            take_out(b + r * n, b + c * n, n, by);
         }
     }
 }
