@@ -573,6 +573,43 @@ static void test_kernel_moves__sampling(void **state)
     }
 }
 
+/* Many numbers are sorted by their digits, items along an axis by comparing them: lines of one number both ways. */
+static void test_kernel_moves__unique(void **state)
+{
+    static const onx_dtype numbers[] = { ONX_FLOAT, ONX_DOUBLE, ONX_FLOAT16, ONX_INT8,   ONX_INT16,  ONX_INT32,
+                                         ONX_INT64, ONX_UINT8,  ONX_UINT16,  ONX_UINT32, ONX_UINT64, ONX_BOOL };
+    static const double odd[] = { (double)NAN, (double)INFINITY, -(double)INFINITY, 0, -0.0, 1e30, 300, 70000, 5e9 };
+    enum { TYPES = sizeof numbers / sizeof *numbers, EACH = 4 };
+    static writer w;
+    source s = { 41 };
+    (void)state;
+    for (unsigned turn = 0; turn < 8 * TYPES; turn++) {
+        const onx_dtype dtype = numbers[turn % TYPES];
+        const float range = turn / TYPES % 2 ? 100000 : 30;
+        onx_value *x = tensor(dtype, 1, (int64_t[]){ 60 + below(&s, 20) * below(&s, 100) }), *out[2 * EACH] = { NULL };
+        onx_doc *doc = NULL;
+        for (uint64_t i = 0; i < x->count; i++) {
+            const double number = below(&s, 9) ? (double)between(&s, -range, range) : odd[below(&s, 9)];
+            onx_convert(dtype, (char *)x->data + i * onxi_element_size((int)dtype), ONX_DOUBLE, &number, 1, true);
+        }
+        const char *type = onx_dtype_name(dtype);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\ng (%s[N] x) => (%s[A] y, int64[B] i, int64[C] v, int64[D] c, "
+            "%s[A] ay, int64[B] ai, int64[C] av, int64[D] ac) { y, i, v, c = Unique <sorted = %u> (x) "
+            "ay, ai, av, ac = Unique <axis = 0, sorted = %u> (x) }",
+            type, type, type, turn / TYPES / 2 % 2, turn / TYPES / 2 % 2);
+        assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc), ONX_OK);
+        run(doc, "Unique", NULL, (const onx_value *const[]){ x }, out);
+        for (int i = 0; i < EACH; i++)
+            assert_true(out[i] && out[i + EACH] && near_enough(out[i], out[i + EACH], 0));
+        for (int i = 0; i < 2 * EACH; i++)
+            onx_value_free(out[i]);
+        onx_value_free(x);
+        onx_doc_free(doc);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -581,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_kernel_moves__scattering),  cmocka_unit_test(test_kernel_moves__lines),
         cmocka_unit_test(test_kernel_moves__slicing),     cmocka_unit_test(test_kernel_moves__padding),
         cmocka_unit_test(test_kernel_moves__sampling),    cmocka_unit_test(test_kernel_moves__broadcasting),
+        cmocka_unit_test(test_kernel_moves__unique),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

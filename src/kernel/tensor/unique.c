@@ -1,4 +1,4 @@
-/* unique.c - Unique: items are put in order to find those that are equal. */
+/* unique.c - Unique: items are put in order to find those that are equal, many numbers by the digits of their keys. */
 #include "kernel/tensor/keys.h"
 
 /* Items are elements, or what an index along the axis stands for. */
@@ -6,7 +6,10 @@ typedef struct unique_params {
     uint64_t outer, count, inner;
     uint32_t axis;
     bool flat, sorted;
+    bool by_keys; /* items are numbers, and many: they are sorted by digits of their keys */
 } unique_params;
+
+enum { KEYS_LEAST = 64 };
 
 static onx_status unique_prepare(onx_prepare *p)
 {
@@ -24,8 +27,10 @@ static onx_status unique_prepare(onx_prepare *p)
     }
     q->sorted = onx_prepare_int(p, "sorted") != 0;
     p->params = q;
-    /* the order, the like of it for merging, and which of the unique items each one is */
-    if (!onxi_mul_u64(q->count, 3 * sizeof(uint64_t), &p->workspace))
+    q->by_keys = q->flat && q->count >= KEYS_LEAST && x->dtype != ONX_STRING && x->dtype != ONX_COMPLEX64 &&
+                 x->dtype != ONX_COMPLEX128;
+    /* the order, the like of it for merging, which of the unique items each one is, and keys */
+    if (!onxi_mul_u64(q->count, (q->by_keys ? 4 : 3) * sizeof(uint64_t), &p->workspace))
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many elements");
     return ONX_OK;
 }
@@ -76,13 +81,54 @@ static void sort_items(const unique_params *q, const onx_value *x, uint64_t *ord
         }
 }
 
-/* Numbers the items by what they are equal to: `inverse`; the first item of each number goes to `order`. */
-static uint64_t number_items(const unique_params *q, const onx_value *x, uint64_t *order, uint64_t *leader,
-                             uint64_t *inverse)
+/* One pass of a sort by digits: pairs of a key and a place go where their digit says, in the order in which they are.
+ */
+static void sort_digit(const uint64_t *keys, const uint64_t *order, uint64_t count, unsigned shift, uint64_t *starts,
+                       uint64_t *to_keys, uint64_t *to_order)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t to = starts[keys[i] >> shift & 255]++;
+        to_keys[to] = keys[i];
+        to_order[to] = order[i];
+    }
+}
+
+/* Both arrays of `keys` and of `order` have `count` numbers for each of two copies; returns which copy is sorted. */
+static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2], uint64_t *const order[2])
+{
+    enum { DIGITS = 8, VALUES = 256 };
+    uint64_t starts[DIGITS][VALUES] = { { 0 } };
+    int at = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t key = key_of(x->dtype, x->data, i);
+        keys[0][i] = key;
+        order[0][i] = i;
+        for (unsigned d = 0; d < DIGITS; d++)
+            starts[d][key >> 8 * d & 255]++;
+    }
+    for (unsigned d = 0; d < DIGITS; d++) {
+        uint64_t before = 0;
+        if (starts[d][keys[0][0] >> 8 * d & 255] == count) /* all have the same one */
+            continue;
+        for (unsigned v = 0; v < VALUES; v++) {
+            const uint64_t n = starts[d][v];
+            starts[d][v] = before;
+            before += n;
+        }
+        sort_digit(keys[at], order[at], count, 8 * d, starts[d], keys[!at], order[!at]);
+        at = !at;
+    }
+    return at;
+}
+
+/* Numbers the items by what they are equal to: `inverse`; the first item of each number goes to `order`. `keys`: NULL,
+ * or those of the items in their order. */
+static uint64_t number_items(const unique_params *q, const onx_value *x, uint64_t *order, const uint64_t *keys,
+                             uint64_t *leader, uint64_t *inverse)
 {
     uint64_t found = 0;
     for (uint64_t i = 0; i < q->count; i++) {
-        bool new = !i || compare_items(q, x, order[i - 1], order[i]) != 0;
+        bool new = !i || (keys ? keys[i - 1] != keys[i] : compare_items(q, x, order[i - 1], order[i]) != 0);
         leader[order[i]] = new ? order[i] : leader[order[i - 1]];
         inverse[order[i]] = new ? found++ : found - 1;
     }
@@ -137,11 +183,18 @@ static onx_status unique_run(onx_work *work, uint64_t first, uint64_t last)
     const unique_params *q = work->params;
     const onx_value *x = work->inputs[0];
     uint64_t *order = work->workspace, *inverse = NULL, found = 0;
-    if (q->count) {
+    if (q->by_keys) {
+        uint64_t *const orders[] = { order, order + q->count };
+        uint64_t *const keys[] = { order + 2 * q->count, order + 3 * q->count };
+        const int at = sort_keys(x, q->count, keys, orders);
+        order = orders[at];
+        inverse = keys[!at];
+        found = number_items(q, x, order, keys[at], orders[!at], inverse);
+    } else if (q->count) {
         uint64_t *other = order + q->count;
         inverse = other + q->count;
         sort_items(q, x, order, other);
-        found = number_items(q, x, order, other, inverse);
+        found = number_items(q, x, order, NULL, other, inverse);
     }
     ONX_TRY(copy_items(work, q, order, found));
     int64_t *firsts, *inverses, *counts;
