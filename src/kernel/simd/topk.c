@@ -82,7 +82,7 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
     }                                                                                                                  \
     static bool few_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t *indices)       \
     {                                                                                                                  \
-        const K bound = bound_##K(of, x, length, k, largest, k <= 4 ? 16 : k <= 16 ? 64 : STRETCH);                    \
+        K limit = bound_##K(of, x, length, k, largest, k <= 4 ? 16 : k <= 16 ? 64 : STRETCH);                          \
         K next[STRETCH], least[ONXI_TOPK_FEW];                                                                         \
         uint64_t count = 0, seen = 0;                                                                                  \
         for (uint64_t first = 0, n; first < length; first += n) {                                                      \
@@ -92,12 +92,16 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
                 int any = 0;                                                                                           \
                 end = n - part < GLANCE ? n : part + GLANCE;                                                           \
                 for (uint64_t i = part; i < end; i++)                                                                  \
-                    any |= next[i] <= bound;                                                                           \
+                    any |= next[i] <= limit;                                                                           \
                 for (uint64_t i = part; any && i < end; i++)                                                           \
-                    if (next[i] <= bound) {                                                                            \
+                    if (next[i] <= limit) {                                                                            \
                         if (seen++ == MOST)                                                                            \
                             return false;                                                                              \
                         count = put_##K(least, indices, count, k, next[i], first + i);                                 \
+                        if (count == k && least[k - 1] == 0)                                                           \
+                            return true;                                                                               \
+                        if (count == k) /* what is like the last one comes too late */                                 \
+                            limit = least[k - 1] - 1;                                                                  \
                     }                                                                                                  \
             }                                                                                                          \
         }                                                                                                              \
