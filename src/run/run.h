@@ -23,7 +23,7 @@
 
 /* ---- what is kept for the next run (run_recent.c) ---- */
 
-/* The first member of what is kept: plans of a graph, variants of a session. */
+/* The first member of objects in a most-recently-used list: plans of a graph, variants of a session. */
 typedef struct onxi_run_kept {
     struct onxi_run_kept *next;
     uint32_t busy; /* runs that use it */
@@ -35,11 +35,12 @@ typedef struct onxi_run_recent {
     uint32_t count;
 } onxi_run_recent;
 
-/* All under the lock of the list. The first that fits comes to the front, in use; NULL when none does. */
+/* All of these functions need the lock of the list. Finds the first object that fits, moves it to the front and marks
+ * it in use; NULL when none fits. */
 onxi_run_kept *onxi_run_recent_find(onxi_run_recent *list, bool (*fits)(const onxi_run_kept *kept, const void *user),
                                     const void *user);
-/* A new one comes to the front, in use. Returns what has to be freed now, if anything: where there are more than
- * `most`, the one that has not been used for longest is dropped, now or when it is no longer used. */
+/* Puts a new object at the front, in use. Returns the object to free now, if any: with more than `most` objects, the
+ * least recently used one is dropped, now or when it is no longer in use. */
 onxi_run_kept *onxi_run_recent_add(onxi_run_recent *list, onxi_run_kept *kept, uint32_t most);
 /* A run has ended. True when it has to be freed. */
 bool onxi_run_recent_let_go(onxi_run_kept *kept);
@@ -48,7 +49,7 @@ onxi_run_kept *onxi_run_recent_take(onxi_run_recent *list);
 
 /* ---- a graph with its names resolved; made once ---- */
 
-/* What holds a node below the main graph: the body of a function that was called, or a subgraph. */
+/* The owner of a node below the main graph: the body of a function that was called, or a subgraph. */
 typedef struct onxi_run_frame {
     const struct onxi_run_frame *parent;
     const onx_node *node;          /* the call, or the node that holds the subgraph */
@@ -150,7 +151,7 @@ typedef struct onxi_run_graph {
     uint32_t depth;
     const onx_value *const *known;
 } onxi_run_graph;
-/* How many plans are kept of it: each of them may have a graph whose plans are kept, and so on. */
+/* The number of plans that are kept of a graph: each plan may have a graph whose plans are kept, and so on. */
 static inline uint32_t onxi_run_graph_plans(const onxi_run_graph *g)
 {
     return g->depth < 3 ? (uint32_t)ONXI_PLANS_MAX >> g->depth : 1;
@@ -216,7 +217,7 @@ typedef struct onxi_run_bound {
     onxi_binder *body; /* of the body that an operator-set document gives; NULL: not asked for */
 } onxi_run_bound;
 
-/* What may end a run, or the making of a session, before its time (run_watch.c). Read by all of its threads. */
+/* What may end a run, or the creation of a session, early (run_watch.c). Read by all of its threads. */
 typedef struct onxi_run_watch {
     bool on;              /* there is something to look at */
     uint64_t deadline_ns; /* on onxi_run_clock_ns; 0: none */
@@ -234,8 +235,8 @@ onx_status onxi_run_watch_look(const onxi_run_watch *watch);
 onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx,
                                const struct onxi_run_op *op);
 
-/* run_seat.c: where a thread leaves the state of its last run, in use, for its next one. Runs of several threads write
- * to nothing that they share then. */
+/* run_seat.c: a place per thread for the state of its last run, in use, for its next run. Runs of several threads then
+ * write to no shared memory. */
 enum { ONXI_RUN_SEATS = 16, ONXI_RUN_SEAT_BYTES = 128 /* lines that processors fetch together */ };
 typedef struct onxi_run_seat {
     _Atomic(struct onxi_run_state *) state;
@@ -318,9 +319,9 @@ struct onx_session {
 };
 
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out);
-/* Convolutions and what follows them become one where constants allow (run_fuse.c). */
+/* Fuses convolutions with what follows them if constants allow it (run_fuse.c). */
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
-/* One operator takes the place of several nodes, by the rules of rewrite_rules.def. */
+/* Replaces several nodes by one operator, by the rules of rewrite_rules.def. */
 onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
 /* The integers of a constant list, if there are no more than `most`. */
 bool onxi_run_read_ints(const onx_value *v, int64_t *out, uint32_t most, uint32_t *count);
@@ -372,7 +373,7 @@ bool onxi_run_source_is_filled(const onxi_run_source *source);
 void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out);
 /* ONX_E_IO where what was read of the source, now or before, was not all there. */
 onx_status onxi_run_source_failed(onx_ctx *cx, const onxi_run_source *source);
-/* These bytes of the document are not needed soon, where they are in one piece. */
+/* Tells that these bytes of the document are not needed soon, if they are contiguous. */
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size);
 onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);
 /* The place of a node: graph.node[0] "first" (F) function F node[2] (If).then_branch.node[0] (Relu) */
@@ -389,7 +390,7 @@ typedef struct onxi_run_keeper {
     onxi_run_source *source;   /* NULL: the elements are at `elements` */
     const void *elements;
 } onxi_run_keeper;
-/* What was packed for a node that runs, and goes when it has run: in sessions that keep next to nothing. */
+/* Packed weights of a node, which are freed when it has run: in sessions with lean memory. */
 typedef struct onxi_run_passing {
     onx_ctx *cx;
     struct onxi_run_passed *first;
@@ -417,8 +418,8 @@ void onxi_run_slab_give(const onx_allocator *a, struct onxi_run_slab *slab, void
 /* The same for memory of contexts that are given no allocator. */
 void onxi_run_slab_free(void *slab, void *block, size_t size);
 void onxi_run_slabs_close(onxi_run_session *s);
-/* Memory for elements while they are packed, by who plans; one block at a time. `end`: there is no more to be packed.
- */
+/* Memory for elements while they are packed, for the thread that plans; one block at a time. `end`: nothing remains to
+ * be packed. */
 void *onxi_run_elements_take(onxi_run_session *s, uint64_t size);
 /* The elements of the source where the buffer holds them since they were packed last, or NULL; and that it does. */
 const void *onxi_run_elements_held(const onxi_run_session *s, const onxi_run_source *source);
@@ -464,8 +465,8 @@ onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p);
 typedef struct onxi_run_order {
     uint32_t from, to;
 } onxi_run_order;
-/* Takes the first kernel row that accepts, and prepares it. `row_major` (NULL: p->inputs) are the inputs for kernels
- * that know no layouts; `flat`: all inputs have one layout, so that ONX_KERNEL_FLAT kernels may see it. */
+/* Chooses the first kernel row that accepts, and prepares it. `row_major` (NULL: p->inputs) are the inputs for kernels
+ * that support no layouts; `flat`: all inputs have one layout, so ONX_KERNEL_FLAT kernels may see it. */
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
                                const onx_value *const *row_major, bool flat, onxi_run_order order);
 /* Was something asked for that each run has to make? */
@@ -473,7 +474,7 @@ bool onxi_run_op_is_anew(const onx_prepare *p);
 /* Asks the row that took an op, which `from` was left by, once more while running: `p` gets what came out, with params
  * in e->arena. `from` is not changed. */
 onx_status onxi_run_op_prepare_anew(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *from, onx_prepare *p);
-/* Types, kernel and run immediately, on real values; outputs are values of e->cx. */
+/* Determines types and kernel and runs the node at once, on actual values; outputs are values of e->cx. */
 onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                              onx_value *const *outputs, const onx_kernel **kernel_out);
 /* All rows of a prepared kernel, on as many threads as that is worth. */
@@ -660,7 +661,7 @@ onxi_run_state *onxi_run_seat_find(onxi_run_session *s, const onxi_run_plan *pla
 void onxi_run_seat_leave(onxi_run_session *s, onxi_run_state *state);
 /* States that were left go to their plans, which are no longer in use by them. */
 void onxi_run_seats_clear(onxi_run_session *s);
-/* The root's lock for those who plan. Fails when the watch ends the wait. */
+/* Takes the root's lock for planning. Fails when the watch ends the wait. */
 onx_status onxi_run_planning_begin(onxi_run_session *s, const onxi_run_watch *watch, onx_ctx *cx);
 void onxi_run_planning_end(onxi_run_session *s);
 /* Finds or makes plan and state for these inputs of the main graph, runs, copies the outputs out. Diagnostics go to

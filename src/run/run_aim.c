@@ -1,4 +1,4 @@
-/* run_aim.c - outputs of the main graph that are computed where the caller wants them, so that nothing is copied. */
+/* run_aim.c - computes outputs of the main graph directly in the caller's memory, so that nothing is copied. */
 #include "run/run.h"
 
 enum { AIM_ALIGN = 16, AIM_PAIRS_MAX = 65536 };
@@ -133,7 +133,7 @@ void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, on
     for (uint32_t i = 0; i < outs; i++)
         if (own[i] != ONXI_NO_SLOT)
             st->storage_at[own[i]] = st->buffer + plan->storages[own[i]].offset;
-    /* Of outputs that share a storage the first one with memory of its own has it. */
+    /* Of several outputs that share a storage, the first one with its own memory gets it. */
     for (uint32_t i = 0; some && i < outs; i++)
         if (own[i] != ONXI_NO_SLOT && outputs[i] && st->aim.apart[i] &&
             st->storage_at[own[i]] == st->buffer + plan->storages[own[i]].offset && fits(plan, i, outputs[i]))

@@ -1,4 +1,4 @@
-/* run_cache.c - caches: inputs that one node reads and passes on as an output with something new in it. */
+/* run_cache.c - caches: inputs that one node reads, updates and returns as an output. */
 #include "run/run.h"
 
 static bool is_update(const onxi_run_op *op, uint32_t slot, uint32_t *out)

@@ -1,6 +1,6 @@
-/* run_chain.c - which nodes that go element by element run as one step: those whose results are used only by others of
- * them, all with the shape of the last one, after which there may be one that takes that one's lines: a reduction, a
- * normalization. The step is planned at the place of the last (run_step.c). */
+/* run_chain.c - finds elementwise nodes that run as one step: nodes whose results only other nodes of the chain use,
+ * all with the shape of the last one. A node that consumes lines of the last one may follow: a reduction or a
+ * normalization. The step is planned at the position of the last node (run_step.c). */
 #include "run/run_plan.h"
 
 /* Who uses a slot, as far as ops have been looked at. */
@@ -82,7 +82,7 @@ static bool is_element(const onxi_run_planner *pl, uint32_t index)
            pl->plan->slots[op->inputs[0]]->value.dtype == pl->plan->slots[op->inputs[1]]->value.dtype;
 }
 
-/* The chain that the op goes into, all users of its result being in it; ONXI_NO_SLOT: none. */
+/* The chain that the op joins, if it contains all users of the op's result; ONXI_NO_SLOT: none. */
 static uint32_t chain_around(const onxi_run_planner *pl, const slot_users *users, const uint32_t *sizes, uint32_t index)
 {
     const uint32_t slot = pl->g->ops[index].outputs[0], chain = users[slot].chain;
@@ -109,7 +109,7 @@ static void note_uses(const onxi_run_planner *pl, slot_users *users, uint32_t in
     }
 }
 
-/* Backwards, so that all users of a result are known when its op is looked at. An op alone is no chain. */
+/* Goes backwards, so that all users of a result are known when its op is visited. A single op is no chain. */
 static void find(onxi_run_planner *pl, slot_users *users, uint32_t *sizes)
 {
     for (uint32_t i = pl->g->op_count; i-- > 0;) {

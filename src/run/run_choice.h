@@ -1,5 +1,5 @@
-/* run_choice.h - which of the rows that may run a node is asked first, where that is not left to their fixed order:
- * what was measured (run_measure.c), kept in a table (run_choice.c), and looked up by the planner.
+/* run_choice.h - which of the rows that may run a node is asked first, if measurement replaces their fixed order: the
+ * measurement (run_measure.c), the table of its results (run_choice.c), and the lookup by the planner.
  * docs/notes/session.md */
 #ifndef ONXI_RUN_CHOICE_H
 #define ONXI_RUN_CHOICE_H

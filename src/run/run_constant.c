@@ -1,5 +1,5 @@
-/* run_constant.c - constants of the document in place. What is not aligned, or is scaled on the way, is made when
- * something reads it; what is only packed never is. */
+/* run_constant.c - constants of the document, used in place. A constant that is unaligned, or scaled during loading, is
+ * copied when something reads it; one that is only packed is never copied. */
 #include "run/run.h"
 
 #include <math.h>
@@ -123,7 +123,7 @@ static bool scale_some(float *x, double factor, uint64_t count)
     return !found;
 }
 
-/* A stretch at a time, which the first cache holds while it is scaled. False: a product is not finite. */
+/* Scales one chunk at a time, which fits into the first-level cache. False: a product is not finite. */
 static bool read_scaled(const onxi_run_source *source, uint64_t first, uint64_t count, float *out)
 {
     enum { STRETCH = 2048 };

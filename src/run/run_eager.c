@@ -1,5 +1,5 @@
-/* run_eager.c - running one node at once on real values: what steps do whose shapes only a run tells, and what is
- * computed before there is a plan. */
+/* run_eager.c - runs one node at once on actual values: for steps whose shapes are known only during the run, and for
+ * constants that are folded before there is a plan. */
 #include "run/run.h"
 
 static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value *out)

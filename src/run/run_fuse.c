@@ -1,5 +1,5 @@
-/* run_fuse.c - rewriting a resolved graph where constants allow: what multiplies and shifts channels after a Conv or a
- * BatchNormalization goes into its constants. */
+/* run_fuse.c - rewrites a resolved graph if constants allow it: scaling and shifting of channels after a Conv or a
+ * BatchNormalization is folded into its constants. */
 #include "run/run.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
-/* run_graph.c - resolves a graph: names become slots, functions are inlined, subgraphs are resolved with what they
- * capture, nodes with constant inputs are run immediately, and what nothing needs is left out. */
+/* run_graph.c - resolves a graph: names become slots, functions are inlined, subgraphs are resolved with their
+ * captures, nodes with constant inputs are folded, and unused nodes are removed. */
 #include "run/run.h"
 
 /* ---- names ---- */
 
 enum { RECENT = 4 };
 
-/* What a name means at a node: names of this graph (or function body), then those of the enclosing graph. */
+/* Resolves a name at a node: names of this graph (or function body) first, then those of the enclosing graph. */
 typedef struct builder {
     onxi_run_session *session;
     onxi_run_graph *g;
@@ -223,7 +223,7 @@ static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count
 static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const bool *given, builder *outer,
                               onxi_run_op *holder, const onxi_run_frame *frame, uint32_t depth, onxi_run_graph **out);
 
-/* The body in place of the call: its own names, its inputs bound to the slots of the call's. */
+/* Inlines the body of a call: with its own scope of names and its inputs bound to the slots of the call. */
 static onx_status inline_function(builder *b, const onx_node *node, uint32_t index, const onx_function *f,
                                   onxi_binder *binder)
 {

@@ -1,4 +1,4 @@
-/* run_layout.c - the slots of a plan and the memory that they share, and the layouts that values have in it. */
+/* run_layout.c - the slots of a plan, their shared memory, and the layouts of their values. */
 #include "run/run_plan.h"
 
 /* ---- growing ---- */

@@ -1,7 +1,8 @@
-/* run_memory.c - where each storage of a plan is: storages whose lives do not overlap share bytes of one buffer. */
+/* run_memory.c - assigns an offset in one buffer to each storage of a plan: storages whose lifetimes do not overlap
+ * share bytes. */
 #include "run/run_plan.h"
 
-/* Holes are searched so far before the buffer grows instead; keeps planning linear. */
+/* Maximum number of holes that are searched before the buffer grows instead; this keeps planning linear. */
 #define SEARCH_MAX 512
 
 typedef struct hole {

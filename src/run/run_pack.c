@@ -1,5 +1,5 @@
-/* run_pack.c - what kernels make of constants: once per session, and once for all sessions of a document that were
- * given one allocator, which find it on a shelf. */
+/* run_pack.c - packed constants: made once per session, and once for all sessions of a document with the same
+ * allocator, which share them through a shelf. */
 #include "run/run.h"
 
 #include <stdatomic.h>

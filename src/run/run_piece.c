@@ -1,5 +1,6 @@
-/* run_piece.c - values that lie in others: what a Split gives in what it is given, what a Concat is given in what it
- * makes, so that nothing is copied. Their kernels find operands where they should be, and copy the others. */
+/* run_piece.c - values that are parts of others: outputs of a Split inside of its input, and inputs of a Concat inside
+ * of its output, so that nothing is copied. The kernels recognise operands that are in place already, and copy the
+ * others. */
 #include "run/run_plan.h"
 
 /* An operand of a Concat that was made so many steps before is copied: the whole would take memory from there on. */
@@ -24,7 +25,7 @@ uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at
     return whole;
 }
 
-/* Is it one stretch of the whole, wherever that begins? All dims before the one that was cut are 1. */
+/* Whether the piece is contiguous in the whole, at any offset: all dims before the one that is split are 1. */
 static bool is_stretch(const onx_value *whole, const onx_value *piece)
 {
     uint32_t lead = 0;

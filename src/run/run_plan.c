@@ -1,5 +1,5 @@
-/* run_plan.c - a plan for given input shapes: types of everything, which ops are done in passing by which, a step for
- * each of the others (run_step.c), and the memory of a run. */
+/* run_plan.c - a plan for given input shapes: types of all values, which ops are fused into which as post-operations, a
+ * step for each of the others (run_step.c), and the memory of a run. */
 #include "run/run_plan.h"
 
 #define FOLD_MAX 65536 /* bytes of results that are worth computing while planning */

@@ -1,6 +1,6 @@
-/* run_saved.c - what was packed and is kept for later sessions, in a folder (onx_session_options.cache) or in the
- * memory of the process: which bytes it is follows from the weights' bytes and from all that decides what is made of
- * them. */
+/* run_saved.c - packed weights that are kept for later sessions, in a folder (onx_session_options.cache) or in the
+ * memory of the process. They are identified by the bytes of the weights and by everything else that determines the
+ * packed form. */
 #include "run/run.h"
 
 enum {

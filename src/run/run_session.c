@@ -1,4 +1,4 @@
-/* run_session.c - the public face: sessions over a model, and runs with the caller's inputs checked. */
+/* run_session.c - the public functions: sessions over a model, and runs with checks of the caller's inputs. */
 #include "run/run_choice.h"
 
 #include <onx/check.h>

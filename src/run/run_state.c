@@ -1,4 +1,4 @@
-/* run_state.c - what one run needs: its buffer, values bound to it, and walking through the steps of a plan. */
+/* run_state.c - the state of one run: its buffer, the values bound to it, and the execution of the steps of a plan. */
 #include "run/run_choice.h"
 
 #include <time.h>

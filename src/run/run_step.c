@@ -1,5 +1,5 @@
-/* run_step.c - the steps of a plan: the kernel of an op with what it does in passing, the layouts of its operands, and
- * where its results go. */
+/* run_step.c - the steps of a plan: the kernel of an op with its post-operations, the layouts of its operands, and the
+ * memory of its results. */
 #include "run/run_plan.h"
 
 bool onxi_run_same_type(const onx_value *a, const onx_value *b)
@@ -208,7 +208,7 @@ static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *
     return ONX_OK;
 }
 
-/* Where output 0 goes: over an input, as a view, or into memory of its own. */
+/* Chooses the memory of output 0: that of an input, a view, or its own. */
 static onx_status place_first(onxi_run_planner *pl, const draft *d, const onxi_run_step *step, uint32_t out)
 {
     onxi_run_plan *plan = pl->plan;

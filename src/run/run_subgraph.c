@@ -1,5 +1,5 @@
-/* run_subgraph.c - subgraphs where a step runs them: which state fits the inputs, and what goes in and out. While the
- * shapes stay the same, an iteration of a loop takes no lock, allocates nothing and looks up no name. */
+/* run_subgraph.c - runs subgraphs inside of a step: finds the state that fits the inputs, and passes values in and out.
+ * While the shapes stay the same, an iteration of a loop takes no lock, allocates nothing and looks up no name. */
 #include "run/run.h"
 
 static void drop_state(onxi_run_session *s, onxi_run_state *state)

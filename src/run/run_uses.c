@@ -1,5 +1,5 @@
-/* run_uses.c - who reads what in a graph: ops that are not needed go, values know how many read them, and outputs that
- * nobody reads are not asked for. */
+/* run_uses.c - uses of values in a graph: unused ops are removed, the readers of each value are counted, and unused
+ * outputs are not requested. */
 #include "run/run.h"
 
 /* What the nodes read whose place an op has taken, and the op itself does not: types and conditions of a plan depend on

@@ -1,4 +1,4 @@
-/* run_watch.c - what ends a run before its time: a limit of time, or the caller. */
+/* run_watch.c - ends a run early: after a time limit, or when the caller cancels it. */
 #include "run/run.h"
 
 onxi_run_watch onxi_run_watch_new(const onx_run_options *options)

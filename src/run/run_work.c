@@ -1,4 +1,4 @@
-/* run_work.c - running a kernel that was prepared: all of its rows, on as many threads as that is worth. */
+/* run_work.c - runs a prepared kernel: all of its rows, on as many threads as the work justifies. */
 #include "run/run.h"
 
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t fi
     return ONX_OK;
 }
 
-/* The rows of a kernel in blocks of neighbours, which the plan fixes: who does a block is left open. */
+/* The rows of a kernel in blocks of neighbours, which the plan fixes; any thread may take any block. */
 typedef struct row_blocks {
     const onx_kernel *kernel;
     const onx_work *work;
