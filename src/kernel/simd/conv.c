@@ -208,7 +208,7 @@ static void panel_of(const conv_params *q, const onx_work *work, const part *par
 {
     const uint64_t channel = panel_first(q->m, panel), left = q->m - channel;
     target to = { sums, PANEL, panel, left < PANEL ? left : PANEL, first * q->m + channel };
-    if (to.width % ONXI_LANES == 0 && stretch_of(q, 0) == q->depth) {
+    if (to.width % (LINES ? ONXI_LANES : PANEL) == 0 && stretch_of(q, 0) == q->depth) {
         to.c = (float *)work->outputs[0]->data + to.at;
         to.ldc = q->m;
     }
