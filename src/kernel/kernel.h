@@ -198,8 +198,8 @@ enum {
     ONXI_CHAIN_NONE = INT32_MAX /* an input that is omitted */
 };
 
-/* Are both values laid out in blocks of as many channels, so that their elements, which may be of different width, lie in
- * the same order (kernel/core/blocked.c)? */
+/* Are both values laid out in blocks of as many channels, so that their elements, which may be of different width, lie
+ * in the same order (kernel/core/blocked.c)? */
 bool onxi_blocked_alike(const onx_value *a, const onx_value *b);
 /* Does the row go element by element with this number of inputs, by a loop that a chain may run? */
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count);

@@ -48,7 +48,8 @@ typedef struct onxi_byte_loops {
 } onxi_byte_loops;
 extern const onxi_byte_loops onxi_byte_loops_base, onxi_byte_loops_v3, onxi_byte_loops_v4;
 
-/* The loops for the widest vectors of the CPU. All give the same bits, except where a sum lies halfway between two integers. */
+/* The loops for the widest vectors of the CPU. All give the same bits, except where a sum lies halfway between two
+ * integers. */
 static inline const onxi_byte_loops *onxi_byte_loops_best(void)
 {
     return ONXI_BEST_LEVEL(onxi_byte_loops);
