@@ -1,6 +1,6 @@
-/* web_lean.c - what the module for sessions does without, so that a page that runs a network has less to fetch: gradients
- * (here), and the kernels of ai.onnx.contrib with its tokenizers (web/CMakeLists.txt). web_session.c tells which models
- * need them, and those get a session of the program's module. */
+/* web_lean.c - the module for sessions leaves some parts out, so that a page that runs a network fetches less:
+ * gradients (here), and the kernels of ai.onnx.contrib with its tokenizers and the searches of com.microsoft
+ * (web/CMakeLists.txt). web_session.c recognises models that need them; these get a session of the program's module. */
 #include "base/base.h"
 
 #include <onx/grad.h>

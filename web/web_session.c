@@ -16,7 +16,7 @@ typedef struct web_session {
     onx_session *session;
     onx_value **inputs, **outputs;
     uint32_t threads;
-    bool lacking; /* the model needs what this module leaves out */
+    bool lacking;    /* the model needs what this module leaves out */
     char text[4096]; /* of the last diagnostic or name that was asked for */
 } web_session;
 
@@ -46,6 +46,24 @@ EXPORT web_session *web_new(double memory, uint32_t threads)
 }
 
 #ifdef WEB_LEAN
+/* Does a list of nodes, or a subgraph of one, have an operator of com.microsoft that web_lean.c leaves out? */
+static bool has_search(onx_node *const *nodes, uint32_t count)
+{
+    static const char *const left_out[] = { "GreedySearch", "Sampling", "BeamSearch", "WhisperBeamSearch" };
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_node *node = nodes[i];
+        for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++)
+            if (onx_str_is(onx_view(node->op_type), left_out[k]) && onx_str_is(onx_view(node->domain), "com.microsoft"))
+                return true;
+        for (uint32_t k = 0; k < node->attribute_count; k++) {
+            const onx_attribute *a = node->attribute[k];
+            if (a->slot == ONX_SLOT_G && a->g && has_search(a->g->node, a->g->node_count))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Does a list name a domain of operators that web_lean.c leaves out? */
 static bool names_more(onx_operator_set_id *const *list, uint32_t count)
 {
@@ -59,9 +77,12 @@ static bool names_more(onx_operator_set_id *const *list, uint32_t count)
 
 static bool is_lacking(const onx_model *model)
 {
-    bool lacking = names_more(model->opset_import, model->opset_import_count);
-    for (uint32_t i = 0; i < model->functions_count; i++)
-        lacking = lacking || names_more(model->functions[i]->opset_import, model->functions[i]->opset_import_count);
+    bool lacking = names_more(model->opset_import, model->opset_import_count) ||
+                   (model->graph && has_search(model->graph->node, model->graph->node_count));
+    for (uint32_t i = 0; i < model->functions_count; i++) {
+        const onx_function *f = model->functions[i];
+        lacking = lacking || names_more(f->opset_import, f->opset_import_count) || has_search(f->node, f->node_count);
+    }
     return lacking;
 }
 #else

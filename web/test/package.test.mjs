@@ -183,12 +183,30 @@ test("what the module for sessions leaves out runs in the program's", async () =
       y = Mul (x, x)
       d = ai.onnx.preview.training.Gradient <xs = ["x"], y = "y"> (x)
     }`);
+  const search = await parse(`<ir_version: 11, opset_import: ["" : 21, "com.microsoft" : 1]>
+    g (int32[1, 2] x) => (int32[b, l] y) <int32[1] n = {4}> {
+      y = com.microsoft.GreedySearch <eos_token_id = 1, pad_token_id = 0, decoder =
+        step (int32[b, s] i, int32[b, s] p, int32[b, a] m, float[2, b, 1, c, 1] past) => (float[b, s, 3] scores, float[2, b, 1, d, 1] present) {
+          each = Constant <value = float[1, 1, 3] {1, 2, 3}> ()
+          rows = Shape (i)
+          tokens = Constant <value = int64[1] {3}> ()
+          shape = Concat <axis = 0> (rows, tokens)
+          scores = Expand (each, shape)
+          f = Cast <to = 1> (i)
+          axes = Constant <value = int64[3] {0, 2, 4}> ()
+          key = Unsqueeze (f, axes)
+          both = Concat <axis = 0> (key, key)
+          present = Concat <axis = 3> (past, both)
+        }> (x, n)
+    }`);
   for (const threads of [1, 2]) {
     const words = await InferenceSession.create(upper, { intraOpNumThreads: threads });
     assert.deepEqual((await words.run({ x: new Tensor("string", ["ab", "Cd"], [2]) })).y.data, ["AB", "CD"]);
     const session = await InferenceSession.create((await slope.convert("onnx")).bytes, { intraOpNumThreads: threads });
     const { y, d } = await session.run({ x: new Tensor("float32", [3], []) });
     assert.deepEqual([y.data[0], d.data[0]], [9, 6]);
+    const greedy = await InferenceSession.create(search, { intraOpNumThreads: threads });
+    assert.deepEqual([...(await greedy.run({ x: new Tensor("int32", [1, 2], [1, 2]) })).y.data], [1, 2, 2, 2]);
   }
   // What nobody has is still said, once.
   await rejects(InferenceSession.create(await parse(`<ir_version: 8, opset_import: ["" : 17, "ai.onnx.contrib" : 1]>
