@@ -54,7 +54,7 @@ static void test_kernel_microsoft__halves(void **state)
         for (size_t level = 0; level < half_levels(); level++) {
             for (uint32_t i = 0; i < ALL; i++)
                 narrow[i] = (uint16_t)i;
-            half_loops[level]->widen(dtype, narrow, wide, ALL);
+            half_loops[level]->widen((int)dtype, narrow, wide, ALL);
             onx_convert(ONX_FLOAT, expected, dtype, narrow, ALL, true);
             for (uint32_t i = 0; i < ALL; i++)
                 if (memcmp(&wide[i], &expected[i], sizeof *wide) != 0 && !(isnan(wide[i]) && isnan(expected[i])))
@@ -65,13 +65,13 @@ static void test_kernel_microsoft__halves(void **state)
                 bits += (i % 3 == 0 ? 0x1000u : i % 3 == 1 ? 0x0fffu : 0x1001u) << (3 * t);
                 memcpy(&wide[i], &bits, sizeof bits);
             }
-            half_loops[level]->narrow(dtype, wide, back, ALL);
+            half_loops[level]->narrow((int)dtype, wide, back, ALL);
             onx_convert(dtype, want, ONX_FLOAT, wide, ALL, true);
             for (uint32_t i = 0; i < ALL; i++)
                 if (!isnan(wide[i]))
                     assert_int_equal(back[i], want[i]);
             uint16_t few[3] = { 7, 7, 7 };
-            half_loops[level]->narrow(dtype, (float[]){ 1, 2 }, few, 2);
+            half_loops[level]->narrow((int)dtype, (float[]){ 1, 2 }, few, 2);
             assert_int_equal(few[2], 7);
         }
     }
