@@ -85,6 +85,7 @@ typedef struct gate {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     gate_state state;
+    uint64_t waiting; /* threads that have come to it */
 } gate;
 
 static void move_gate(gate *g, gate_state state)
@@ -95,9 +96,20 @@ static void move_gate(gate *g, gate_state state)
     pthread_mutex_unlock(&g->lock);
 }
 
+/* Waits until as many threads wait at the gate. */
+static void await_others(gate *g, uint64_t count)
+{
+    pthread_mutex_lock(&g->lock);
+    while (g->waiting < count)
+        pthread_cond_wait(&g->moved, &g->lock);
+    pthread_mutex_unlock(&g->lock);
+}
+
 static bool pass_gate(gate *g)
 {
     pthread_mutex_lock(&g->lock);
+    g->waiting++;
+    pthread_cond_broadcast(&g->moved);
     while (g->state == GATE_SHUT)
         pthread_cond_wait(&g->moved, &g->lock);
     const bool open = g->state == GATE_OPEN;
@@ -114,8 +126,9 @@ typedef struct bench {
     double seconds; /* how long to measure */
     gate gate;      /* where streams wait when they are warm */
     /* what came out, but for the series */
-    double load, plan, first, elapsed; /* seconds */
-    counter *memory;                   /* of model and session */
+    double load, plan, first; /* seconds */
+    double rate;              /* runs per second of all streams */
+    counter *memory;          /* of model and session */
     uint64_t threads, streams, plan_bytes, run_bytes;
 } bench;
 
@@ -126,7 +139,7 @@ typedef struct stream {
     onx_ctx *cx;
     counter memory;
     series times;
-    double first;
+    double first, elapsed; /* elapsed: from the first to the last run that counts */
     onx_status status;
     onx_value **outputs;
     char apart[128]; /* from the next one, or processors would wait for each other's counts */
@@ -150,13 +163,14 @@ static void warm_up(stream *s)
 
 static void measure(stream *s)
 {
-    const double end = cli_now() + s->bench->seconds;
+    const double begin = cli_now(), end = begin + s->bench->seconds;
     while (s->status == ONX_OK && cli_ranks_decide(s->bench->call, s->times.count < LEAST || cli_now() < end)) {
         const double start = cli_now();
         s->status = run_once(s);
         if (s->status == ONX_OK && !add_time(&s->times, cli_now() - start))
             s->status = ONX_E_MEMORY;
     }
+    s->elapsed = cli_now() - begin;
 }
 
 static void *run_stream(void *user)
@@ -206,17 +220,18 @@ static onx_status run_streams(bench *b, stream *list, uint64_t count)
         if (pthread_create(&list[started].thread, NULL, run_stream, &list[started]) != 0)
             break;
     const bool all = list[0].status == ONX_OK && started == count;
-    const double start = cli_now();
+    await_others(&b->gate, started - 1); /* what they do until they are warm would slow the first one */
     move_gate(&b->gate, all ? GATE_OPEN : GATE_HOME);
     if (all)
         measure(&list[0]);
     for (uint64_t i = 1; i < started; i++)
         pthread_join(list[i].thread, NULL);
-    b->elapsed = cli_now() - start;
     b->first = list[0].first;
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
         if (list[i].status != ONX_OK)
             return list[i].status;
+        b->rate += list[i].elapsed > 0 ? (double)list[i].times.count / list[i].elapsed : 0;
+    }
     if (!all) {
         cli_error(b->call, "cannot start %llu threads", (unsigned long long)count);
         return ONX_E_LIMIT;
@@ -284,7 +299,7 @@ static onx_status print_json(const bench *b, const series *t, const cli_profile 
     cli_json_real(&json, "p90_ms", 1e3 * at_part(t, 0.9));
     cli_json_real(&json, "p99_ms", 1e3 * at_part(t, 0.99));
     cli_json_real(&json, "max_ms", 1e3 * t->seconds[t->count - 1]);
-    cli_json_real(&json, "runs_per_second", (double)t->count / b->elapsed);
+    cli_json_real(&json, "runs_per_second", b->rate);
     cli_json_uint(&json, "planned_bytes", b->plan_bytes);
     cli_json_uint(&json, "running_bytes", b->run_bytes);
     cli_json_uint(&json, "process_bytes", process_bytes());
@@ -305,7 +320,7 @@ static void print_text(const bench *b, const series *t)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         printf("%s%s %s%s%s", i ? ", " : "", list[i].name, i ? "" : cli_color(stdout, CLI_BOLD),
                cli_duration(list[i].seconds).text, i ? "" : cli_color(stdout, CLI_PLAIN));
-    printf("\nruns      %zu, %s per second", t->count, cli_count((double)t->count / b->elapsed).text);
+    printf("\nruns      %zu, %s per second", t->count, cli_count(b->rate).text);
     if (b->streams > 1)
         printf(", %llu at once", (unsigned long long)b->streams);
     if (b->threads)
