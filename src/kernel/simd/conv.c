@@ -413,7 +413,7 @@ static bool shape_of(onx_prepare *p, conv_params *q)
     const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
     const onx_value *y = p->outputs[0];
     onxi_window win;
-    if (x->rank < (LINES ? 3 : 4) || x->rank > 4 || (!LINES && w->dims[0] % ONXI_LANES) || w->rank != x->rank ||
+    if (x->rank < (LINES ? 3 : 4) || x->rank > 4 || w->rank != x->rank || (!LINES && w->dims[0] % ONXI_LANES) ||
         !w->data || w->dtype != ONX_FLOAT || !y || y->rank != x->rank || !y->count || !x->count || !w->count ||
         (b && (!b->data || b->dtype != ONX_FLOAT || b->count != (uint64_t)w->dims[0])) || w->dims[0] != y->dims[1] ||
         x->dims[0] != y->dims[0] || onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
