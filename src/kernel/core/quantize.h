@@ -5,6 +5,8 @@
 
 #include "kernel/core/chain.h"
 
+#include <math.h>
+
 /* y[i] = table[x[i]], of 256 bytes. */
 typedef void onxi_look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, uint64_t n);
 
@@ -13,8 +15,7 @@ typedef void onxi_look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, ui
 typedef struct onxi_quantize_loops {
     void (*quantize[ONX_DTYPE_COUNT])(const float *x, void *y, uint64_t n, float scale, int32_t zero);
     void (*dequantize[ONX_DTYPE_COUNT])(const void *x, float *y, uint64_t n, float scale, int32_t zero);
-    /* y = sum * scale[i * step] in double, rounded to nearest even, plus the zero point, clamped to the range of the
-     * type. */
+    /* y = onxi_requantized of the sums by scale[i * step], plus the zero point. */
     void (*requantize[ONX_DTYPE_COUNT])(const int32_t *sums, void *y, uint64_t n, const float *scale, uint64_t step,
                                         int32_t zero);
     /* A product of int32 with operands between -32768 and 32767, with the arguments of onxi_gemm_run. */
@@ -22,6 +23,15 @@ typedef struct onxi_quantize_loops {
     uint64_t (*product_workspace)(void);
     onxi_look_up *look_up; /* NULL: the plain one */
 } onxi_quantize_loops;
+
+/* A sum as a quantized number without its zero point: the product with `scale` is one of floats, where the definition
+ * leaves the precision open, which is what onnxruntime has. It is rounded to the nearest of the whole numbers from
+ * `low` to `high`, halves to even; NaN becomes `low`. */
+static inline float onxi_requantized(float sum, float scale, float low, float high)
+{
+    const float v = sum * scale;
+    return rintf(v > low ? v < high ? v : high : low);
+}
 
 /* The body of QuantizeLinear, DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear forms
  * (`back`: sums are requantized). */

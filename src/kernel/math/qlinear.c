@@ -117,7 +117,7 @@ static onx_status check_types(const onx_prepare *p, const onx_value *v, const on
     return ONX_OK;
 }
 
-/* y = sum * scale[i * step], rounded, plus the zero point, as the type has it; at most COLUMNS_EACH. */
+/* y = sum * scale[i * step], rounded where the type is one of integers, plus the zero point; at most COLUMNS_EACH. */
 static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t first, uint64_t count, const void *sums,
                             bool floats, const float *scale, uint64_t step, double zero)
 {
@@ -133,14 +133,10 @@ static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t fir
     double high = ldexp(1, (int)bits - (class == ONX_CLASS_SIGNED)) - 1,
            low = class == ONX_CLASS_SIGNED ? -high - 1 : 0;
     for (uint64_t i = 0; i < count; i++) {
-        double v = floats ? (double)((const float *)sums)[i] : (double)((const int32_t *)sums)[i];
-        v *= (double)scale[i * step];
-        if (class == ONX_CLASS_FLOATING) {
-            chunk[i] = v + zero;
-            continue;
-        }
-        v = rint(v) + zero;
-        chunk[i] = v > low ? v < high ? v : high : low;
+        const float sum = floats ? ((const float *)sums)[i] : (float)((const int32_t *)sums)[i], by = scale[i * step];
+        chunk[i] = zero + (class == ONX_CLASS_FLOATING
+                               ? (double)sum * (double)by
+                               : (double)onxi_requantized(sum, by, (float)(low - zero), (float)(high - zero)));
     }
     onx_convert((onx_dtype)y->dtype, (char *)y->data + first, ONX_DOUBLE, chunk, count, true);
 }

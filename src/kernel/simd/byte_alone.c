@@ -114,7 +114,7 @@ __attribute__((always_inline)) static inline void run_of(const byte_params *d, c
                                                          void *to)
 {
     const alone_params *q = &d->q;
-    const int32_t least = (q->y_is_signed ? -128 : 0) - q->y_zero;
+    const float least = (float)((q->y_is_signed ? -128 : 0) - q->y_zero);
     for (uint64_t i = 0, block = 0; i < bytes; i += WIDE, block = block + 1 < d->blocks ? block + 1 : 0) {
         const __mmask64 there = bytes - i < WIDE ? (UINT64_C(1) << (bytes - i)) - 1 : UINT64_MAX;
         __m512i sum[PARTS];

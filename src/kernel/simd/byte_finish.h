@@ -11,7 +11,7 @@
 
 typedef enum finish_kind {
     AS_SUMS,   /* int32 */
-    AGAIN,     /* bytes: sum * factor in double, as the plain rows have it */
+    AGAIN,     /* bytes: sum * factor, rounded as the plain rows have it */
     AS_FLOATS, /* sum * factor + shift, post-operations */
     AS_BYTES   /* the same, quantized */
 } finish_kind;
@@ -94,7 +94,7 @@ static inline __m128i low_bytes(onxi_vi x)
 static inline void finish_again(const finish *f, const finish_block *b, uint64_t width)
 {
     const int32_t least = f->y_is_signed ? -128 : 0, most = least + 255;
-    const double low = least - f->y_zero, high = most - f->y_zero;
+    const float low = (float)(least - f->y_zero), high = (float)(most - f->y_zero);
     for (uint64_t v = 0; v < width; v += ONXI_LANES) {
         const onxi_vf factor = vf_load(f->factor + b->column + v);
         const uint64_t left = width - v;

@@ -63,7 +63,7 @@
     static void requantize_##name(const int32_t *sums, void *py, uint64_t n, const float *scale, uint64_t step,        \
                                   int32_t zero)                                                                        \
     {                                                                                                                  \
-        const double low = LOW - zero, high = HIGH - zero;                                                             \
+        const float low = (float)(LOW - zero), high = (float)(HIGH - zero);                                            \
         onxi_vf by = vf_all(n ? *scale : 0);                                                                           \
         T *y = py;                                                                                                     \
         for (uint64_t i = 0; i < n; i += ONXI_LANES) {                                                                 \

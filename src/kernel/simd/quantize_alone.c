@@ -29,8 +29,8 @@ static inline void finish(const alone_params *q, onxi_vf sum, uint64_t c, uint64
     memcpy(&shift, q->bias + c, sizeof shift);
     sums += shift; /* which wraps, as sums of the plain rows do */
     const int32_t least = q->y_is_signed ? -128 : 0;
-    const onxi_vi whole = requantized((onxi_vi)sums, vf_load(q->factor + c), (double)(least - q->y_zero),
-                                      (double)(least + 255 - q->y_zero), q->y_zero);
+    const onxi_vi whole = requantized((onxi_vi)sums, vf_load(q->factor + c), (float)(least - q->y_zero),
+                                      (float)(least + 255 - q->y_zero), q->y_zero);
     const byte_line bytes = bytes_of(whole);
     memcpy(y + c, &bytes, n == ONXI_LANES ? sizeof bytes : (size_t)n);
 }
