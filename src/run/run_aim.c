@@ -4,7 +4,7 @@
 enum { AIM_ALIGN = 16, AIM_PAIRS_MAX = 65536 };
 #define NOT_UPDATED UINT32_MAX
 
-/* The storage of output `i`, if it is one of its own: pieces of others go where those go. */
+/* The storage of output `i`, unless another storage contains it: then that one decides its place. */
 static uint32_t own_storage(const onxi_run_plan *plan, uint32_t i)
 {
     const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
@@ -61,8 +61,8 @@ static void set_range(onxi_run_aim *a, uint32_t which, const onx_value *v)
     a->to[which] = a->from[which] ? a->from[which] + v->size : 0;
 }
 
-/* Where outputs, and after them inputs, are in memory; false when an input has more memory than its own. An input that
- * an output updates in place has none but that. */
+/* Notes the address ranges of the outputs and then of the inputs. Returns false if an input is not a tensor, as its
+ * memory is then not one range. An input that an output updates in place gets no range of its own. */
 static bool set_ranges(onxi_run_aim *a, const onxi_run_graph *g, const onx_value *const *inputs,
                        onx_value *const *outputs)
 {
@@ -82,8 +82,9 @@ static bool set_ranges(onxi_run_aim *a, const onxi_run_graph *g, const onx_value
     return true;
 }
 
-/* Which outputs have memory that nothing else reads or writes. They are gone through in the order of addresses, which
- * is kept from run to run since it rarely changes; what begins before an earlier one has ended overlaps it. */
+/* Finds the outputs whose memory overlaps no other output or input. Ranges are visited in the order of their addresses;
+ * a range that begins before an earlier one has ended overlaps it. The order is kept between runs, since it rarely
+ * changes. */
 static void find_apart(onxi_run_aim *a, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
@@ -94,7 +95,7 @@ static void find_apart(onxi_run_aim *a, uint32_t count)
         a->order[k] = which;
     }
     uintptr_t end = 0;
-    uint32_t last = 0; /* the one that ends there */
+    uint32_t last = 0; /* the range that ends at `end` */
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t which = a->order[i];
         a->apart[which] = a->to[which] && a->from[which] >= end;
@@ -107,9 +108,8 @@ static void find_apart(onxi_run_aim *a, uint32_t count)
     }
 }
 
-/* May what the run computes for output `i` be written to the caller's value directly? Everything in the storage of the
- * plan goes there then, so nothing may be larger. A value with the shape that is wanted is whole where it has as many
- * elements and bytes as that. */
+/* May output `i` be computed directly in the caller's value? All values that share the storage are written there then,
+ * so none may be larger. A value with the right dims is used only if its element count and size match them, too. */
 static bool fits(const onxi_run_plan *plan, uint32_t i, const onx_value *out)
 {
     const onxi_run_plan_slot *slot = plan->slots[plan->outputs[i]];

@@ -1,22 +1,23 @@
-/* run_bind.c - does a value fit the input that it is bound to? Kind, element type, rank and sizes (TY-19), one size per
- * variable over all inputs (TY-15). Over the elements of a sequence (TY-16), too, but there a difference is a warning:
- * the operator set's own tests feed seq(float[N]) with elements of several sizes. */
+/* run_bind.c - checks that a value fits the input that it is bound to: kind, element type, rank and sizes (TY-19), and
+ * that each dimension variable has one size over all inputs (TY-15). Over the elements of a sequence (TY-16) a variable
+ * with several sizes is only a warning, because the test data of the ONNX operators feeds seq(float[N]) with elements
+ * of several sizes. */
 #include "run/run.h"
 
 typedef struct variable {
     onx_str name;
     int64_t size;
-    bool element; /* of a sequence */
+    bool element; /* seen in an element of a sequence */
 } variable;
 
 typedef struct binding {
     onx_ctx *cx;
     onx_str input;          /* its name */
-    variable *all, few[32]; /* models have few of them: no run shall have to allocate for their sake */
+    variable *all, few[32]; /* most models have few variables, so that most runs allocate nothing here */
     uint32_t count, room;
-    onxi_table table; /* of all, once they are more than few */
-    bool element;     /* of a sequence */
-    bool told;        /* once per sequence is enough */
+    onxi_table table; /* index of `all`, once there are more than fit in `few` */
+    bool element;     /* the value being bound is an element of a sequence */
+    bool told;        /* warned already: one warning per sequence is enough */
 } binding;
 
 static onx_status refuse(const binding *b, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
@@ -49,7 +50,7 @@ static variable *find_variable(const binding *b, onx_str name)
     return NULL;
 }
 
-/* The few move to the heap, and their table is made. */
+/* Moves the variables from `few` to the heap and builds the table. */
 static bool leave_few(binding *b)
 {
     variable *all = NULL;
@@ -85,7 +86,7 @@ static void free_variables(binding *b)
 
 static onx_status bind_variable(binding *b, onx_str name, int64_t size)
 {
-    if (!name.len) /* says nothing */
+    if (!name.len) /* an unnamed dimension can have any size */
         return ONX_OK;
     const variable *v = find_variable(b, name);
     if (!v)
@@ -128,7 +129,7 @@ static onx_status wrong_kind(const binding *b)
     return refuse(b, "TY-19", "input \"%.*s\" is of another kind than the model wants", ONX_ARG(b->input));
 }
 
-/* Values are no deeper than the types that describe them, and those are bounded by the reader. */
+/* The recursion is bounded: values are no deeper than the types that describe them, and the reader bounds these. */
 static onx_status bind_value(binding *b, const onx_type *type, const onx_value *v)
 {
     const onx_type *inner = NULL;
@@ -149,10 +150,10 @@ static onx_status bind_value(binding *b, const onx_type *type, const onx_value *
         if (type->map_type->key_type && type->map_type->key_type != v->dtype)
             return refuse(b, "TY-19", "input \"%.*s\" has keys of type %s, the model wants %s", ONX_ARG(b->input),
                           type_name(v->dtype), type_name(type->map_type->key_type));
-        return ONX_OK; /* its values come as one tensor or as many: the operators look at them */
+        return ONX_OK; /* its values may come as one tensor or as several; the operators check them */
     case ONX_KIND_OPTIONAL:
         inner = type->optional_type->elem_type;
-        if (v->kind != ONX_VALUE_OPTIONAL) /* what it would hold may stand for it */
+        if (v->kind != ONX_VALUE_OPTIONAL) /* the value that the optional would hold may be given directly */
             return inner ? bind_value(b, inner, v) : ONX_OK;
         break;
     default:

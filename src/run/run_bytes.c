@@ -1,5 +1,6 @@
-/* run_bytes.c - what comes before and after rules that make integer kernels of nodes between DequantizeLinear and
- * QuantizeLinear: constants stay in their bytes until then, and each product gets a DequantizeLinear of its own. */
+/* run_bytes.c - work before and after the rewrite rules that make integer kernels of nodes between DequantizeLinear and
+ * QuantizeLinear. Before the rules, quantized constants are not dequantized, and each Conv, MatMul and Gemm gets a
+ * DequantizeLinear of its own. */
 #include "run/run.h"
 
 onx_status onxi_run_session_takes_bytes(onxi_run_session *s)
@@ -27,7 +28,8 @@ static bool multiplies(const onxi_run_op *op)
     return op->needed && (op->id == ONXI_ID_Conv || op->id == ONXI_ID_MatMul || op->id == ONXI_ID_Gemm);
 }
 
-/* The DequantizeLinear that an input of a product comes from, where others use its result, too; NULL: none. */
+/* The DequantizeLinear that makes the input of a matrix product or convolution, if its result has other users, too;
+ * else NULL. */
 static const onxi_run_op *shared_maker(const onxi_run_graph *g, const uint32_t *maker, const onxi_run_op *op,
                                        uint32_t input)
 {
@@ -37,7 +39,7 @@ static const onxi_run_op *shared_maker(const onxi_run_graph *g, const uint32_t *
     return &g->ops[maker[slot] - 1];
 }
 
-/* A copy of the op with a result of its own, which is the input of another one. */
+/* Makes a copy of the op whose result is new and becomes the given input of `user`. */
 static onx_status copy_for(onxi_run_graph *g, const onxi_run_op *from, onxi_run_op *user, uint32_t input,
                            onxi_run_op *out)
 {

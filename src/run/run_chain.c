@@ -1,15 +1,15 @@
-/* run_chain.c - finds elementwise nodes that run as one step: nodes whose results only other nodes of the chain use,
- * all with the shape of the last one. A node that consumes lines of the last one may follow: a reduction or a
- * normalization. The step is planned at the position of the last node (run_step.c). */
+/* run_chain.c - finds elementwise nodes that run as one step: their results are used only by other nodes of the chain
+ * and have the shape of the last result. A reduction or normalization that reads the last result line by line may end
+ * the chain. The step is planned at the position of the last node (run_step.c). */
 #include "run/run_plan.h"
 
-/* Who uses a slot, as far as ops have been looked at. */
+/* The users of a slot among the ops visited so far. */
 typedef struct slot_users {
-    uint32_t chain; /* that all of them belong to, by its last op; ONXI_NO_SLOT: they do not */
+    uint32_t chain; /* the chain that contains all of them, named by its last op; ONXI_NO_SLOT: no chain contains all */
     uint32_t seen;
 } slot_users;
 
-/* May a step of several ops have it, as far as can be told without its operands? */
+/* May a chain contain the op, judging without its operands? */
 static bool is_free(const onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
@@ -23,13 +23,13 @@ static bool is_free(const onxi_run_planner *pl, uint32_t index)
 
 bool onxi_run_plan_ends_chain(const onxi_run_op *op)
 {
-    bool lines = false; /* rows for layouts may be asked before */
+    bool lines = false; /* the row with this flag need not come first: rows for layouts may precede it */
     for (uint32_t i = 0; i < op->kernel_count && !lines; i++)
         lines = (op->kernels[i]->flags & ONXI_KERNEL_LINES) != 0;
     return lines;
 }
 
-/* May it follow a chain? */
+/* May the op end a chain? */
 static bool is_end(const onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
@@ -37,7 +37,8 @@ static bool is_end(const onxi_run_planner *pl, uint32_t index)
            pl->plan->slots[op->inputs[0]]->place == ONXI_PLACE_BUFFER;
 }
 
-/* The row that is asked first; not one that is a view where the type stays, as of Cast, where it does not. */
+/* The row that is tried first. A row that returns a view, as of Cast to the same type, is skipped if the type
+ * changes. */
 static const onx_kernel *moving_row(const onxi_run_planner *pl, const onxi_run_op *op)
 {
     const onx_value *x = onxi_run_plan_value((onxi_run_planner *)(uintptr_t)(const void *)pl, op->inputs[0]);
@@ -50,7 +51,7 @@ static bool quantizes(const onxi_run_op *op)
     return op->id == ONXI_ID_QuantizeLinear || op->id == ONXI_ID_DequantizeLinear;
 }
 
-/* One scale for all, of floats and of numbers that loops know. */
+/* Is there one scale for all elements, and have loops the types involved? */
 static bool has_one_scale(const onxi_run_planner *pl, const onxi_run_op *op)
 {
     const bool back = op->id == ONXI_ID_DequantizeLinear;
@@ -62,7 +63,7 @@ static bool has_one_scale(const onxi_run_planner *pl, const onxi_run_op *op)
     return other == ONX_FLOAT && (type == ONX_INT8 || type == ONX_UINT8 || type == ONX_INT16 || type == ONX_UINT16);
 }
 
-/* Does its row go element by element, whatever its operands are? */
+/* Is the op computed element by element for these operands? */
 static bool is_element(const onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
@@ -70,19 +71,20 @@ static bool is_element(const onxi_run_planner *pl, uint32_t index)
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const onx_value *v = op->inputs[i] == ONXI_NO_SLOT ? NULL : &pl->plan->slots[op->inputs[i]]->value;
-        if (!v && i > 0 && (op->id == ONXI_ID_Clip || quantizes(op))) /* a bound, a zero point may be omitted */
+        /* A bound of Clip and a zero point may be omitted. */
+        if (!v && i > 0 && (op->id == ONXI_ID_Clip || quantizes(op)))
             continue;
         if (!v || v->kind != ONX_VALUE_TENSOR || !onxi_element_type_is(v->dtype))
             return false;
     }
     if (quantizes(op))
         return has_one_scale(pl, op);
-    /* An exponent of another type is not for loops. */
+    /* Loops take no exponent of another type. */
     return op->id != ONXI_ID_Pow ||
            pl->plan->slots[op->inputs[0]]->value.dtype == pl->plan->slots[op->inputs[1]]->value.dtype;
 }
 
-/* The chain that the op joins, if it contains all users of the op's result; ONXI_NO_SLOT: none. */
+/* The chain that the op joins: the one that contains all users of the op's result; ONXI_NO_SLOT: none. */
 static uint32_t chain_around(const onxi_run_planner *pl, const slot_users *users, const uint32_t *sizes, uint32_t index)
 {
     const uint32_t slot = pl->g->ops[index].outputs[0], chain = users[slot].chain;
@@ -109,7 +111,7 @@ static void note_uses(const onxi_run_planner *pl, slot_users *users, uint32_t in
     }
 }
 
-/* Goes backwards, so that all users of a result are known when its op is visited. A single op is no chain. */
+/* Visits the ops backwards, so that all users of a result are known when its op is visited. A single op is no chain. */
 static void find(onxi_run_planner *pl, slot_users *users, uint32_t *sizes)
 {
     for (uint32_t i = pl->g->op_count; i-- > 0;) {
@@ -119,7 +121,7 @@ static void find(onxi_run_planner *pl, slot_users *users, uint32_t *sizes)
             if (chain == ONXI_NO_SLOT)
                 chain = i;
             pl->chain[i] = chain;
-            pl->next[i] = chain == i ? i : pl->next[chain]; /* a ring: the last op knows the first one */
+            pl->next[i] = chain == i ? i : pl->next[chain]; /* `next` is a ring: the last op leads to the first one */
             pl->next[chain] = i;
             sizes[chain]++;
         } else if (is_end(pl, i)) {

@@ -1,13 +1,13 @@
-/* run_choice.c - the table of rows that are asked first, and its file: one in the folder of the session's options, for
- * this processor, its instruction set and this version. */
+/* run_choice.c - the table of kernel rows to try first, and its file. The file is in the cache folder of the session,
+ * one for this CPU, instruction set and version. */
 #include "run/run_choice.h"
 
-/* Numbers that nobody has to keep: who could aim at a key would get a row that takes the node, too. */
+/* Need not be secret: whoever forges a key only selects another row that can also run the node. */
 static const onxi_secret secret = { 0x9e3779b97f4a7c15u, 0xd1b54a32d192ed03u };
 
 enum {
-    EDITION = 1,   /* goes up when keys are made otherwise */
-    MOST = 1 << 14 /* entries of a file; the oldest make room */
+    EDITION = 1,   /* increased when keys are computed differently */
+    MOST = 1 << 14 /* entries in a file; the oldest are dropped */
 };
 
 /* ---- the table ---- */
@@ -58,7 +58,8 @@ bool onxi_run_choices_put(onxi_run_choices *c, onxi_digest key, onxi_digest row)
     return true;
 }
 
-/* The name that `onx show --plan` has for it, its instruction set, and which it is of those that are alike in both. */
+/* Identifies a row by its name in `onx show --plan`, its instruction set, and its number among rows that are alike in
+ * both. */
 onxi_digest onxi_run_row_digest(const onx_kernel *const *rows, uint32_t index)
 {
     const char *variant = onxi_kernel_variant(rows[index]);
@@ -81,7 +82,7 @@ static onxi_digest file_name(const onxi_run_session *s)
     return onxi_store_digest(s->store, 1, numbered, model, strlen(model));
 }
 
-/* What the table has already is newer than what the file says. */
+/* Entries that the table already has are newer than those of the file. */
 static onx_status load(onxi_run_session *s, onxi_run_choices *c)
 {
     uint64_t size;
@@ -100,7 +101,7 @@ onx_status onxi_run_choices_open(onxi_run_session *s)
 {
     static const uint64_t budget_ns = UINT64_C(5000000000);
     const onx_session_options *o = &s->options;
-    /* Those say themselves which rows they want. */
+    /* These options select kernels themselves. */
     if (!o->measure || o->plain || o->kernels || o->precision || o->lean_memory)
         return ONX_OK;
     if (!(s->choices = onxi_run_choices_new(s->cx)))
@@ -112,7 +113,7 @@ onx_status onxi_run_choices_open(onxi_run_session *s)
 void onxi_run_choices_keep(onxi_run_session *s)
 {
     const onxi_run_choices *c = s->choices;
-    if (!s->store || load(s, s->choices) != ONX_OK) /* of other processes, since then */
+    if (!s->store || load(s, s->choices) != ONX_OK) /* entries that other processes have added since */
         return;
     const uint32_t count = c->count < MOST ? c->count : MOST;
     onxi_store_put(s->store, 1, file_name(s), c->list + (c->count - count), count * sizeof *c->list);

@@ -1,17 +1,17 @@
 /* run_constant.c - constants of the document, used in place. A constant that is unaligned, or scaled during loading, is
- * copied when something reads it; one that is only packed is never copied. */
+ * copied when a kernel reads it; one that kernels only pack is never copied. */
 #include "run/run.h"
 
 #include <math.h>
 
 enum {
-    LAZY_MIN = 4096,      /* bytes that are worth not copying */
-    RECIPE_MIN = 1 << 16, /* not keeping, where they are made of others */
+    LAZY_MIN = 4096,      /* bytes from which avoiding a copy is worth it */
+    RECIPE_MIN = 1 << 16, /* bytes from which a computed constant is not kept */
 };
 
 /* ---- loading ---- */
 
-/* Rules look into integers, and into nothing large. */
+/* May the bytes be loaded later? Shape inference reads integers and small constants now. */
 static bool may_wait(const onx_tensor *t, uint64_t size)
 {
     const onx_dtype_class class = onx_dtype_class_of(t->data_type);
@@ -55,7 +55,7 @@ onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, cons
         *out = (*source_out)->value;
         return ONX_OK;
     }
-    /* With lean memory elements are read by kernels, which could not tell that they are not all there. */
+    /* With lean memory, kernels read the elements directly and could not detect missing ones. */
     if (plain && !part && s->reader.external_late && onx_tensor_is_external(t) && may_wait(t, size) &&
         !s->options.lean_memory) {
         const onxi_file *file;
@@ -84,7 +84,7 @@ onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, cons
 
 /* ---- reading ---- */
 
-/* A node of constants whose elements are asked for some at a time: a DequantizeLinear or a ConstantOfShape. */
+/* A node with constant inputs whose elements are computed some at a time: a DequantizeLinear or a ConstantOfShape. */
 typedef struct onxi_run_recipe {
     const onx_kernel *kernel;
     const void *params;
@@ -92,7 +92,7 @@ typedef struct onxi_run_recipe {
     uint32_t input_count;
 } onxi_run_recipe;
 
-/* Elements as they are before they are scaled. */
+/* Reads elements before scaling. */
 static void read_plain(const onxi_run_source *source, uint64_t first, uint64_t count, void *out)
 {
     const unsigned width = onx_dtype_bits(source->value->dtype) / 8;
@@ -109,10 +109,10 @@ static void read_plain(const onxi_run_source *source, uint64_t first, uint64_t c
         memcpy(out, source->raw + first * width, count * width);
 }
 
-/* Floats of one index of the first dim. */
+/* Scales floats that share an index of the first dim. Returns false if a product is not finite. */
 static bool scale_some(float *x, double factor, uint64_t count)
 {
-    const uint32_t exponent = 0x7f800000; /* of infinities and NaN */
+    const uint32_t exponent = 0x7f800000; /* exponent bits of infinities and NaN */
     uint32_t found = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t bits;
@@ -123,7 +123,7 @@ static bool scale_some(float *x, double factor, uint64_t count)
     return !found;
 }
 
-/* Scales one chunk at a time, which fits into the first-level cache. False: a product is not finite. */
+/* Scales in chunks that fit into the L1 cache. Returns false if a product is not finite. */
 static bool read_scaled(const onxi_run_source *source, uint64_t first, uint64_t count, float *out)
 {
     enum { STRETCH = 2048 };
@@ -140,7 +140,7 @@ static bool read_scaled(const onxi_run_source *source, uint64_t first, uint64_t 
     return finite;
 }
 
-/* Looks at all products; where all elements are one number, at one of each factor. */
+/* Checks all products. Where all elements are equal, it checks one product per factor. */
 static bool products_are_finite(const onxi_run_source *source)
 {
     enum { STRETCH = 2048 };
@@ -177,7 +177,8 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
     const onxi_run_source *from = slot->source;
     *out = NULL;
     if (from && !from->made && (from->part || (from->recipe && !onxi_fill_reads(from->recipe->kernel))))
-        return ONX_OK; /* what is a part of the inputs of a sum, or made of bytes, is not what is scaled */
+        /* Scaling works neither on a gathered part of a larger tensor nor on elements that a node computes. */
+        return ONX_OK;
     onx_value *v = ONXI_NEW(s->arena, onx_value);
     onxi_run_source *source = ONXI_NEW(s->arena, onxi_run_source);
     if (!v || !source)
@@ -199,7 +200,7 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
     return ONX_OK;
 }
 
-/* ---- of nodes ---- */
+/* ---- constants computed by nodes ---- */
 
 const onx_value **onxi_run_op_constants(const onxi_run_graph *g, const onxi_run_op *op, onx_arena *arena)
 {
@@ -209,7 +210,7 @@ const onx_value **onxi_run_op_constants(const onxi_run_graph *g, const onxi_run_
     return out;
 }
 
-/* Prepares the op for good, on constants that are there. */
+/* Prepares the op permanently on its constant inputs, whose elements are made first. */
 static onx_status make_recipe(onxi_run_graph *g, const onxi_run_op *op, onx_value *type, onxi_run_recipe **out)
 {
     onxi_run_session *s = g->session;
@@ -294,7 +295,7 @@ onx_status onxi_run_constant_is_too_large(onxi_run_graph *g, const onxi_run_op *
     return status;
 }
 
-/* ---- making ---- */
+/* ---- making elements ---- */
 
 bool onxi_run_source_is_filled(const onxi_run_source *source)
 {
@@ -312,10 +313,10 @@ void onxi_run_source_read(const onxi_run_source *source, uint64_t first, uint64_
         read_plain(source, first, count, out);
 }
 
-/* The whole tensor that a part is of may be many times as large: some of it is read at a time. */
+/* A part may be gathered from a tensor many times as large, which is therefore read in chunks. */
 static void gather(onxi_run_session *s, const onxi_run_source *source, char *out)
 {
-    enum { AT_ONCE = 32 << 20 }; /* bytes that are read and skipped */
+    enum { AT_ONCE = 32 << 20 }; /* bytes that are read or skipped at a time */
     const onxi_tensor_part *part = source->part;
     const uint64_t at_once = 1 + AT_ONCE / (part->span.len / part->runs + 1);
     for (uint64_t first = 0; first < part->runs; first += at_once) {
@@ -358,7 +359,7 @@ onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot)
         onx_value_free(made);
         return status;
     }
-    pthread_mutex_lock(&s->root->lock); /* runs look at it meanwhile */
+    pthread_mutex_lock(&s->root->lock); /* runs read the members meanwhile */
     source->value->data = made->data;
     source->made = true;
     pthread_mutex_unlock(&s->root->lock);

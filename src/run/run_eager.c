@@ -64,18 +64,19 @@ static onx_status reorder_now(onxi_run_env *e, const onx_layout *layout, const o
     return eager_run(e, &p, inputs, outputs);
 }
 
-/* `v` in another layout: where its elements go, of the memory from *at on. */
+/* A view description of `v` in another layout. Its data is an offset into the memory for layouts; *at is advanced past
+ * it. */
 static onx_value laid_out(const onx_value *v, const onx_layout *layout, uint64_t *at)
 {
     onx_value out = *v;
     out.layout = layout;
     out.size = layout->size;
-    out.data = (void *)(uintptr_t)*at; /* an offset so far */
+    out.data = (void *)(uintptr_t)*at; /* an offset until the memory is allocated */
     *at += (layout->size + 63u) & ~(uint64_t)63u;
     return out;
 }
 
-/* Runs with inputs and outputs in the layouts that the row wants, which are made before and undone behind it. */
+/* Runs the row in the layouts that it wants: converts the inputs before and the outputs after it. */
 static onx_status run_laid_out(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p, const onx_value *const *inputs,
                                onx_value *const *outputs)
 {
@@ -116,7 +117,7 @@ static onx_status run_laid_out(onxi_run_env *e, const onxi_run_op *op, onx_prepa
     return status;
 }
 
-/* Changes of layout are worth it for images of some size. */
+/* Changing layouts pays for images of some size only. */
 static bool may_lay_out(const onxi_run_op *op, const onx_value *const *inputs)
 {
     enum { LEAST = 1 << 14 };
@@ -125,7 +126,7 @@ static bool may_lay_out(const onxi_run_op *op, const onx_value *const *inputs)
 
 /* ---- types, kernel, run ---- */
 
-/* A view of something dynamic is a copy. */
+/* The output of a view row is a copy here, since its input may be freed before it. */
 static onx_status eager_view(const onx_value *input, const onx_value *type, onx_value *out)
 {
     ONX_TRY(onxi_value_take(out, input));

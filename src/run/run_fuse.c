@@ -1,5 +1,4 @@
-/* run_fuse.c - rewrites a resolved graph if constants allow it: scaling and shifting of channels after a Conv or a
- * BatchNormalization is folded into its constants. */
+/* run_fuse.c - folds scaling and shifting of channels after a Conv or a BatchNormalization into its constants. */
 #include "run/run.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@ static const onx_value *constant_of(const onxi_run_graph *g, const onxi_run_op *
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT ? v : NULL;
 }
 
-/* Of a constant at any address. */
+/* An element of a float constant at any alignment. */
 static double number_at(const onx_value *v, uint64_t i)
 {
     float x;
@@ -20,7 +19,7 @@ static double number_at(const onx_value *v, uint64_t i)
     return (double)x;
 }
 
-/* With `value` or `source`. */
+/* Adds a slot for a constant, given as `value` or as `source`. */
 static onx_status add_constant(onxi_run_graph *g, onx_value *value, onxi_run_source *source, uint32_t *slot_out)
 {
     onxi_run_session *s = g->session;
@@ -34,16 +33,16 @@ static onx_status add_constant(onxi_run_graph *g, onx_value *value, onxi_run_sou
     return source ? ONX_OK : onxi_run_session_keep(s, value);
 }
 
-/* ---- what is done to channels ---- */
+/* ---- affine functions of channels ---- */
 
 /* y = x * a + b, for each channel. */
 typedef struct affine {
     uint64_t channels;
     double *a, *b;
-    bool scales; /* not all of a are 1 */
+    bool scales; /* some a are not 1 */
 } affine;
 
-/* In test mode a BatchNormalization is y = x * a + b per channel. */
+/* Outside of training, a BatchNormalization is y = x * a + b per channel. */
 static bool is_scaling(const onxi_run_graph *g, const onxi_run_op *bn, uint64_t channels)
 {
     if (bn->id != ONXI_ID_BatchNormalization || bn->output_count != 1 || bn->input_count != 5)
@@ -61,7 +60,7 @@ static bool is_scaling(const onxi_run_graph *g, const onxi_run_op *bn, uint64_t 
     return bn->since < 14 || mode == 0;
 }
 
-/* A number for each channel of values of that rank, or one for all. */
+/* Has the constant one element per channel, for values of that rank, or one for all channels? */
 static bool is_per_channel(const onx_value *v, uint64_t channels, uint32_t rank)
 {
     if (!v || v->rank > rank || (v->count != 1 && v->count != channels))
@@ -85,7 +84,7 @@ static void then_scaling(const onxi_run_graph *g, const onxi_run_op *bn, affine 
     }
 }
 
-/* Add, Sub, Mul, Div of a value and a constant. */
+/* Folds an Add, Sub, Mul or Div of a value and a constant into `f`; false where it is none. */
 static bool then_arithmetic(const onxi_run_graph *g, const onxi_run_op *op, uint32_t rank, affine *f)
 {
     const bool add = op->id == ONXI_ID_Add, sub = op->id == ONXI_ID_Sub, mul = op->id == ONXI_ID_Mul;
@@ -104,7 +103,7 @@ static bool then_arithmetic(const onxi_run_graph *g, const onxi_run_op *op, uint
     return true;
 }
 
-/* The op that takes the result of this one, where no other op does. */
+/* The op that uses the result of this one, if it is the only use. */
 static onxi_run_op *only_user(const onxi_run_graph *g, const onxi_run_op *op)
 {
     if (op->output_count != 1 || op->outputs[0] == ONXI_NO_SLOT)
@@ -116,7 +115,7 @@ static onxi_run_op *only_user(const onxi_run_graph *g, const onxi_run_op *op)
                : NULL;
 }
 
-/* What follows `op` is taken together; the last of it, or NULL when there is nothing. */
+/* Folds the ops after `op` into `f` as long as they are affine. Returns the last of them, NULL when there is none. */
 static onxi_run_op *follow(const onxi_run_graph *g, const onxi_run_op *op, uint32_t rank, affine *f)
 {
     onxi_run_op *last = NULL, *next;
@@ -130,7 +129,7 @@ static onxi_run_op *follow(const onxi_run_graph *g, const onxi_run_op *op, uint3
     return last;
 }
 
-/* The ops that were followed are done by this one. */
+/* Marks the folded ops as unneeded; `op` now makes the result of the last one. */
 static void take_over(onxi_run_graph *g, onxi_run_op *op, const onxi_run_op *last)
 {
     for (onxi_run_op *next = only_user(g, op); next; next = next == last ? NULL : only_user(g, next))
@@ -150,7 +149,7 @@ static onx_status new_affine(onxi_run_graph *g, uint64_t channels, affine *out)
     return out->a && out->b ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* v * a + b, or b alone; NULL in *out when a number is not finite. */
+/* v * a + b, or b alone if v is NULL; *out is NULL when an element is not finite. */
 static onx_status changed_constant(onxi_run_graph *g, const affine *f, const onx_value *v, const double *b,
                                    onx_value **out)
 {
@@ -167,7 +166,7 @@ static onx_status changed_constant(onxi_run_graph *g, const affine *f, const onx
 
 /* ---- into a Conv ---- */
 
-/* The weights are scaled when they are needed: most kernels pack them and need them no more. */
+/* The weights are scaled when they are read, because most kernels pack them and do not read them again. */
 static onx_status into_conv(onxi_run_graph *g, onxi_run_op *conv, const affine *f, const onxi_run_op *last,
                             bool *changed)
 {
@@ -179,7 +178,7 @@ static onx_status into_conv(onxi_run_graph *g, onxi_run_op *conv, const affine *
         return ONX_E_MEMORY;
     if (f->scales)
         ONX_TRY(onxi_run_constant_scaled(s, &g->slots[conv->inputs[1]], f->a, &w2));
-    if (f->scales && !w2) /* an infinite factor would multiply each product instead of their sum */
+    if (f->scales && !w2) /* an infinite factor would multiply each product instead of the sum */
         return ONX_OK;
     ONX_TRY(changed_constant(g, f, constant_of(g, conv, 2), f->b, &b2));
     if (!b2)
@@ -251,7 +250,7 @@ static onx_status fuse_scaling(onxi_run_graph *g, onxi_run_op *bn, uint32_t rank
 
 /* ---- the graph ---- */
 
-/* The rank of what an op gives, where weights tell; 0: they do not. */
+/* The rank of an op's result, if the weights tell it; 0: they do not. */
 static uint32_t rank_of(const onxi_run_graph *g, const onxi_run_op *op, const uint8_t *ranks)
 {
     const onx_value *w;

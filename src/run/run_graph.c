@@ -13,9 +13,9 @@ typedef struct builder {
     struct builder *outer; /* the graph that this subgraph is in; NULL for the main graph and in function bodies */
     onxi_run_op *holder;   /* the op of `outer` that holds this graph */
     const onxi_run_frame *frame;
-    onxi_binder *binder;     /* of the current graph or body */
+    onxi_binder *binder;     /* resolves names of the current graph or body */
     onxi_dict names;         /* slots by name */
-    uint32_t recent[RECENT]; /* entries of `names` that were made last, as a ring: most inputs are among them */
+    uint32_t recent[RECENT]; /* ring of the entries of `names` added last: most inputs are among them */
     uint32_t made;
     onx_arena *arena; /* scratch */
     uint32_t depth;
@@ -85,7 +85,7 @@ static onx_status load_slot(builder *b, uint32_t slot)
     onxi_run_graph_slot *s = &b->g->slots[slot];
     const onxi_run_session *root = b->session->root;
     if (root != b->session && s->tensor && b->g->graph == root->main->graph) {
-        /* inputs and initializers of the main graph have the same slots in both */
+        /* inputs and initializers of the main graph have the same slots in the root and in the variant */
         const onxi_run_graph_slot *same = &root->main->slots[slot];
         s->shared = same->constant && onx_str_equal(same->name, s->name);
         if (s->shared) {
@@ -135,7 +135,8 @@ static bool is_omitted(const builder *b, onx_str name)
     return slot == ONXI_OMITTED;
 }
 
-/* The index among the captures of the op that holds the graph; each slot is captured once, by all its subgraphs. */
+/* Finds or adds a capture of the op that holds the graph; returns its index. Each slot is captured once for all
+ * subgraphs of the op. */
 static onx_status hold_capture(builder *b, uint32_t outside, uint32_t *index_out)
 {
     onxi_run_op *holder = b->holder;
@@ -152,7 +153,8 @@ static onx_status hold_capture(builder *b, uint32_t outside, uint32_t *index_out
     return ONX_OK;
 }
 
-/* A name of the enclosing graph: a constant there is one here, anything else becomes a further input. */
+/* Captures a name of the enclosing graph: a constant there is a constant here, any other value becomes an additional
+ * input. */
 static onx_status capture(builder *b, onx_str name, uint32_t *out)
 {
     uint32_t outside;
@@ -183,7 +185,7 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
 
 /* ---- nodes ---- */
 
-/* What the nodes of the model, or of the body of a function, mean. */
+/* A binder that resolves the nodes of the model, or those of a function's body. */
 static onx_status new_binder(onxi_run_session *s, const onxi_functions *functions, const onx_function *body,
                              onxi_binder **out)
 {
@@ -198,7 +200,7 @@ static onx_status new_binder(onxi_run_session *s, const onxi_functions *function
     return onxi_binder_open(*out, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model));
 }
 
-/* What the parameters of the enclosing function stand for, NULL in the graphs of the model. */
+/* The arguments of the enclosing function's call; NULL in the graphs of the model. */
 static const onxi_arguments *arguments_of(const builder *b)
 {
     const onxi_run_frame *call = onxi_run_frame_of_call(b->frame);
@@ -252,7 +254,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
                              ONX_ARG(onx_view(f->name)), ONX_ARG(actual));
         if (slot != ONXI_NO_SLOT && find_name(&inner, formal) == ONXI_NO_SLOT)
             ONX_TRY(add_name(&inner, formal, slot));
-        else if (slot == ONXI_NO_SLOT) /* omitted: an empty name below, which `bind_operands` treats as such */
+        else if (slot == ONXI_NO_SLOT) /* omitted: an empty name below, which `bind_operands` treats as omitted */
             ONX_TRY(add_name(&inner, formal, ONXI_OMITTED));
     }
     ONX_TRY(build_nodes(&inner, f->node, f->node_count));
@@ -278,7 +280,7 @@ static onx_status bind_operands(builder *b, onxi_run_op *op)
     onxi_run_session *s = b->session;
     uint32_t inputs = node->input_count;
     while (inputs && !onx_view(node->input[inputs - 1]).len)
-        inputs--; /* trailing omitted ones are as good as not written */
+        inputs--; /* trailing omitted inputs need not be written */
     op->inputs = ONXI_ARRAY(s->arena, uint32_t, inputs + 1u);
     op->outputs = ONXI_ARRAY(s->arena, uint32_t, node->output_count + 1u);
     if (!op->inputs || !op->outputs)
@@ -301,7 +303,7 @@ static onx_status bind_operands(builder *b, onxi_run_op *op)
     return ONX_OK;
 }
 
-/* One more subgraph of an op, that of the attribute `a`. */
+/* Adds a subgraph to an op: that of the attribute `a`. */
 static onx_status add_graph(onxi_run_session *s, onxi_run_op *op, const onx_attribute *a)
 {
     uint32_t room = op->graph_room;
@@ -355,14 +357,14 @@ static onx_status define_outputs(builder *b, onxi_run_op *op)
     return ONX_OK;
 }
 
-/* Arity by the schema, so that rules and kernels need not ask. */
+/* Checks the number of operands against the schema, so that rules and kernels need not. */
 static onx_status check_op(builder *b, const onxi_run_op *op)
 {
     const onxi_schema *schema = op->schema;
     onxi_run_session *s = b->session;
     if (!schema || schema->flags & ONX_OP_OPEN)
         return ONX_OK;
-    if (!onxi_arity_fits(op->node->input_count, schema->min_input, schema->max_input)) /* omitted ones count */
+    if (!onxi_arity_fits(op->node->input_count, schema->min_input, schema->max_input)) /* omitted operands count */
         return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                          "%u inputs are given, the operator takes %u to %u", op->node->input_count, schema->min_input,
                          schema->max_input);
@@ -415,7 +417,7 @@ onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op)
             continue;
         }
         onx_value *kept = outputs[i];
-        if (kept->dtype == ONX_STRING && kept->kind == ONX_VALUE_TENSOR) { /* the bytes are in the arena that goes */
+        if (kept->dtype == ONX_STRING && kept->kind == ONX_VALUE_TENSOR) { /* its strings are in a temporary arena */
             status = onx_value_new(s->cx, &kept);
             if (status == ONX_OK)
                 status = onx_value_assign(kept, outputs[i]);
@@ -429,7 +431,7 @@ onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op)
     return status;
 }
 
-/* The kernels of what a node names. */
+/* Finds the kernel rows of a resolved operator. */
 static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound, bool by_rule)
 {
     onxi_run_bound *more = ONXI_NEW(s->arena, onxi_run_bound);
@@ -450,7 +452,7 @@ static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound, bool by_r
     return onxi_kernel_candidates(s->kernels, s->arena, &want, &more->kernels, &more->kernel_count);
 }
 
-/* Does an operator with kernels run by its body all the same? */
+/* Does the operator run by its function body although it has kernels? */
 static bool body_comes_first(const onxi_run_session *s, const onxi_run_op *op)
 {
     if (!op->schema || !op->schema->body_first || s->options.plain)
@@ -461,7 +463,8 @@ static bool body_comes_first(const onxi_run_session *s, const onxi_run_op *op)
     return true;
 }
 
-/* The body of an operator that has no kernel, or is faster by it, for this call of it; NULL when there is none. */
+/* The function body for this call of an operator that has no kernel, or runs faster by its body; NULL: there is
+ * none. */
 static onx_status expand(builder *b, const onxi_run_op *op, const onx_function **out, onxi_binder **binder)
 {
     onxi_run_session *s = b->session;
@@ -536,8 +539,8 @@ static onx_status call_function(builder *b, const onx_node *node, uint32_t index
     return inline_function(b, node, index, f, *body);
 }
 
-/* What precedes the body of an operator: an op without outputs that asks the operator's own rule and types, which
- * the nodes of the body know nothing of. */
+/* A guard precedes the inlined body of an operator. It is an op without outputs that checks the call by the operator's
+ * own rule and types, which the nodes of the body do not know. */
 static onx_status guard_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)work, (void)first, (void)last;
@@ -556,7 +559,7 @@ static onx_status inline_body(builder *b, const onxi_run_op *op, const onx_funct
     if (!guard.kernels)
         guard.kernels = guard_kernels;
     guard.kernel_count = 1;
-    if (onxi_run_op_is_constant(b->g, &guard)) { /* and so is the body */
+    if (onxi_run_op_is_constant(b->g, &guard)) { /* then the body is constant, too */
         ONX_TRY(onxi_run_graph_fold(b->g, &guard));
         return inline_function(b, op->node, op->index, f, binder);
     }
@@ -603,7 +606,7 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     }
     ONX_TRY(bind_graphs(b, op));
     ONX_TRY(define_outputs(b, op));
-    if (!op->graph_count) /* one with subgraphs is known by its address to what they capture */
+    if (!op->graph_count) /* an op with subgraphs keeps its address, which their captures refer to */
         s->spare_op = op;
     if (op->output_count && onxi_run_op_is_constant(b->g, op) && !onxi_run_keeps_bytes(b->g, op)) {
         bool large;
@@ -685,7 +688,7 @@ static void drop_unneeded(onxi_run_graph *g)
         onxi_run_op *op = &g->ops[i];
         for (uint32_t k = 0; k < op->output_count; k++)
             op->needed |= op->outputs[k] != ONXI_NO_SLOT && g->slots[op->outputs[k]].uses;
-        op->needed |= op->guard_end == i + 1; /* the body is a constant */
+        op->needed |= op->guard_end == i + 1; /* the body was folded */
         for (uint32_t k = i + 1; k < op->guard_end; k++)
             op->needed |= g->ops[k].needed;
         for (uint32_t k = 0; op->needed && k < op->input_count + op->capture_count; k++)
@@ -694,7 +697,7 @@ static void drop_unneeded(onxi_run_graph *g)
     }
 }
 
-/* What no kernel can do is reported before anything runs. */
+/* Reports nodes that no kernel can run before anything runs. */
 static onx_status check_kernels(onxi_run_graph *g)
 {
     for (uint32_t i = 0; i < g->op_count; i++) {
@@ -721,7 +724,7 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     g->input_count = graph->input_count;
     g->input_room = graph->input_count + 1u;
     const uint64_t nodes = graph->node_count, names = nodes + graph->input_count + graph->initializer_count;
-    if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, nodes) || /* most have one output */
+    if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, nodes) || /* most ops have one output */
         !ONXI_GROW_IN(s->arena, g->slots, g->slot_room, names))
         return ONX_E_MEMORY;
     builder b = { .session = s, .g = g, .outer = outer, .holder = holder, .frame = frame, .depth = depth };

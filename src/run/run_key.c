@@ -1,4 +1,5 @@
-/* run_key.c - what nodes of a plan have in common whose rows are chosen together, and looking up what was chosen. */
+/* run_key.c - the key shared by the nodes of a plan whose rows are chosen together, and the lookup of the row chosen
+ * for a key. */
 #include "run/run_plan.h"
 
 static onxi_digest add_value(onxi_digest d, const onx_value *v)
@@ -15,7 +16,7 @@ static onxi_digest add_text(onxi_digest d, onx_str text)
     return onxi_run_digest_add(d, text.ptr, text.len);
 }
 
-/* Numbers, lists of them, and words; what else an attribute may hold says nothing of how long a row takes. */
+/* Adds numbers, lists of numbers, and strings. Attributes of other kinds do not affect how long a row takes. */
 static onxi_digest add_attribute(onxi_digest d, const onxi_attr_value *a)
 {
     const uint32_t type[] = { a->type, a->count };
@@ -45,8 +46,9 @@ static onxi_digest add_operator(onxi_digest d, const onx_node *node, int32_t sin
     return d;
 }
 
-/* How fast a row is depends on what its neighbours do, which layouts they like above all. So what was measured in a
- * graph holds for that graph and these shapes alone: for the nodes, what connects them, and the types of all values. */
+/* The speed of a row depends on its neighbours, above all on the layouts that they prefer. A measurement therefore
+ * holds for one graph with given shapes only; its context covers the nodes, their connections, and the types of all
+ * values. */
 void onxi_run_plan_context(onxi_run_planner *pl)
 {
     const onxi_run_graph *g = pl->g;
@@ -79,7 +81,7 @@ static onxi_digest key_of(const onxi_run_planner *pl, const onx_prepare *p)
     return d;
 }
 
-/* Are there two built-in rows or more that may take it, beside the plain one? */
+/* Are there at least two built-in rows, besides the plain one, that may run the op? */
 static bool has_choice(const onxi_run_op *op, const onx_prepare *p)
 {
     uint32_t fast = 0;
@@ -94,7 +96,7 @@ static bool has_choice(const onxi_run_op *op, const onx_prepare *p)
     return fast > 1;
 }
 
-/* The index of the key among those of the plan, added if need be. */
+/* Finds or adds the key among those of the plan; *index is its position. */
 static onx_status find_chosen(onxi_run_planner *pl, const onxi_run_op *op, onxi_digest key, uint32_t *index)
 {
     onxi_run_plan *plan = pl->plan;
@@ -113,7 +115,7 @@ static onx_status find_chosen(onxi_run_planner *pl, const onxi_run_op *op, onxi_
     return ONX_OK;
 }
 
-/* The rows that the table wants to be asked first. */
+/* The rows to try first according to the table. */
 static onxi_run_order order_of(const onxi_run_choices *c, const onxi_run_op *op, onxi_digest key)
 {
     uint32_t i;
@@ -161,7 +163,7 @@ bool onxi_run_plan_chooses(const onxi_run_graph *g, bool nonfinite)
     if (!s->choices || s->root != s || nonfinite)
         return false;
     const onxi_run_graph *main = s->main;
-    while (main && main != g) /* with and without the nodes in whose place others are */
+    while (main && main != g) /* the main graph, or a version of it where ops are replaced by their parts */
         main = main->unwritten;
     return main != NULL;
 }

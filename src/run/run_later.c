@@ -1,16 +1,17 @@
-/* run_later.c - the rest of a run behind nodes whose shapes only a run tells. Its nodes can run one by one, as their
- * shapes come; they also make a graph of their own, which has plans for the shapes that came before. Shapes that come
- * for the first time are not planned for: where they differ from run to run, planning would take longer than it saves.
+/* run_later.c - the rest of a run, after nodes whose output shapes are known only during the run. Its nodes can run one
+ * by one as shapes become known. They also form a graph of their own, which has plans for shapes that came before.
+ * Shapes that come for the first time are not planned for: where shapes differ in each run, planning would take longer
+ * than it saves.
  * docs/notes/session.md */
 #include "run/run_plan.h"
 
 enum {
     LEAST_OPS = 4,
-    MOST_DEPTH = 8,      /* of such graphs in such graphs */
-    MOST_SLOTS = 1 << 16 /* each of them has all of those */
+    MOST_DEPTH = 8,      /* nesting of such graphs */
+    MOST_SLOTS = 1 << 16 /* bounds their memory, because each graph copies all slots */
 };
 
-/* ---- which nodes ---- */
+/* ---- finding the nodes ---- */
 
 static bool comes_late(const onxi_run_planner *pl, const bool *made, const onxi_run_op *op, bool *after_late)
 {
@@ -25,7 +26,8 @@ static bool comes_late(const onxi_run_planner *pl, const bool *made, const onxi_
     return late;
 }
 
-/* Marks the nodes that read what has no shape so far, and counts them; 0: others read what they make. */
+/* Marks and counts the nodes that depend on values of unknown shape. Returns 0 if a node of known shape depends on a
+ * marked one. */
 static uint32_t mark(const onxi_run_planner *pl, bool *late, bool *made)
 {
     uint32_t count = 0;
@@ -44,12 +46,12 @@ static uint32_t mark(const onxi_run_planner *pl, bool *late, bool *made)
     return count;
 }
 
-/* ---- their graph ---- */
+/* ---- the graph of these nodes ---- */
 
 typedef struct drafter {
     onxi_run_planner *pl;
     onxi_run_graph *out;
-    bool *read, *made; /* per slot: by the nodes; of `out` in the end */
+    bool *read, *made; /* per slot: read or made by the nodes; in the end, by the ops of `out` */
 } drafter;
 
 static void note_read(drafter *d, const onxi_run_op *op)
@@ -66,7 +68,8 @@ static void note_made(drafter *d, const onxi_run_op *op)
             d->made[op->outputs[k]] = true;
 }
 
-/* What the late nodes read stays for them; other values need not even be made. */
+/* Are the inputs of `op` available in the new graph? Values that late nodes read are kept; other values may not even be
+ * computed. Values made by other parts of `whole` are available, too. */
 static bool is_there(const drafter *d, const onxi_run_op *op, const onxi_run_op *whole)
 {
     for (uint32_t k = 0; k < op->input_count; k++) {
@@ -90,7 +93,7 @@ static bool can_stand_for(const drafter *d, const onxi_run_op *op)
     return there;
 }
 
-/* With outputs of its own: those that nobody reads are struck out, in each graph for itself. */
+/* Adds a copy of the op with an array of outputs of its own, because each graph strikes out its unused outputs. */
 static onx_status add_op(drafter *d, const onxi_run_op *op)
 {
     onxi_run_op *to = &d->out->ops[d->out->op_count++];
@@ -103,7 +106,8 @@ static onx_status add_op(drafter *d, const onxi_run_op *op)
     return ONX_OK;
 }
 
-/* The late nodes; where all of them was refused for shapes that are not known, the op that stands for them. */
+/* Adds the late nodes. Where an op was replaced by its parts only because shapes were unknown, the op itself is added
+ * again. */
 static onx_status add_ops(drafter *d, const bool *late)
 {
     const onxi_run_graph *g = d->pl->g, *from = g->written ? g->written : g;
@@ -194,7 +198,7 @@ onx_status onxi_run_plan_find_later(onxi_run_planner *pl)
     const onxi_run_graph *g = pl->g;
     const onx_session_options *options = &g->session->options;
     onx_arena *scratch = pl->e->scratch;
-    /* Nodes that wait for others keep their order, and who has little memory none for more plans. */
+    /* Nodes that wait for others must keep their order, and lean memory leaves no room for more plans. */
     if (!pl->plan->has_dynamic || options->plain || options->no_optimize || options->lean_memory ||
         g->depth >= MOST_DEPTH || g->slot_count > MOST_SLOTS || (g->op_count && pl->talks[g->op_count - 1]))
         return ONX_OK;
@@ -238,8 +242,8 @@ typedef struct onxi_run_rest {
     onxi_run_site site;
     onx_value **outputs;
     uint32_t seen_count;
-    uint64_t seen[ONXI_PLANS_MAX]; /* shapes that came before, by a hash of them: another one's costs a plan too many */
-    bool fails;                    /* there is no plan, as for lack of memory */
+    uint64_t seen[ONXI_PLANS_MAX]; /* hashes of shapes that came before; a collision costs one needless plan */
+    bool fails;                    /* planning failed, for example for lack of memory */
 } onxi_run_rest;
 
 onx_status onxi_run_rest_new(onxi_run_state *st)
@@ -276,7 +280,8 @@ void onxi_run_rest_free(onxi_run_state *st)
 static uint64_t hash_of_shapes(const onxi_run_rest *rest)
 {
     const onxi_run_graph *g = rest->site.graph;
-    onxi_secret secret = { 0 }; /* who knows it can have plans made, as by the shapes themselves */
+    /* It need not be secret: whoever forces a collision only forces a plan, which repeated shapes do as well. */
+    onxi_secret secret = { 0 };
     for (uint32_t i = 0; i < g->capture_count; i++) {
         const onx_value *v = rest->site.inputs[i];
         if (!v)
@@ -289,13 +294,13 @@ static uint64_t hash_of_shapes(const onxi_run_rest *rest)
     return onxi_hash(secret, NULL, 0);
 }
 
-/* Did these shapes come before? If not, they have now. What is before them in the run has come again already where this
- * is the rest of a rest: then the first ones of all count, too. */
+/* Did these shapes come before? Notes them if not. The very first shapes of a nested rest count as repeated, because
+ * the shapes of the enclosing rest were repeated already. */
 static bool came_before(onxi_run_rest *rest)
 {
     const uint64_t hash = hash_of_shapes(rest);
-    const uint32_t most =
-        onxi_run_graph_plans(rest->site.graph); /* or plans would be dropped before they serve again */
+    /* No more shapes than plans that are kept: others would be dropped before they are used again. */
+    const uint32_t most = onxi_run_graph_plans(rest->site.graph);
     for (uint32_t i = 0; i < most && i < rest->seen_count; i++)
         if (rest->seen[i] == hash)
             return true;
@@ -303,7 +308,7 @@ static bool came_before(onxi_run_rest *rest)
     return rest->seen_count == 1 && rest->site.graph->depth > 1;
 }
 
-/* What the nodes have made one by one is no longer needed. */
+/* Frees the values that the nodes made when they ran one by one. */
 static onx_status drop_values(onxi_run_state *st)
 {
     const onxi_run_plan *plan = st->plan;
@@ -320,7 +325,7 @@ static onx_status drop_values(onxi_run_state *st)
     return ONX_OK;
 }
 
-/* A state whose plan fits the shapes that have come, or NULL. */
+/* Finds a state whose plan fits the current shapes, or makes one if the shapes came before; else NULL. */
 static onx_status find_planned(onxi_run_state *st, onxi_run_state **out)
 {
     onxi_run_rest *rest = st->rest;
@@ -336,7 +341,7 @@ static onx_status find_planned(onxi_run_state *st, onxi_run_state **out)
     }
     if (status == ONX_E_CANCELLED)
         return status;
-    rest->fails = true; /* one by one they may do, or say better what is wrong */
+    rest->fails = true; /* the nodes may run one by one, or report the error better */
     onxi_diag_rewind(st->cx, said);
     return ONX_OK;
 }

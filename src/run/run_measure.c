@@ -1,43 +1,43 @@
-/* run_measure.c - which rows are faster on this machine: plans as a whole, by the order as it is and by other rows, run
- * in turns with the inputs of a first run, and compared node by node. So changes of layout that a row brings about are
- * counted by themselves, and no operand is made up. What seems faster has to prove it in one plan, against the order as
- * it is. */
+/* run_measure.c - measures which kernel rows are faster on this machine. Whole plans run in turns with the inputs of
+ * the first run, one with the fixed order of rows and one with other rows, and are compared node by node. So the
+ * changes of layout that a row causes are counted, and no operand is made up. Rows that seem faster must then be faster
+ * together in one plan, compared with the fixed order. */
 #include "run/run_choice.h"
 
 enum {
-    ALTERNATIVES = 4,    /* that are tried of a node */
-    PROOFS = 3,          /* plans of what seemed faster, each without what was not in the one before */
-    LEAST = 2,           /* runs of each side */
-    ENOUGH = 30,         /* no more are made */
-    PHASE_NS = 500000000 /* nor for longer, at LEAST */
+    ALTERNATIVES = 4,    /* rows tried per node */
+    PROOFS = 3,          /* plans that combine the rows found, each without those that were slower in the one before */
+    LEAST = 2,           /* fewest runs of each side */
+    ENOUGH = 30,         /* most runs */
+    PHASE_NS = 500000000 /* time after which a phase ends once it has LEAST runs */
 };
-static const double wins = 0.97; /* of the time of the row that comes first, in a trial */
+static const double wins = 0.97; /* a row wins a trial if it takes at most this part of the first row's time */
 
-/* A session of the same model, and its runs. */
+/* A session of the same model in one configuration, and its runs. */
 typedef struct side {
     const onxi_run_watch *watch;
     onx_ctx *cx;
-    onxi_run_session *s; /* NULL: not made */
+    onxi_run_session *s; /* NULL: not created yet */
     onx_value **outputs;
-    const onxi_run_plan *plan; /* known after a run */
-    uint64_t *now, *least;     /* nanoseconds of a run, per choice of its plan */
-    uint64_t total;            /* least of whole runs */
-    uint32_t at;               /* the next step of the run */
+    const onxi_run_plan *plan; /* known after the first run */
+    uint64_t *now, *least;     /* nanoseconds per choice of the plan: in this run, and the least of all runs */
+    uint64_t total;            /* least time of a whole run */
+    uint32_t at;               /* index of the next step */
 } side;
 
-/* What there is to choose. Entry i of the table of all trials is that of key i. */
+/* The state of the search. Entry i of the table of all trials belongs to key i. */
 typedef struct search {
     onxi_run_session *root;
     const onx_value *const *inputs;
     const onxi_run_watch *watch;
-    uint64_t end_ns; /* of all this, on onxi_run_clock_ns */
+    uint64_t end_ns; /* end of the search in the time of onxi_run_clock_ns */
     onxi_run_choices *table;
-    const onxi_run_chosen *keys; /* of the plan in the fixed order */
+    const onxi_run_chosen *keys; /* keys of the plan in the fixed order */
     uint32_t count;
-    uint32_t *next;    /* per key: the first row that is still to be tried; 0: none is */
-    uint32_t *best;    /* per key: the row that was fastest */
-    double *ratio;     /* per key: its time to that of the first row */
-    uint64_t *base_ns; /* per key, of the phase in hand */
+    uint32_t *next;    /* per key: the next row to try; 0: none */
+    uint32_t *best;    /* per key: the fastest row so far */
+    double *ratio;     /* per key: its time divided by that of the first row */
+    uint64_t *base_ns; /* per key: time of the first row in the current phase */
     side base;
 } search;
 
@@ -81,7 +81,8 @@ static onx_status run_side(search *m, side *x)
     ONX_TRY(onxi_run_graph_run(x->s->main, x->cx, m->inputs, x->outputs, &options));
     const uint64_t total = onxi_run_clock_ns() - start;
     const onxi_run_plan *plan = (const onxi_run_plan *)x->s->main->plans.first;
-    if (!plan || plan->nonfinite || (x->plan && plan != x->plan)) /* rows that lose NaN have declined */
+    /* A nonfinite plan comes from a row that declined while running because it would lose NaN. */
+    if (!plan || plan->nonfinite || (x->plan && plan != x->plan))
         return ONX_E_UNSUPPORTED;
     if (!x->plan)
         return ONX_OK;
@@ -100,7 +101,7 @@ static void forget_times(side *x)
 
 /* ---- sides ---- */
 
-/* Bytes for both times of all choices. */
+/* Size of the arrays `now` and `least`. */
 static uint64_t times_size(const onxi_run_plan *plan)
 {
     return 2 * (plan->chosen_count + UINT64_C(1)) * sizeof(uint64_t);
@@ -117,7 +118,7 @@ static void close_side(side *x)
     if (x->plan)
         onxi_release(x->cx, x->now, times_size(x->plan));
     if (x->s) {
-        x->s->choices = NULL; /* those of the search */
+        x->s->choices = NULL; /* they belong to the search */
         onxi_run_session_close(x->s);
         onxi_release(x->cx, x->s, sizeof *x->s);
     }
@@ -125,7 +126,7 @@ static void close_side(side *x)
     *x = (side){ 0 };
 }
 
-/* A session that looks its rows up in the table of the search, and its first run, which makes the plan. */
+/* Opens a session that looks rows up in the table of the search, and runs it once, which makes the plan. */
 static onx_status open_side(search *m, side *x)
 {
     onx_session_options options = m->root->options;
@@ -154,7 +155,7 @@ static onx_status open_side(search *m, side *x)
     return ONX_OK;
 }
 
-/* Both in turns, for the given part of the time that is left. */
+/* Runs both sides in turns, for the given fraction of the remaining time. */
 static onx_status run_both(search *m, side *x, unsigned parts)
 {
     const uint64_t share = left_ns(m) / parts, start = onxi_run_clock_ns();
@@ -173,13 +174,14 @@ static onx_status run_both(search *m, side *x, unsigned parts)
 
 /* ---- trials ---- */
 
-/* Which key a choice of a trial's plan is; false: one that the plan in the fixed order does not have. */
+/* Finds the key of a choice in a trial's plan; false if the plan in the fixed order has no such key. */
 static bool find_key(const search *m, const side *x, uint32_t chosen, uint32_t *key)
 {
     return onxi_run_choices_find(m->table, x->plan->chosen[chosen].key, key) && *key < m->count;
 }
 
-/* Nodes whose rows were all tried, or decline, are planned by the first row again. *any: others are left. */
+/* Ends the search for nodes whose rows were all tried or declined: they use the first row again. *any: rows of other
+ * nodes are left to try. */
 static void note_rows(search *m, const side *x, bool *any)
 {
     *any = false;
@@ -201,7 +203,7 @@ static void note_times(search *m, const side *x)
             continue;
         const uint64_t base = m->base_ns[key], took = x->least[i];
         const double ratio = (double)took / (double)base;
-        /* A thousandth of a run is no reason to have other bits. */
+        /* Less than a thousandth of a run does not justify different bits. */
         if (ratio < wins && ratio < m->ratio[key] && (base - took) * 1000 >= m->base.total) {
             m->ratio[key] = ratio;
             m->best[key] = x->plan->chosen[i].row;
@@ -231,7 +233,7 @@ static onx_status try_rows(search *m)
 
 /* ---- proofs ---- */
 
-/* Puts into the table what was fastest; how many that are. */
+/* Writes the fastest rows to the table; returns how many nodes do not use their first row. */
 static uint32_t put_best(search *m)
 {
     uint32_t count = 0;
@@ -243,7 +245,7 @@ static uint32_t put_best(search *m)
     return count;
 }
 
-/* Takes back what was no faster there; how many that were. */
+/* Drops rows that were not faster in the combined plan; returns how many. */
 static uint32_t take_back(search *m, const side *x)
 {
     uint32_t count = 0;
@@ -256,7 +258,8 @@ static uint32_t take_back(search *m, const side *x)
     return count;
 }
 
-/* What seemed faster is left in the table if it is so in one plan, and that as a whole; else nothing is. */
+/* Keeps the fastest rows in the table only if the plan that combines them is faster as a whole and in each of these
+ * nodes; else keeps none. */
 static onx_status prove(search *m)
 {
     m->table->trial = NULL;
@@ -280,7 +283,7 @@ static onx_status prove(search *m)
     return ONX_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole search ---- */
 
 static onx_status search_open(search *m, onx_arena *arena, const onxi_run_plan *plan)
 {
@@ -304,12 +307,12 @@ static onx_status search_open(search *m, onx_arena *arena, const onxi_run_plan *
     return ONX_OK;
 }
 
-/* Finds rows; in the table of the search they are those of the plan's nodes then. */
+/* Finds faster rows for the nodes of the plan and leaves them in the table of the search. */
 static onx_status search_rows(search *m)
 {
     ONX_TRY(open_side(m, &m->base));
     m->table->trial = m->next;
-    /* Each plan is run once more than it counts, and so is the other one beside it. */
+    /* Each plan runs once more than is counted, and so does the plan it is compared with. */
     const uint64_t start = onxi_run_clock_ns();
     ONX_TRY(run_side(m, &m->base));
     if ((onxi_run_clock_ns() - start) * (4 * LEAST + 2) > left_ns(m))
@@ -318,8 +321,8 @@ static onx_status search_rows(search *m)
     return prove(m);
 }
 
-/* The session's table gets what was found, and that the graph was looked at: what there was no time for stays as it
- * is. */
+/* Copies the rows found to the session's table and marks the graph as measured. Nodes that there was no time for keep
+ * the fixed order. */
 static bool take_over(search *m, onxi_digest context, bool found)
 {
     onxi_run_choices *to = m->root->choices;
@@ -341,7 +344,7 @@ bool onxi_run_measure_is_due(const onxi_run_plan *plan)
     if (!plan->chosen_count)
         return false;
     const onxi_run_choices *c = g->session->choices;
-    /* Two more sessions and what they run in have to fit, too. */
+    /* Two more sessions and their buffers have to fit into the memory limit. */
     const uint64_t limit = g->session->options.memory, constants = onxi_run_constant_bytes(g->session);
     return c->left_ns && !c->trial && !onxi_run_choices_find(c, plan->context, &index) && constants < limit / 3 &&
            plan->buffer_size < limit / 3 - constants;
@@ -371,7 +374,7 @@ onx_status onxi_run_measure(onxi_run_graph *g, const onx_value *const *inputs, c
     onxi_diag_rewind(g->session->cx, said);
     const bool ended = m.watch && onxi_run_watch_look(m.watch) != ONX_OK;
     const uint64_t spent = onxi_run_clock_ns() - start;
-    const bool late = spent >= c->left_ns; /* other sessions would be, too */
+    const bool late = spent >= c->left_ns; /* sessions after this one would run out of time as well */
     c->left_ns = status == ONX_OK && !late ? c->left_ns - spent : 0;
     const bool taken = !ended && (status == ONX_OK || late) && take_over(&m, (*plan)->context, status == ONX_OK);
     onxi_run_choices_free(m.table);

@@ -10,7 +10,7 @@ typedef struct hole {
 } hole;
 
 typedef struct space {
-    hole *holes; /* by address, never touching one another */
+    hole *holes; /* sorted by address; no two are adjacent */
     uint32_t count, room;
     uint64_t end;
     onx_arena *arena;
@@ -71,7 +71,8 @@ static bool space_take(space *s, uint64_t size, uint64_t *at)
     return onxi_add_u64(s->end, size, &s->end);
 }
 
-/* Storages by their first step (*by_first) and by their last one, as counting sorts; pieces are in neither. */
+/* Sorts storages by their first step (*by_first) and by their last one with counting sorts. Pieces of other storages
+ * are left out. */
 static bool sort_storages(const onxi_run_plan *plan, onx_arena *arena, uint32_t *by_first, uint32_t *by_last)
 {
     const uint32_t steps = plan->step_count;
@@ -91,7 +92,7 @@ static bool sort_storages(const onxi_run_plan *plan, onx_arena *arena, uint32_t 
     return true;
 }
 
-/* Pieces, too: where they are in their wholes. */
+/* Gives pieces their offsets inside the storages that contain them. */
 static uint32_t find_wholes(onxi_run_plan *plan)
 {
     uint32_t count = 0;

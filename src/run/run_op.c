@@ -5,12 +5,12 @@
 
 onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint32_t index, const onx_node *node)
 {
-    enum { ENDS = 4 }; /* of a long chain of calls, this number from outside and from inside */
+    enum { ENDS = 4 }; /* of a long chain of calls, as many outermost and innermost ones are shown */
     onx_str before = onx_str_of("graph.");
     uint32_t count = 0;
     for (const onxi_run_frame *f = frame; f; f = f->parent)
         count++;
-    for (uint32_t i = count; i-- > 0;) { /* from the outermost one */
+    for (uint32_t i = count; i-- > 0;) { /* begins with the outermost call */
         if (i >= ENDS && i + ENDS < count) {
             before = onxi_arena_printf(arena, "%.*s... ", ONX_ARG(before));
             i = ENDS;
@@ -50,7 +50,7 @@ static uint32_t input_bit(uint32_t input)
     return input < 32 ? UINT32_C(1) << input : 0;
 }
 
-/* The elements of a constant input are made where they are not. Values that a run has read have been made before. */
+/* Makes the elements of a constant input if they are not in memory yet. During a run they are: planning made them. */
 static onx_status make_elements(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p, uint32_t input)
 {
     const uint32_t slot = e->graph && !e->state && input < op->input_count ? op->inputs[input] : ONXI_NO_SLOT;
@@ -58,13 +58,14 @@ static onx_status make_elements(onxi_run_env *e, const onxi_run_op *op, const on
     if (!source || !p->inputs[input])
         return ONX_OK;
     ONX_TRY(onxi_run_constant_make((onxi_run_graph *)(uintptr_t)(const void *)e->graph, slot));
-    onx_value *v = (onx_value *)(uintptr_t)(const void *)p->inputs[input]; /* the engine's own */
+    /* Owned by the engine, so it may be changed. */
+    onx_value *v = (onx_value *)(uintptr_t)(const void *)p->inputs[input];
     if (v->data == source->raw)
         v->data = source->value->data;
     return ONX_OK;
 }
 
-/* All that the row may read freely, and does not only pack. */
+/* Makes the elements of all inputs that the kernel reads directly rather than only packs. */
 static onx_status make_inputs(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p, uint32_t left_out)
 {
     for (uint32_t i = 0; i < op->input_count; i++)
@@ -137,7 +138,7 @@ static const onx_tensor *call_constant(onxi_call *call, uint32_t input)
     return tensor;
 }
 
-/* What a subgraph gives is known when it has run. */
+/* The types of a subgraph's outputs are known only after it has run. */
 static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
                                 onxi_type *outputs, uint32_t output_count)
 {
@@ -147,7 +148,7 @@ static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const o
     return ONX_OK;
 }
 
-/* Only sequences and optional values get such types, and those are sized while running. */
+/* Only sequences and optional values need such types, and their sizes are known only while running. */
 static onx_status call_type(onxi_call *call, const onx_type *type, onxi_type *out)
 {
     (void)call, (void)type;
@@ -165,7 +166,7 @@ static onx_status call_fail(onxi_call *call, const char *format, va_list args)
     return ONX_E_INVALID;
 }
 
-/* Only rules that look into subgraphs ask, and those do not run before the subgraphs have. */
+/* Only rules that look into subgraphs call this, and nodes with subgraphs are typed by running them. */
 static onxi_op_id call_which(onxi_call *call, const onx_node *node)
 {
     (void)call, (void)node;
@@ -250,7 +251,7 @@ uint64_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
     return onxi_body_choose(&t.call);
 }
 
-/* A type of the rule as a value without elements; stays of kind NONE where something is open. */
+/* Turns an inferred type into the type of a value; the kind stays NONE where the type is incomplete. */
 static onx_status settle(onxi_run_env *e, const onxi_run_op *op, uint32_t output, const onxi_type *t, onx_value *v)
 {
     if (t->kind != ONXI_TYPE_TENSOR || !t->ranked || !t->dtype)
@@ -273,7 +274,7 @@ static onx_status settle(onxi_run_env *e, const onxi_run_op *op, uint32_t output
     v->dims = t->dims;
     v->count = count;
     v->size = size;
-    if (!e->scratch) /* where the rule made them */
+    if (!e->scratch) /* `dims` is in e->arena already */
         return ONX_OK;
     if (!(v->dims = onxi_arena_get(e->arena, (t->rank ? t->rank : 1) * sizeof *v->dims)))
         return ONX_E_MEMORY;
@@ -281,7 +282,7 @@ static onx_status settle(onxi_run_env *e, const onxi_run_op *op, uint32_t output
     return ONX_OK;
 }
 
-/* What a kernel knows of its outputs where no rule of the registry does. */
+/* Asks the kernels for the types of outputs that no rule of the registry determines. */
 static onx_status types_by_kernel(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                                   onx_value *const *outputs)
 {
@@ -305,8 +306,8 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
         return ONX_OK;
     onx_arena *scratch = e->scratch ? e->scratch : e->arena;
     typing t = { .exec = e, .op = op, .inputs = inputs };
-    /* Into how many parts Split goes, and whether BatchNormalization may train, is what the node says, however many of
-     * its outputs are used. */
+    /* The rule needs the number of outputs in the node, even if some are unused: it says into how many parts Split
+     * divides, and whether BatchNormalization may train. */
     const uint32_t count = op->node->output_count > op->output_count ? op->node->output_count : op->output_count;
     const onxi_type **in = (const onxi_type **)ONXI_ARRAY(scratch, void *, op->input_count + 1u);
     onxi_type *out = ONXI_ARRAY(scratch, onxi_type, count + 1u);
@@ -345,13 +346,13 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
 typedef struct engine {
     onxi_run_env exec;
     const onxi_run_op *op;
-    uint32_t packed;   /* inputs that the current row has packed */
-    onx_status failed; /* why the current row did not get what it asked for, where the request was valid */
-    bool anew;         /* the current row was given what each run has to make */
+    uint32_t packed;   /* bit mask of inputs that the current row has packed */
+    onx_status failed; /* why a valid request of the current row failed */
+    bool anew;         /* each run has to make something that the current row requested */
 } engine;
 
-/* A row that cannot have what it asks for refuses the node. Where that is for lack of memory, the node fails: another
- * row would give other bits, without a visible reason. */
+/* A row whose request fails declines the node. If the reason is lack of memory, the node fails as a whole: another row
+ * would give other bits without a visible reason. */
 static onx_status answer(const onx_prepare *p, onx_status status)
 {
     engine *en = p->engine;
@@ -371,14 +372,15 @@ static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t
     return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", name);
 }
 
-/* Who keeps what is made of an input; false when it is none of the constants that can be told. */
+/* Finds the owner of a constant input, who keeps its packed forms; false if the input is no known constant. */
 static bool find_keeper(const engine *en, const onx_prepare *p, uint32_t input, onxi_run_keeper *out)
 {
     const onxi_run_graph *g = en->exec.graph;
     const void *elements = input < p->input_count && p->inputs[input] ? p->inputs[input]->data : NULL;
     const uint32_t slot = g && input < en->op->input_count ? en->op->inputs[input] : ONXI_NO_SLOT;
     const onx_value *constant = slot == ONXI_NO_SLOT ? NULL : g->slots[slot].constant;
-    const onxi_run_source *source = constant ? g->slots[slot].source : NULL; /* runs may not look at what it has made */
+    /* `source->made` may not be read during runs. */
+    const onxi_run_source *source = constant ? g->slots[slot].source : NULL;
     onxi_run_session *s = en->exec.session;
     onxi_run_plan *plan = en->exec.plan;
     if (!elements)
@@ -388,7 +390,7 @@ static bool find_keeper(const engine *en, const onx_prepare *p, uint32_t input, 
         *out = (onxi_run_keeper){ &s->packs, s->cx, s->arena, s, g->slots[slot].source, elements };
         return true;
     }
-    if (plan) /* computed while planning, and gone with the plan */
+    if (plan) /* the plan computed the constant and frees it */
         *out = (onxi_run_keeper){ &plan->packs, plan->cx, plan->arena, NULL, NULL, elements };
     return plan != NULL;
 }
@@ -412,7 +414,7 @@ static void read_source(const void *user, uint64_t first, uint64_t count, void *
     onxi_run_source_read(user, first, count, out);
 }
 
-/* Any session can have a constant in place; one that has memory for it packed is quicker so. */
+/* Gives a constant in place, only in sessions with lean memory: in others, a packed constant is faster. */
 static onx_status prepare_in_place(const onx_prepare *p, uint32_t input, uint64_t size, onx_elements *out)
 {
     engine *en = p->engine;
@@ -487,7 +489,7 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     if (en)
         *en = (engine){ .exec = *e, .op = op };
     if (en)
-        en->exec.scratch = NULL; /* it outlives that */
+        en->exec.scratch = NULL; /* the buffer would not live long enough */
     p->cx = e->cx;
     p->arena = e->arena;
     p->node = op->node;
@@ -530,8 +532,8 @@ static onx_status no_kernel(const onxi_run_op *op, const onx_prepare *p)
                             ONX_ARG(name), op->since, types);
 }
 
-/* Whether the row may be asked: every output has its type by now, unless the row says that it sizes outputs by itself
- * or passes on what is not a tensor. Rows without these flags rely on it. */
+/* May the row be tried? All outputs need types, unless the row determines their sizes itself or passes on a value that
+ * is no tensor. Rows without these flags rely on it. */
 static bool is_sized(const onxi_run_op *op, const onx_prepare *p, const onx_kernel *k)
 {
     bool by_itself = k->flags & ONX_KERNEL_SIZES_OUTPUT || op->graph_count;
@@ -543,7 +545,7 @@ static bool is_sized(const onxi_run_op *op, const onx_prepare *p, const onx_kern
     return true;
 }
 
-/* A view has the elements of its input, whatever a rule says of its shape. */
+/* A view shares the elements of its input, so count and type must agree, whatever shape a rule has inferred. */
 static onx_status check_view(const onx_prepare *p)
 {
     const onx_value *x = p->input_count ? p->inputs[0] : NULL, *y = p->output_count ? p->outputs[0] : NULL;
@@ -555,8 +557,8 @@ static onx_status check_view(const onx_prepare *p)
                             onx_dtype_name(y->dtype));
 }
 
-/* Of a node that runs at once, where each layout that a row wants is made for it alone: rows that multiply, but for
- * those that make something to be released, which takes longer than many runs. */
+/* For a node that runs at once, each layout that a row wants is converted for this node alone. That pays for rows that
+ * multiply; but not if they have something to release, because creating it takes longer than many runs. */
 static bool is_worth_layouts(const onx_kernel *k)
 {
     return !(k->flags & ONX_KERNEL_LAYOUTS) || (k->packs && !k->release);
@@ -599,11 +601,11 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
             status = en->failed;
         if (status == ONX_OK)
             ONX_TRY(make_inputs(e, op, p, en->packed));
-        if (status == ONX_OK) /* a kernel that misreads an attribute has said so and does not know */
+        if (status == ONX_OK) /* a kernel that misreads an attribute reports an error but may still return ONX_OK */
             return onx_diag_total(e->cx, ONX_ERROR) == errors ? ONX_OK : ONX_E_INVALID;
         if (onx_diag_total(e->cx, ONX_ERROR) != errors)
             return status;
-        if (status != ONX_E_UNSUPPORTED) /* a kernel that refuses and does not say why */
+        if (status != ONX_E_UNSUPPORTED) /* a kernel that fails without a diagnostic */
             return onx_prepare_fail(p, status, "the %s kernel of %s does not take the node: %s",
                                     onxi_kernel_variant(p->kernel), p->kernel->op, onx_status_text(status));
         p->rows = 1;
@@ -626,7 +628,7 @@ bool onxi_run_op_is_anew(const onx_prepare *p)
     return p->engine && ((const engine *)p->engine)->anew;
 }
 
-/* The same description in memory of the run, which the row may write to. */
+/* Copies the description to memory of the run, which the kernel may write to. */
 static bool describe_anew(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *from, onx_prepare *p)
 {
     onx_arena *arena = e->arena;

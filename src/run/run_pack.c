@@ -1,16 +1,16 @@
-/* run_pack.c - packed constants: made once per session, and once for all sessions of a document with the same
- * allocator, which share them through a shelf. */
+/* run_pack.c - packed constants. They are made once per session. Sessions of one document with the same allocator share
+ * them through a shelf. */
 #include "run/run.h"
 
 #include <stdatomic.h>
 
-/* ---- making ---- */
+/* ---- packing ---- */
 
 typedef struct packing_job {
     const onx_packing *packing;
     const void *elements;
     void *out;
-    uint64_t first; /* piece */
+    uint64_t first; /* index of the first piece */
     atomic_bool failed;
 } packing_job;
 
@@ -22,7 +22,8 @@ static void make_piece(void *user, uint64_t piece, unsigned worker)
         atomic_store_explicit(&job->failed, true, memory_order_relaxed);
 }
 
-/* Elements in the document are read some at a time, and not kept in memory after that. */
+/* Packs elements that are in memory or in the document. Large constants of the document are read in chunks, and their
+ * pages may be dropped afterwards. */
 static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, const void *elements,
                             const onx_packing *packing, void *out)
 {
@@ -35,7 +36,7 @@ static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, 
         onxi_team_run(s->threads, count, make_piece, &job);
         if (atomic_load_explicit(&job.failed, memory_order_relaxed))
             return ONX_E_UNSUPPORTED;
-        if (!source || packing->note) /* who notes something reads them once more */
+        if (!source || packing->note) /* the elements of notes are read again */
             continue;
         const uint64_t from = groups > 1 ? size / pieces * job.first : 0;
         onxi_run_source_forget(s, source, from, job.first + count == pieces ? size - from : size / pieces * count);
@@ -43,7 +44,7 @@ static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, 
     return ONX_OK;
 }
 
-/* Whoever does not plan has memory of its own for elements that are made first. */
+/* A buffer for elements. The shared buffer is used by the thread that plans; other threads allocate one. */
 static void *elements_take(onxi_run_session *s, const onxi_run_keeper *to, bool plans, uint64_t size)
 {
     return plans ? onxi_run_elements_take(s, size) : onxi_resize(to->cx, NULL, 0, size);
@@ -57,9 +58,10 @@ static void elements_give(onxi_run_session *s, const onxi_run_keeper *to, bool p
         onxi_release(to->cx, elements, size);
 }
 
-enum { SOME = 4 << 20 }; /* bytes of elements that are made at a time where pieces say which they read */
+enum { SOME = 4 << 20 }; /* bytes of elements that are made at a time, where it is known which elements a piece reads */
 
-/* Makes the elements of some pieces, packs these, and goes on: all elements at once may be more than what is packed. */
+/* Makes the elements of some pieces and packs them, then the next ones: all elements may take more memory than their
+ * packed form. */
 static onx_status make_some(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, bool plans,
                             void *out)
 {
@@ -78,7 +80,8 @@ static onx_status make_some(onxi_run_session *s, const onxi_run_keeper *to, cons
         const uint64_t n = left < most ? left : most;
         onxi_run_source_read(source, from, n, elements);
         onxi_run_source_forget(s, source, from * width, n * width);
-        job.elements = (const void *)((uintptr_t)elements - from * width); /* pieces count from the first one */
+        /* Pieces index elements from the first element of all. */
+        job.elements = (const void *)((uintptr_t)elements - from * width);
         onxi_team_run(s->threads, pieces - job.first < each ? pieces - job.first : each, make_piece, &job);
     }
     elements_give(s, to, plans, elements, most * width);
@@ -118,7 +121,7 @@ static void *aligned(void *base)
     return (void *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
 }
 
-/* Leaves the bytes to later sessions, or gives them back. */
+/* Leaves the bytes to later sessions, or frees them. */
 static void leave(const onx_allocator *a, const onxi_run_packed *k)
 {
     if (k->mapped)
@@ -128,28 +131,28 @@ static void leave(const onx_allocator *a, const onxi_run_packed *k)
         onxi_run_slab_give(a, k->slab, k->base, k->size);
 }
 
-/* ---- a shelf ---- */
+/* ---- the shelf ---- */
 
 typedef enum shared_state { GONE, MADE_NOW, MADE } shared_state;
 
-/* On a shelf, under its lock but for the bytes, which do not change once they are made. */
+/* An entry of a shelf. The lock of the shelf protects it, except for the packed bytes, which do not change. */
 typedef struct onxi_run_shared {
     struct onxi_run_shelf *shelf;
     shared_state state;
     uint32_t users;
-    onxi_run_packed bytes; /* but for its key and its places in lists */
+    onxi_run_packed bytes; /* all but its key and its list pointers are used */
 } onxi_run_shared;
 
 typedef struct onxi_run_shelf {
     struct onxi_run_shelf *next;
-    const onx_doc *doc; /* no two documents have one address while sessions of the first are left */
-    uint32_t users;     /* sessions, under the process's lock */
+    const onx_doc *doc; /* identifies the shelf: another document cannot have this address while the shelf is in use */
+    uint32_t users;     /* number of sessions; protected by the process's lock */
     onx_allocator allocator;
     pthread_mutex_t lock;
-    pthread_cond_t made; /* or given up */
+    pthread_cond_t made; /* signals that an entry is made or has failed */
     onx_ctx *cx;
-    onx_arena *arena; /* names and entries, which stay */
-    onxi_dict names;  /* what is made of what: index into `all` */
+    onx_arena *arena; /* for names and entries, which stay */
+    onxi_dict names;  /* maps the name of a packed constant to its index in `all` */
     onxi_run_shared **all;
     uint32_t count, room;
 } onxi_run_shelf;
@@ -159,7 +162,7 @@ static void shelf_free(onxi_run_shelf *shelf)
     onx_ctx *cx = shelf->cx;
     pthread_cond_destroy(&shelf->made);
     pthread_mutex_destroy(&shelf->lock);
-    onx_arena_free(shelf->arena); /* holds the shelf itself */
+    onx_arena_free(shelf->arena); /* also frees the shelf itself */
     onx_ctx_free(cx);
 }
 
@@ -234,7 +237,7 @@ void onxi_run_shelf_close(onxi_run_session *s)
         shelf_free(shelf);
 }
 
-/* The constant and what is made of it, in bytes: its place in the document, its factors, the key. */
+/* A name of the packed constant: its place in the document, its scale factors, and the packing key, as bytes. */
 static onx_status shared_name(const onxi_run_keeper *to, const onx_packing *packing, onx_str *out)
 {
     const onxi_run_source *source = to->source;
@@ -254,7 +257,7 @@ static onx_status shared_name(const onxi_run_keeper *to, const onx_packing *pack
     return ONX_OK;
 }
 
-/* The entry of the name, which the caller uses from now on; it is made, or left to the caller to make. */
+/* Finds the entry of the name and counts the caller as a user. If the entry has to be made, the caller makes it. */
 static onx_status shared_take(onxi_run_shelf *shelf, onx_str name, onxi_run_shared **out)
 {
     onx_status status = ONX_OK;
@@ -285,7 +288,7 @@ static onx_status shared_take(onxi_run_shelf *shelf, onx_str name, onxi_run_shar
     return status;
 }
 
-/* The bytes are there, or were not made (NULL). */
+/* Publishes the bytes, or that they could not be made (NULL). */
 static void shared_put(onxi_run_shared *shared, const onxi_run_packed *k)
 {
     onxi_run_shelf *shelf = shared->shelf;
@@ -309,7 +312,7 @@ static void shared_let_go(onxi_run_shared *shared)
     pthread_mutex_unlock(&shelf->lock);
 }
 
-/* ---- giving back, finding ---- */
+/* ---- freeing and finding ---- */
 
 static void give_back(onx_ctx *cx, const onxi_run_packed *k)
 {
@@ -326,7 +329,7 @@ void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
     packs->all = NULL;
 }
 
-/* What the store or a session before has of that name. */
+/* Finds bytes with that name in the store, or those left by an earlier session. */
 static bool find_named(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, onxi_run_packed *k)
 {
     const onxi_store *store = s->root->store;
@@ -343,7 +346,7 @@ static bool find_named(onxi_run_session *s, const onxi_run_keeper *to, const onx
     return true;
 }
 
-/* Bytes that are there, or new ones. A session that keeps next to nothing has those from the store at once. */
+/* Finds the bytes or makes them. With lean memory, new bytes in the store are mapped from there at once. */
 static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                                const onx_packing *packing, onxi_run_packed *k)
 {
@@ -352,7 +355,7 @@ static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, c
     k->named = named && !store;
     if (named && find_named(s, to, packing, k))
         return ONX_OK;
-    /* What a plan has computed may go while the slab stays. */
+    /* A plan may be freed before the session, so what it has computed uses no slab. */
     k->base = to->session ? onxi_run_slab_take(s, k->size, &k->slab) : onxi_resize(to->cx, NULL, 0, k->size);
     const onx_status status = k->base ? make_bytes(s, to, packing, true, aligned(k->base)) : ONX_E_MEMORY;
     if (status != ONX_OK) {
@@ -369,7 +372,8 @@ static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, c
     return status;
 }
 
-/* From the shelf, made if need be; what cannot be shared is made for the session alone. */
+/* Gets the bytes from the shelf, where they are made if need be. Bytes that cannot be shared are made for the session
+ * alone. */
 static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                             const onx_packing *packing, onxi_run_packed *k)
 {
@@ -390,7 +394,7 @@ static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, cons
     return status;
 }
 
-/* What was made of the constant under the key, and the first of all that was made of it. */
+/* Finds what was packed from the constant with that key; *first is the head of the list of the constant. */
 static const onxi_run_packed *find_packed(const onxi_run_keeper *to, const onx_packing *packing,
                                           onxi_run_packed **first)
 {
@@ -408,7 +412,7 @@ static bool exceeds_limit(const onxi_run_session *s, const onx_packing *packing)
     return packing->size > limit || onxi_run_constant_bytes(s) > limit - packing->size;
 }
 
-/* Runs look at the list of a session meanwhile, under its lock. */
+/* Adds the bytes to the list under the lock, because runs read the list of a session meanwhile. */
 static onx_status add_packed(onxi_run_session *s, const onxi_run_keeper *to, onxi_run_packed *k)
 {
     const void *of = to->source ? (const void *)to->source : to->elements;
@@ -429,11 +433,11 @@ static onx_status add_packed(onxi_run_session *s, const onxi_run_keeper *to, onx
     return entry ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* ---- not keeping ---- */
+/* ---- sessions with lean memory ---- */
 
 enum {
-    LEAN_KEEP = 16 << 20, /* bytes that a lean session keeps of what is made of constants */
-    LEAN_SMALL = 1 << 12  /* what is always kept: notes */
+    LEAN_KEEP = 16 << 20, /* bytes of packed constants that a lean session keeps */
+    LEAN_SMALL = 1 << 12  /* smaller ones, such as notes, are always kept */
 };
 
 bool onxi_run_may_keep(const onxi_run_session *s, uint64_t size)
@@ -442,7 +446,7 @@ bool onxi_run_may_keep(const onxi_run_session *s, uint64_t size)
     return !s->options.lean_memory || size <= LEAN_SMALL || (size <= LEAN_KEEP && kept <= LEAN_KEEP - size);
 }
 
-/* What a plan has computed goes with the plan, and is not counted: it is kept where it is small. */
+/* A plan's packed constants are freed with the plan and not counted, so a lean session keeps only small ones. */
 static bool may_keep(const onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing)
 {
     return onxi_run_may_keep(s, packing->size) &&
@@ -454,9 +458,9 @@ static bool in_store(const onxi_run_session *s, const onx_packing *packing)
     return s->root->store && packing->size >= ONXI_RUN_STORE_LEAST;
 }
 
-typedef struct onxi_run_passed { /* in front of the bytes */
+typedef struct onxi_run_passed { /* header in front of the bytes */
     struct onxi_run_passed *next;
-    uint64_t size; /* of all */
+    uint64_t size; /* including the header */
 } onxi_run_passed;
 
 void onxi_run_passing_end(onxi_run_passing *passing)
@@ -475,7 +479,8 @@ static onx_status pack_passing(onxi_run_session *s, const onxi_run_keeper *to, c
     onxi_run_keeper from = *to;
     onxi_run_source source = { 0 };
     onx_value value = { 0 };
-    const uint64_t size = packing->size + sizeof(onxi_run_passed) + 64; /* below the memory limit, by far */
+    /* Cannot overflow: packing->size is below the memory limit. */
+    const uint64_t size = packing->size + sizeof(onxi_run_passed) + 64;
     if (!onxi_ctx_hold(passing->cx, size))
         return ONX_E_LIMIT;
     onxi_run_passed *k = onxi_resize(passing->cx, NULL, 0, size);
@@ -486,7 +491,7 @@ static onx_status pack_passing(onxi_run_session *s, const onxi_run_keeper *to, c
     *k = (onxi_run_passed){ passing->first, size };
     passing->first = k;
     from.cx = passing->cx;
-    if (to->source) { /* somebody may plan meanwhile, and make its elements */
+    if (to->source) { /* another thread may plan meanwhile and make the elements */
         pthread_mutex_lock(&s->root->lock);
         source = *to->source;
         value = *source.value;
@@ -499,7 +504,7 @@ static onx_status pack_passing(onxi_run_session *s, const onxi_run_keeper *to, c
     return make_bytes(s, &from, packing, false, bytes);
 }
 
-/* Can it be made at all? */
+/* Can the constant be packed? Packs it and frees the result. */
 static onx_status try_to_make(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                               const onx_packing *packing)
 {
@@ -510,7 +515,7 @@ static onx_status try_to_make(onxi_run_session *s, const onxi_run_keeper *to, co
     return status;
 }
 
-/* ---- keeping ---- */
+/* ---- packing for sessions ---- */
 
 static onx_status exceeded(const onx_prepare *p, const onxi_run_session *s)
 {
@@ -542,7 +547,7 @@ onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const o
     memcpy(key, packing->key, packing->key_size);
     *k = (onxi_run_packed){ .next = first, .key = key, .key_size = packing->key_size, .size = packing->size + 64 };
     ONX_TRY(get_bytes(s, to, p, packing, k));
-    if (!keeps && !k->mapped) { /* a folder that cannot be written to */
+    if (!keeps && !k->mapped) { /* the folder of the store cannot be written to */
         give_back(to->cx, k);
         *anew = true;
         *out = to->elements;
@@ -575,7 +580,7 @@ onx_status onxi_run_pack_running(onxi_run_session *s, const onxi_run_keeper *to,
         return exceeds_limit(s, packing) ? ONX_E_UNSUPPORTED : pack_passing(s, to, packing, passing, out);
     if (!planning)
         ONX_TRY(onxi_run_planning_begin(s, watch, p->cx));
-    /* Nodes that run without their weights packed are slow, but they run. */
+    /* The node can also run slowly without packed weights, so exceeding the limit is no error here. */
     const onx_status status =
         exceeds_limit(s, packing) && !planning ? ONX_E_UNSUPPORTED : onxi_run_pack(s, to, p, packing, &anew, out);
     if (!planning)

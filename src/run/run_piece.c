@@ -1,9 +1,10 @@
-/* run_piece.c - values that are parts of others: outputs of a Split inside of its input, and inputs of a Concat inside
- * of its output, so that nothing is copied. The kernels recognise operands that are in place already, and copy the
+/* run_piece.c - values that are parts of other values: outputs of a Split inside its input, and inputs of a Concat
+ * inside its output, so that nothing is copied. The kernels recognise operands that are already in place, and copy the
  * others. */
 #include "run/run_plan.h"
 
-/* An operand of a Concat that was made so many steps before is copied: the whole would take memory from there on. */
+/* An input of a Concat is copied if it was made more than PIECE_STEPS steps earlier, because the whole output would
+ * take memory from that step on. */
 enum { PIECE_ALIGN = 64, PIECE_STEPS = 64 };
 
 uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at)
@@ -14,7 +15,7 @@ uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at
     for (; all[whole].whole != ONXI_NO_SLOT; whole = all[whole].whole)
         sum += all[whole].at;
     *at = sum;
-    while (all[storage].whole != ONXI_NO_SLOT) { /* each one on the way gets there in one step */
+    while (all[storage].whole != ONXI_NO_SLOT) { /* storages on the way now refer to `whole` directly */
         const uint32_t next = all[storage].whole;
         const uint64_t here = all[storage].at;
         all[storage].whole = whole;
@@ -25,7 +26,7 @@ uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at
     return whole;
 }
 
-/* Whether the piece is contiguous in the whole, at any offset: all dims before the one that is split are 1. */
+/* Is the piece contiguous in the whole? Yes if all dims before the axis of the split are 1. */
 static bool is_stretch(const onx_value *whole, const onx_value *piece)
 {
     uint32_t lead = 0;
@@ -38,7 +39,7 @@ static bool is_stretch(const onx_value *whole, const onx_value *piece)
     return lead < whole->rank && onxi_same_dims(whole->dims + lead + 1, piece->dims + lead + 1, whole->rank - lead - 1);
 }
 
-#define UNKNOWN UINT64_MAX /* where an output begins after one that is left out and has no size */
+#define UNKNOWN UINT64_MAX /* the offset of an output is unknown after an omitted output without a type */
 
 onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, uint64_t *at, bool *done)
 {
@@ -65,7 +66,8 @@ onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, ui
     return ONX_OK;
 }
 
-/* Puts what is in a storage of its own, `size` bytes, `at` bytes into another one. */
+/* Places a storage of `size` bytes inside of another one, at offset `at`, unless it has another size, is a piece
+ * already, or is too old. */
 static void put(onxi_run_plan *plan, uint32_t piece, uint64_t size, uint32_t whole, uint64_t at, uint32_t step)
 {
     onxi_run_storage *p = &plan->storages[piece], *w = &plan->storages[whole];

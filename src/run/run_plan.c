@@ -1,11 +1,11 @@
-/* run_plan.c - a plan for given input shapes: types of all values, which ops are fused into which as post-operations, a
- * step for each of the others (run_step.c), and the memory of a run. */
+/* run_plan.c - makes a plan for given input shapes: the types of all values, which ops become post-operations of
+ * others, a step for each of the other ops (run_step.c), and the memory of a run. */
 #include "run/run_plan.h"
 
-#define FOLD_MAX 65536 /* bytes of results that are worth computing while planning */
+#define FOLD_MAX 65536 /* largest result in bytes that is computed while planning */
 
-/* Once in a while what was only needed while planning an op is forgotten, so that memory already touched serves again.
- */
+/* After each batch of ops, frees memory that only planning them needed, so that it is used again while it is in
+ * cache. */
 static void tidy(const onxi_run_planner *pl, uint32_t op)
 {
     enum { OPS = 64 };
@@ -76,7 +76,8 @@ static bool foldable(onxi_run_planner *pl, const onxi_run_op *op, bool part)
             size += onxi_run_plan_value(pl, op->outputs[i])->size;
     if (size > FOLD_MAX && pl->g->session->options.lean_memory)
         return false;
-    return size <= FOLD_MAX || (!part && op->id == ONXI_ID_DequantizeLinear); /* of weights that a rule has left */
+    /* Dequantized weights that no rule has used. */
+    return size <= FOLD_MAX || (!part && op->id == ONXI_ID_DequantizeLinear);
 }
 
 static onx_status fold(onxi_run_planner *pl, const onxi_run_op *op)
@@ -111,7 +112,7 @@ static onx_status fold(onxi_run_planner *pl, const onxi_run_op *op)
     return ONX_OK;
 }
 
-/* The types of the outputs by the operator's rule; *dynamic: they depend on data. */
+/* Infers the types of the outputs by the operator's rule; *dynamic: they depend on data. */
 static onx_status types_of(onxi_run_planner *pl, const onxi_run_op *op, bool *dynamic)
 {
     *dynamic = op->graph_count > 0;
@@ -168,7 +169,7 @@ static bool holds(onxi_run_planner *pl, const onxi_rewrite_condition *c)
         return v && u && v->kind == ONX_VALUE_TENSOR && u->kind == ONX_VALUE_TENSOR && u->rank == v->rank &&
                (v->rank < 2 || onxi_same_dims(u->dims, v->dims, v->rank - 2));
     }
-    case ONXI_REWRITE_CONSTANTS: /* looked at before */
+    case ONXI_REWRITE_CONSTANTS: /* checked when the rule matched */
         return true;
     default: {
         const onxi_rewrite_shapes shapes = { pl, see_shape, see_ints };
@@ -177,15 +178,15 @@ static bool holds(onxi_run_planner *pl, const onxi_rewrite_condition *c)
     }
 }
 
-/* An op that takes the place of others has to give the type that they give, and the conditions of its rule have to
- * hold. Else the parts go in its place. */
+/* Checks that an op that replaces other ops gives the same type as these, and that the conditions of its rule hold.
+ * Otherwise its parts take its place. */
 static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
     bool dynamic = false, refused = false;
     for (uint32_t i = 0; i < op->part_count && !dynamic; i++) {
         ONX_TRY(types_of(pl, &op->parts[i], &dynamic));
-        if (!dynamic && foldable(pl, &op->parts[i], true)) /* shapes that others of them depend on */
+        if (!dynamic && foldable(pl, &op->parts[i], true)) /* shapes of other parts may depend on the result */
             ONX_TRY(fold(pl, &op->parts[i]));
     }
     refused = dynamic;
@@ -193,7 +194,7 @@ static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
         const onx_value wanted = *onxi_run_plan_value(pl, op->outputs[0]);
         for (uint32_t i = 0; i < op->condition_count && !refused; i++)
             refused = !holds(pl, &op->conditions[i]);
-        if (!refused) { /* its own rule may refuse what the parts take: that is not reported */
+        if (!refused) { /* errors of the op's own rule are not reported: its parts then take its place */
             const onxi_diag_mark said = onxi_diag_here(pl->e->cx);
             *onxi_run_plan_value(pl, op->outputs[0]) = (onx_value){ 0 };
             refused = types_of(pl, op, &dynamic) != ONX_OK || dynamic ||
@@ -215,7 +216,7 @@ static onx_status type_op(onxi_run_planner *pl, uint32_t index)
         ONX_TRY(type_parts(pl, index));
     if (pl->refused[index]) {
         const onx_value *v = onxi_run_plan_value(pl, op->outputs[0]);
-        if (v && v->data) /* made by its parts; what the op itself would make is something else */
+        if (v && v->data) /* computed by its parts; the op itself would compute something else */
             return ONX_OK;
         dynamic = !v || v->kind != ONX_VALUE_TENSOR;
     } else {
@@ -235,7 +236,7 @@ static onx_status type_op(onxi_run_planner *pl, uint32_t index)
     }
     return ONX_OK;
 }
-/* ---- chains: a head and the elementwise nodes after it ---- */
+/* ---- post-operations: an op and the elementwise ops after it ---- */
 
 static bool takes_post_ops(const onxi_run_op *op)
 {
@@ -253,7 +254,7 @@ static bool is_done(const onxi_run_planner *pl, const onxi_run_op *op)
     return true;
 }
 
-/* The sole user of a slot, if its kernel is one that others may compute in passing; ONXI_NO_SLOT otherwise. */
+/* The sole user of a slot, if it can become a post-operation; ONXI_NO_SLOT otherwise. */
 static uint32_t post_op_of(const onxi_run_planner *pl, uint32_t slot)
 {
     const onxi_run_graph_slot *s = &pl->g->slots[slot];
@@ -274,8 +275,8 @@ static uint32_t post_op_of(const onxi_run_planner *pl, uint32_t slot)
     return others > 1 ? ONXI_NO_SLOT : user;
 }
 
-/* The head of a chain is done where its last op is: not after something that waits for others, who may come meanwhile.
- */
+/* Counts the ops so far that wait for others, as collectives do (ONX_KERNEL_ONCE). An op with post-operations runs at
+ * the position of the last one, so no such op may be between them: others may be waiting for it. */
 static void note_talks(const onxi_run_planner *pl)
 {
     uint32_t count = 0;
@@ -306,7 +307,7 @@ static void claim_chain(onxi_run_planner *pl, uint32_t head)
         pl->head[last] = head;
     }
 }
-/* Room for the steps in one piece: lists that grow leave unused copies in the arena. */
+/* Allocates the steps in one array, because growing lists leave unused copies in the arena. */
 static onx_status reserve_steps(onxi_run_planner *pl)
 {
     onxi_run_plan *plan = pl->plan;
@@ -319,7 +320,7 @@ static onx_status reserve_steps(onxi_run_planner *pl)
                : ONX_E_MEMORY;
 }
 
-/* Steps for the ops that belong to plan->later, or for all others. */
+/* Plans steps for the ops of plan->later, or for all other ops. */
 static onx_status plan_ops(onxi_run_planner *pl, bool late)
 {
     onxi_run_graph *g = pl->g;
@@ -397,7 +398,7 @@ static onx_status add_workspace(onxi_run_planner *pl)
     workspace = (workspace + 63u) & ~(uint64_t)63u;
     each = (each + 63u) & ~(uint64_t)63u;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        plan->steps[i].prepare.thread_workspace = each; /* one pitch for all */
+        plan->steps[i].prepare.thread_workspace = each; /* one stride for all steps */
         plan->steps[i].prepared = onxi_run_op_prepared(&plan->steps[i].prepare);
     }
     plan->workspace_offset = plan->buffer_size;
@@ -452,10 +453,11 @@ static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
 typedef struct plan_options {
     const onxi_run_watch *watch;
     bool nonfinite;
-    onx_ctx *cx; /* for diagnostics */
+    onx_ctx *cx; /* receives the diagnostics */
 } plan_options;
 
-/* A plan, or none where ops are refused that stand for others (`refused_out`, in `keep`). */
+/* Makes a plan; *out stays NULL if ops with parts are refused. These are then flagged in *refused_out, allocated in
+ * `keep`. */
 static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, const plan_options *o, onx_arena *keep,
                            bool **refused_out, onxi_run_plan **out)
 {
@@ -506,8 +508,9 @@ static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, co
     return ONX_OK;
 }
 
-/* The graph with the parts of these ops (NULL: of all) in their place. There are two such graphs at most, one for what
- * was refused first and one without any op that stands for others, so that shapes that come and go cost no memory. */
+/* Gives the graph in which the refused ops (NULL: all ops with parts) are replaced by their parts. At most two such
+ * graphs are made: one for the ops that were refused first, and one without any op that has parts. So changing shapes
+ * cost no further memory. */
 static onx_status with_parts(onxi_run_graph *g, const bool *refused, onx_arena *arena, onxi_run_graph **out)
 {
     onx_arena *kept = g->arena;
@@ -537,7 +540,7 @@ static bool has_parts(const onxi_run_graph *g)
     return false;
 }
 
-/* Failures are reported for the nodes of the model. */
+/* The final failure is reported for nodes of the model, since the last graph tried has no op that replaces others. */
 static onx_status plan_with_parts(onxi_run_graph *g, const onx_value *const *inputs, const plan_options *o,
                                   onx_arena *arena, onxi_run_plan **out)
 {
@@ -584,6 +587,6 @@ void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan)
         onx_value_free(o->value);
     onx_ctx *cx = plan->cx;
     onxi_run_packs_free(&plan->packs, cx);
-    onx_arena_free(plan->arena); /* holds the plan itself */
+    onx_arena_free(plan->arena); /* also frees the plan itself */
     onx_ctx_free(cx);
 }

@@ -1,5 +1,5 @@
-/* run_plan.h - what the files share that make a plan: run_plan.c in which order, run_step.c each step,
- * run_chain.c which ops share one, run_layout.c slots, storages and layouts. */
+/* run_plan.h - the planner's state, shared by the files that make a plan: run_plan.c (order of the work), run_step.c
+ * (steps), run_chain.c (chains of ops that share a step), run_layout.c (slots, storages and layouts). */
 #ifndef ONXI_RUN_PLAN_H
 #define ONXI_RUN_PLAN_H
 
@@ -9,27 +9,27 @@ typedef struct onxi_run_planner {
     onxi_run_env *e;
     onxi_run_graph *g;
     onxi_run_plan *plan;
-    bool *dynamic;    /* per op */
-    uint8_t *claimed; /* per op: done in passing by a chain */
-    uint32_t *talks;  /* per op: how many before it, or itself, wait for others (ONX_KERNEL_ONCE) */
-    uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
-    uint32_t *chain;  /* per op: the last op of the chain that it is in, ONXI_NO_SLOT: none (run_chain.c) */
-    uint32_t *next;   /* per op of a chain: the one after it; of the last one: the first */
-    bool *refused;    /* per op: it cannot take the place of its parts here */
+    bool *dynamic;    /* per op: its types depend on data */
+    uint8_t *claimed; /* per op: it is computed as part of another op's step */
+    uint32_t *talks;  /* per op: how many ops up to and including it wait for others (ONX_KERNEL_ONCE) */
+    uint32_t *head;   /* per op: the first op of the post-operation chain that ends here, ONXI_NO_SLOT: none */
+    uint32_t *chain;  /* per op: the last op of its elementwise chain (run_chain.c), ONXI_NO_SLOT: none */
+    uint32_t *next;   /* per op of a chain: the next op; of the last op: the first op */
+    bool *refused;    /* per op: it cannot replace its parts for these shapes */
     bool any_refused;
-    const bool *late;  /* per op: it belongs to plan->later; NULL: none does */
-    bool chooses;      /* rows are looked up in the session's table */
+    const bool *late;  /* per op: it belongs to plan->later; NULL: no op does */
+    bool chooses;      /* kernel rows are looked up in the session's table */
     onxi_table by_key; /* plan->chosen by their keys */
 } onxi_run_planner;
 
-/* ---- rows that are asked first (run_key.c) ---- */
+/* ---- kernel rows that are tried first (run_key.c) ---- */
 
-/* Notes which graph this is, with types. */
+/* Computes plan->context from the graph and its types. */
 void onxi_run_plan_context(onxi_run_planner *pl);
-/* What the op, described by `p`, is to be asked for first; *chosen: 1 + its place among those of the plan, or 0. */
+/* Finds which rows to try first for the op described by `p`. *chosen is 1 + its index in plan->chosen, or 0. */
 onx_status onxi_run_plan_choose(onxi_run_planner *pl, const onxi_run_op *op, const onx_prepare *p,
                                 onxi_run_order *order, uint32_t *chosen);
-/* The row that took it (`chosen` is not 0); true where the order had put that first. */
+/* Notes which row has accepted an op with `chosen` not 0; returns true if `order` had put that row first. */
 bool onxi_run_plan_chose(onxi_run_planner *pl, uint32_t chosen, const onxi_run_order *order, const onx_kernel *kernel);
 
 /* ---- slots, storages, layouts (run_layout.c) ---- */
@@ -38,55 +38,56 @@ bool onxi_run_plan_chose(onxi_run_planner *pl, uint32_t chosen, const onxi_run_o
 onx_value *onxi_run_plan_value(onxi_run_planner *pl, uint32_t slot);
 onx_status onxi_run_plan_add_slot(onxi_run_planner *pl, const onx_value *type, onxi_run_residence place, uint32_t *out);
 onx_status onxi_run_plan_add_step(onxi_run_planner *pl, onxi_run_step **out);
-/* Memory of its own for a slot, or that of another one. */
+/* Gives the slot a storage of its own. */
 onx_status onxi_run_plan_add_storage(onxi_run_planner *pl, uint32_t slot);
 void onxi_run_plan_join_storage(onxi_run_planner *pl, uint32_t slot, uint32_t storage);
-/* The one that lives; NULL when it has none. */
+/* The storage of a slot; of a piece, the storage that contains it. NULL when it has none. */
 onxi_run_storage *onxi_run_plan_storage(const onxi_run_planner *pl, uint32_t slot);
-/* Step `step` reads or writes the slot. */
+/* Extends the lifetime of the slot to step `step`, which reads or writes it. */
 void onxi_run_plan_extend_life(onxi_run_planner *pl, uint32_t slot, uint32_t step);
-/* One use of a slot of the graph is planned, and so for its copies in other layouts. */
+/* Counts one use of a slot of the graph, and of its copies in other layouts, as planned. */
 void onxi_run_plan_use_planned(onxi_run_planner *pl, uint32_t slot);
-/* The elements of a constant in a slot of the graph will be read. */
+/* Makes sure that the elements of a constant in a slot of the graph can be read. */
 onx_status onxi_run_plan_elements(onxi_run_planner *pl, uint32_t slot);
 bool onxi_run_layouts_equal(const onx_layout *a, const onx_layout *b);
-/* The slot, or a copy of it, in the layout. */
+/* Gives the slot, or a copy of it, in the layout. */
 onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out);
 
 /* ---- pieces (run_piece.c) ---- */
 
-/* The storage that a storage is a piece of in the end, or itself; *at: bytes into it. What is between is shortened. */
+/* The storage that contains this one and is no piece itself; *at is the offset in it. Shortens the path for later
+ * calls. */
 uint32_t onxi_run_plan_whole(onxi_run_plan *plan, uint32_t storage, uint64_t *at);
-/* The step cuts its input 0 into outputs: output `i` lies in there, if it is a stretch of it. They are asked for in
- * their order; *at, 0 at first, is where the next one begins. */
+/* Places output `i` of a step that splits its input 0 inside that input, if it is contiguous there. Called for the
+ * outputs in order; *at, 0 at first, is the offset of the next one. */
 onx_status onxi_run_plan_cut(onxi_run_planner *pl, const onxi_run_step *step, uint32_t i, uint64_t *at, bool *done);
-/* The step joins its inputs to output 0: those that are a stretch of it are made there from the start. */
+/* Places the inputs of a step that concatenates inside output 0, where they are contiguous there. */
 void onxi_run_plan_join(onxi_run_planner *pl, const onxi_run_step *step);
 
 /* ---- steps (run_step.c) ---- */
 
 bool onxi_run_same_type(const onx_value *a, const onx_value *b);
-/* The step of an op whose types come while running. */
+/* Plans the step of an op whose types are known only while running. */
 onx_status onxi_run_plan_dynamic(onxi_run_planner *pl, const onxi_run_op *op);
-/* The step of any other op, and of the `chain` elementwise ones after it as far as its kernel does them in passing;
- * those that it does not get steps of their own. */
+/* Plans the step of any other op, with as many of the `chain` elementwise ops after it as its kernel takes as
+ * post-operations. The remaining ones get steps of their own. */
 onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uint32_t chain);
 
-/* The step of a chain that ends with this op; where its rows are no loops here, or want other layouts, its ops get
- * steps of their own. */
+/* Plans the step of the chain that ends with this op. If its rows have no loops for these types or want other layouts,
+ * the ops get steps of their own. */
 onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last);
 
-/* ---- what comes later (run_later.c) ---- */
+/* ---- the part of the plan with shapes known only while running (run_later.c) ---- */
 
-/* Makes plan->later of what has types by now, if there is enough of it. */
+/* Makes plan->later from the ops whose types are unknown, if there are enough of them. */
 onx_status onxi_run_plan_find_later(onxi_run_planner *pl);
-/* All other ops have their steps; those of plan->later follow. */
+/* Begins the steps of plan->later, after all other ops have their steps. */
 onx_status onxi_run_plan_begin_later(onxi_run_planner *pl);
 
 /* ---- chains (run_chain.c) ---- */
 
 onx_status onxi_run_plan_find_chains(onxi_run_planner *pl);
-/* Of the last op of a chain: is it one that takes lines (ONXI_KERNEL_LINES)? */
+/* Does the last op of a chain read its input line by line (ONXI_KERNEL_LINES)? */
 bool onxi_run_plan_ends_chain(const onxi_run_op *op);
 
 #endif

@@ -1,5 +1,5 @@
-/* run_rewrite.c - one operator in place of several nodes, by the rules of rewrite_rules.def. The nodes stay with the op
- * that takes their place (`parts`): a plan in which it cannot do what they do has them instead. */
+/* run_rewrite.c - replaces several nodes by one operator, by the rules of rewrite_rules.def. The nodes are kept with
+ * the op (`parts`): a plan for which the op does not apply uses them instead. */
 #include "run/run.h"
 
 typedef struct rewriter {
@@ -27,7 +27,7 @@ bool onxi_run_read_ints(const onx_value *v, int64_t *out, uint32_t most, uint32_
     return true;
 }
 
-/* ---- what the matcher sees ---- */
+/* ---- callbacks of the matcher ---- */
 
 static bool see_op(void *user, uint32_t index, onxi_rewrite_op *out)
 {
@@ -74,7 +74,7 @@ static bool see_ints(void *user, uint32_t value, int64_t *out, uint32_t *count)
 
 /* ---- replacing ---- */
 
-/* What has to hold of the types of a plan. */
+/* The conditions of the rule that are checked for each plan. */
 static onx_status conditions_of(const onxi_rewrite_rule *r, const onxi_rewrite_match *m, onx_arena *arena,
                                 onxi_run_op *op)
 {
@@ -122,7 +122,7 @@ static onx_status replace(rewriter *w, const onxi_rewrite_rule *r, const onxi_re
     op.node = node;
     ONX_TRY(onxi_rewrite_arguments(r, m, s->arena, &arguments));
     ONX_TRY(onxi_run_op_mean(s, r->binder, &arguments, &op));
-    if (!op.kernel_count) /* for other processors */
+    if (!op.kernel_count) /* this CPU has no kernel for it */
         return ONX_OK;
     op.input_count = body->input_count;
     op.input_room = body->input_count + 1u;
@@ -180,7 +180,7 @@ onx_status onxi_run_graph_rewrite(onxi_run_graph *g)
     return status == ONX_OK && w.changed ? onxi_run_graph_count_uses(g) : status;
 }
 
-/* ---- back to the nodes ---- */
+/* ---- undoing rewrites ---- */
 
 onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused, onxi_run_graph **out)
 {

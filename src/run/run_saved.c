@@ -4,8 +4,8 @@
 #include "run/run.h"
 
 enum {
-    EDITION = 2,       /* goes up when a kernel packs otherwise under the same key */
-    WINDOW = 32 << 20, /* bytes of the document that are in memory at a time */
+    EDITION = 2,       /* increased when a kernel packs differently under the same key */
+    WINDOW = 32 << 20, /* bytes of the document that are read at a time */
 };
 
 static onxi_secret secret_of(const onxi_run_session *s)
@@ -13,7 +13,7 @@ static onxi_secret secret_of(const onxi_run_session *s)
     return s->root->store ? onxi_store_secret(s->root->store) : s->root->left_secret;
 }
 
-/* How elements come about that lie as they are nowhere. */
+/* How the elements of a source are given: in memory, as scaled elements, as copies of one element, or otherwise. */
 typedef enum source_kind { LIE, ARE_SCALED, ARE_FILLED, OTHERS } source_kind;
 
 static source_kind kind_of(const onxi_run_source *source)
@@ -25,7 +25,7 @@ static source_kind kind_of(const onxi_run_source *source)
     return source->part || source->late || source->recipe ? OTHERS : ARE_SCALED;
 }
 
-/* Bytes that lie somewhere; those of the document need not stay in memory where they are many. */
+/* Digests bytes in memory. Pages of large constants of the document are dropped after reading. */
 static onxi_digest digest_bytes(onxi_run_session *s, const onxi_run_source *source, const char *at, uint64_t size)
 {
     const bool forgets = source && !source->made && size > WINDOW;
@@ -39,7 +39,7 @@ static onxi_digest digest_bytes(onxi_run_session *s, const onxi_run_source *sour
     return digest;
 }
 
-/* Of elements that have to be made to be looked at. */
+/* Digests elements that have to be made first. */
 static bool digest_made(onxi_run_session *s, const onxi_run_keeper *to, onxi_digest *digest)
 {
     const uint64_t size = to->source->value->size;
@@ -95,10 +95,10 @@ static bool digest_elements(onxi_run_session *s, const onxi_run_keeper *to, uint
     return true;
 }
 
-/* Is what is made of the constant left to later sessions? What takes much longer to be made than to be looked at:
- * weights of convolutions, and what is filled. Those of products are copied at the speed of memory, and looking at them
- * would take what it spares. No session leaves more than is kept: what is left is what it packs first, which the next
- * one asks for first. */
+/* Is the packed form left to later sessions? This pays where packing takes much longer than digesting the elements: for
+ * weights of convolutions and for filled constants. Weights of matrix products are packed at the speed of memory, so a
+ * digest would take as long as it saves. A session leaves no more than ONXI_KEPT_MOST bytes: those that it packs first,
+ * which the next session needs first. */
 static bool leaves(const onxi_run_session *s, const onxi_run_keeper *to, uint64_t size, const onx_value *v)
 {
     return s->root->leaves && to->session && size <= ONXI_KEPT_MOST && s->root->kept_bytes <= ONXI_KEPT_MOST - size &&

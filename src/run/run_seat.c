@@ -1,6 +1,6 @@
-/* run_seat.c - states of runs that have ended, kept where the thread that ran them finds them without a lock. With
- * small models a run takes less than two threads need to pass a lock to each other. Who finds none on its seat takes
- * one from elsewhere before it makes one, so that there are no more than runs at once. */
+/* run_seat.c - keeps the states of finished runs where the thread that ran them finds them without a lock. With small
+ * models, a run takes less time than passing a lock between two threads. A thread that finds no state on its seat takes
+ * one from elsewhere before it makes one, so there are no more states than concurrent runs. */
 #include "run/run.h"
 
 #include <stdatomic.h>
@@ -10,7 +10,7 @@ static onxi_run_seat *seat_of(onxi_run_session *s)
     return &s->seats[onxi_process_thread_number() % ONXI_RUN_SEATS];
 }
 
-/* Whatever is there is the caller's now. */
+/* Takes the state on the seat; the caller then owns it. */
 static onxi_run_state *take(onxi_run_seat *seat)
 {
     return atomic_load_explicit(&seat->state, memory_order_relaxed)
@@ -21,7 +21,7 @@ static onxi_run_state *take(onxi_run_seat *seat)
 static void put(onxi_run_session *s, onxi_run_seat *seat, onxi_run_state *state)
 {
     onxi_run_state *other = atomic_exchange_explicit(&seat->state, state, memory_order_acq_rel);
-    if (other) /* of a thread with the same seat */
+    if (other) /* left by a thread with the same seat */
         onxi_run_plan_let_go(s, other->plan, other);
 }
 
@@ -39,7 +39,7 @@ onxi_run_state *onxi_run_seat_find(onxi_run_session *s, const onxi_run_plan *pla
     for (uint32_t i = 0; i < ONXI_RUN_SEATS; i++) {
         onxi_run_state *state = take(&s->seats[i]);
         if (state && state->plan == plan) {
-            onxi_run_plan_let_go(s, state->plan, NULL); /* the caller uses it, too */
+            onxi_run_plan_let_go(s, state->plan, NULL); /* the caller counts as a user of the plan already */
             return state;
         }
         if (state)

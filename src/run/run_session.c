@@ -21,7 +21,7 @@ void onx_session_free(onx_session *session)
     onx_ctx *cx = session->s.cx, *doc_cx = session->doc_cx;
     onx_doc *doc = session->doc, *derived = session->derived;
     if (!session->s.options.lean_memory)
-        onxi_memory_keep(); /* where one session ends another one will need as much */
+        onxi_memory_keep(); /* keeps freed memory: after this session, another one will need as much */
     onxi_dict_free(&session->inputs);
     onxi_dict_free(&session->outputs);
     onxi_dict_free(&session->defaults);
@@ -36,7 +36,7 @@ void onx_session_free(onx_session *session)
     onx_ctx_free(doc_cx);
 }
 
-/* Can the shapes of all inputs be told from the model alone? Then the first plan is made immediately. */
+/* If the model alone determines the shapes of all inputs, makes the first plan immediately. */
 static onx_status plan_early(onxi_run_session *s)
 {
     onxi_run_graph *g = s->main;
@@ -69,18 +69,18 @@ static onx_status plan_early(onxi_run_session *s)
     if (status == ONX_OK && known) {
         onxi_run_plan *plan;
         status = onxi_run_plan_new(g, inputs, &s->watch, s->once, s->cx, &plan);
-        if (ONXI_RUN_MEASURES && status == ONX_OK && onxi_run_measure_is_due(plan)) { /* by a run, with values */
+        if (ONXI_RUN_MEASURES && status == ONX_OK && onxi_run_measure_is_due(plan)) { /* needs a run with values */
             onxi_run_plan_free(s, plan);
         } else if (status == ONX_OK) {
             (void)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
-            (void)onxi_run_recent_let_go(&plan->kept); /* not in use so far */
+            (void)onxi_run_recent_let_go(&plan->kept); /* not in use yet */
         }
     }
     onx_arena_free(arena);
     return status;
 }
 
-/* The first of those that have one name is found. */
+/* Of several with the same name, the first is found. */
 static onx_status index_names(onxi_dict *names, onx_value_info *const *info, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -138,7 +138,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     onx_model *model = onx_doc_model(doc);
     if (options && options->precision >= ONX_PRECISION_END)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%u is no precision", options->precision);
-    /* Nothing unchecked is ever run. Shapes come with the values. */
+    /* Unchecked models never run. Shapes are checked when values are given. */
     static const char *const harmless[] = { "ND-07" }; /* an operator that became deprecated still has a meaning */
     const bool strict = options && options->strict;
     onx_check_options check = { .flags = ONX_CHECK_STRUCTURE | ONX_CHECK_OPEN_SHAPES |
@@ -157,13 +157,13 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         return onxi_no_memory(cx);
     }
     memset(session, 0, sizeof *session);
-    if (check.registry) /* for all that is made of the document here, gradients among them */
+    if (check.registry) /* for everything made of the document here, including gradients */
         onxi_ctx_set_registry(own, check.registry);
     session->inputs = onxi_dict_on_heap(own);
     session->outputs = onxi_dict_on_heap(own);
     session->defaults = onxi_dict_on_heap(own);
-    session->s.cx = own;                      /* what fails before it is opened is freed, too */
-    session->s.unsorted = found.warnings > 0; /* one of them may say so */
+    session->s.cx = own;                      /* freed even if opening fails */
+    session->s.unsorted = found.warnings > 0; /* a warning may say that nodes are unsorted */
     onx_status status = derive_copy(own, doc, &session->derived);
     if (session->derived) {
         doc = session->derived;
@@ -224,7 +224,7 @@ onx_status onxi_run_session_other(onx_ctx *cx, onx_doc *doc, const onxi_run_othe
     if (status == ONX_OK)
         status = index_defaults(&session->defaults, g);
     if (status == ONX_OK) {
-        session->other_user = user; /* it is the caller's until then */
+        session->other_user = user; /* only now: before, it belonged to the caller */
         *out = session;
         return ONX_OK;
     }
@@ -268,7 +268,8 @@ static onx_status load_and_make(onx_ctx *cx, onx_ctx *doc_cx, const char *path, 
 static onx_status session_load(onx_ctx *cx, const char *path, const onx_load_options *load_options,
                                const onx_session_options *options, onx_session **out)
 {
-    onx_ctx *doc_cx = onxi_run_ctx_child(cx); /* the document stays with the session, whatever thread that goes to */
+    /* The document stays with the session, which may be used by another thread. */
+    onx_ctx *doc_cx = onxi_run_ctx_child(cx);
     if (!doc_cx)
         return onxi_no_memory(cx);
     const onx_status status = load_and_make(cx, doc_cx, path, load_options, options, out);
@@ -335,7 +336,8 @@ bool onx_session_find_output(const onx_session *session, onx_str name, uint32_t 
     return session && index_out && (name.ptr || !name.len) && find_port(&session->outputs, name, index_out);
 }
 
-/* A value that is there twice, as two outputs or as input and output, would be written while it is read. */
+/* Is each output value distinct from the other outputs and from the inputs? Otherwise it would be written while it is
+ * read. */
 static bool outputs_are_distinct(const onx_graph *g, const onx_value *const *inputs, onx_value *const *outputs)
 {
     bool distinct = true;
@@ -402,7 +404,7 @@ onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *c
 
 /* ---- by name ---- */
 
-/* Puts the values of a list where the graph has their names; `used` says where there is one. */
+/* Puts the named values into the positions of the graph's names; `used` marks the positions that have a value. */
 static onx_status place_named(onx_ctx *cx, const char *what, const onxi_dict *names, const onx_named_value *list,
                               uint32_t count, onx_value **values, bool *used)
 {

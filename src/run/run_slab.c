@@ -1,21 +1,22 @@
-/* run_slab.c - memory of what is packed. Blocks of some hundred KiB share slabs: a block of its own is had from the
- * system a page of 4 KiB at a time, which takes longer than packing into it, and a slab is large enough for huge ones.
- * And one buffer that elements are written to before they are packed, which is used over and over. */
+/* run_slab.c - memory for packed constants. Blocks of some hundred KiB share slabs: the system gives memory of a
+ * separate block in pages of 4 KiB, which takes longer than packing into it, while a slab is large enough for huge
+ * pages. The file also has the buffer for elements before packing, which is reused. */
 #include "run/run.h"
 
 #include <stdatomic.h>
 
 enum {
-    LEAST = 512 << 10, /* bytes of the first slab; a session packs twice as many before, so that little is left over */
-    MOST = 8 << 20,    /* of a slab */
-    KEPT = 16 << 20,   /* of the buffer that is kept */
-    EXTRA = 4 << 10,   /* beyond these, so that blocks that are powers of two and a line fit */
-    SHARE = 4          /* a block is that part of a slab at most, so that what is left at its end is little */
+    LEAST = 512 << 10, /* bytes of the first slab; a session first packs twice as much outside of slabs, so that little
+                          of a slab is unused */
+    MOST = 8 << 20,    /* bytes of the largest slab */
+    KEPT = 16 << 20,   /* bytes of the largest buffer that is kept */
+    EXTRA = 4 << 10,   /* bytes beyond these sizes, so that blocks of a power of two plus a cache line fit */
+    SHARE = 4          /* the largest block is this part of a slab, which bounds the unused end */
 };
 
-/* In front of its blocks. */
+/* Header of a slab, before its blocks. */
 typedef struct onxi_run_slab {
-    atomic_uint users; /* its blocks, and the session that cuts blocks from it */
+    atomic_uint users; /* number of its blocks, plus one while the session cuts blocks from it */
     size_t size, used;
 } onxi_run_slab;
 
@@ -32,7 +33,7 @@ static void let_go(onxi_run_slab *slab, const onx_allocator *a)
         a->resize(a->user, slab, slab->size, 0);
 }
 
-/* Of the slabs that blocks are cut from the one with room; else a new one takes the place of that with the least. */
+/* Finds an open slab with room. If there is none, a new slab replaces the open slab with the least room. */
 static onxi_run_slab *slab_for(onxi_run_session *root, size_t size)
 {
     onxi_run_slabs *slabs = &root->slabs;
@@ -93,14 +94,14 @@ void onxi_run_slab_free(void *slab, void *block, size_t size)
     onxi_run_slab_give(&onxi_allocator_default, slab, block, size);
 }
 
-/* ---- the buffer ---- */
+/* ---- the buffer of elements ---- */
 
 void *onxi_run_elements_take(onxi_run_session *s, uint64_t size)
 {
     onxi_run_slabs *slabs = &s->root->slabs;
     if (size > KEPT || s->options.lean_memory)
         return onxi_resize(s->root->cx, NULL, 0, size);
-    slabs->held = NULL; /* it is written to */
+    slabs->held = NULL; /* the caller overwrites the elements */
     if (slabs->elements_room < size) {
         onxi_run_elements_end(s);
         slabs->elements = onxi_resize(s->root->cx, NULL, 0, size);
@@ -115,8 +116,8 @@ void onxi_run_elements_give(onxi_run_session *s, void *elements, uint64_t size)
         onxi_release(s->root->cx, elements, size);
 }
 
-/* Elements are read twice where they are looked at before they are packed. Those that are in no file of the document,
- * or not as they are there, could have gone meanwhile, and others come to the same place. */
+/* Some elements are read twice, once to examine and once to pack them. The buffer may stand for them only if their
+ * address identifies them: memory that is not part of the document could have been freed and reused for others. */
 static bool may_hold(const onxi_run_source *source)
 {
     return source->origin && !source->scale && !source->part && !source->recipe;
@@ -151,7 +152,8 @@ void onxi_run_elements_end(onxi_run_session *s)
     end_elements(&s->root->slabs, s->root->cx);
 }
 
-/* A variant has none, and one that was not opened has no root. */
+/* Called for variants, too, which have no buffer and slabs, and for sessions that were not opened, which have no
+ * root. */
 void onxi_run_slabs_close(onxi_run_session *s)
 {
     end_elements(&s->slabs, s->cx);

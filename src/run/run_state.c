@@ -10,7 +10,7 @@ uint64_t onxi_run_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- making ---- */
+/* ---- making a state ---- */
 
 static onx_status bind_slots(onxi_run_state *st)
 {
@@ -30,7 +30,7 @@ static onx_status bind_slots(onxi_run_state *st)
     return ONX_OK;
 }
 
-/* Where the step's subgraphs find what they capture; returns what is left of the array of operands. */
+/* Sets the operands that the step's subgraphs capture; returns the unused rest of the array of operands. */
 static const onx_value **bind_sites(onxi_run_state *st, const onxi_run_step *step, onx_work *w, const onx_value **at)
 {
     w->ops = &onxi_run_site_ops;
@@ -81,7 +81,7 @@ static onx_status bind_steps(onxi_run_state *st)
     return ONX_OK;
 }
 
-/* Operands of all steps, and inputs of their subgraphs. */
+/* Counts the operands of all steps and the inputs of their subgraphs. */
 static size_t count_operands(const onxi_run_plan *plan)
 {
     size_t count = 1;
@@ -153,7 +153,7 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
         status = bind_steps(st);
     if (ONXI_PLATFORM_ROOMY && status == ONX_OK && plan->later)
         status = onxi_run_rest_new(st);
-    *out = st; /* the caller takes the diagnostics and frees it on failure */
+    *out = st; /* on failure, the caller takes the diagnostics and frees the state */
     return status;
 }
 
@@ -192,9 +192,9 @@ void onxi_run_state_free(onxi_run_state *st)
         onx_ctx_free(cx);
 }
 
-/* ---- what eager steps work in ---- */
+/* ---- memory of eager steps ---- */
 
-/* While a step has it there is none: a subgraph that the step runs gets another one. */
+/* While a step uses the memory, the state has none: a subgraph that the step runs gets memory of its own. */
 onxi_run_space onxi_run_space_take(onxi_run_state *st, onx_ctx *cx, uint64_t size)
 {
     onxi_run_space space = { NULL, 0 };
@@ -212,7 +212,7 @@ onxi_run_space onxi_run_space_take(onxi_run_state *st, onx_ctx *cx, uint64_t siz
 
 void onxi_run_space_give(onxi_run_state *st, onx_ctx *cx, onxi_run_space space)
 {
-    enum { MOST = 8 << 20 }; /* bytes that are kept */
+    enum { MOST = 8 << 20 }; /* bytes of the largest memory that is kept */
     if (st && space.size <= MOST && space.size > st->outermost->space.size &&
         !st->plan->graph->session->options.lean_memory) {
         const onxi_run_space other = st->outermost->space;
@@ -224,7 +224,7 @@ void onxi_run_space_give(onxi_run_state *st, onx_ctx *cx, onxi_run_space space)
 
 /* ---- running ---- */
 
-/* Lists move from the caller to the state and back, so that the state may take them apart. */
+/* Lists move from the caller to the state and back, so that the state may take their items. */
 static bool is_given(const onxi_run_state *st, const onx_value *v)
 {
     return v->flags & ONXI_VALUE_GIVEN && v->kind > ONX_VALUE_TENSOR && v->cx == st->cx;
@@ -286,7 +286,7 @@ static onxi_run_env env_of(onxi_run_state *st)
                            .nonfinite = st->plan->nonfinite };
 }
 
-/* Its row is asked again, makes what it needs of constants, and gives that up when it has run. */
+/* Prepares the step again with packed constants that it makes for this run only, and runs it. */
 static onx_status run_anew(onxi_run_state *st, const onxi_run_step *step, const onx_work *w)
 {
     onxi_run_passing passing = { .cx = st->cx };
@@ -326,7 +326,7 @@ static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_w
     return status;
 }
 
-/* The nodes that an op stands for, and the rules by which it does. */
+/* Adds the nodes that the op replaces, and the names of the rules that replaced them, to the event. */
 static void tell_op(const onxi_run_op *op, onx_run_event *event, const char **rules)
 {
     for (uint32_t i = 0; i < op->link_count; i++)
@@ -367,15 +367,15 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
     to->event(to->user, &event);
 }
 
-/* Are the nodes of this graph reported? Those of subgraphs are on request only. */
+/* Are the nodes of this graph reported? Those of subgraphs are reported on request only. */
 static bool is_heard(const onxi_run_state *st)
 {
     const onx_run_options *to = st->outermost->options;
     return to && to->event && (st->outermost == st || st->goes_on || to->inside);
 }
 
-/* Marks the lists that are unused after this step, or takes the marks away. What goes into subgraphs is marked only
- * for kernels that promise to pass it on once. */
+/* Marks the lists that are unused after this step, or removes the marks. Lists for subgraphs are marked only if the
+ * kernel promises to pass each on once. */
 static void mark_given(onxi_run_state *st, const onxi_run_step *step, bool given)
 {
     uint32_t first = 0, last = step->input_count;
@@ -446,7 +446,7 @@ static onx_status run_steps(onxi_run_state *st)
     return ONX_OK;
 }
 
-/* Lists keep their items no longer than the run lasts. */
+/* Empties lists after the run, since their items need not live longer. */
 static void drop_lists(onxi_run_state *st)
 {
     for (uint32_t i = 0; i < st->plan->slot_count; i++)
@@ -454,7 +454,7 @@ static void drop_lists(onxi_run_state *st)
             onx_value_reset_list(st->slots[i], ONX_VALUE_NONE, ONX_UNDEFINED);
 }
 
-/* Written to the caller's value directly? */
+/* Was the output computed directly in the caller's value? */
 static bool is_there(const onx_value *out, const onx_value *made)
 {
     return out->kind == ONX_VALUE_TENSOR && made->kind == ONX_VALUE_TENSOR && made->size && out->data == made->data;
@@ -480,7 +480,8 @@ onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *
         if (!outputs[i] && cx)
             status = onx_value_new(cx, &outputs[i]);
         onx_value *made = st->slots[st->plan->outputs[i]];
-        bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING; /* they are in the arena of the run */
+        /* Strings are in the arena of the run. */
+        bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING;
         if (status == ONX_OK && outputs[i] && !texts && st->plan->moves[i] && made->cx == outputs[i]->cx &&
             !(made->flags & ONXI_VALUE_BORROWED) && !(outputs[i]->flags & ONXI_VALUE_WRAPPED))
             onxi_value_swap(outputs[i], made);
@@ -524,7 +525,7 @@ bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *input
 
 onx_status onxi_run_planning_begin(onxi_run_session *s, const onxi_run_watch *watch, onx_ctx *cx)
 {
-    enum { TURN_NS = 2000000 }; /* how long until the watch is asked again */
+    enum { TURN_NS = 2000000 }; /* interval at which the watch is checked */
     if (!watch || !watch->on) {
         pthread_mutex_lock(&s->root->planning);
         return ONX_OK;
@@ -549,7 +550,7 @@ void onxi_run_planning_end(onxi_run_session *s)
     pthread_mutex_unlock(&s->root->planning);
 }
 
-typedef struct wanted { /* a plan for these inputs */
+typedef struct wanted { /* the plan to look for */
     const onx_value *const *inputs;
     bool nonfinite;
 } wanted;
@@ -561,7 +562,8 @@ static bool plan_fits(const onxi_run_kept *kept, const void *user)
     return plan->nonfinite == w->nonfinite && onxi_run_plan_fits(plan, w->inputs);
 }
 
-/* The plan that fits, or NULL, in use and at the front; where it is wanted, an idle state of it. */
+/* Finds a plan for these inputs, counts it as busy and moves it to the front; NULL: there is none. If `idle` is not
+ * NULL, it gets an idle state of the plan. */
 static onxi_run_plan *find_plan(onxi_run_graph *g, const onx_value *const *inputs, bool nonfinite,
                                 onxi_run_state **idle)
 {
@@ -578,7 +580,7 @@ static onxi_run_plan *find_plan(onxi_run_graph *g, const onx_value *const *input
 static void add_plan(onxi_run_graph *g, onxi_run_plan *plan)
 {
     pthread_mutex_t *lock = &g->session->root->lock;
-    onxi_run_seats_clear(g->session); /* what is in use is not freed */
+    onxi_run_seats_clear(g->session); /* plans in use are not freed */
     pthread_mutex_lock(lock);
     onxi_run_plan *old = (onxi_run_plan *)onxi_run_recent_add(&g->plans, &plan->kept, onxi_run_graph_plans(g));
     pthread_mutex_unlock(lock);
@@ -595,7 +597,7 @@ onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs,
         return ONX_OK;
     ONX_TRY(onxi_run_planning_begin(g->session, watch, cx));
     onx_status status = ONX_OK;
-    if (!(*out = find_plan(g, inputs, nonfinite, idle))) { /* no other thread has made it meanwhile */
+    if (!(*out = find_plan(g, inputs, nonfinite, idle))) { /* unless another thread has made it meanwhile */
         status = onxi_run_plan_new(g, inputs, watch, nonfinite, cx, out);
         if (ONXI_RUN_MEASURES && status == ONX_OK && onxi_run_measure_is_due(*out))
             status = onxi_run_measure(g, inputs, watch, cx, out);
@@ -643,7 +645,7 @@ static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *cons
     }
     if (status == ONX_OK) {
         onxi_run_seat_leave(s, state);
-    } else { /* its contents are undefined after a failure */
+    } else { /* the state is undefined after a failure */
         onxi_run_state_free(state);
         onxi_run_plan_let_go(s, plan, NULL);
     }
@@ -658,7 +660,7 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
     const bool once = g->session->once;
     onx_status status = run_once(g, cx, inputs, outputs, options, &watch, once);
     if (!once && status == ONX_E_UNSUPPORTED &&
-        onx_diag_total(cx, ONX_ERROR) == errors) /* a row declined while running */
+        onx_diag_total(cx, ONX_ERROR) == errors) /* a kernel declined while running */
         status = run_once(g, cx, inputs, outputs, options, &watch, true);
     return status;
 }

@@ -20,7 +20,7 @@ static void extend_lives(onxi_run_planner *pl, const onxi_run_step *step, uint32
             onxi_run_plan_extend_life(pl, step->outputs[i], index);
 }
 
-/* What holds subgraphs knows its kernel now, whatever its operands will be. */
+/* An op with subgraphs can choose its kernel now, since the kernel does not depend on the operands. */
 static onx_status prepare_holder(onxi_run_planner *pl, onxi_run_step *step)
 {
     const onxi_run_op *op = step->op;
@@ -84,20 +84,20 @@ onx_status onxi_run_plan_dynamic(onxi_run_planner *pl, const onxi_run_op *op)
     return step->eager ? ONX_OK : prepare_holder(pl, step);
 }
 
-/* What a step is made from: the op's operands, then those of its post_ops. */
+/* Everything needed to make a step. Its operands are those of the op, followed by those of its post-operations. */
 typedef struct draft {
     const onxi_run_op *op;
-    uint32_t *slots; /* of the graph */
+    uint32_t *slots; /* slots of the graph */
     uint32_t count;
     const onx_value **as_laid_out, **row_major;
     bool *last_use, *freed;
     onx_post_op *post_ops;
     const onxi_run_op **post_op_ops;
-    uint32_t post_op_count, taken; /* there are, and done by the kernel */
+    uint32_t post_op_count, taken; /* number offered, and number that the kernel takes */
     onx_value **outputs;
     bool flat;               /* all inputs have one layout and the shape of the output */
     const onx_prepare *anew; /* as in a step */
-    bool alone;              /* it is no link of a chain, so its row may be chosen */
+    bool alone;              /* not part of an elementwise chain, so its row may be chosen by measurement */
     uint32_t chosen;         /* as in a step */
     bool measured;
     onx_prepare p;
@@ -118,7 +118,7 @@ static onx_status draft_operand(onxi_run_planner *pl, draft *d, uint32_t slot)
             return ONX_E_MEMORY;
         *copy = *v;
         copy->layout = NULL;
-        if (!onxi_tensor_room(copy->dtype, copy->count, &copy->size)) /* without what a layout adds */
+        if (!onxi_tensor_room(copy->dtype, copy->count, &copy->size)) /* size without the padding of the layout */
             return onxi_no_memory(pl->e->cx);
         d->row_major[i] = copy;
     }
@@ -155,9 +155,9 @@ static onx_status draft_post_op(onxi_run_planner *pl, draft *d, uint32_t chain_s
     return ONX_OK;
 }
 
-/* Which operands are unused after this step: all uses of their storage that are still to be planned are its own. They
- * are counted in the storages, so that a node with many operands costs no more than as many with one. `once` becomes
- * which of them are used once; it may be NULL. */
+/* Finds the operands that are unused after this step: all remaining uses of their storage are by this step. Uses are
+ * counted per storage, so the time is linear in the number of operands. `once` (may be NULL) flags the operands that
+ * this step uses once. */
 static void find_freed(onxi_run_planner *pl, draft *d, bool *once)
 {
     onxi_run_plan *plan = pl->plan;
@@ -202,13 +202,13 @@ static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *
         ONX_TRY(draft_post_op(pl, d, slot, next));
         slot = next->outputs[0];
     }
-    /* A kernel is told of operands that are used once: one that overwrites an operand before it has read all may not
-     * lose another one, as in Conv(x) + x. Kernels that go element by element (ONX_KERNEL_IN_PLACE) take any. */
+    /* A kernel may overwrite only operands that are used once: with Conv(x) + x, it would overwrite x before it has
+     * read all of it. Kernels that work element by element (ONX_KERNEL_IN_PLACE) may overwrite any. */
     find_freed(pl, d, d->last_use);
     return ONX_OK;
 }
 
-/* Chooses the memory of output 0: that of an input, a view, or its own. */
+/* Chooses the memory of output 0: overwriting an input, a view of an input, or a storage of its own. */
 static onx_status place_first(onxi_run_planner *pl, const draft *d, const onxi_run_step *step, uint32_t out)
 {
     onxi_run_plan *plan = pl->plan;
@@ -255,7 +255,7 @@ static bool is_view(const onxi_run_op *op)
     return op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_VIEW;
 }
 
-/* FLAT kernels see their inputs as they are laid out only if all have one layout and the shape of the output. */
+/* FLAT kernels get inputs in their layout only if all have one layout and the shape of the output. */
 static bool same_layout(const draft *d, const onx_value *out)
 {
     if (!d->op->input_count || !d->as_laid_out[0] || !d->as_laid_out[0]->layout)
@@ -288,7 +288,8 @@ static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel
     return ONX_OK;
 }
 
-/* Keeps what the row was asked with, as it was before it answered: what is said of memory is what it asked for. */
+/* Keeps the description as it was before the row was asked, except for the amounts of memory, which are as the row has
+ * requested. */
 static onx_status note_anew(onxi_run_planner *pl, draft *d)
 {
     onx_arena *arena = pl->plan->arena;
@@ -319,7 +320,7 @@ static onx_status note_anew(onxi_run_planner *pl, draft *d)
     return ONX_OK;
 }
 
-/* Asks the kernels: the first that takes the op says the layouts of its operands and which post-operations it does. */
+/* Finds the kernel that takes the op. It chooses the layouts of its operands and the post-operations that it takes. */
 static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
 {
     const onxi_run_op *op = d->op;
@@ -356,8 +357,8 @@ static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
     return ONX_OK;
 }
 
-/* What comes out: of the last post-operation that was taken, in the layout that the kernel gives. Operands of those
- * that were not taken are none of this step. */
+/* Gives the outputs of the step: output 0 is the result of the last post-operation taken, in the layout that the kernel
+ * chose. Operands of post-operations that were not taken are removed from the step. */
 static onx_status settle_outputs(onxi_run_planner *pl, draft *d, uint32_t **out)
 {
     const onxi_run_op *op = d->op;
@@ -381,12 +382,12 @@ static onx_status settle_outputs(onxi_run_planner *pl, draft *d, uint32_t **out)
         if (d->post_ops[n].operand >= 0)
             d->count = (uint32_t)d->post_ops[n].operand + 1;
     d->p.operand_count = d->count;
-    if (d->taken < d->post_op_count) /* what the others read is still needed, as x is in norm(x) + x */
+    if (d->taken < d->post_op_count) /* the remaining post-operations still read their operands, as x in norm(x) + x */
         find_freed(pl, d, NULL);
     return ONX_OK;
 }
 
-/* Caches that the kernel may write in the caller's memory: inputs of the graph that nothing else reads. */
+/* Finds caches that the kernel may update in the caller's memory: inputs of the graph without another reader. */
 static void note_updates(const onxi_run_planner *pl, const onxi_run_step *made)
 {
     const onx_kernel *kernel = made->kernel;
@@ -401,7 +402,7 @@ static void note_updates(const onxi_run_planner *pl, const onxi_run_step *made)
     }
 }
 
-/* Where the results go, and the step itself; a view needs none. */
+/* Places the results and adds the step; a view needs no step. */
 static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, uint32_t *outs)
 {
     onxi_run_plan *plan = pl->plan;
@@ -444,7 +445,7 @@ static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, u
     return ONX_OK;
 }
 
-/* The step of what has been prepared, and its operands as used. */
+/* Makes the step from what has been prepared, and counts its operands as used. */
 static onx_status finish_step(onxi_run_planner *pl, draft *d)
 {
     uint32_t *inputs, *outs;
@@ -465,25 +466,26 @@ onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uin
     d.alone = true;
     ONX_TRY(draft_prepare(pl, &d));
     ONX_TRY(finish_step(pl, &d));
-    for (uint32_t n = d.taken; n < d.post_op_count; n++) /* what it did not take is planned as usual */
+    for (uint32_t n = d.taken; n < d.post_op_count; n++) /* post-operations that were not taken become ordinary steps */
         ONX_TRY(onxi_run_plan_static(pl, d.post_op_ops[n], 0));
-    for (uint32_t i = before; d.chosen && i < pl->plan->step_count; i++) /* with the layouts that its row asked for */
+    /* Including changes of layout that its row caused. */
+    for (uint32_t i = before; d.chosen && i < pl->plan->step_count; i++)
         pl->plan->steps[i].chosen = d.chosen;
     return ONX_OK;
 }
 
 /* ---- chains ---- */
 
-/* A chain while it is drafted: its ops, and its operands, one for each use. */
+/* A chain while its step is made: its ops, and its operands, one for each use. */
 typedef struct links {
     const onxi_run_op **ops;
     onxi_chain_op *parts;
     uint32_t *slots;
     uint32_t count, slot_count;
-    const onx_value *bytes; /* NULL: it becomes no table of what comes of each of these bytes */
+    const onx_value *bytes; /* operand for whose 256 values a table of results is made; NULL: none */
 } links;
 
-/* Did the row take its operands in their layouts? */
+/* Did the kernel accept its operands in their present layouts? */
 static bool takes_as_laid_out(const draft *d)
 {
     const uint16_t flags = d->p.kernel->flags;
@@ -498,7 +500,8 @@ static bool takes_as_laid_out(const draft *d)
     return true;
 }
 
-/* Prepares the op as if it ran alone, and notes its loop; *fits: it has one, and all results are laid out alike. */
+/* Prepares the op as if it ran alone, and adds it to the chain; *fits: it has a loop, and its result has the layout of
+ * the other results. */
 static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l, bool *fits)
 {
     draft d;
@@ -511,7 +514,7 @@ static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l,
             (onxi_run_layouts_equal(first->layout, d.outputs[0]->layout) || onxi_blocked_alike(first, d.outputs[0]));
     if (!*fits)
         return ONX_OK;
-    if (d.outputs[0]->layout) /* what reads it sees all of it, padding included */
+    if (d.outputs[0]->layout) /* its readers process the padding, too */
         d.outputs[0]->size = d.outputs[0]->layout->size;
     onxi_chain_op *part = &l->parts[l->count];
     *part = (onxi_chain_op){ .kernel = d.p.kernel, .params = d.p.params };
@@ -530,8 +533,8 @@ static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l,
     return ONX_OK;
 }
 
-/* The op that takes the lines of what the links make, prepared as if it ran alone; *out is NULL where it has no lines
- * here that a block can have. */
+/* Prepares the op that ends the chain as if it ran alone; *out is NULL if it does not read lines that fit into
+ * blocks. */
 static onx_status link_end(onxi_run_planner *pl, const onxi_run_op *op, links *l, const onxi_chain_end **out)
 {
     onx_arena *arena = pl->plan->arena;
@@ -541,8 +544,9 @@ static onx_status link_end(onxi_run_planner *pl, const onxi_run_op *op, links *l
     const onx_kernel *k = d.p.kernel;
     const uint64_t line = k->flags & ONXI_KERNEL_LINES && d.p.params ? ((const onxi_lines *)d.p.params)->count : 0;
     *out = NULL;
-    /* A line of many pieces pays where what it is made of would go to memory and back, not just out of the first cache;
-     * and with fewer lines than threads, what is before would be done by fewer, too. */
+    /* Long lines, of several blocks, pay off where the values between the ops would otherwise go to memory and back,
+     * not just out of the L1 cache. There must be a line for each thread, because the ops before the end run on the
+     * same threads. */
     const bool pays = line <= ONXI_CHAIN_LINE_SHORT ||
                       (d.as_laid_out[0]->size >= ONXI_CHAIN_LONG_BYTES && d.p.rows >= pl->e->session->threads);
     if (!line || line > ONXI_CHAIN_LINE || !pays || d.p.workspace || k->bind || !takes_as_laid_out(&d) ||
@@ -569,7 +573,7 @@ static onx_status link_end(onxi_run_planner *pl, const onxi_run_op *op, links *l
     return ONX_OK;
 }
 
-/* What a plan keeps of it: as much as there is. */
+/* Copies the arrays to the plan's arena in their final size. */
 static bool keep_links(onx_arena *arena, links *l)
 {
     const links from = *l;
@@ -593,7 +597,7 @@ static const onx_kernel *row_of(const links *l, const onxi_chain_end *end, const
     return onxi_chain_row(end, output);
 }
 
-/* One step for all; the last of them is `end`, if that is not NULL. */
+/* Adds one step for the whole chain. If `end` is not NULL, it is the last op. */
 static onx_status chain_step(onxi_run_planner *pl, links *l, const onxi_chain_end *end)
 {
     onx_arena *arena = pl->plan->arena;
@@ -634,7 +638,7 @@ static onx_status chain_step(onxi_run_planner *pl, links *l, const onxi_chain_en
     return finish_step(pl, &d);
 }
 
-/* Results as they were before a row was asked. */
+/* Resets the layouts that rows have given to results. */
 static onx_status forget_layouts(onxi_run_planner *pl, uint32_t last)
 {
     for (uint32_t i = pl->next[last];; i = pl->next[i]) {
@@ -647,7 +651,7 @@ static onx_status forget_layouts(onxi_run_planner *pl, uint32_t last)
     }
 }
 
-/* A step for each. */
+/* Plans a separate step for each op. */
 static onx_status plan_links(onxi_run_planner *pl, uint32_t last)
 {
     ONX_TRY(forget_layouts(pl, last));
@@ -671,11 +675,11 @@ static bool is_of_bytes(const onx_value *v)
     return v->dtype == ONX_INT8 || v->dtype == ONX_UINT8;
 }
 
-/* Which of the operands of a chain are bytes that it makes bytes of, where all others are constants of one element;
- * NULL: it is no such chain. */
+/* Finds the 8-bit operand of a chain that maps each of its elements to an 8-bit result, where all other operands are
+ * constants of one element; NULL: the chain is not of this kind. */
 static onx_status find_bytes(onxi_run_planner *pl, uint32_t last, const onx_value **out)
 {
-    enum { LEAST = 1024 }; /* elements for which a table is worth it */
+    enum { LEAST = 1024 }; /* fewest elements for which a table pays off */
     const onx_value *y = onxi_run_plan_value(pl, pl->g->ops[last].outputs[0]), *found = NULL;
     const uint32_t first = pl->next[last];
     *out = NULL;
@@ -706,7 +710,7 @@ static onx_status find_bytes(onxi_run_planner *pl, uint32_t last, const onx_valu
     return ONX_OK;
 }
 
-/* *done: the chain is a step that looks bytes up. */
+/* Plans the chain as a table lookup; *done: it did. */
 static onx_status plan_table(onxi_run_planner *pl, uint32_t last, bool *done)
 {
     links l = new_links(pl->e->scratch);
@@ -753,7 +757,7 @@ onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last)
         ONX_TRY(link_end(pl, ended, &l, &end));
     if (fits && (end || !ended))
         return chain_step(pl, &l, end);
-    if (fits && l.count > 1) { /* all but the end */
+    if (fits && l.count > 1) { /* the chain without its end */
         onxi_run_plan_value(pl, ended->outputs[0])->layout = NULL;
         ONX_TRY(chain_step(pl, &l, NULL));
         return onxi_run_plan_static(pl, ended, 0);

@@ -1,5 +1,5 @@
-/* run_subgraph.c - runs subgraphs inside of a step: finds the state that fits the inputs, and passes values in and out.
- * While the shapes stay the same, an iteration of a loop takes no lock, allocates nothing and looks up no name. */
+/* run_subgraph.c - runs subgraphs inside a step: finds the state that fits the inputs, and passes values in and out.
+ * While the shapes stay the same, an iteration of a loop takes no lock, allocates no memory and looks up no name. */
 #include "run/run.h"
 
 static void drop_state(onxi_run_session *s, onxi_run_state *state)
@@ -27,7 +27,7 @@ static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
     onxi_run_plan *plan;
     ONX_TRY(onxi_run_plan_take(site->graph, site->inputs, &site->outer->outermost->watch, site->outer->plan->nonfinite,
                                cx, &plan, NULL));
-    if (plan->buffer_size + 64 > onxi_ctx_room(cx)) /* those of other shapes have to go */
+    if (plan->buffer_size + 64 > onxi_ctx_room(cx)) /* states for other shapes are freed to make room */
         drop_states(site);
     onx_status status = onxi_run_state_new(s, plan, site->outer, out);
     if (status == ONX_OK)
@@ -71,7 +71,7 @@ onxi_run_state *onxi_run_site_find(onxi_run_site *site)
 
 onx_status onxi_run_site_add(onxi_run_site *site, onxi_run_state **out)
 {
-    if (site->kept_count >= onxi_run_graph_plans(site->graph)) { /* the one that has not been used for longest goes */
+    if (site->kept_count >= onxi_run_graph_plans(site->graph)) { /* removes the least recently used state */
         onxi_run_state **last = &site->kept;
         while ((*last)->next)
             last = &(*last)->next;
@@ -86,7 +86,7 @@ onx_status onxi_run_site_add(onxi_run_site *site, onxi_run_state **out)
     return ONX_OK;
 }
 
-/* The state whose plan fits the inputs, made if need be. */
+/* Finds or makes the state whose plan fits the inputs. */
 static onx_status find_state(onxi_run_site *site, onxi_run_state **out)
 {
     *out = onxi_run_site_find(site);
@@ -99,8 +99,7 @@ static bool wants_optional(const onxi_run_graph *g, uint32_t input)
     return type && ONX_HAS(type, type, optional_type);
 }
 
-/* An optional value is loop-carried, and the body gives what is in it: a value stands for the optional one that holds
- * it. */
+/* A loop-carried value is optional, but the body returns the value inside: wraps the value in an optional. */
 static onx_status hold(onxi_run_site *site, uint32_t input)
 {
     onx_ctx *cx = site->outer->cx;
@@ -123,7 +122,7 @@ static onx_status hold(onxi_run_site *site, uint32_t input)
     return status;
 }
 
-/* Inputs that the caller does not give have a value of their own. */
+/* Formal inputs that the caller does not give get a value of their own. */
 static onx_status take_formal(onx_work *work, onxi_run_site *site, const onx_value *const *inputs, uint32_t input_count)
 {
     const onxi_run_graph *g = site->graph;
@@ -156,7 +155,7 @@ static onx_status site_run(onx_work *work, uint32_t index, const onx_value *cons
     if (++outermost->entered > limit && limit)
         return onx_work_fail(work, ONX_E_LIMIT, "the run enters subgraphs more than %llu times (limit iterations)",
                              (unsigned long long)limit);
-    onx_status going = onxi_run_watch_look(&outermost->watch); /* a body may be empty */
+    onx_status going = onxi_run_watch_look(&outermost->watch); /* checked here, too, because a body may be empty */
     if (going != ONX_OK)
         return onxi_run_watch_fail(&outermost->watch, going, work->cx, work->prepared->place);
     ONX_TRY(take_formal(work, site, inputs, input_count));

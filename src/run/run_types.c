@@ -1,6 +1,6 @@
-/* run_types.c - what a kernel may rely on: its operands have types that the operator takes, in the version in force,
- * and its outputs types that it gives (as far as the rule tells). Types that are known only while running have passed
- * no checker, and a kernel that trusts one operand's type must not read another of a smaller one. */
+/* run_types.c - checks what kernels rely on: operands have types that the operator takes in the version in force, and
+ * outputs have types that it gives, as far as the rule tells. Types that are known only while running have passed no
+ * checker. A kernel that trusts the type of one operand must not read another operand whose type is smaller. */
 #include "run/run.h"
 
 enum { CONSTRAINTS_MAX = 16 };
@@ -10,7 +10,7 @@ typedef struct bound {
     onx_dtype dtype;
 } bound;
 
-/* The types of a port: those of its constraint, or the one that it names. */
+/* The types that a port allows: those of its type constraint, or the one type that it names. */
 static onxi_type_set types_of(const onxi_schema *schema, const onxi_port *port, bool *open)
 {
     const onxi_type_constraint *c = onxi_schema_type(schema, port->type);
@@ -19,7 +19,7 @@ static onxi_type_set types_of(const onxi_schema *schema, const onxi_port *port, 
     return c ? c->set : set;
 }
 
-/* Whether a value of such a kind can have one of the types. */
+/* Can a value of this kind have one of the types? */
 static bool kind_fits(const onxi_type_set *set, onx_value_kind kind)
 {
     switch (kind) {
@@ -34,7 +34,7 @@ static bool kind_fits(const onxi_type_set *set, onx_value_kind kind)
     }
 }
 
-/* A side of a node: what is said of it. */
+/* Words for messages about the inputs or the outputs of a node. */
 typedef struct port_side {
     const char *name, *verb;
     const onxi_port *ports;
@@ -91,7 +91,8 @@ onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p)
         return ONX_OK;
     const port_side in = { "input", "take", op->schema->inputs }, out = { "output", "give", op->schema->outputs };
     ONX_TRY(check_side(p, op->schema, &in, p->inputs, op->input_count, bounds, &count));
-    if (op->id == ONXI_ID_Constant) /* of integers before version 9: test data that ONNX publishes has them */
+    /* Before version 9 it has no integer types, but test data that ONNX publishes uses them. */
+    if (op->id == ONXI_ID_Constant)
         return ONX_OK;
     return check_side(p, op->schema, &out, (const onx_value *const *)p->outputs, op->output_count, bounds, &count);
 }

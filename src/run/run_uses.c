@@ -2,8 +2,8 @@
  * outputs are not requested. */
 #include "run/run.h"
 
-/* What the nodes read whose place an op has taken, and the op itself does not: types and conditions of a plan depend on
- * it, as on the shape of a Reshape. Its own inputs have been counted. */
+/* Counts the uses by the parts of an op that replaces other ops, as types and conditions of a plan depend on their
+ * inputs (such as the shape of a Reshape). The inputs of the op itself have been counted. */
 static void count_uses_of_parts(onxi_run_graph *g, uint32_t index)
 {
     const onxi_run_op *op = &g->ops[index];

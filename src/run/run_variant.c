@@ -1,5 +1,5 @@
-/* run_variant.c - what is made once of a model: for the model as it is, and again for each set of initializers that
- * runs override, of which the ones used last are kept. */
+/* run_variant.c - builds sessions: one for the model itself, and a variant for each set of initializers that runs
+ * override. The most recently used variants are kept. */
 #include "run/run_choice.h"
 
 /* ---- making and freeing ---- */
@@ -15,8 +15,8 @@ static onx_status make_locks(onxi_run_session *s)
     return ONX_OK;
 }
 
-/* Does a root leave what it has packed to later ones? Kernels of the caller's may be others next time, and memory of
- * the caller's has to go back. */
+/* May a root leave its packed weights to later sessions? Not with the caller's kernels, which may change, or with the
+ * caller's allocator, whose memory has to be returned. */
 static bool may_leave(const onxi_run_session *s)
 {
     return ONXI_PLATFORM_KEEPS && !s->store && !s->options.lean_memory && !s->options.kernels &&
@@ -65,7 +65,7 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
             s->once |= (k->flags & ONX_KERNEL_ONCE) != 0;
         if (ONXI_PLATFORM_KEEPS && s->options.cache)
             ONX_TRY(onxi_store_open(own, s->options.cache, &s->store));
-        s->options.cache = NULL; /* the caller's */
+        s->options.cache = NULL; /* the string belongs to the caller */
         if (may_leave(s))
             s->leaves = onxi_left_begin(&s->left_secret);
         if (ONXI_RUN_MEASURES)
@@ -131,7 +131,7 @@ static bool overrides_these(const onxi_run_kept *kept, const void *user)
     return true;
 }
 
-/* The variant for these inputs, or NULL, in use and at the front. */
+/* Finds the variant for these inputs, counts it as busy and moves it to the front; NULL: there is none. */
 static onxi_run_session *find_variant(onxi_run_session *s, const onx_value *const *inputs)
 {
     pthread_mutex_lock(&s->lock);
@@ -149,7 +149,7 @@ static void add_variant(onxi_run_session *s, onxi_run_session *variant)
         free_variant((onxi_run_session *)old);
 }
 
-/* Under `planning` of the root. */
+/* The caller holds `planning` of the root. */
 static onx_status make_variant(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
                                const onx_run_options *options, onxi_run_session **out)
 {
@@ -192,7 +192,7 @@ onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_val
     const onxi_run_watch watch = onxi_run_watch_new(options);
     ONX_TRY(onxi_run_planning_begin(s, &watch, cx));
     onx_status status = ONX_OK;
-    if (!(*out = find_variant(s, inputs))) { /* no other thread has made it meanwhile */
+    if (!(*out = find_variant(s, inputs))) { /* unless another thread has made it meanwhile */
         status = make_variant(s, cx, inputs, options, out);
         if (status == ONX_OK)
             add_variant(s, *out);

@@ -1,9 +1,9 @@
-/* run_work.c - runs a prepared kernel: all of its rows, on as many threads as the work justifies. */
+/* run_work.c - runs a prepared kernel: all rows of its work, on as many threads as the work justifies. */
 #include "run/run.h"
 
 #include <stdatomic.h>
 
-/* With a watch, the work of a thread is done in pieces, and the watch is asked before each of them. */
+/* With a watch, each thread's work is divided into pieces, and the watch is checked before each piece. */
 static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t first, uint64_t last)
 {
     enum { PIECES = 16 };
@@ -23,7 +23,7 @@ static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t fi
     return ONX_OK;
 }
 
-/* The rows of a kernel in blocks of neighbours, which the plan fixes; any thread may take any block. */
+/* The rows of work in blocks of consecutive rows. The plan fixes the blocks; any thread may run any block. */
 typedef struct row_blocks {
     const onx_kernel *kernel;
     const onx_work *work;
@@ -36,7 +36,7 @@ static void run_block(void *user, uint64_t block, unsigned worker)
     row_blocks *b = user;
     if (atomic_load_explicit(&b->failed, memory_order_relaxed))
         return;
-    /* Some have one row more, every other one rather than the first ones, which are the caller's. */
+    /* Some blocks have one row more: every other block rather than the first ones, which run on the caller's thread. */
     uint64_t each = b->rows / b->count, more = b->rows % b->count;
     uint64_t first = each * block + more * block / b->count;
     uint64_t last = each * (block + 1) + more * (block + 1) / b->count;
@@ -51,12 +51,12 @@ static void run_block(void *user, uint64_t block, unsigned worker)
         atomic_store_explicit(&b->failed, true, memory_order_relaxed);
 }
 
-/* A kernel that fails and does not say why. ONX_E_MISUSE comes from an output that cannot be resized, because the rule
- * settled its shape and the plan owns its memory. */
+/* Adds a diagnostic if a kernel fails without one. ONX_E_MISUSE comes from an output that cannot be resized, because
+ * the rule determined its shape and the plan owns its memory. */
 static onx_status explained(onx_status status, const onx_kernel *kernel, onx_work *work, size_t errors)
 {
     if (status == ONX_OK || onx_diag_total(work->cx, ONX_ERROR) != errors ||
-        (status == ONX_E_UNSUPPORTED && !work->prepared->nonfinite)) /* it declines, and the run starts over */
+        (status == ONX_E_UNSUPPORTED && !work->prepared->nonfinite)) /* it declines NaN, and the run starts again */
         return status;
     if (status == ONX_E_MISUSE)
         return onx_work_fail(work, ONX_E_INVALID, "%s gives another shape or element type than its rule says",
@@ -66,7 +66,8 @@ static onx_status explained(onx_status status, const onx_kernel *kernel, onx_wor
 
 static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
 {
-    enum { BLOCKS = 4 }; /* per thread, so that one which comes late or has to stop leaves the rest to others */
+    /* Blocks per thread, so that other threads take over the blocks of one that is late or interrupted. */
+    enum { BLOCKS = 4 };
     uint64_t rows = work->prepared->rows, grain = work->prepared->grain ? work->prepared->grain : 1;
     size_t errors = onx_diag_total(work->cx, ONX_ERROR);
     if (!rows)
@@ -79,13 +80,13 @@ static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
         if (!atomic_load_explicit(&b.failed, memory_order_relaxed))
             return ONX_OK;
         if (atomic_load_explicit(&b.declined, memory_order_relaxed) && !work->prepared->nonfinite)
-            return ONX_E_UNSUPPORTED; /* inputs may be overwritten by now: a second look would see others */
-    }                                 /* a failure is recorded by the serial run below */
+            return ONX_E_UNSUPPORTED; /* the inputs may be overwritten by now, so it cannot run again */
+    }                                 /* the serial run below records the failure */
     return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
 }
 
-/* Elements of 4 and 2 bits need not fill the last byte. Kernels write elements, so what is left of it is whatever the
- * memory held; results are the same bytes in every run, and reveal nothing of others. */
+/* Clears the unused bits of the last byte of 4-bit and 2-bit elements. Kernels write only the elements, and the rest
+ * would be whatever the memory held. So results are the same bytes in each run, and leak no old data. */
 static void clear_rest(onx_value *v)
 {
     const unsigned bits = v && v->kind == ONX_VALUE_TENSOR ? onx_dtype_bits(v->dtype) : 8;
