@@ -1,4 +1,4 @@
-/* kernel.h - what the runner uses of the kernels, and what kernel files share. */
+/* kernel.h - the interface of the kernels for the runner, and declarations shared by kernel files. */
 #ifndef ONXI_KERNEL_H
 #define ONXI_KERNEL_H
 
@@ -11,49 +11,52 @@
 
 /* ---- tables ---- */
 
-/* All built-in rows, table by table; ends with NULL. */
+/* All tables of built-in rows; ends with NULL. */
 extern const onx_kernel *const onxi_kernel_tables[];
 
-/* Which built-in rows serve an operator: made per session, no state shared between sessions. */
+/* Finds the built-in rows of an operator. Each session makes its own index, so sessions share no state. */
 typedef struct onxi_kernel_index onxi_kernel_index;
-/* `own` (may be NULL): rows of the session's caller, which outlive the index. */
+/* `own` (may be NULL) are rows of the session's caller, which must outlive the index. */
 onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, unsigned isa,
                                  const onxi_kernel_index **out);
-/* The widest instruction set (ONX_ISA_*) that this processor has and this build has rows for. Tiles are asked for from
- * the system (kernel/core/isa.c). */
+/* The widest instruction set (ONX_ISA_*) that this CPU has and this build has rows for. AMX tiles need the permission
+ * of the system, which is requested (kernel/core/isa.c). */
 unsigned onxi_isa_best(void);
-/* What a session takes that asks for `asked`, an ONX_ISA_*: that, or the widest there is. In builds that emulate tiles
- * (ONX_EMULATED_TILES) who asks for nothing is not given them. */
+/* The instruction set of a session that asks for `asked` (ONX_ISA_*): that one, or the widest available if `asked` is
+ * wider or 0. Builds that emulate tiles (ONX_EMULATED_TILES) use them only if a session asks for them. */
 unsigned onxi_isa_of(unsigned asked);
-/* The widest without what only adds to the vectors: ONX_ISA_BASE, ONX_ISA_V3 or ONX_ISA_V4. */
+/* The widest level of general vector instructions: ONX_ISA_BASE, ONX_ISA_V3 or ONX_ISA_V4. Extensions such as tiles do
+ * not count. */
 unsigned onxi_isa_vectors(void);
-/* Does the processor find each byte of a vector by another one (AVX512_VBMI)? For what is compiled for ONX_ISA_V4. */
+/* Has the CPU byte permutations across a vector (AVX512_VBMI)? For code compiled for ONX_ISA_V4. */
 bool onxi_isa_permutes_bytes(void);
-/* Of tables of loops, one for each level of vectors, which are named so: the one of the widest there are. */
+/* Selects from tables of loops, one per vector level and named by the level, the table of the widest level
+ * available. */
 #ifdef ONX_WITH_X86_LEVELS
 #define ONXI_BEST_LEVEL(name)                                                                                          \
     (onxi_isa_vectors() == ONX_ISA_V4 ? &name##_v4 : onxi_isa_vectors() == ONX_ISA_V3 ? &name##_v3 : &name##_base)
 #else
 #define ONXI_BEST_LEVEL(name) (&name##_base)
 #endif
-/* Does a session of that instruction set take the row? */
+/* May a session with that instruction set use the row? */
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k);
 
-/* A version of an operator, as a binder found it. */
+/* The operator of a node and its version, as found by a binder. */
 typedef struct onxi_kernel_wanted {
     onx_str domain, name;
-    onxi_op_id op; /* of built-in operators */
+    onxi_op_id op; /* for built-in operators */
     int32_t since;
-    const onx_kernel *registered; /* that came with an operator of a registry; NULL: none */
-    bool by_rule;                 /* rows of the domain onx, which models cannot name, count as well */
+    const onx_kernel *registered; /* rows that came with an operator of a registry; NULL: none */
+    bool by_rule;                 /* rows of the domain onx, which models cannot name, are included */
 } onxi_kernel_wanted;
-/* The rows that may run it, in the order in which they are asked: those of the session's caller, those that came with
- * the operator, the built-in ones. Of each source the newest version that is not above `since` counts, the highest
- * preference first, then in the order of the table. *out, in the arena, has *count_out of them, maybe none. */
+/* The rows that may run the operator, in the order in which they are tried: those of the session's caller, those that
+ * came with the operator, the built-in ones. From each source only rows of the newest version up to `since` are taken;
+ * they are sorted by decreasing preference, then by their order in the table. *out, in the arena, has *count_out rows,
+ * possibly none. */
 onx_status onxi_kernel_candidates(const onxi_kernel_index *index, onx_arena *arena, const onxi_kernel_wanted *want,
                                   const onx_kernel *const **out, uint32_t *count_out);
-/* What looks at the operands of an operator before its body runs, as one row in a list; NULL: nothing
- * (train/labels.c). */
+/* The row that checks the operands of an operator before its function body runs, as a list of one; NULL: no check is
+ * needed (train/labels.c). */
 const onx_kernel *const *onxi_kernel_guard(onxi_op_id op);
 static inline const char *onxi_kernel_variant(const onx_kernel *k)
 {
@@ -66,23 +69,25 @@ static inline bool onxi_kernel_is_plain(const onx_kernel *k)
 /* Do the operand types suit the row? */
 bool onxi_kernel_suits(const onx_kernel *k, const onx_prepare *p);
 
-/* Whether a constant input holds neither NaN nor infinities; looked at once per session, false where it cannot be. */
+/* Is a constant input free of NaN and infinities? The elements are examined once per session; false where they cannot
+ * be. */
 bool onxi_weights_are_finite(const onx_prepare *p, uint32_t input);
 
-/* An input that may be left out or that the version does not have: NULL then. `count` of them are there. */
+/* An optional input: NULL where it is omitted, or where the version of the operator does not have it. The node has
+ * `count` inputs. */
 static inline const onx_value *onxi_operand(uint32_t count, const onx_value *const *inputs, uint32_t index)
 {
     return index < count ? inputs[index] : NULL;
 }
 
-/* Where a node is, for diagnostics; the text is in the arena. */
+/* The location of a node for diagnostics; the text is in the arena. */
 onx_where onxi_kernel_place(const onx_prepare_ops *ops, const void *place, onx_arena *arena);
 
-/* ---- preparing while running ---- */
+/* ---- preparing during a run ---- */
 
-/* For rows that can decide some things only where data is: what prepare knew, kept with its params, and the same while
- * running, with the real operands. Failures then go to the context of the run. Attributes that are tensors are
- * read before (`doc` is NULL). */
+/* For rows that can decide some things only on actual data. Returns the preparation, kept with the params and usable
+ * while running, where it has the actual operands. Failures then go to the context of the run. Tensor attributes must
+ * be read before (`doc` is NULL). */
 const onx_prepare *onxi_prepare_keep(const onx_prepare *p);
 onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work);
 
@@ -97,15 +102,15 @@ onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work);
 #define ONXI_NUMBERS  (ONXI_FLOATS | ONXI_SIGNED | ONXI_UNSIGNED)
 #define ONXI_INTEGERS (ONXI_SIGNED | ONXI_UNSIGNED)
 
-/* A word that an attribute may be, in the versions from `since` to `until`; 0 there: to the newest. */
+/* A string that an attribute may have, in the versions from `since` to `until`; `until` 0: to the newest version. */
 typedef struct onxi_word {
     const char *text;
     int32_t since, until;
 } onxi_word;
-/* Which of the words the attribute is, in the version in force; -1: none that this version has. */
+/* The index of the attribute's string among `words`, for the version in force; -1: this version has no such string. */
 int onxi_prepare_word(const onx_prepare *p, const char *name, const onxi_word *words, uint32_t count);
 
-/* Copies an element, or a few; common sizes without a call. */
+/* Copies one or a few elements; common sizes without a function call. */
 static inline void onxi_copy_item(void *to, const void *from, uint64_t bytes)
 {
     switch (bytes) {
@@ -130,44 +135,47 @@ static inline void onxi_copy_item(void *to, const void *from, uint64_t bytes)
     }
 }
 
-/* Declines elements that share a byte: for kernels that move whole bytes. */
+/* Declines elements of less than a byte, for kernels that move whole bytes. */
 onx_status onxi_whole_bytes(onx_prepare *p);
 
 /* ---- shapes ---- */
 
 uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last);
 
-/* How many rows are worth another thread (onx_prepare.grain), where each takes so many multiplications of a product, or
- * what takes as long: a few times what handing them out does. Where weights are read for one row only, or channels have
- * windows of their own, a product takes as long as several that share what they read. */
+/* The number of rows that justifies another thread (onx_prepare.grain). `cost` is the work of a row, in multiplications
+ * of a matrix product that take as long. The result takes a few times as long as handing the rows to a thread. Products
+ * cost more where a weight is used in one row only, or where each channel has its own window: then little of what they
+ * read is shared. */
 enum {
     ONXI_COST_ELEMENT = 16, /* of an element that is read, computed and written */
-    ONXI_COST_READING = 4,  /* of a weight, besides its products */
-    ONXI_COST_ALONE = 4     /* of a product of a channel's own window */
+    ONXI_COST_READING = 4,  /* of reading a weight, besides its products */
+    ONXI_COST_ALONE = 4     /* of a product in a depthwise window */
 };
 static inline uint64_t onxi_worth_a_thread(uint64_t cost)
 {
     const uint64_t least = 131072;
     return cost < least ? least / (cost + 1) + 1 : 1;
 }
-/* Elements from one index of each dim to the next, row-major; without meaning for empty tensors. */
+/* The strides of row-major dims, in elements; meaningless for empty tensors. */
 void onxi_strides(const onx_value *v, int64_t *out);
 
-/* Numpy broadcasting of up to ONXI_BROADCAST_MAX inputs to one output, neighbouring dims that behave as one merged. */
+/* NumPy broadcasting of up to ONXI_BROADCAST_MAX inputs to one output. Neighbouring dims are merged where they behave
+ * as one. */
 #define ONXI_BROADCAST_MAX 3
 typedef struct onxi_broadcast {
     uint32_t rank;
     uint32_t inputs;
     int64_t dims[ONX_RANK_MAX];
-    int64_t step[ONXI_BROADCAST_MAX][ONX_RANK_MAX]; /* in elements, 0 where repeated */
+    int64_t step[ONXI_BROADCAST_MAX][ONX_RANK_MAX]; /* strides in elements, 0 along broadcast dims */
     uint64_t outer;                                 /* product of all dims but the last */
-    int64_t inner;                                  /* last dim, 1 for scalars */
+    int64_t inner;                                  /* last dim; 1 for scalars */
 } onxi_broadcast;
-/* `shift` (or NULL) gives per input where its first dim goes in the output (Add-1 and friends); -1: aligned at the end.
- */
+/* `shift` (or NULL) gives, per input, the dim of the output that its first dim corresponds to (for Add-1 and others);
+ * -1: the dims are aligned at the end. */
 bool onxi_broadcast_make(onxi_broadcast *b, const onx_value *const *inputs, uint32_t count, const onx_value *output,
                          const int32_t *shift);
-/* Offsets in elements of outer row `row`; made of those of the row before it, which takes less. */
+/* Element offsets of the inputs for outer row `row`. onxi_broadcast_next computes them from those of row - 1, which is
+ * faster. */
 void onxi_broadcast_offsets(const onxi_broadcast *b, uint64_t row, int64_t *offsets);
 void onxi_broadcast_next(const onxi_broadcast *b, uint64_t row, int64_t *offsets);
 
@@ -181,99 +189,99 @@ typedef struct onxi_window {
     int64_t pad_end[ONX_RANK_MAX]; /* at the end, as declared or by auto_pad */
     uint64_t in_size, out_size, kernel_size;
 } onxi_window;
-/* A list attribute of `count` numbers, none below `least`; where it is not given ONNX implies one for all of them. */
+/* Reads a list attribute of `count` integers, none below `least`. If it is omitted, all are 1, as ONNX defines. */
 onx_status onxi_window_list(const onx_prepare *p, const char *name, uint32_t count, int64_t least, int64_t *out);
-/* Reads kernel_shape (or takes `kernel_dims`), strides, dilations, pads, auto_pad of the node; sizes from input 0 and
- * output 0. */
+/* Reads kernel_shape (or uses `kernel_dims`), strides, dilations, pads and auto_pad of the node; takes sizes from input
+ * 0 and output 0. */
 onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w);
-/* The pads of a ConvTranspose, as they follow from the size of the output. */
+/* The pads of a ConvTranspose, computed from the size of the output. */
 onx_status onxi_window_transpose(const onx_prepare *p, onxi_window *w);
 
-/* ---- chains of operators that go element by element (kernel/core/chain.c) ---- */
+/* ---- chains of elementwise operators (kernel/core/chain.c) ---- */
 
 enum {
     ONXI_ELEMENT_INPUTS = 3,
     ONXI_CHAIN_OPS = 16,
     ONXI_CHAIN_OPERANDS = ONXI_CHAIN_OPS * ONXI_ELEMENT_INPUTS,
-    ONXI_CHAIN_NONE = INT32_MAX /* an input that is omitted */
+    ONXI_CHAIN_NONE = INT32_MAX /* an omitted input */
 };
 
-/* Are both values laid out in blocks of as many channels, so that their elements, which may be of different width, lie
- * in the same order (kernel/core/blocked.c)? */
+/* Have both values a layout with channel blocks of the same size? Then their elements, which may differ in width, are
+ * in the same order (kernel/core/blocked.c). */
 bool onxi_blocked_alike(const onx_value *a, const onx_value *b);
-/* Does the row go element by element with this number of inputs, by a loop that a chain may run? */
+/* Is the row elementwise for this number of inputs, with a loop that a chain can call? */
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count);
-/* May a chain have values of the type? */
+/* Can a chain process elements of the type? */
 bool onxi_element_type_is(int dtype);
 
-/* An operator of a chain, prepared as if it ran alone. Each input is one of the step, or the result of an operator
- * before (-1 - its index), which has as many elements as the result of the chain, or ONXI_CHAIN_NONE. */
+/* An operator of a chain, prepared as if it ran alone. Each input is the index of an operand of the step; or -1 - i,
+ * the result of operator i, which has as many elements as the result of the chain; or ONXI_CHAIN_NONE. */
 typedef struct onxi_chain_op {
     const onx_kernel *kernel;
     const void *params;
     int32_t inputs[ONXI_ELEMENT_INPUTS];
 } onxi_chain_op;
 
-/* Rows whose outputs are their input 0, cut along an axis in their order, and rows whose output 0 is their inputs,
- * joined so. They copy what is not where it should be already. */
+/* Flags of rows that split input 0 along an axis into consecutive outputs (CUTS), or concatenate their inputs to output
+ * 0 (JOINS). They copy only parts that are not in place already. */
 enum { ONXI_KERNEL_CUTS = 1 << 13, ONXI_KERNEL_JOINS = 1 << 14 };
 
-/* Rows that work line by line: normalizations, Softmax, reductions. Their flags have ONXI_KERNEL_LINES, and their
- * params begin with this. Where `count` is not 0, row i reads elements i * count .. (i + 1) * count - 1 of input 0 and
- * no others, writes the i-th of as many equal parts of output 0, and does with every other input what all rows do. */
+/* Flag of rows that work line by line: normalizations, Softmax, reductions. Their params begin with onxi_lines. If its
+ * `count` is not 0, row i of the work reads only elements i * count .. (i + 1) * count - 1 of input 0 and writes the
+ * i-th of as many equal parts of output 0. All rows use the other inputs in the same way. */
 enum {
     ONXI_KERNEL_LINES = 1 << 15,
-    ONXI_CHAIN_LINE = 1 << 18,       /* elements of a line that a chain ends with, at most */
-    ONXI_CHAIN_LINE_SHORT = 8192,    /* up to that many it always may */
-    ONXI_CHAIN_LONG_BYTES = 8 << 20, /* of all longer ones together, at least */
+    ONXI_CHAIN_LINE = 1 << 18,       /* most elements of a line at the end of a chain */
+    ONXI_CHAIN_LINE_SHORT = 8192,    /* lines up to this length may always end a chain */
+    ONXI_CHAIN_LONG_BYTES = 8 << 20, /* fewest bytes of the value if its lines are longer */
 };
 typedef struct onxi_lines {
     uint64_t count;
 } onxi_lines;
 
-/* Such a row after the operators of a chain, prepared as if it ran alone, which takes the result of the last one as
- * its input 0. */
+/* Such a row at the end of a chain, prepared as if it ran alone; its input 0 is the result of the chain's last
+ * operator. */
 typedef struct onxi_chain_end {
     const onx_kernel *kernel;
     const void *params;
     const onx_prepared *prepared;
-    const onx_value *made; /* the type of that result */
+    const onx_value *made; /* type of that result */
     uint64_t thread_workspace;
-    int32_t inputs[ONXI_ELEMENT_INPUTS]; /* of the step, or ONXI_CHAIN_NONE; that of input 0 has no meaning */
+    int32_t inputs[ONXI_ELEMENT_INPUTS]; /* as in onxi_chain_op, but never a result; inputs[0] is not used */
     uint32_t input_count;
 } onxi_chain_end;
 
-/* The rows that run chains, of which one may write over an input. None is found by name: what they do is said by
- * onxi_chain_prepare. */
+/* The rows that run chains: one may overwrite an input, one may not, and one looks results up in a table. They have no
+ * operator name; onxi_chain_prepare prepares them. */
 extern const onx_kernel onxi_kernel_chain, onxi_kernel_chain_apart, onxi_kernel_table;
-/* Which of them. */
+/* Chooses between the first two. */
 const onx_kernel *onxi_chain_row(const onxi_chain_end *end, const onx_value *output);
-/* Output 0 is the result of `end`, or, where that is NULL, of the last one. */
+/* Output 0 is the result of `end`, or of the last operator if `end` is NULL. */
 onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onxi_chain_end *end);
-/* A chain that makes bytes of one operand `x` of bytes, all others being constants of one element: a table of what it
- * makes of each byte, for images in any layout of blocks. The operators were prepared for row-major operands.
- * ONX_E_UNSUPPORTED: an operator takes elements by where they are. */
+/* Prepares a chain with one 8-bit operand `x` and an 8-bit result, whose other operands are constants of one element:
+ * computes a table with the result for each of the 256 values. It serves images in any blocked layout. The operators
+ * were prepared for row-major operands. ONX_E_UNSUPPORTED: an operator depends on positions of elements. */
 onx_status onxi_chain_table_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onx_value *x);
 
 /* ---- random numbers (kernel/core/random.c) ---- */
 
 typedef struct onxi_random {
     uint32_t state[624];
-    uint32_t next; /* word to return next, 624: none left */
+    uint32_t next; /* index of the next word to return; 624: none is left */
     bool has_normal;
-    double normal; /* they come in pairs */
+    double normal; /* the second one of a pair */
 } onxi_random;
 void onxi_random_seed(onxi_random *r, uint32_t seed);
-/* From the time and a place in memory. */
+/* Seeds from the time and an address. */
 void onxi_random_any(onxi_random *r, const void *place);
 double onxi_random_uniform(onxi_random *r); /* 0 <= x < 1, 53 bits */
 double onxi_random_normal(onxi_random *r);  /* mean 0, deviation 1 */
 
 /* ---- matrix products (kernel/core/gemm.c) ---- */
 
-/* C (m x n, row stride ldc) = A (m x k) * B (k x n) for a dtype; A and B by element strides, so transposed ones are the
- * same call. 16-bit floats accumulate in float. `accumulate` adds to C instead. `pack` holds onxi_gemm_workspace bytes.
- */
+/* C (m x n, row stride ldc) = A (m x k) * B (k x n) for a dtype. A and B have element strides, so transposed matrices
+ * use the same call. 16-bit floats accumulate in float. `accumulate` adds to C instead. `pack` has onxi_gemm_workspace
+ * bytes. */
 typedef struct onxi_gemm {
     int dtype;
     uint64_t m, n, k;
@@ -285,14 +293,14 @@ typedef struct onxi_gemm {
 uint64_t onxi_gemm_workspace(int dtype, uint64_t m, uint64_t n, uint64_t k);
 void onxi_gemm_run(const onxi_gemm *g, void *pack);
 
-/* ---- some of what a node on constants gives (math/quantize.c, tensor/constant.c) ---- */
+/* ---- reading parts of what a node with constant inputs computes (math/quantize.c, tensor/constant.c) ---- */
 
-/* Is it a row of DequantizeLinear that can be read from as below? */
+/* Is it a row of DequantizeLinear that onxi_dequantize_read supports? */
 bool onxi_dequantize_reads(const onx_kernel *kernel);
-/* Some of the floats that such a row gives on constants that it was prepared for. */
+/* Computes elements first .. first+count-1 of the output of such a row, for the constants that it was prepared for. */
 void onxi_dequantize_read(const onx_kernel *kernel, const void *params, const onx_value *const *inputs,
                           uint32_t input_count, uint64_t first, uint64_t count, float *out);
-/* Is it ConstantOfShape? All of its floats are the same. */
+/* Is it the row of ConstantOfShape? All elements of its output are equal. */
 bool onxi_fill_reads(const onx_kernel *kernel);
 void onxi_fill_read(const void *params, uint64_t count, float *out);
 

@@ -1,11 +1,12 @@
-/* kernel_prepare.c - what kernels share while preparing: attributes, failures, outputs. */
+/* kernel_prepare.c - preparation functions shared by kernels: attributes, failures, outputs. */
 #include <onx/ffi.h>
 
 #include "kernel/kernel.h"
 
 /* ---- attributes ---- */
 
-/* A kernel that asks for what its operator does not have, or reads what has no value, is at fault: the node fails. */
+/* Reports a kernel that asks for an attribute that its operator does not have, or reads one without a value. The node
+ * then fails. */
 static void misread(const onx_prepare *p, const char *name)
 {
     (void)onx_prepare_fail(p, ONX_E_INVALID, "the kernel asks for attribute %s, which has no value", name);
@@ -19,7 +20,7 @@ static const onxi_attr_value *find(const onx_prepare *p, const char *name)
     return value;
 }
 
-/* The value where there has to be one. */
+/* Reads an attribute that must have a value. */
 static const onxi_attr_value *read(const onx_prepare *p, const char *name, onx_attribute_type type)
 {
     static const onxi_attr_value nothing = { .count = 0 };
@@ -215,7 +216,7 @@ onx_status onx_work_fail_text(onx_work *work, onx_status status, onx_str text)
     return onx_work_fail(work, status, "%.*s", ONX_ARG(text));
 }
 
-/* ---- preparing while running ---- */
+/* ---- preparing during a run ---- */
 
 const onx_prepare *onxi_prepare_keep(const onx_prepare *p)
 {

@@ -1,4 +1,4 @@
-/* kernel_query.c - which built-in kernels an operator has, for queries of callers. */
+/* kernel_query.c - tells callers which built-in kernels an operator has. */
 #include "kernel/kernel.h"
 
 static bool serves(const onx_kernel *k, onx_str domain, onx_str op)
@@ -10,7 +10,7 @@ uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const ch
 {
     if (!variants)
         return 0;
-    int32_t newest = 0; /* rows of this version are the ones in force */
+    int32_t newest = 0; /* only rows of this version are in force */
     uint32_t count = 0;
     const unsigned isa = onxi_isa_of(ONX_ISA_ANY);
     domain = onxi_domain_plain(domain);

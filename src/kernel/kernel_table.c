@@ -1,4 +1,5 @@
-/* kernel_table.c - the list of kernel tables, and which rows serve an operator. A new file of rows is one line here. */
+/* kernel_table.c - the list of kernel tables, and the selection of rows for an operator. A new file of rows is one line
+ * here. */
 #include "kernel/kernel.h"
 
 #define TABLES(TABLE)                                                                                                  \
@@ -97,7 +98,7 @@
     TABLE(simd_attention##level)                                                                                       \
     TABLE(simd_attention_nodes##level)                                                                                 \
     TABLE(simd_rotary##level)
-/* For the levels that come after v4, the widest first: a session takes rows of all that it has. */
+/* For the instruction sets after v4, the widest first. A session uses the rows of each one that it has. */
 #define BYTE_TABLES(TABLE, level)                                                                                      \
     TABLE(byte_product##level)                                                                                         \
     TABLE(byte_conv##level)                                                                                            \
@@ -121,7 +122,7 @@
 
 #define DECLARE(name) extern const onx_kernel onxi_kernels_##name[];
 #define LIST(name)    onxi_kernels_##name,
-/* Of the domains with a folder of their own (CMakeLists.txt): lines KERNELS(table). */
+/* For domains with a folder of their own, CMakeLists.txt writes lines KERNELS(table). */
 #define KERNELS(name) DECLARE(name)
 #include "kernel_domains.inc"
 #undef KERNELS
@@ -139,9 +140,9 @@ const onx_kernel *const onxi_kernel_tables[] = { TABLES(LIST) LEVEL_TABLES(LIST)
 #endif
                                                          NULL };
 
-/* The built-in rows by operator: those of operator `id` are rows[first[id]] to rows[first[id + 1] - 1], ordered. */
+/* The built-in rows by operator: those of operator `id` are rows[first[id]] to rows[first[id + 1] - 1], sorted. */
 struct onxi_kernel_index {
-    const onx_kernel *own; /* of the caller; NULL: none */
+    const onx_kernel *own; /* rows of the caller; NULL: none */
     const onx_kernel **rows;
     uint32_t first[ONXI_ID_END + 1];
 };
@@ -156,14 +157,14 @@ static onxi_op_id row_operator(const onx_kernel *k)
     return onxi_operator_id(onxi_operator_find(row_domain(k), onx_str_of(k->op)));
 }
 
-/* Does `a` come before `b`, which precedes it in the tables? The newest version first, then the highest
- * preference; rows that are equal in both keep their order. */
+/* Must `a` be sorted before `b`, which precedes it in the tables? The newest version is first, then the highest
+ * preference; otherwise the order of the tables is kept. */
 static bool goes_before(const onx_kernel *a, const onx_kernel *b)
 {
     return a->since != b->since ? a->since > b->since : a->preference > b->preference;
 }
 
-/* Puts a row in its place after those that are there. An operator has few of them. */
+/* Inserts a row in sorted order. An operator has few rows. */
 static void insert(const onx_kernel **rows, uint32_t count, const onx_kernel *k)
 {
     while (count && goes_before(k, rows[count - 1])) {
@@ -213,16 +214,16 @@ onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool p
     return ONX_OK;
 }
 
-/* ---- which rows may run a node ---- */
+/* ---- the rows that may run a node ---- */
 
 typedef struct candidates {
     const onx_kernel **rows;
     uint32_t count;
-    uint32_t start; /* of those of the source that is being looked through */
+    uint32_t start; /* index of the first candidate from the current source */
 } candidates;
 
-/* Of a source, rows of the newest version count that is not above the one asked for; the older ones that came before
- * them go. */
+/* Adds a row of the current source if its version is not above `since`. Rows of older versions from this source are
+ * removed. */
 static void add_candidate(candidates *c, const onx_kernel *k, int32_t since)
 {
     if (k->since > since)
@@ -239,7 +240,7 @@ static void add_candidate(candidates *c, const onx_kernel *k, int32_t since)
 onx_status onxi_kernel_candidates(const onxi_kernel_index *index, onx_arena *arena, const onxi_kernel_wanted *want,
                                   const onx_kernel *const **out, uint32_t *count_out)
 {
-    /* rows of no operator are those of the domain onx */
+    /* Rows without an operator belong to the domain onx. */
     const bool some = want->op || want->by_rule;
     const uint32_t first = some ? index->first[want->op] : 0, end = some ? index->first[want->op + 1] : 0;
     size_t room = end - first;

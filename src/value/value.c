@@ -1,4 +1,4 @@
-/* value.c - run-time values: making, resizing, sharing and freeing them. */
+/* value.c - run-time values: creating, resizing, sharing and freeing them. */
 #include "value/value.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out)
         }
         overflow |= !onxi_mul_u64(count, (uint64_t)dims[i], &count);
     }
-    for (uint32_t i = 0; overflow && i < rank; i++) /* a zero further on makes the product zero after all */
+    for (uint32_t i = 0; overflow && i < rank; i++) /* a later dim of 0 makes the product 0 after all */
         if (dims[i] == 0) {
             count = 0;
             overflow = false;
@@ -36,7 +36,7 @@ bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out)
     return onx_dtype_size(dtype, count, bytes_out);
 }
 
-enum { NESTED_MAX = 100 }; /* lists in lists */
+enum { NESTED_MAX = 100 }; /* nesting of lists */
 
 static bool is_whole(const onx_value *v, unsigned depth)
 {
@@ -111,15 +111,15 @@ onx_status onx_value_new_tensor(onx_ctx *cx, onx_dtype dtype, uint32_t rank, con
     return ONX_OK;
 }
 
-/* Gives up the items; freeing nested lists goes through a chain of `items` pointers instead of recursion, so that deep
- * nesting costs no stack. */
+/* Releases the items. Nested lists are freed through a chain of `items` pointers instead of recursion, so that deep
+ * nesting needs no stack. */
 static void drop_items(onx_value *v, onx_value **pending)
 {
     uint64_t count = v->kind == ONX_VALUE_TENSOR || v->kind == ONX_VALUE_NONE ? 0 : v->count;
     for (uint64_t i = 0; i < count; i++) {
         onx_value *item = v->items[i];
         if (item && --item->refs == 0) {
-            /* the chain runs through `layout`, which a dying value does not need */
+            /* the chain is linked through `layout`, which a value being freed does not need */
             item->layout = (const struct onx_layout *)(const void *)*pending;
             *pending = item;
         }
@@ -168,7 +168,7 @@ static void clear_items(onx_value *v)
     }
 }
 
-/* Whether the memory belongs to another owner: to a plan, a constant, the caller. Nothing here may resize it. */
+/* Does the memory belong to another owner (a plan, a constant, the caller)? Such memory is never resized here. */
 static bool is_fixed(const onx_value *v)
 {
     return !v->cx || v->flags & (ONXI_VALUE_BORROWED | ONXI_VALUE_WRAPPED);
@@ -195,7 +195,8 @@ static onx_status reserve(onx_value *v, uint64_t bytes)
     return ONX_OK;
 }
 
-/* Room for `bytes` bytes, keeping what is there; it at least doubles. As ONXI_GROW, but counted against the limit. */
+/* Provides room for `bytes` bytes and keeps the contents. The room at least doubles, as by ONXI_GROW, but counts
+ * against the memory limit. */
 static onx_status grow_data(onx_value *v, uint64_t bytes)
 {
     if (bytes <= v->data_room)
@@ -229,7 +230,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
         return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "rank %u exceeds the limit of %u", rank, ONX_RANK_MAX);
     if (!onxi_dims_count(rank, dims, &count) || !onxi_tensor_room((int)dtype, count, &bytes))
         return onxi_dims_refuse(value->cx, (int)dtype, rank, dims);
-    int64_t keep[ONX_RANK_MAX]; /* dims may be the value's own */
+    int64_t keep[ONX_RANK_MAX]; /* `dims` may point to the value's own dims */
     onxi_copy_dims(keep, dims, rank);
     clear_items(value);
     value->kind = ONX_VALUE_NONE;
@@ -242,10 +243,11 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
         value->dims_room = rank;
     }
     onxi_copy_dims(value->dims, keep, rank);
-    ONX_TRY(reserve(value, bytes ? bytes : 1)); /* empty tensors have an address too: kernels add offsets to it */
+    /* Empty tensors have an address, too, because kernels add offsets to it. */
+    ONX_TRY(reserve(value, bytes ? bytes : 1));
     if (dtype == ONX_STRING && bytes)
         memset(value->data, 0, bytes);
-    value->text_spare = value->text_room; /* no string is left */
+    value->text_spare = value->text_room; /* no string uses the text memory any more */
     value->kind = ONX_VALUE_TENSOR;
     value->dtype = (uint8_t)dtype;
     value->rank = rank;
@@ -276,7 +278,7 @@ double onxi_value_number(const onx_value *v, uint64_t index)
 bool onxi_value_is_finite(const onx_value *v)
 {
     const char *x = v->data;
-    const uint32_t exponent = 0x7f800000; /* of infinities and NaN */
+    const uint32_t exponent = 0x7f800000; /* exponent bits of infinities and NaN */
     uint32_t found = 0;
     for (uint64_t i = 0; i < v->count; i++) {
         uint32_t bits;
@@ -344,7 +346,7 @@ void onxi_value_swap(onx_value *a, onx_value *b)
 
 onx_status onxi_value_take(onx_value *to, const onx_value *from)
 {
-    onx_value *given = (onx_value *)(uintptr_t)(const void *)from; /* given away: may be written to */
+    onx_value *given = (onx_value *)(uintptr_t)(const void *)from; /* given away, so it may be changed */
     if (!(from->flags & ONXI_VALUE_GIVEN) || to->flags & ONXI_VALUE_BORROWED || to->cx != from->cx)
         return onx_value_assign(to, from);
     onxi_value_swap(to, given);
@@ -352,7 +354,7 @@ onx_status onxi_value_take(onx_value *to, const onx_value *from)
     return ONX_OK;
 }
 
-enum { ROUNDED = 256 }; /* elements at a time; a multiple of 4, so that packed types begin at a byte */
+enum { ROUNDED = 256 }; /* elements per chunk; a multiple of 4, so that chunks of packed types begin at a byte */
 
 void onxi_round_to(int dtype, void *out, const double *in, uint64_t count)
 {
@@ -405,7 +407,7 @@ onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out)
     return onxi_value_snapshot(cx, value, out);
 }
 
-/* A map's keys grow with its items. */
+/* Makes room for a key in the keys of a map, at `index`. */
 static onx_status grow_keys(onx_value *value, uint64_t index)
 {
     uint64_t width = value->dtype == ONX_STRING ? sizeof(onx_str) : sizeof(int64_t);
@@ -418,8 +420,9 @@ static onx_status grow_keys(onx_value *value, uint64_t index)
     return ONX_OK;
 }
 
-/* Room for one more item at the front or at the end: free entries are moved there when there are many, else the list
- * becomes twice as long. Either happens after a number of insertions that grows with the list. */
+/* Makes room for an item at the front or at the end: if many entries are free, they are divided between both ends; else
+ * the list doubles. Either takes linear time, but only once in a number of insertions that is proportional to the
+ * length. */
 static onx_status make_room(onx_value *v, bool front)
 {
     onx_value **start = v->items ? v->items - v->items_head : NULL;
@@ -441,7 +444,7 @@ static onx_status make_room(onx_value *v, bool front)
     return ONX_OK;
 }
 
-/* An entry at `index` that nothing is in: the items on the shorter side make way. */
+/* Makes an empty entry at `index` by moving the items on its shorter side. */
 static onx_status open_gap(onx_value *v, uint64_t index)
 {
     bool front = index < v->count - index;
@@ -472,7 +475,8 @@ void onxi_value_remove(onx_value *list, uint64_t index)
     list->count--;
 }
 
-/* Whether `inner` is in the list, or in a list in it; lists that are nested too deep to say so are taken to hold it. */
+/* Is `inner` an item of the list, or of a list in it? Lists that are nested too deeply to tell count as containing
+ * it. */
 static bool contains(const onx_value *list, const onx_value *inner, unsigned depth)
 {
     if (!is_list((onx_value_kind)list->kind))
@@ -496,7 +500,7 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
     if (index > value->count || (value->kind == ONX_VALUE_OPTIONAL && value->count))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "no item can be put at %llu of %llu",
                          (unsigned long long)index, (unsigned long long)value->count);
-    /* Only what has other references can be in a list. */
+    /* Only a value with other references can be in a list. */
     if (item == value || (value->refs > 1 && contains(item, value, 0)))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a value cannot be put into itself");
     onx_value *own;
@@ -512,7 +516,7 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
     return ONX_OK;
 }
 
-/* Points the strings of `to` at a copy of the bytes of `from` that it owns; `spare` more can be added after them. */
+/* Copies the strings of `from` to memory that `to` owns; `spare` further bytes can be added later. */
 static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count, uint64_t spare)
 {
     uint64_t total = spare;
@@ -539,8 +543,8 @@ static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count,
     return ONX_OK;
 }
 
-/* Room for one more text of `more` bytes, and for as much again as there is, at least a byte per string: so the strings
- * are not copied again before as many bytes have come as a copy takes steps. */
+/* Makes room for `more` bytes of text and for as much again as there is, counting at least one byte per string. So
+ * copying takes amortized constant time per byte. */
 static onx_status grow_texts(onx_value *value, uint64_t more)
 {
     const onx_str *strings = value->data;
@@ -549,7 +553,7 @@ static onx_status grow_texts(onx_value *value, uint64_t more)
         if (!onxi_add_u64(live, strings[i].len, &live))
             return onxi_no_memory(value->cx);
     if (!onxi_add_u64(live, more, &spare) ||
-        spare > onx_ctx_limits(value->cx).memory / 4) /* then not more than needed */
+        spare > onx_ctx_limits(value->cx).memory / 4) /* near the limit, only what is needed */
         spare = more;
     return copy_texts(value, strings, value->count, spare);
 }
@@ -584,7 +588,7 @@ onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
     onx_str *strings = value->data;
     if (text.len > value->text_spare) {
         const onx_str old = strings[index];
-        strings[index] = text; /* it may be among the bytes that move, and goes with them */
+        strings[index] = text; /* it may point into the text memory, so it is moved along with the other strings */
         const onx_status status = grow_texts(value, text.len);
         if (status != ONX_OK)
             strings[index] = old;
@@ -637,7 +641,7 @@ onx_status onx_value_assign(onx_value *to, const onx_value *from)
         return ONX_OK;
     if (!is_list((onx_value_kind)to->kind) || !to->count)
         return assign_any(to, from);
-    onx_value *made; /* `from` may be in the list that `to` is, and would be freed with it */
+    onx_value *made; /* if `from` is an item of the list `to`, it would be freed with the list */
     ONX_TRY(onx_value_new(to->cx, &made));
     onx_status status = assign_any(made, from);
     if (status == ONX_OK)

@@ -1,4 +1,4 @@
-/* value_compare.c - when two values are the same, and where they first are not. */
+/* value_compare.c - compares two values and reports the first difference. */
 #include "value/value.h"
 
 #include <math.h>
@@ -63,8 +63,7 @@ bool onx_value_same_type(const onx_value *got, const onx_value *want, onx_value_
     return true;
 }
 
-/* One number as double, and whether it is a float; exact for all but 64-bit integers, which are compared by their bits.
- */
+/* An element as a double, which is exact for all types but 64-bit integers; these are compared by their bits. */
 static double number(int dtype, const void *data, uint64_t index)
 {
     double out = 0;
@@ -149,7 +148,7 @@ static bool close_any(const onx_value *got, const onx_value *want, double rtol, 
         return differ(out, "depth", "values are nested too deep to compare");
     for (uint64_t i = 0; i < got->count; i++) {
         uint64_t j = i;
-        if (got->kind == ONX_VALUE_MAP) { /* in any order; mostly the same one */
+        if (got->kind == ONX_VALUE_MAP) { /* items may be in any order, but mostly it is the same */
             for (uint64_t tries = 0; tries < want->count && !keys_equal(got, want, i, j); tries++)
                 j = (j + 1) % want->count;
             if (!keys_equal(got, want, i, j))

@@ -1,4 +1,4 @@
-/* value_dlpack.c - values as DLPack tensors, in and out. */
+/* value_dlpack.c - imports and exports values as DLPack tensors. */
 #include <onx/dlpack.h>
 
 #include "value/value.h"
@@ -37,7 +37,7 @@ static int dtype_of(onx_dl_type type)
     return ONX_UNDEFINED;
 }
 
-/* ---- in ---- */
+/* ---- import ---- */
 
 static void let_go(void *owner)
 {
@@ -46,7 +46,7 @@ static void let_go(void *owner)
         managed->deleter(managed);
 }
 
-/* DLPack does not say how many bytes there are: as many as the tensor touches. */
+/* Describes the memory. DLPack gives no size in bytes, so it is computed from the dims and strides. */
 static onx_status describe(onx_ctx *cx, onx_dl_managed *managed, onx_memory *m)
 {
     const onx_dl_tensor *t = &managed->tensor;
@@ -91,7 +91,7 @@ onx_status onx_value_from_dlpack(onx_ctx *cx, onx_dl_managed *managed, onx_value
     ONXI_CALL(cx, from_dlpack(cx, managed, out));
 }
 
-/* ---- out ---- */
+/* ---- export ---- */
 
 typedef struct handed_out {
     onx_dl_managed managed;

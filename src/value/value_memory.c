@@ -1,11 +1,11 @@
-/* value_memory.c - tensors over memory of the caller: referred to, or copied by strides. */
+/* value_memory.c - tensors over memory of the caller: referred to in place, or copied by strides. */
 #include "value/value.h"
 
-typedef struct span { /* what a tensor touches around its first element, in elements */
+typedef struct span { /* range of elements around the first one that the strides reach */
     uint64_t before, after;
 } span;
 
-/* Elements that strides lead to; false when that overflows. */
+/* Computes the range of elements that the strides reach; false on overflow. */
 static bool reach(const onx_memory *m, span *out)
 {
     *out = (span){ 0, 0 };
@@ -26,7 +26,7 @@ static bool is_row_major(const onx_memory *m)
     for (uint32_t i = m->rank; m->strides && i-- > 0;) {
         if (m->dims[i] != 1 && m->strides[i] != step)
             return false;
-        step *= m->dims[i]; /* the product was found to fit */
+        step *= m->dims[i]; /* cannot overflow: the product of all dims fits */
     }
     return true;
 }
@@ -53,7 +53,7 @@ static onx_status check_room(onx_ctx *cx, const onx_memory *m, uint64_t count, u
                               : ONX_OK;
 }
 
-/* Type, dims and room; the number of elements and what they take row-major. */
+/* Checks type, dims and size; gives the number of elements and their size as a row-major tensor. */
 static onx_status check(onx_ctx *cx, const onx_memory *m, uint64_t *count, uint64_t *bytes)
 {
     if (m->dtype == ONX_STRING)
@@ -69,7 +69,7 @@ static onx_status check(onx_ctx *cx, const onx_memory *m, uint64_t *count, uint6
     return check_room(cx, m, *count, *bytes);
 }
 
-/* The address that elements of a type have to be a multiple of. */
+/* The required alignment of elements of a type. */
 static uint64_t alignment(int dtype)
 {
     const uint64_t width = onx_dtype_bits(dtype) / 8;
@@ -115,7 +115,7 @@ static onx_status wrap(onx_ctx *cx, const onx_memory *m, onx_value **out)
 
 static void release_unused(onx_value *value)
 {
-    value->release = NULL; /* the memory stays with the caller */
+    value->release = NULL; /* the caller still owns the memory */
     onx_value_free(value);
 }
 

@@ -1,4 +1,4 @@
-/* value_message.c - values from and to the messages that store them: TensorProto, SequenceProto, MapProto,
+/* value_message.c - converts values from and to the messages that store them: TensorProto, SequenceProto, MapProto,
  * OptionalProto. */
 #include "value/value.h"
 
@@ -14,7 +14,7 @@ static onx_status from_tensor(onx_value *v, onx_doc *doc, const onx_tensor *t)
     if (t->data_type == ONX_STRING && t->string_data_count != count)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the tensor has %u strings, its dims ask for %llu",
                          t->string_data_count, (unsigned long long)count);
-    uint64_t size; /* the data is there before memory is asked for */
+    uint64_t size; /* the message is checked to have this much data before memory is allocated */
     if (t->data_type != ONX_STRING)
         ONX_TRY(onxi_tensor_measure(doc, t, &size));
     ONX_TRY(onx_value_reset(v, (onx_dtype)t->data_type, t->dims_count, t->dims));
@@ -36,7 +36,7 @@ static onx_status from_tensor(onx_value *v, onx_doc *doc, const onx_tensor *t)
     return ONX_OK;
 }
 
-/* indices are [nnz] (flat) or [nnz, rank]. */
+/* The shape of the indices is [nnz] (linear) or [nnz, rank]. */
 static onx_status from_sparse(onx_value *v, onx_doc *doc, const onx_sparse_tensor *s)
 {
     onx_ctx *cx = v->cx;
@@ -117,7 +117,7 @@ static onx_status from_map(onx_value *v, onx_doc *doc, const onx_map *m, uint32_
         if (!text)
             ((int64_t *)v->data)[i] = m->keys[i];
     }
-    for (uint32_t i = 0; text && i < count; i++) /* refers to the message until the one copy at the end */
+    for (uint32_t i = 0; text && i < count; i++) /* refers to the message until all strings are copied at the end */
         ((onx_str *)v->data)[i] = onx_view(m->string_keys[i]);
     return onxi_value_own_texts(v);
 }

@@ -1,4 +1,4 @@
-/* value_npy.c - NumPy's .npy format: a magic, a header that is a Python dict, the elements. */
+/* value_npy.c - NumPy's .npy format: a magic number, a header that is a Python dict, and the elements. */
 #include <onx/npy.h>
 
 #include "value/value.h"
@@ -17,11 +17,11 @@ static const npy_type types[] = {
     { "c8", ONX_COMPLEX64 }, { "c16", ONX_COMPLEX128 },
 };
 
-/* What the header says. */
+/* The contents of the header. */
 typedef struct array {
     onx_dtype dtype;
-    bool big_endian, columns, wide; /* wide: texts of UTF-32 */
-    uint64_t width;                 /* of texts, in characters */
+    bool big_endian, columns, wide; /* columns: Fortran order; wide: strings of UTF-32 */
+    uint64_t width;                 /* characters per string */
     uint32_t rank;
     int64_t dims[ONX_RANK_MAX];
 } array;
@@ -30,7 +30,7 @@ typedef struct array {
 
 typedef struct header {
     onx_ctx *cx;
-    const char *at, *end, *begin; /* begin: of the file */
+    const char *at, *end, *begin; /* begin: start of the file */
 } header;
 
 static onx_status bad(const header *h, const char *why)
@@ -44,7 +44,7 @@ static void skip_blanks(header *h)
         h->at++;
 }
 
-/* Takes the character after blanks, if it comes next. */
+/* Skips blanks; consumes the character `c` if it comes next, and says if it did. */
 static bool take(header *h, char c)
 {
     skip_blanks(h);
@@ -64,7 +64,7 @@ static bool take_word(header *h, const char *word)
     return true;
 }
 
-/* 'text' or "text" without escapes. */
+/* Reads 'text' or "text" without escapes. */
 static bool take_text(header *h, onx_str *out)
 {
     skip_blanks(h);
@@ -80,7 +80,7 @@ static bool take_text(header *h, onx_str *out)
     return true;
 }
 
-/* Decimal digits as a number up to 2^63 - 1; false when there are none, or more. */
+/* Reads decimal digits as a number up to 2^63 - 1; false when there are none or the number is larger. */
 static bool read_number(const char **at, const char *end, uint64_t *out)
 {
     const char *p = *at;
@@ -133,7 +133,7 @@ static onx_status read_order(header *h, array *a)
     return a->columns || take_word(h, "False") ? ONX_OK : bad(h, "fortran_order is neither True nor False");
 }
 
-/* (), (3,), (3, 4) */
+/* Reads a tuple such as (), (3,) or (3, 4). */
 static onx_status read_shape(header *h, array *a)
 {
     bool comma = true;
@@ -147,7 +147,7 @@ static onx_status read_shape(header *h, array *a)
             return bad(h, "shape has more than 64 dimensions");
         if (!read_number(&h->at, h->end, &dim))
             return bad(h, "a dimension is not a number from 0 to 2^63 - 1");
-        if (h->at < h->end && *h->at == 'L') /* as Python 2 wrote them */
+        if (h->at < h->end && *h->at == 'L') /* Python 2 wrote long integers with L */
             h->at++;
         a->dims[a->rank++] = (int64_t)dim;
         comma = take(h, ',');
@@ -194,7 +194,7 @@ static void swap_bytes(char *p, uint64_t count, size_t width)
         }
 }
 
-/* Elements in column order become rows. */
+/* Converts elements from column-major to row-major order. */
 static void from_columns(const onx_value *v, const char *from, size_t width)
 {
     int64_t pos[ONX_RANK_MAX] = { 0 };
@@ -238,11 +238,12 @@ static uint32_t character(const array *a, const char *at)
                          : (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-/* S12: bytes; U12: UTF-32; both padded with zeros. `step` is what an element takes. */
+/* Reads strings padded with zeros: type S of bytes, or U of UTF-32. `step` is the size of a string in the file. */
 static onx_status read_texts(const header *h, const array *a, const char *from, size_t step, onx_value *v)
 {
     const size_t unit = a->wide ? 4 : 1;
-    const uint64_t room = step * v->count; /* UTF-8 is never longer than UTF-32; it fits, since the file is as long */
+    /* UTF-8 is never longer than UTF-32, and the file has been checked to be that long. */
+    const uint64_t room = step * v->count;
     if (!room)
         return ONX_OK;
     ONX_TRY(onxi_value_memory(v->cx, &v->text, v->text_room, room));
@@ -290,12 +291,12 @@ static onx_status read_elements(const array *a, onx_str data, onx_value *v)
         swap_bytes(v->data, v->count * 2, width / 2);
     else if (a->big_endian)
         swap_bytes(v->data, v->count, width);
-    for (uint64_t i = 0; a->dtype == ONX_BOOL && i < v->count; i++) /* kernels rely on 0 and 1 */
+    for (uint64_t i = 0; a->dtype == ONX_BOOL && i < v->count; i++) /* kernels rely on booleans being 0 or 1 */
         ((uint8_t *)v->data)[i] = ((const uint8_t *)v->data)[i] != 0;
     return ONX_OK;
 }
 
-/* Whether the file holds what the header promises, before any memory is taken for it. */
+/* Checks that the file is as long as its header promises, before memory is allocated. */
 static onx_status check_size(const header *h, const array *a, size_t there, size_t *step)
 {
     uint64_t count, size, width = onx_dtype_bits(a->dtype) / 8;
@@ -396,7 +397,7 @@ onx_status onx_npz_each(onx_ctx *cx, onx_str bytes, bool (*wanted)(void *user, o
 
 /* ---- writing ---- */
 
-/* The file with room for `size` bytes of elements, which *elements points to. */
+/* Writes the header and makes room for `size` bytes of elements at *elements. */
 static onx_status start_file(onx_ctx *cx, const onx_value *v, const char *descr, uint64_t size, onx_buffer *out,
                              char **elements)
 {
@@ -406,7 +407,7 @@ static onx_status start_file(onx_ctx *cx, const onx_value *v, const char *descr,
         at += (size_t)snprintf(head + at, sizeof head - at, "%s%lld%s", i ? " " : "", (long long)v->dims[i],
                                i + 1 < v->rank || v->rank == 1 ? "," : "");
     at += (size_t)snprintf(head + at, sizeof head - at, "), }");
-    const size_t padded = (10 + at + 1 + 63) / 64 * 64; /* the elements start at a multiple of 64 */
+    const size_t padded = (10 + at + 1 + 63) / 64 * 64; /* elements start at a multiple of 64 bytes */
     const uint64_t limit = onx_ctx_limits(cx).memory;
     if (size > limit || size > SIZE_MAX / 2 - padded)
         return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "an array of %llu bytes exceeds the memory limit of %llu bytes",
@@ -425,7 +426,7 @@ static onx_status start_file(onx_ctx *cx, const onx_value *v, const char *descr,
     return ONX_OK;
 }
 
-/* The longest text in characters; false when one is no UTF-8. */
+/* The length of the longest string in characters; false if one is not UTF-8. */
 static bool widest_text(const onx_value *v, uint64_t *width)
 {
     const onx_str *texts = v->data;
@@ -441,10 +442,10 @@ static bool widest_text(const onx_value *v, uint64_t *width)
     return true;
 }
 
-/* Well-formed UTF-8 as UTF-32, lowest byte first. */
+/* Writes well-formed UTF-8 as little-endian UTF-32. */
 static void put_utf32(char *to, onx_str text)
 {
-    const uint8_t *p = (const uint8_t *)text.ptr, *end = text.len ? p + text.len : p; /* an empty text may be NULL */
+    const uint8_t *p = (const uint8_t *)text.ptr, *end = text.len ? p + text.len : p; /* an empty string may be NULL */
     while (p < end) {
         const unsigned more = *p < 0x80 ? 0 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
         uint32_t c = more ? *p & (0x3fu >> more) : *p;
@@ -456,7 +457,7 @@ static void put_utf32(char *to, onx_str text)
     }
 }
 
-/* U of UTF-32, NumPy's texts; S, bytes, where something is no UTF-8. */
+/* Writes strings as type U (UTF-32), or as type S (bytes) if one of them is not UTF-8. */
 static onx_status write_texts(onx_ctx *cx, const onx_value *v, onx_buffer *out)
 {
     const onx_str *texts = v->data;

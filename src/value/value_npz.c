@@ -1,5 +1,5 @@
-/* value_npz.c - writing NumPy's .npz: a zip archive with a .npy file per array, stored as they are, so that no library
- * is needed. Sizes beyond 32 bits are written the way of ZIP64. Source: APPNOTE.TXT, 4.3 and 4.5.3. */
+/* value_npz.c - writes NumPy's .npz format: a zip archive of .npy files, not compressed, so that no library is needed.
+ * Sizes beyond 32 bits use ZIP64. Source: APPNOTE.TXT, 4.3 and 4.5.3. */
 #include <onx/npy.h>
 
 #include "value/value.h"
@@ -7,7 +7,7 @@
 typedef struct member {
     onx_buffer array;
     onx_str name;
-    uint64_t at; /* of its local header */
+    uint64_t at; /* offset of its local header */
     uint32_t crc;
 } member;
 
@@ -37,7 +37,7 @@ static uint32_t crc_of(const uint32_t table[256], const char *bytes, size_t len)
     return c ^ 0xffffffffu;
 }
 
-/* A number of `width` bytes, lowest first. */
+/* Writes a little-endian number of `width` bytes. */
 static void put(archive *a, uint64_t number, unsigned width)
 {
     for (unsigned i = 0; i < width; i++)
@@ -51,13 +51,13 @@ static void put_text(archive *a, onx_str text)
     a->at += text.len;
 }
 
-/* What local and central headers have in common: from the version that is needed to the length of the name. */
+/* Writes the fields that local and central headers share: from the required version to the length of the name. */
 static void put_facts(archive *a, const member *m)
 {
     put(a, 45, 2);     /* ZIP64 */
     put(a, 0x0800, 2); /* names are UTF-8 */
-    put(a, 0, 2);      /* stored */
-    put(a, 0, 2);      /* time and date: the first there are, so that the same values make the same file */
+    put(a, 0, 2);      /* not compressed */
+    put(a, 0, 2);      /* the earliest time and date, so that equal values give equal files */
     put(a, 0x21, 2);
     put(a, m->crc, 4);
     put(a, UINT32_MAX, 4); /* sizes are in the extra field */
@@ -95,7 +95,7 @@ static void put_entry(archive *a, const member *m)
     put(a, 0, 2);
     put(a, 0, 2);
     put(a, 0, 4);
-    put(a, UINT32_MAX, 4); /* the place is in the extra field */
+    put(a, UINT32_MAX, 4); /* the offset is in the extra field */
     put_name(a, m);
     put(a, 1, 2);
     put(a, EXTRA_CENTRAL - 4, 2);

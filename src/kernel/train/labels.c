@@ -1,5 +1,5 @@
-/* labels.c - what runs before the body of a loss: labels have to be classes, which the nodes of the body, that count
- * negative ones from the end, know nothing of. */
+/* labels.c - checks the labels of a loss before its function body runs: they have to be valid classes. The nodes of the
+ * body would take negative labels as counted from the end. */
 #include "kernel/kernel.h"
 
 #include "kernel/core/move.h"

@@ -1,4 +1,4 @@
-/* optimizer.c - Adagrad, Adam and Momentum: one step of training for any number of tensors, in double. */
+/* optimizer.c - Adagrad, Adam and Momentum: one training step for any number of tensors, computed in double. */
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -8,18 +8,18 @@ enum { IN_RATE, IN_COUNT, BEFORE };
 
 typedef struct step_numbers {
     int kind;
-    double rate; /* what the rate has become by now */
+    double rate; /* learning rate after decay */
     double norm, norm_post, alpha, beta, epsilon;
 } step_numbers;
 
 typedef struct optimizer_params {
-    step_numbers numbers; /* but for the rate */
+    step_numbers numbers; /* all but `rate` */
     double decay;
-    uint32_t count, states; /* tensors; of each, values that are kept beside it */
-    uint64_t *first;        /* count + 1: rows before those of a tensor */
+    uint32_t count, states; /* number of tensors; number of states per tensor */
+    uint64_t *first;        /* count + 1 entries: number of rows before each tensor */
 } optimizer_params;
 
-/* New values of a tensor x with the gradient g and what is kept of it. */
+/* Computes the new values of a tensor x from its gradient g and its states. */
 #define STEP(T)                                                                                                        \
     static void step_##T(const step_numbers *s, uint64_t n, const void *const *in, void *const *out)                   \
     {                                                                                                                  \
@@ -111,7 +111,7 @@ static onx_status optimizer_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* What changes with the number of steps that were done. */
+/* The numbers that depend on the number of steps so far. */
 static step_numbers numbers_now(const optimizer_params *q, double rate, double count)
 {
     step_numbers s = q->numbers;
