@@ -5,9 +5,9 @@
 
 /* ---- LpNormalization ---- */
 
-enum { WIDE = 128 }; /* neighbouring columns that go along together */
+enum { WIDE = 128 }; /* neighbouring columns that are processed together */
 
-/* `count` columns of `length` elements that are `step` apart; p is 1 or 2. A column of zeros stays one. */
+/* Normalizes `count` columns of `length` elements with stride `step`; p is 1 or 2. A column of zeros stays zero. */
 typedef void (*norm_loop)(const void *x, void *y, uint64_t count, uint64_t length, uint64_t step, bool squares);
 #define NORM(op, d, T, C, M, L, S)                                                                                     \
     static void op##_##d(const void *px, void *py, uint64_t count, uint64_t length, uint64_t step, bool squares)       \
@@ -85,7 +85,7 @@ static onx_status det_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Elimination with the largest pivot of each column; `m` is overwritten. */
+/* Gaussian elimination with partial pivoting; overwrites `m`. */
 static double determinant(double *m, uint64_t n)
 {
     double product = 1;

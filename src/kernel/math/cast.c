@@ -1,4 +1,4 @@
-/* cast.c - Cast and CastLike: numbers to numbers by onx_convert, and to and from text. */
+/* cast.c - Cast and CastLike: converts numbers by onx_convert, and from and to strings. */
 #include "kernel/core/chain.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ enum { BLOCK = 16384 }; /* even, so that packed types split between bytes */
 typedef struct cast_params {
     onx_dtype from, to;
     bool saturate;
-    onx_round_mode round_mode; /* to powers of two */
+    onx_round_mode round_mode; /* for float8e8m0, which holds powers of two */
     onxi_unary_loop loop;      /* NULL: onx_convert */
 } cast_params;
 
@@ -57,7 +57,7 @@ static onx_status from_text(onx_work *work)
         bool overflow;
         if (!onxi_parse_f64(s, &number, &overflow))
             return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is no number", ONX_ARG(s));
-        int64_t integer = 0; /* long digits do not fit a double */
+        int64_t integer = 0; /* integers with many digits do not fit a double */
         bool digits = whole && s.len > 0 && s.len < 19;
         for (size_t k = s.ptr[0] == '-'; digits && k < s.len; k++) {
             digits = s.ptr[k] >= '0' && s.ptr[k] <= '9';
@@ -127,7 +127,7 @@ static onx_status to_text(onx_work *work)
     return ONX_OK;
 }
 
-/* Until version 24 everything out of range of a 4-bit type went to its nearest end, NaN to the largest float. */
+/* Until version 24, values out of range of a 4-bit type saturate, and NaN becomes the largest float. */
 static onx_status cast_clamped(const onx_value *x, onx_value *y, uint64_t start, uint64_t end)
 {
     double least = y->dtype == ONX_INT4    ? -8
@@ -151,7 +151,7 @@ static onx_status cast_clamped(const onx_value *x, onx_value *y, uint64_t start,
     return ONX_OK;
 }
 
-/* To powers of two downwards or to the nearest: the one above is known, the one below is half of it. */
+/* Rounds to powers of two, downwards or to the nearest: `above` is the power above, and the one below is half of it. */
 static void cast_to_scales(const cast_params *q, const onx_value *x, onx_value *y, uint64_t start, uint64_t end)
 {
     double block[256];
@@ -218,13 +218,13 @@ void onxi_cast_element(const void *params, onxi_element *out)
     out->out_width = onxi_element_size((int)q->to);
 }
 
-/* To the type that it has: what bodies say that are written for all types. */
+/* A cast to the input's own type, as in function bodies that are written for all types. */
 static onx_status same_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     if (!y || x->kind != ONX_VALUE_TENSOR || y->kind != ONX_VALUE_TENSOR || x->dtype != y->dtype)
         return ONX_E_UNSUPPORTED;
-    return onxi_cast_prepare(p); /* attributes are looked at all the same */
+    return onxi_cast_prepare(p); /* attributes are checked all the same */
 }
 
 static onx_status same_run(onx_work *work, uint64_t first, uint64_t last)

@@ -1,14 +1,14 @@
-/* cumulate.c - CumSum and CumProd: each element with all before it along an axis, which is an input. Floats are
- * carried along in double. */
+/* cumulate.c - CumSum and CumProd along an axis, which is an input. Floats accumulate in double. */
 #include "kernel/core/loops.h"
 
-enum { WIDE = 128 }; /* neighbouring columns that go along together */
+enum { WIDE = 128 }; /* neighbouring columns that are processed together */
 
 typedef struct cumulate_params {
-    bool exclusive, reverse, known; /* known: the axis is a constant, and rows are those before it */
+    /* Known: the axis is a constant, so each index of the dims before it is a row of work. */
+    bool exclusive, reverse, known;
 } cumulate_params;
 
-/* `count` columns of `length` elements that are `step` apart, from the first element on. */
+/* Accumulates `count` columns of `length` elements with stride `step`. */
 typedef void (*cumulate_loop)(const void *x, void *y, int64_t count, int64_t length, int64_t step, bool product,
                               bool exclusive);
 

@@ -1,45 +1,45 @@
-/* einsum.c - Einsum: operands are combined one after the other. Each is first laid out as matrices, with sums
- * over what only it has; then two become one by a matrix product. Floats of up to 32 bits are computed in float,
- * integers in 64 bits, which wrap. */
+/* einsum.c - Einsum: combines the operands one after the other. Each operand is first laid out as matrices, where
+ * labels that only it has are summed; a matrix product then combines it with the result so far. Floats of up to 32 bits
+ * are computed in float, integers in 64 bits with wrap-around. */
 #include "kernel/core/einsum.h"
 #include "kernel/core/loops.h"
 
-/* Labels: letters, and one for every axis that an ellipsis can stand for. */
+/* Labels are letters, and one for each axis that an ellipsis can stand for. */
 enum { LETTERS = 52, LABELS = LETTERS + ONX_RANK_MAX };
 
-/* A list of labels in which each occurs once. */
+/* A list of distinct labels. */
 typedef struct labels {
     uint32_t count;
     uint8_t label[LABELS];
 } labels;
 
-/* How elements are combined: out axes and summed axes, with steps in what is read. */
+/* How elements are gathered and summed: the kept and the summed axes, with their strides in the source. */
 typedef struct layout {
-    bool as_is; /* what is read is that already */
+    bool as_is; /* the source already has this order, so no copy is needed */
     uint32_t kept, summed;
-    int64_t size[LABELS], step[LABELS]; /* kept ones first */
-    uint64_t count, sums;               /* elements that are made, and of each sum */
+    int64_t size[LABELS], step[LABELS]; /* kept axes first */
+    uint64_t count, sums;               /* number of gathered elements, and of terms in each sum */
 } layout;
 
-/* Product number i: what is there so far and operand i become one. */
+/* Product i combines the result so far (left) with operand i (right). */
 typedef struct product {
     layout left, right;
     uint64_t batch, m, n, k;
-    uint64_t left_at, right_at, out_at; /* in the workspace */
+    uint64_t left_at, right_at, out_at; /* offsets in the workspace */
 } product;
 
 typedef struct einsum_params {
     uint32_t operands;
-    int computed; /* element type */
+    int computed; /* element type of the computation */
     product *products;
-    layout first, last; /* of a single operand; of the output */
+    layout first, last; /* layout of a single operand; layout of the output */
     uint64_t first_at, last_at;
-    int64_t size[LABELS];   /* of each label; -1: not there */
+    int64_t size[LABELS];   /* size of each label; -1: the label is not used */
     labels *of;             /* distinct labels of each operand */
-    uint32_t until[LABELS]; /* the last operand that has a label */
+    uint32_t until[LABELS]; /* per label: the last operand that has it */
     labels out;
     onxi_einsum_product multiply;
-    uint64_t piece; /* matrices, or rows of the only one, that threads take at a time; 0: one does all */
+    uint64_t piece; /* matrices (or rows, if there is one matrix) per unit of work; 0: one thread does all */
 } einsum_params;
 
 /* ---- the equation ---- */
@@ -63,7 +63,7 @@ static void add(labels *l, uint32_t label)
         l->label[l->count++] = (uint8_t)label;
 }
 
-/* Labels of the axes of one term, in order; an ellipsis ends in the last label there is. */
+/* Reads the labels of a term's axes in order. The labels of an ellipsis are the last ones of all. */
 static bool read_term(const char **at, const char *end, uint32_t rank, uint32_t dots, uint8_t *out, uint32_t *count,
                       bool *ellipsis)
 {
@@ -90,7 +90,7 @@ static bool read_term(const char **at, const char *end, uint32_t rank, uint32_t 
     return true;
 }
 
-/* How many axes the ellipsis of the term at `at` stands for. */
+/* The number of axes that the ellipsis of the term at `at` stands for. */
 static uint32_t dots_of(const char *at, const char *end, uint32_t rank)
 {
     uint32_t letters = 0;
@@ -119,7 +119,8 @@ static onx_status take_operand(onx_prepare *p, einsum_params *q, uint32_t i, con
     return ONX_OK;
 }
 
-/* Without "->": what the ellipsis stands for, then letters that occur once, in their order. */
+/* The output of an equation without "->": the axes of the ellipsis, then the letters that occur once, in alphabetical
+ * order. */
 static void implied_output(einsum_params *q, const uint32_t *seen)
 {
     for (uint32_t l = LETTERS; l < LABELS; l++)
@@ -190,7 +191,7 @@ onx_status onxi_einsum_permutation(onx_prepare *p, bool *is_one, int64_t *perm)
 
 /* ---- layouts ---- */
 
-/* Adds an axis for a label; its steps in what is read are set later. */
+/* Adds an axis for a label; its stride is set later. */
 static bool add_axis(layout *l, const einsum_params *q, uint32_t label, bool kept)
 {
     uint32_t at = l->kept + l->summed;
@@ -200,7 +201,7 @@ static bool add_axis(layout *l, const einsum_params *q, uint32_t label, bool kep
     return onxi_mul_u64(kept ? l->count : l->sums, (uint64_t)q->size[label], kept ? &l->count : &l->sums);
 }
 
-/* Labels `kept` of what has `all`, then sums over the others. */
+/* A layout that keeps the labels `kept` of `all` and sums over the others. */
 static bool make_layout(const einsum_params *q, const labels *all, const labels *kept, layout *l, labels *order)
 {
     bool fits = true;
@@ -217,7 +218,7 @@ static bool make_layout(const einsum_params *q, const labels *all, const labels 
     return fits;
 }
 
-/* Steps through an operand as it is: a label that occurs twice goes along the diagonal, sizes of 1 repeat. */
+/* Strides in an operand: a label that occurs twice runs along the diagonal; axes of size 1 are broadcast. */
 static void steps_of_operand(layout *l, const labels *order, const onx_value *x, const uint8_t *term)
 {
     int64_t stride[ONX_RANK_MAX];
@@ -228,7 +229,7 @@ static void steps_of_operand(layout *l, const labels *order, const onx_value *x,
                 l->step[i] += stride[d];
 }
 
-/* Steps through what a product made, which is packed in the order of `from`. */
+/* Strides in the packed result of a product, whose labels are in the order of `from`. */
 static void steps_of_packed(const einsum_params *q, layout *l, const labels *order, const labels *from)
 {
     uint64_t stride = 1;
@@ -240,7 +241,7 @@ static void steps_of_packed(const einsum_params *q, layout *l, const labels *ord
     }
 }
 
-/* Are elements of that type read in their order, without sums, as they are computed in? */
+/* Sets as_is: elements have the type of the computation and are read in order, without sums. */
 static void look_for_order(const einsum_params *q, int dtype, layout *l)
 {
     uint64_t step = 1;
@@ -251,7 +252,7 @@ static void look_for_order(const einsum_params *q, int dtype, layout *l)
     }
 }
 
-/* What has to be there after operand i: labels of the output and of operands to come. */
+/* Is the label needed after operand i, by the output or by a later operand? */
 static bool is_needed(const einsum_params *q, uint32_t label, uint32_t i)
 {
     return holds(&q->out, label) || q->until[label] > i;
@@ -275,7 +276,7 @@ typedef struct split {
     labels batch, m, n, k;
 } split;
 
-/* batch: in both and needed; k: in both only; m and n: needed and in one. */
+/* Divides labels into batch (needed, in both operands), k (in both, to be summed), m and n (needed, in one operand). */
 static void split_labels(const einsum_params *q, const labels *a, const labels *b, uint32_t i, split *s)
 {
     memset(s, 0, sizeof *s);
@@ -293,7 +294,7 @@ static void split_labels(const einsum_params *q, const labels *a, const labels *
 
 /* ---- preparing ---- */
 
-/* Room for `count` elements; false: more than can be. */
+/* Reserves `count` elements; false on overflow. */
 static bool reserve(uint64_t *total, uint64_t count, uint64_t *at)
 {
     uint64_t bytes;
@@ -350,16 +351,16 @@ static onx_status check_output(onx_prepare *p, const einsum_params *q)
     return same ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the labels of the equation");
 }
 
-enum { PIECE_ROWS = 48, PIECE_COST = 1 << 17 }; /* rows of whole tiles; multiplications that are worth a thread */
+enum { PIECE_ROWS = 48, PIECE_COST = 1 << 17 }; /* rows of whole tiles; multiplications that justify a thread */
 
-/* Can `count` elements be laid out from any multiple of `count` on? */
+/* Can a unit of `count` elements be laid out independently, from any multiple of `count`? */
 static bool lays_out_from(const layout *l, uint64_t count)
 {
     return l->as_is || (l->kept && l->size[l->kept - 1] > 0 && count % (uint64_t)l->size[l->kept - 1] == 0);
 }
 
-/* Cuts a product of two operands that needs nothing before or after it for threads: by its matrices, or, where there is
- * one and the right operand lies as it should, by rows. */
+/* Divides the work for threads, if there are two operands and no layout step before or after the product: by matrices,
+ * or, if there is one matrix and the right operand is in the needed order, by its rows. */
 static void cut(onx_prepare *p, einsum_params *q)
 {
     const product *r = &q->products[0];
@@ -420,10 +421,10 @@ onx_status onxi_einsum_prepare(onx_prepare *p)
 
 /* ---- running ---- */
 
-/* Elements first .. last - 1 of x in the layout, one after the other; both are multiples of the last axis. */
+/* Gathers elements first .. last - 1 of x by the layout. Both are multiples of the size of the last axis. */
 typedef void (*gather_loop)(const layout *l, const void *x, void *out, uint64_t first, uint64_t last);
 
-/* Where element `index` of the layout is, and its place along each axis. */
+/* The offset of element `index` of the layout, and its position along each axis. */
 static int64_t find(const layout *l, uint64_t index, int64_t *pos)
 {
     int64_t at = 0;
@@ -477,7 +478,7 @@ ONXI_EACH_UNSIGNED(GATHER_INTEGER, gather)
 static const gather_loop gather_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, gather) ONXI_EACH_SIGNED(
     ENTRY, gather) ONXI_EACH_UNSIGNED(ENTRY, gather) };
 
-/* An operand as matrices, of which those `from` .. `to` - 1 of `each` elements are needed. */
+/* Lays out matrices from .. to - 1 of an operand, of `each` elements each. */
 static const char *lay_out(const layout *l, int dtype, const void *x, char *space, uint64_t from, uint64_t to,
                            uint64_t each)
 {
@@ -487,7 +488,7 @@ static const char *lay_out(const layout *l, int dtype, const void *x, char *spac
     return space;
 }
 
-/* Rows `row` .. `end` - 1 of matrix b. */
+/* Multiplies rows row .. end - 1 of matrix b. */
 static void multiply(const einsum_params *q, const product *r, const char *left, const char *right, char *out,
                      void *pack, uint64_t b, uint64_t row, uint64_t end)
 {
@@ -508,7 +509,7 @@ static void multiply(const einsum_params *q, const product *r, const char *left,
         q->multiply(&g, pack);
 }
 
-/* Pieces of the only product. */
+/* Computes units of work of the only product. */
 static void run_pieces(onx_work *work, uint64_t first, uint64_t last)
 {
     const einsum_params *q = work->params;

@@ -1,4 +1,4 @@
-/* elementwise.c - operators of two inputs with broadcasting: arithmetic, comparisons, logic, bits. */
+/* elementwise.c - operators with two broadcast inputs: arithmetic, comparisons, logic, bits. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/loops.h"
 
@@ -13,7 +13,7 @@
 #define ADD_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ONXI_WRAP(C, x, +, y))
 #define SUB_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ONXI_WRAP(C, x, -, y))
 #define MUL_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ONXI_WRAP(C, x, *, y))
-/* towards zero; by zero gives 0, as NumPy does; the one overflow wraps */
+/* Rounds towards zero; division by zero gives 0, as in NumPy; the one overflow wraps. */
 #define DIV_I(op, d, T, C, M, L, S)                                                                                    \
     ONXI_BINARY(op, d, T, C, T, L, S, y == 0 ? 0 : y == (C)-1 ? ONXI_WRAP(C, 0, -, x) : x / y)
 #define DIV_U(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y == 0 ? 0 : x / y)
@@ -42,7 +42,7 @@
 #define BIT_XOR(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x ^ y)
 #define SHIFT_L(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y >= sizeof(T) * 8 ? 0 : x << y)
 #define SHIFT_R(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y >= sizeof(T) * 8 ? 0 : x >> y)
-/* x * slope below zero */
+/* x * slope if x is below zero */
 #define PRELU_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? x * y : x)
 #define PRELU_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? ONXI_WRAP(C, x, *, y) : x)
 #define PRELU_U(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ((void)y, x))
@@ -113,7 +113,7 @@ BODY(prelu, FLOAT_LOOPS(prelu) INT_LOOPS(prelu))
 
 /* ---- driver ---- */
 
-/* Add-1, Sub-6 and the like say with `axis` where the second operand goes. */
+/* Add-1, Sub-6 and others give the axis that the second operand is aligned to. */
 static onx_status old_axis(const onx_prepare *p, int32_t *shift)
 {
     shift[0] = shift[1] = -1;
@@ -163,7 +163,7 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
     onxi_binary_params *q = params_of(p, body);
     if (!q)
         return ONX_E_MEMORY;
-    if (x->layout) { /* all the same layout: one run over everything, padding included */
+    if (x->layout) { /* all values have the same layout: one loop over all elements, padding included */
         int64_t count = (int64_t)(x->size / q->in_width);
         q->broadcast = (onxi_broadcast){ .rank = 1, .inputs = 2, .dims = { count }, .outer = 1, .inner = count };
         q->broadcast.step[0][0] = q->broadcast.step[1][0] = 1;
@@ -175,8 +175,8 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
     return ONX_OK;
 }
 
-/* One input has the shape of the output and its channels in blocks. The other one, if it is an image of that shape, is
- * wanted so, too: what comes of it is more likely to be wanted in blocks than row by row. */
+/* For one input with the shape of the output and channel blocks. If the other one is an image of that shape, it is
+ * wanted in blocks, too: its readers are more likely to want blocks than row-major elements. */
 onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
 {
     onx_value *z = p->outputs[0], views[3];
@@ -262,7 +262,7 @@ static onx_status shift_prepare(onx_prepare *p)
     return prepare_with(p, left ? &shift_left_body : &shift_right_body, ends);
 }
 
-/* Before version 7 a slope of rank 1 belongs to the channels; otherwise it is broadcast like any operand. */
+/* Before version 7, a slope of rank 1 is per channel; otherwise it is broadcast as any operand. */
 onx_status onxi_prelu_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *slope = p->inputs[1];
@@ -295,7 +295,8 @@ static onx_status pow_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Integer powers by squaring, so that they are exact and wrap; negative exponents give what 1/x rounds to. */
+/* Computes integer powers by repeated squaring, so that they are exact and wrap; negative exponents give 1/x rounded
+ * towards zero. */
 static int64_t integer_power(int64_t x, int64_t n)
 {
     if (n < 0)
@@ -327,7 +328,7 @@ static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
                 onx_convert(ONX_INT64, &base, (onx_dtype)x->dtype, px, 1, true);
                 onx_convert(ONX_INT64, &n, (onx_dtype)y->dtype, py, 1, true);
                 out = integer_power(base, n);
-                memcpy(pz, &out, wx); /* little-endian: the low bytes */
+                memcpy(pz, &out, wx); /* little-endian: the low bytes come first */
             } else {
                 double base = 0, n = 0, out;
                 onx_convert(ONX_DOUBLE, &base, (onx_dtype)x->dtype, px, 1, true);

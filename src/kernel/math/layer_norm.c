@@ -39,14 +39,15 @@ static const onxi_norm_loops plain_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(EN
 typedef struct layer_params {
     onxi_lines lines;
     onxi_norm_loops loops;
-    onxi_broadcast broadcast; /* of input, scale and shift */
-    uint64_t line, segment;   /* elements: of a line, and of a part of it in which scale and shift run evenly */
-    uint32_t width, shift;    /* bytes of an element; index of the shift among the inputs, 0: none */
+    onxi_broadcast broadcast; /* of the input, scale and shift */
+    /* Elements per line, and per segment of a line in which the strides of scale and shift are constant. */
+    uint64_t line, segment;
+    uint32_t width, shift; /* bytes per element; input index of the shift, 0: none */
     double epsilon;
     bool about_zero, mixed;
 } layer_params;
 
-/* Is the operand (NULL: none) the same for each line of the dims from `axis` on? */
+/* Is the operand the same for each line of the dims from `axis` on? NULL is. */
 static bool same_for_lines(const onx_value *v, const onx_value *x, uint32_t axis)
 {
     const uint32_t inside = x->rank - axis;
@@ -87,7 +88,7 @@ onx_status onxi_layer_norm_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The scale of RMSNormalization, and with it the output, may be of another type than the input. */
+/* In RMSNormalization, the scale and therefore the output may have another type than the input. */
 static void mixed_segment(const layer_params *q, const onx_work *work, uint64_t at, int64_t scale_at, int64_t step,
                           double factor)
 {

@@ -1,4 +1,4 @@
-/* matmul.c - MatMul and Gemm on the shared matrix product. Fast variants are in kernel/dnnl/matmul.c. */
+/* matmul.c - MatMul and Gemm by the shared matrix product. Fast variants are in kernel/dnnl/matmul.c. */
 #include "kernel/core/loops.h"
 
 #define MATMUL_TYPES                                                                                                   \
@@ -8,7 +8,7 @@
 enum { ROWS_EACH = 96 }; /* rows of the output in a unit of work */
 
 typedef struct matmul_params {
-    onxi_broadcast batch; /* of the leading dims, matrices as elements */
+    onxi_broadcast batch; /* of the leading dims; its elements are matrices */
     uint64_t m, n, k, chunks;
     uint32_t width;
 } matmul_params;
@@ -73,7 +73,7 @@ static onx_status matmul_run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- Gemm: alpha * A' * B' + beta * C ---- */
 
 typedef struct gemm_params {
-    onxi_broadcast bias; /* of C over the output */
+    onxi_broadcast bias; /* of C to the output */
     uint64_t m, n, k, chunks;
     float alpha, beta;
     bool trans_a, trans_b;
@@ -118,7 +118,7 @@ static onx_status gemm_prepare(onx_prepare *p)
         for (uint64_t i = 0; i < n; i++)                                                                               \
             y[i] = (T)S((C)((C)alpha * (C)L(y[i]) + (c ? (C)beta * (C)L(c[(int64_t)i * step]) : (C)0)));               \
     }
-/* integers: in whole numbers when alpha and beta are whole, as they are by default */
+/* Integers: computed in integers if alpha and beta are integers, as they are by default. */
 #define BLEND_I(op, d, T, C, M, L, S)                                                                                  \
     static void op##_##d(void *py, const void *pc, int64_t step, uint64_t n, float alpha, float beta)                  \
     {                                                                                                                  \

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Per element type: sums of a plane, and y = (x - mean) * scale + shift. */
-/* Several sums side by side, so that an addition need not wait for the one before it. */
+/* Per element type: sums of a plane, and y = (x - mean) * scale + shift. Several
+ * sums are accumulated independently, so that an addition need not wait for the one before it. */
 enum { SUMS_AT_ONCE = 8 };
 #define SUMS(op, d, T, C, M, L, S)                                                                                     \
     static void op##_##d(const void *px, uint64_t n, double mean, double *sum, double *squares)                        \
@@ -81,7 +81,7 @@ static onx_status batch_prepare(onx_prepare *p)
     q->training = p->since >= 14  ? onx_prepare_is_set(p, "training_mode")
                   : p->since >= 7 ? p->node->output_count > 1
                                   : onx_prepare_int(p, "is_test") == 0;
-    if (p->since < 9 && onx_prepare_int(p, "spatial") == 0) { /* numbers per feature, not per channel */
+    if (p->since < 9 && onx_prepare_int(p, "spatial") == 0) { /* statistics per feature, not per channel */
         q->channels *= q->plane;
         q->plane = 1;
     }
@@ -135,7 +135,7 @@ static onx_status batch_run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- LRN ---- */
 
 typedef struct lrn_params {
-    uint64_t batch, channels, plane, before, after; /* neighbours on each side */
+    uint64_t batch, channels, plane, before, after; /* before, after: number of neighbouring channels on each side */
     double alpha, beta, bias;
     void (*loop)(const struct lrn_params *q, const void *x, void *y, uint64_t c);
     uint32_t width;

@@ -1,13 +1,13 @@
-/* predicate.c - questions about single elements: IsInf, IsNaN, and NonZero, which says where. */
+/* predicate.c - predicates of single elements: IsInf, IsNaN, and NonZero, which lists the positions. */
 #include "kernel/core/loops.h"
 
 #include <math.h>
 
-/* ---- IsInf, IsNaN: by the bits ---- */
+/* ---- IsInf, IsNaN: by their bits ---- */
 
 typedef struct class_params {
-    bool nan, below, above; /* what is asked for */
-    uint8_t answer[256];    /* for types of one byte */
+    bool nan, below, above; /* what the node tests for */
+    uint8_t answer[256];    /* results for the 256 values of a one-byte type */
 } class_params;
 
 static onx_status class_prepare(onx_prepare *p)
@@ -28,8 +28,8 @@ static onx_status class_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Without its sign a float is NaN when it is more than INF. What is asked for is settled outside of the loops, so that
- * these become vectors. */
+/* A float without its sign bit is NaN if it is greater than INF. Conditions of the node are evaluated outside of the
+ * loops, so that the loops are vectorized. */
 #define CLASSIFY(T, SIGN, INF)                                                                                         \
     do {                                                                                                               \
         const T *from = (const T *)x->data + start;                                                                    \
@@ -41,7 +41,7 @@ static onx_status class_prepare(onx_prepare *p)
             y[i] = (uint8_t)(any & ((from[i] == above) | (from[i] == below)));                                         \
     } while (0)
 
-/* The least level has no comparison of integers of 64 bits: NaN is asked for as floats, infinities one by one. */
+/* SSE2 cannot compare 64-bit integers, so NaN is found by comparing floats and infinities one by one. */
 static void classify_doubles(const class_params *q, const double *from, uint8_t *y, uint64_t count)
 {
     const bool nan = q->nan;
@@ -83,7 +83,7 @@ static onx_status class_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- NonZero ---- */
 
-/* Elements as words, and the bits that make one differ from zero: the sign of a float does not. */
+/* An element as words, with a mask of the bits that make it differ from zero: all but the sign of a float. */
 typedef struct zero_test {
     uint32_t width, words; /* bytes of a word; words of an element */
     uint64_t mask;
@@ -134,8 +134,9 @@ static inline bool is_zero(const zero_test *t, const onx_value *x, uint64_t i)
     }
 }
 
-/* How many of `count` elements from `first` on are not zero. Unless `to` is NULL, their places go there, `room` of them
- * at most: each place is written, and stays if the element is counted, so that nothing branches. */
+/* Counts the nonzero elements among the `count` ones from `first` on. Unless `to` is NULL, writes their positions
+ * there, at most `room` of them. Each position is written and the index advances only if the element counts, so there
+ * is no branch. */
 static inline uint64_t places_of(const zero_test *t, const onx_value *x, uint64_t first, uint64_t count, int64_t *to,
                                  uint64_t room)
 {
@@ -152,7 +153,7 @@ static inline uint64_t places_of(const zero_test *t, const onx_value *x, uint64_
     return n;
 }
 
-/* The same with a width that the compiler knows. */
+/* Calls places_of with a constant width, so that the compiler specializes it. */
 static uint64_t find_places(const zero_test *t, const onx_value *x, uint64_t first, uint64_t count, int64_t *to,
                             uint64_t room)
 {

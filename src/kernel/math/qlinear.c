@@ -1,18 +1,19 @@
-/* qlinear.c - MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv: operands lose their zero points, are
- * multiplied in 32 bits (8-bit floats: as floats) and, for QLinear, quantized again. */
+/* qlinear.c - MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv: subtracts the zero points of the operands,
+ * multiplies in 32-bit integers (8-bit floats: in float) and, for QLinear, quantizes the result. */
 #include "kernel/core/conv.h"
 #include "kernel/core/quantize.h"
 
 #include <math.h>
 
-enum { ROWS_EACH = 96, COLUMNS_EACH = 256 }; /* of the output in a product */
+enum { ROWS_EACH = 96, COLUMNS_EACH = 256 }; /* tile of the output of a matrix product */
 
 static const onxi_quantize_body *body_of(const onx_kernel *kernel)
 {
     return kernel->body;
 }
 
-/* The product of centred operands, and the bytes that it needs; of 8-bit floats it is one of floats. */
+/* Multiplies operands after subtraction of zero points, and gives the workspace size; 8-bit floats are multiplied as
+ * floats. */
 static void multiply(const onx_kernel *kernel, const onxi_gemm *g, void *pack)
 {
     const onxi_quantize_loops *fast = body_of(kernel)->fast;
@@ -31,7 +32,7 @@ static uint64_t multiply_workspace(const onx_kernel *kernel, uint64_t m, uint64_
 
 /* ---- zero points and scales ---- */
 
-/* One for all, one per row (or column) of a matrix, or one per row of all matrices. */
+/* Checks that there is one element for all, one per row (or column) of a matrix, or one per row of all matrices. */
 static onx_status check_vector(const onx_prepare *p, const onx_value *v, uint64_t lines, uint64_t matrices,
                                const char *what)
 {
@@ -48,8 +49,8 @@ static double vector_at(const onx_value *v, uint64_t lines, uint64_t matrix, uin
     return onxi_value_number(v, v->count == 1 ? 0 : v->count == lines ? line : matrix * lines + line);
 }
 
-/* Rows of `columns` elements without their zero points, packed, as int32 or float. `line` is the index of the zero
- * point of the first row, or of the first column when they belong to columns. */
+/* Rows of `columns` elements, from which zero points are subtracted and which are packed as int32 or float. `line` is
+ * the index of the zero point of the first row, or of the first column if zero points are per column. */
 typedef struct centred {
     const onx_value *v, *zero;
     uint64_t first, stride, rows, columns; /* elements */
@@ -76,7 +77,7 @@ static void centre_row(const centred *c, uint64_t from, double zero, void *to)
     }
 }
 
-/* Zero points of columns are at most COLUMNS_EACH. */
+/* Zero points per column: at most COLUMNS_EACH. */
 static void centre(const centred *c, void *to)
 {
     const bool each = c->by_column && c->zero && c->zero->count > 1;
@@ -106,7 +107,7 @@ static bool is_float(const onx_value *v)
     return ONX_DTYPE_BIT(v->dtype) & SMALL;
 }
 
-/* Operands of a byte each, with zero points of their type; NULL: none. */
+/* Checks that the operands have one byte per element and zero points of the same type; a zero point may be NULL. */
 static onx_status check_types(const onx_prepare *p, const onx_value *v, const onx_value *zero)
 {
     if (v->dtype >= ONX_DTYPE_COUNT || !(ONX_DTYPE_BIT(v->dtype) & (BYTES | SMALL)))
@@ -117,7 +118,8 @@ static onx_status check_types(const onx_prepare *p, const onx_value *v, const on
     return ONX_OK;
 }
 
-/* y = sum * scale[i * step], rounded where the type is one of integers, plus the zero point; at most COLUMNS_EACH. */
+/* Stores y = sum * scale[i * step], rounded where the type is an integer, plus the zero point, saturated to the type of
+ * y; at most COLUMNS_EACH elements. */
 static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t first, uint64_t count, const void *sums,
                             bool floats, const float *scale, uint64_t step, double zero)
 {
@@ -143,7 +145,7 @@ static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t fir
 
 /* ---- MatMulInteger, QLinearMatMul ---- */
 
-/* Where a node of either operator has its operands. */
+/* Input indices of the operands, for either operator. */
 typedef struct operands {
     const onx_value *a, *a_scale, *a_zero, *b, *b_scale, *b_zero, *y_scale, *y_zero;
 } operands;
@@ -157,7 +159,7 @@ static operands operands_of(const onx_kernel *kernel, uint32_t count, const onx_
 }
 
 typedef struct product_params {
-    onxi_broadcast batch; /* of the leading dims, matrices as elements */
+    onxi_broadcast batch; /* of the leading dims; its elements are matrices */
     uint64_t m, n, k, chunks, matrices_a, matrices_b;
     bool floats;
 } product_params;
@@ -204,7 +206,7 @@ onx_status onxi_qproduct_prepare(onx_prepare *p)
     q->chunks = (q->m + ROWS_EACH - 1) / ROWS_EACH;
     p->params = q;
     p->rows = y->count ? q->batch.outer * (uint64_t)q->batch.inner * q->chunks : 0;
-    uint64_t packed; /* rows of a, columns of b, sums */
+    uint64_t packed; /* elements of packed rows of a, packed columns of b, and sums */
     if (!onxi_mul_u64(q->k, (ROWS_EACH + COLUMNS_EACH) * 4, &packed) || packed > UINT64_MAX / 2)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the matrices are too large");
     p->thread_workspace = ((packed + 63u) & ~(uint64_t)63u) + ROWS_EACH * COLUMNS_EACH * 4 +
@@ -212,7 +214,7 @@ onx_status onxi_qproduct_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* A tile of the output: rows r0.. of chunk, columns c0... */
+/* A tile of the output: rows from r0 on of chunk, columns from c0 on. */
 typedef struct tile {
     uint64_t matrix, a, b, r0, rows, c0, columns;
 } tile;
@@ -301,7 +303,7 @@ static convolved convolved_of(const onx_kernel *kernel, uint32_t count, const on
 
 typedef struct qconv_params {
     onxi_conv conv;
-    uint64_t weights_at, columns_at, sums_at, pack_at; /* in the workspace of a thread */
+    uint64_t weights_at, columns_at, sums_at, pack_at; /* offsets in a thread's workspace */
 } qconv_params;
 
 onx_status onxi_qconv_prepare(onx_prepare *p)
@@ -339,7 +341,7 @@ onx_status onxi_qconv_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The sums of `count` positions of a channel, to element `first` of the output. */
+/* Stores the sums of `count` positions of a channel from element `first` of the output on. */
 static void store_channel(onx_work *work, const convolved *o, uint64_t channel, uint64_t first, uint64_t count,
                           int32_t *sums)
 {
@@ -366,7 +368,7 @@ onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last)
     char *space = work->thread_workspace;
     int32_t *sums = (int32_t *)(void *)(space + q->sums_at);
     char padding = o.x_zero ? *(const char *)o.x_zero->data : 0;
-    /* columns as a value, so that they are centred like all others */
+    /* The columns as a value, so that their zero points are subtracted by the same code. */
     onx_value columns = { .dtype = o.x->dtype, .data = space };
     for (uint64_t row = first; row < last; row++) {
         uint64_t part = row % c->tiles, g = row / c->tiles % c->group, n = row / c->tiles / c->group;
@@ -376,7 +378,7 @@ onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last)
                     &padding, space);
         centre(&(centred){ &columns, o.x_zero, 0, ONXI_CONV_TILE, c->depth, count, 1, 0, 0, true, false },
                space + q->columns_at);
-        if (row == first || !part) /* weights of another group */
+        if (row == first || !part) /* the weights of the next group */
             centre(&(centred){ o.w, o.w_zero, g * c->out_each * c->depth, c->depth, c->out_each, c->depth,
                                (uint64_t)o.w->dims[0], 0, g * c->out_each, false, false },
                    space + q->weights_at);

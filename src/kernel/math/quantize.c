@@ -1,6 +1,6 @@
-/* quantize.c - QuantizeLinear and DequantizeLinear: one scale for all, per index of an axis, or per block of
- * one. Elements go through chunks of doubles, which hold all types; the arithmetic is that of the precision asked for.
- */
+/* quantize.c - QuantizeLinear and DequantizeLinear: one scale for all elements, one per index of an axis, or one per
+ * block of it. Elements are processed in chunks of doubles, which can hold all types; the arithmetic is that of the
+ * requested precision. */
 #include "kernel/core/quantize.h"
 #include "kernel/core/blocked.h"
 
@@ -8,17 +8,17 @@
 
 enum { CHUNK = 1024 }; /* elements; a multiple of 4, so that chunks of packed types begin at a byte */
 
-/* Element (o, a, i) of [outer, length, inner] has scale (o, a / block, i) of [outer, blocks, inner] when the scale has
- * the rank of the input, else scale a. */
+/* If the scale has the rank of the input, element (o, a, i) of [outer, length, inner] has scale (o, a / block, i) of
+ * [outer, blocks, inner]; otherwise it has scale a. */
 typedef struct quantize_params {
     uint64_t length, inner, block, blocks;
-    bool single, blocked; /* one scale for all; per block */
+    bool single, blocked; /* one scale for all elements; one scale per block */
     bool single_zero;
     bool saturate;
-    int precision; /* element type that is divided and multiplied in */
+    int precision; /* element type of the division or multiplication */
     double low, high;
     onx_dtype from, to;
-    bool whole; /* the quantized type is one of integers, from low to high */
+    bool whole; /* the quantized type is an integer type with range low .. high */
 } quantize_params;
 
 static const onxi_quantize_loops *fast_of(const onx_kernel *kernel)
@@ -111,7 +111,7 @@ static onx_status quantize_start(onx_prepare *p, quantize_params **out)
     return ONX_OK;
 }
 
-/* Is it worth it to go line by line, each with one scale and one zero point? */
+/* Does it pay to process lines that have one scale and one zero point each? */
 static bool has_lines(const onx_prepare *p, const quantize_params *q)
 {
     enum { LINE = 16 };
@@ -191,7 +191,8 @@ void onxi_quantize_element(const onx_kernel *kernel, const void *params, onxi_el
 }
 #endif
 
-/* How many elements from `at` on have scales in one pattern: all the same one (*step 0), or neighbours. */
+/* The number of elements from `at` on whose scales follow one pattern: all the same (*step 0), or consecutive (*step
+ * 1). */
 static uint64_t scales_at(const quantize_params *q, uint64_t at, uint64_t most, uint64_t *scale, uint64_t *step)
 {
     uint64_t i = at % q->inner, a = at / q->inner % q->length, o = at / q->inner / q->length, run = q->inner - i;
@@ -216,7 +217,7 @@ static uint64_t scales_at(const quantize_params *q, uint64_t at, uint64_t most, 
     return run < most ? run : most;
 }
 
-/* Scales or zero points of `count` elements. */
+/* Expands scales or zero points to `count` elements. */
 static void spread(const onx_value *v, bool single, uint64_t first, uint64_t step, uint64_t count, double *out)
 {
     if (step && !single) {
@@ -228,7 +229,7 @@ static void spread(const onx_value *v, bool single, uint64_t first, uint64_t ste
         out[i] = one;
 }
 
-/* x / scale as the precision has it. */
+/* x / scale, rounded as in the precision. */
 static void divide(int precision, double *x, const double *scale, uint64_t count)
 {
     switch (precision) {
@@ -262,7 +263,7 @@ static void quantize_run_of(const quantize_params *q, double *x, const double *s
     divide(q->precision, x, scale, count);
     if (!q->whole) {
         for (uint64_t i = 0; i < count; i++)
-            if (zero[i] != 0) /* nothing is added to -0, whose sign these types keep */
+            if (zero[i] != 0) /* adding 0 would change the sign of -0, which these types keep */
                 x[i] += zero[i];
         return;
     }
@@ -278,7 +279,7 @@ static void dequantize_run_of(double *x, const double *scale, const double *zero
         x[i] = (double)((float)(x[i] - zero[i]) * (float)scale[i]);
 }
 
-/* What is quantized or dequantized. */
+/* The operands of either operator. */
 typedef struct operands {
     const quantize_params *q;
     const onxi_quantize_body *body;
@@ -286,7 +287,7 @@ typedef struct operands {
     onx_dtype type;                      /* of the result */
 } operands;
 
-/* Elements at .. end-1, line by line. */
+/* Processes elements at .. end-1, line by line. */
 static void lines_of(const operands *o, uint64_t at, uint64_t end, char *out)
 {
     const unsigned in_width = onx_dtype_bits(o->x->dtype) / 8, out_width = onx_dtype_bits(o->type) / 8;
@@ -302,7 +303,7 @@ static void lines_of(const operands *o, uint64_t at, uint64_t end, char *out)
     }
 }
 
-/* A chunk of elements, from `start` on. */
+/* Processes a chunk of elements from `start` on. */
 static void chunk_of(const operands *o, uint64_t start, uint64_t count, char *out)
 {
     double chunk[CHUNK], scale[CHUNK], zero[CHUNK];

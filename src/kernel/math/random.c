@@ -1,4 +1,4 @@
-/* random.c - operators that make random numbers (kernel/core/random.c). */
+/* random.c - operators with random results (kernel/core/random.c). */
 #include "kernel/kernel.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 typedef struct random_params {
     bool seeded;
     uint32_t seed;
-    double by, plus; /* what a number is multiplied with, and what is added */
+    double by, plus; /* factor and offset of each random number */
     bool normal;
 } random_params;
 
@@ -19,7 +19,7 @@ static onx_status read_seed(onx_prepare *p, random_params **out)
     p->params = q;
     const bool given = onx_prepare_given(p, "seed");
     const float seed = given ? onx_prepare_float(p, "seed") : 0;
-    q->seeded = given && seed > -0x1p62f && seed < 0x1p62f; /* NaN is not */
+    q->seeded = given && seed > -0x1p62f && seed < 0x1p62f; /* false for NaN */
     q->seed = q->seeded ? (uint32_t)(int64_t)seed : 0;
     return ONX_OK;
 }
@@ -52,7 +52,7 @@ static onx_status uniform_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rounded to what the output holds, as the reference does after each operation. */
+/* Rounds to the output's type, as the reference implementation does after each operation. */
 static double rounded(onx_dtype dtype, double x)
 {
     uint16_t half;
@@ -89,8 +89,8 @@ static onx_status seeded_prepare(onx_prepare *p)
     return read_seed(p, &q);
 }
 
-/* Ones with probability p, as NumPy draws them from a binomial distribution of one trial: from below for small p, from
- * above for large ones, and without drawing for 0. */
+/* Draws 1 with probability p, by the method that NumPy uses for a binomial distribution of one trial: it compares from
+ * below for small p, from above for large p, and draws no number for 0. */
 static bool one_with(onxi_random *r, double p)
 {
     if (p == 0)
@@ -134,7 +134,7 @@ static onx_status multinomial_prepare(onx_prepare *p)
     return seeded_prepare(p);
 }
 
-/* Sums of probabilities up to each class, from logarithms that need not be normalised; returns the sum of all. */
+/* Sums up the probabilities up to each class, from log probabilities that need not be normalized; returns the total. */
 static double cumulate(const onx_value *x, uint64_t row, double *sums)
 {
     uint64_t classes = (uint64_t)x->dims[1];
@@ -165,7 +165,7 @@ static onx_status multinomial_run(onx_work *work, uint64_t first, uint64_t last)
             return onx_work_fail(work, ONX_E_INVALID, "row %llu has no probabilities", (unsigned long long)row);
         for (uint64_t i = 0; i < samples; i++) {
             double at = onxi_random_uniform(&r) * all;
-            uint64_t low = 0, high = classes - 1; /* the first class whose sum is above */
+            uint64_t low = 0, high = classes - 1; /* binary search: the first class whose sum is greater */
             while (low < high) {
                 uint64_t mid = low + (high - low) / 2;
                 if (sums[mid] > at)

@@ -1,5 +1,5 @@
-/* reduce.c - sums, means, extremes and norms over axes, and where extremes are. Each output element is one
- * serial sum, in double for floats, so bits do not depend on threads. */
+/* reduce.c - sums, means, extremes and norms over axes, and the indices of extremes. Each output element is accumulated
+ * serially, in double for floats, so the bits do not depend on the number of threads. */
 #include "kernel/core/reduce.h"
 #include "kernel/core/loops.h"
 
@@ -50,7 +50,7 @@ static double finish(onxi_reduce_kind kind, double acc, double best, uint64_t co
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         double acc = start_of(q->kind), best = -(double)INFINITY;                                                      \
-        if (q->kind == ONXI_REDUCE_LOG_SUM_EXP) { /* scaled by the largest */                                          \
+        if (q->kind == ONXI_REDUCE_LOG_SUM_EXP) { /* scaled by the largest element */                                  \
             VISIT(T, LOAD, double, { best = v > best || v != v ? v : best; })                                          \
         }                                                                                                              \
         VISIT(T, LOAD, double, {                                                                                       \
@@ -82,7 +82,7 @@ static double finish(onxi_reduce_kind kind, double acc, double best, uint64_t co
         *(T *)py = (T)STORE((C)finish(q->kind, acc, best, q->count));                                                  \
     }
 
-/* What is below (or above) all numbers of an integer type: the extreme of none of them. */
+/* The least (or greatest) value of an integer type: the result of a maximum (or minimum) over no elements. */
 static uint64_t end_of_range(int dtype, bool least)
 {
     const unsigned bits = onx_dtype_bits(dtype);
@@ -92,7 +92,7 @@ static uint64_t end_of_range(int dtype, bool least)
     return least ? ~(all >> 1) : all >> 1;
 }
 
-/* Integers: sums and products wrap; what needs roots and logarithms goes through double and truncates. */
+/* Integers: sums and products wrap. Roots and logarithms are computed in double and truncated. */
 #define REDUCE_I(op, dt, T, C, M, LOAD, STORE)                                                                         \
     static void op##_##dt(const onxi_reduce_params *q, const void *px, void *py)                                       \
     {                                                                                                                  \
@@ -148,7 +148,7 @@ ONXI_EACH_SIGNED(REDUCE_I, reduce)
 ONXI_EACH_UNSIGNED(REDUCE_I, reduce)
 REDUCE_I(reduce, BOOL, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 
-/* NaN is the extreme, as in NumPy. */
+/* NaN counts as the extreme, as in NumPy. */
 #define ARG(op, d, T, C, M, LOAD, STORE)                                                                               \
     static void op##_##d(const onxi_reduce_params *q, const void *px, void *py)                                        \
     {                                                                                                                  \
@@ -198,7 +198,7 @@ static void split_dims(onxi_reduce_params *q, const onx_value *x, const bool *is
     }
 }
 
-/* The loop for the type of the input: a row for each element of the output. */
+/* Selects the loop for the type of the input. A row of work is an element of the output. */
 static onx_status take_loop(onx_prepare *p, onxi_reduce_params *q, const reduce_loop *loops)
 {
     const onx_dtype dtype = p->inputs[0]->dtype;
@@ -212,7 +212,8 @@ static onx_status take_loop(onx_prepare *p, onxi_reduce_params *q, const reduce_
     return ONX_OK;
 }
 
-/* Axes come from input 1 (ReduceSum from 13, the others from 18), else from the attribute; none: all. */
+/* Reads the axes from input 1 (ReduceSum from version 13 on, the others from 18), else from the attribute; without
+ * either, all axes. */
 static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
 {
     const onx_value *x = p->inputs[0], *axes_in = onxi_operand(p->input_count, p->inputs, 1);
@@ -272,7 +273,7 @@ onx_status onxi_arg_prepare(onx_prepare *p)
     return take_loop(p, q, arg_loops);
 }
 
-/* Of axes that were not known while preparing. */
+/* Determines the axes during the run, where they were not known while preparing. */
 static onx_status axes_of_run(onx_work *work, const onxi_reduce_params *q, onxi_reduce_params *own)
 {
     const onx_prepare here = onxi_prepare_again(q->kept_prepare, work);

@@ -1,5 +1,5 @@
-/* softmax.c - Softmax, LogSoftmax and Hardmax: over one axis from version 13 on, before that over all axes from
- * one on. */
+/* softmax.c - Softmax, LogSoftmax and Hardmax: over one axis from version 13 on, before that over all axes from the
+ * given one on. */
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ onx_status onxi_softmax_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     int64_t given = onx_prepare_int(p, "axis");
-    bool past = p->since < 13 && given == (int64_t)x->rank; /* a matrix of one column */
+    bool past = p->since < 13 && given == (int64_t)x->rank; /* axis == rank: a matrix of one column */
     if (past)
         axis = x->rank;
     else if (x->rank || (given != 0 && given != -1))

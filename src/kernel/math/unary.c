@@ -1,9 +1,9 @@
-/* unary.c - operators of one input, element by element, with at most two numbers as attributes. */
+/* unary.c - elementwise operators of one input, with at most two numeric attributes. */
 #include "kernel/core/chain.h"
 
 #include <math.h>
 
-/* EXPR over x (compute type C), a and b; M is the suffix of the math functions. */
+/* EXPR may use x (of compute type C), a and b; M is the suffix of the math functions. */
 #define UNARY(op, d, T, C, LOAD, STORE, EXPR)                                                                          \
     static void op##_##d(const void *px, void *py, uint64_t n, double pa, double pb)                                   \
     {                                                                                                                  \
@@ -53,7 +53,7 @@
 #define F_ROUND(op, d, T, C, M, L, S)      MATH(rint, op, d, T, C, M, L, S)
 #define F_TANH(op, d, T, C, M, L, S)       MATH(tanh, op, d, T, C, M, L, S)
 #define F_ERF(op, d, T, C, M, L, S)        MATH(erf, op, d, T, C, M, L, S)
-/* Not by 1 + erf and 1 + tanh, which have lost their digits where x is far below 0. */
+/* 1 + erf and 1 + tanh would lose their digits where x is far below 0. */
 #define F_GELU(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x / 2 * erfc##M(-x * (C)0.70710678118654752))
 #define F_GELU_TANH(op, d, T, C, M, L, S)                                                                              \
     UNARY(op, d, T, C, L, S, x / (1 + exp##M((C)-1.5957691216057308 * (x + (C)0.044715 * x * x * x))))

@@ -1,9 +1,9 @@
-/* variadic.c - Sum, Mean, Max and Min of any number of inputs: the output is filled from the first two, then
- * every further input is taken in. */
+/* variadic.c - Sum, Mean, Max and Min of any number of inputs: the output is computed from the first two inputs and
+ * then updated with each further one. */
 #include "kernel/core/loops.h"
 
 #define ADD_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x + y)
-/* NaN wins, as in NumPy */
+/* NaN wins, as in NumPy. */
 #define MAX_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x > y || x != x ? x : y)
 #define MIN_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < y || x != x ? x : y)
 #define MAX_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x > y ? x : y)
@@ -35,13 +35,13 @@ static void (*const scale_loops[ONX_DTYPE_COUNT])(void *, uint64_t, double) = { 
 
 typedef struct variadic_params {
     onxi_binary_loop loop;
-    onxi_broadcast *inputs; /* each with the output as second operand */
-    uint64_t rows_each;     /* outer rows that a unit of work covers */
+    onxi_broadcast *inputs; /* each one broadcast to the output */
+    uint64_t rows_each;     /* outer rows per unit of work */
     uint32_t width;
     bool mean;
 } variadic_params;
 
-/* Every broadcast has the dims of the output unmerged but for the last one, so rows of all inputs agree. */
+/* Each input is broadcast to the output separately. A unit of work is a range of elements of the output. */
 onx_status onxi_variadic_prepare(onx_prepare *p)
 {
     const onxi_binary_body *body = p->kernel->body;
@@ -77,13 +77,13 @@ onx_status onxi_variadic_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Two inputs are an operator of two: in their order, whatever is overwritten. */
+/* Two inputs are computed as by a binary operator: in their order, whichever is overwritten. */
 onx_status onxi_pair_prepare(onx_prepare *p)
 {
     return p->input_count == 2 ? onxi_binary_prepare_numpy(p) : ONX_E_UNSUPPORTED;
 }
 
-/* Elements start .. end-1 of the output: f(z or nothing, input). */
+/* Updates elements start .. end-1 of the output with an input, or sets them if it is the first one. */
 static void take_in(const variadic_params *q, const onxi_broadcast *b, const char *x, char *z, uint64_t start,
                     uint64_t end, bool first)
 {
@@ -113,7 +113,7 @@ onx_status onxi_variadic_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *out = work->outputs[0];
     uint32_t count = work->prepared->input_count, start_with = 0;
     uint64_t total = out->layout ? out->size / q->width : out->count;
-    for (uint32_t i = 0; i < count; i++) /* in place: that input is there already */
+    for (uint32_t i = 0; i < count; i++) /* starts with the input that the output overwrites */
         if (work->inputs[i]->data == out->data && out->data)
             start_with = i;
     for (uint64_t row = first; row < last; row++) {

@@ -1,12 +1,12 @@
-/* constant.c - values made from little: Constant, ConstantOfShape, Range. */
+/* constant.c - operators that create values: Constant, ConstantOfShape, Range. */
 #include "kernel/core/loops.h"
 
 /* ---- Constant ---- */
 
 typedef struct constant {
     const onxi_attr_value *value;
-    onx_str bytes;    /* of the elements of a tensor */
-    onx_value *dense; /* what a sparse tensor stands for */
+    onx_str bytes;    /* the elements of a tensor */
+    onx_value *dense; /* a sparse tensor as a dense one */
 } constant;
 
 static onx_status constant_prepare(onx_prepare *p)
@@ -37,7 +37,7 @@ static void constant_release(void *params)
         onx_value_free(((constant *)params)->dense);
 }
 
-/* Copies what the attribute holds into the output; a shape that the rule knew otherwise is an error. */
+/* Copies the attribute's elements to the output. It is an error if the inferred type has another number of elements. */
 static onx_status store(onx_work *work, const void *from, uint64_t count, uint64_t size)
 {
     onx_value *out = work->outputs[0];
@@ -78,7 +78,8 @@ static onx_status constant_run(onx_work *work, uint64_t first, uint64_t last)
     case ONX_ATTR_TENSOR:
         if (v->t->data_type == ONX_STRING)
             return store_texts(work, v->t->string_data, v->t->string_data_count);
-        return store(work, q->bytes.ptr, work->outputs[0]->count, q->bytes.len); /* the size of the elements */
+        /* Checks their size against the type of the output. */
+        return store(work, q->bytes.ptr, work->outputs[0]->count, q->bytes.len);
     case ONX_ATTR_SPARSE_TENSOR:
         return store(work, q->dense->data, q->dense->count, q->dense->size);
     case ONX_ATTR_FLOAT:
@@ -101,7 +102,7 @@ static onx_status constant_run(onx_work *work, uint64_t first, uint64_t last)
 static onx_status fill_prepare(onx_prepare *p)
 {
     const onx_tensor *t = onx_prepare_tensor(p, "value");
-    char *element = onx_arena_alloc(p->arena, 16); /* zero unless said otherwise */
+    char *element = onx_arena_alloc(p->arena, 16); /* zero by default */
     if (!element)
         return ONX_E_MEMORY;
     if (t) {
@@ -135,7 +136,7 @@ static onx_status fill_run(onx_work *work, uint64_t first, uint64_t last)
         return ONX_OK;
     }
     memcpy(y->data, element, width);
-    for (uint64_t done = width; done < y->size;) { /* doubling */
+    for (uint64_t done = width; done < y->size;) { /* doubles the filled part */
         uint64_t n = done < y->size - done ? done : y->size - done;
         memcpy((char *)y->data + done, y->data, n);
         done += n;
@@ -158,7 +159,7 @@ void onxi_fill_read(const void *params, uint64_t count, float *out)
 
 /* ---- Range ---- */
 
-/* Element i is start + i * step, computed as such, so that errors do not add up. */
+/* Element i is computed as start + i * step, so that rounding errors do not accumulate. */
 #define RANGE(op, d, T, C, M, L, S)                                                                                    \
     static void op##_##d(const void *start, const void *step, void *out, uint64_t first, uint64_t last)                \
     {                                                                                                                  \

@@ -1,10 +1,10 @@
-/* keys.h - unsigned numbers in the order of elements, for operators that sort. */
+/* keys.h - sort keys: unsigned integers with the order of the elements they are computed from. */
 #ifndef ONXI_KERNEL_KEYS_H
 #define ONXI_KERNEL_KEYS_H
 
 #include "kernel/kernel.h"
 
-/* Of a float by its bits: zeros are one, NaN is one and the greatest. */
+/* The key of a float, from its bits: both zeros are equal, all NaN are equal and the greatest. */
 static inline uint64_t float_key(uint64_t bits, uint64_t sign, uint64_t infinity)
 {
     uint64_t size = bits & (sign - 1);
@@ -15,7 +15,7 @@ static inline uint64_t float_key(uint64_t bits, uint64_t sign, uint64_t infinity
 
 #define SIGN_64 UINT64_C(0x8000000000000000)
 
-/* Half an element of a complex type is a number by itself: `i` counts those. */
+/* The key of element i. For a complex type, i counts its real and imaginary parts separately. */
 static inline uint64_t key_of(int dtype, const void *data, uint64_t i)
 {
     switch (dtype) {

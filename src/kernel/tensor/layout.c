@@ -1,4 +1,4 @@
-/* layout.c - operators that move elements or only look at them in another shape. */
+/* layout.c - operators that move elements or give them another shape. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/move.h"
 
@@ -10,16 +10,16 @@ static onx_status view_run(onx_work *work, uint64_t first, uint64_t last)
     return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
 }
 
-/* ---- Dropout: a view unless a mask is asked for or it drops ---- */
+/* ---- Dropout: a view unless a mask is wanted or elements are dropped ---- */
 
 typedef struct dropout_params {
-    bool training, inverted; /* mode by version; a mask of version 1 to 9 holds floats */
+    bool training, inverted; /* training: the mode, by version; the mask of versions 1 to 9 has floats */
     float ratio;
     uint32_t seed;
     bool seeded;
 } dropout_params;
 
-#define DROPOUT_RATIO 0.5f /* of an input that is left out */
+#define DROPOUT_RATIO 0.5f /* default where the input is omitted */
 
 static bool dropout_mode(const onx_prepare *p, bool *training)
 {
@@ -33,7 +33,7 @@ static bool dropout_mode(const onx_prepare *p, bool *training)
     return mode->data != NULL;
 }
 
-/* Exporters leave dropping on with a ratio of 0. */
+/* Some exporters leave training mode on, with a ratio of 0. */
 static bool drops_nothing(const onx_prepare *p)
 {
     if (p->since < 12)
@@ -61,21 +61,21 @@ static onx_status dropout_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Which of `n` elements stay. */
+/* Draws which of `n` elements are kept. */
 static void draw(onxi_random *random, double ratio, uint8_t *kept, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
         kept[i] = onxi_random_uniform(random) >= ratio;
 }
 
-/* Elements `from` to `from + n` of a mask, which holds truth values or, up to version 9, floats. */
+/* Sets elements `from` to `from + n` of a mask, which has booleans or, up to version 9, floats. */
 static void set_mask(onx_value *mask, uint64_t from, const uint8_t *kept, uint64_t n)
 {
     const uint64_t width = onx_dtype_bits(mask->dtype) / 8;
     onx_convert((onx_dtype)mask->dtype, (char *)mask->data + from * width, ONX_UINT8, kept, n, true);
 }
 
-/* The same elements of the output: those that stay are enlarged for those that do not. */
+/* Sets the same elements of the output: kept elements are scaled up, the others are zero. */
 static void set_kept(onx_value *y, const onx_value *x, uint64_t from, const uint8_t *kept, uint64_t n, double scale)
 {
     enum { AT_ONCE = 256 };
@@ -139,8 +139,8 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- Concat ---- */
 
 typedef struct concat_params {
-    uint64_t outer, total; /* rows, and bytes of one in the output */
-    uint64_t *bytes;       /* of one row, per input */
+    uint64_t outer, total; /* rows, and bytes per row of the output */
+    uint64_t *bytes;       /* bytes per row of each input */
 } concat_params;
 
 static onx_status concat_prepare(onx_prepare *p)
@@ -172,8 +172,8 @@ static onx_status concat_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The block of channels that most of the elements have already, and into which all inputs can be changed; 1: none, they
- * are row-major. `kind` is 8, 16, or 0: all channels. */
+/* The number of elements whose layout would have to change if all inputs had this number of channels per block: `kind`
+ * is 1 (row-major), 8, 16, or 0 (all channels in one block). UINT64_MAX: an input does not divide into such blocks. */
 static uint64_t elements_to_change(const onx_prepare *p, uint32_t kind)
 {
     uint64_t count = 0;
@@ -188,9 +188,8 @@ static uint64_t elements_to_change(const onx_prepare *p, uint32_t kind)
     return count;
 }
 
-/* Channels of images that have them in blocks: whole blocks contiguous, or, where all channels are one, pixel by
- * pixel.
- */
+/* Concatenates channels of images with channel blocks: whole blocks are contiguous, or, where one block has all
+ * channels, the work is pixel by pixel. */
 static onx_status concat_in_blocks_prepare(onx_prepare *p)
 {
     static const uint32_t kinds[] = { 1, 0, 16, 8 };
@@ -231,7 +230,7 @@ static onx_status concat_in_blocks_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Input by input for some rows, which stay in the first cache where they are thin. */
+/* Copies some rows at a time, input by input, so that narrow rows stay in the L1 cache. */
 static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 {
     enum { BYTES = 16384 };
@@ -254,12 +253,12 @@ static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct transpose_params {
     uint32_t rank;
-    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX]; /* of the output; steps in the input */
+    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX]; /* of the output; strides in the input */
     uint64_t inner;
     uint64_t size;
 } transpose_params;
 
-/* Dims and steps are there. Dims of size 1 go, and neighbours that are contiguous as one dim become one. */
+/* Finishes the parameters once dims and strides are set: drops dims of size 1 and merges contiguous neighbours. */
 static void transpose_finish(onx_prepare *p, transpose_params *q)
 {
     const onx_value *x = p->inputs[0];
@@ -281,7 +280,7 @@ static void transpose_finish(onx_prepare *p, transpose_params *q)
     p->params = q;
     p->rows = x->count && q->inner ? x->count / q->inner : 0;
     p->grain = q->inner ? 16384 / q->inner + 1 : 1;
-    if (!q->size && p->rows) { /* elements that share bytes are not for several threads */
+    if (!q->size && p->rows) { /* elements of less than a byte share bytes, so one thread moves them all */
         p->grain = p->rows;
     }
 }
@@ -323,7 +322,7 @@ static onx_status transpose_prepare(onx_prepare *p)
     return onxi_transpose_make(p, axes);
 }
 
-/* ---- DepthToSpace, SpaceToDepth: transposing what is cut into blocks ---- */
+/* ---- DepthToSpace, SpaceToDepth: transposing an input that is divided into blocks ---- */
 
 static onx_status block_prepare(onx_prepare *p)
 {
@@ -348,7 +347,8 @@ static onx_status block_prepare(onx_prepare *p)
     if (!x->count)
         return ONX_OK;
     int64_t c = x->dims[1], h = x->dims[2], w = x->dims[3], plane = h * w, n = x->dims[0], deep = c / area;
-    /* batch, block row, block column, channel, row, column of the smaller image: sizes and steps in the input */
+    /* Sizes and strides in the input, in this order: batch, block row, block column, channel, row, column of the
+     * smaller image. */
     int64_t small_h = to_depth ? h / block : h, small_w = to_depth ? w / block : w;
     int64_t step_row = to_depth ? w : columns_first ? block * plane : block * deep * plane;
     int64_t step_column = to_depth ? 1 : columns_first ? plane : deep * plane;
@@ -364,9 +364,9 @@ static onx_status block_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* ---- ChannelShuffle: channels in groups become groups of channels (onx, by rule) ---- */
+/* ---- ChannelShuffle: transposes groups and channels of a group (domain onx, made by a rewrite rule) ---- */
 
-/* How many groups the shape of a Reshape has that cuts them apart: [N, groups, channels, ...]; 0: it is not known. */
+/* The number of groups into which a Reshape to [N, groups, channels, ...] divides the channels; 0: unknown. */
 static int64_t shuffle_groups(const onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *shape = p->input_count > 1 ? p->inputs[1] : NULL;
@@ -382,7 +382,7 @@ static onx_status shuffle_types(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     return shuffle_groups(p) ? onx_prepare_output(p, 0, (onx_dtype)x->dtype, x->rank, x->dims)
-                             : ONX_OK; /* no type: it cannot take the place of the nodes */
+                             : ONX_OK; /* no type: the op cannot replace the nodes */
 }
 
 static onx_status shuffle_prepare(onx_prepare *p)
@@ -411,8 +411,8 @@ typedef struct sixteen {
 
 enum { TOGETHER = 16 };
 
-/* `rows` lines of the output, whose elements are neighbours in the input. They are transposed in square blocks
- * that are contiguous in between: whole cache lines are used, whatever the distances between lines are. */
+/* Moves `rows` rows of the output whose elements are adjacent in the input. They are transposed in square tiles through
+ * a contiguous buffer, which uses whole cache lines whatever the stride is. */
 #define MOVE(T, name)                                                                                                  \
     static void move_##name(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)                   \
     {                                                                                                                  \
@@ -453,7 +453,7 @@ static void move_4(const void *from, int64_t step, uint64_t rows, uint64_t count
     uint32_t *y = to;
     uint64_t i = 0;
     for (; rows == TOGETHER && i + TOGETHER <= count; i += TOGETHER, x += TOGETHER * step)
-        for (uint64_t r = 0; r < TOGETHER; r += 4) /* a whole line of the cache per row of the output */
+        for (uint64_t r = 0; r < TOGETHER; r += 4) /* a whole cache line per row of the output */
             for (uint64_t k = 0; k < TOGETHER; k += 4)
                 onxi_move_turned(x + (int64_t)k * step + r, step, y + r * count + i + k, (int64_t)count);
     for (; i < count; i++, x += step)
@@ -486,7 +486,7 @@ static void move_rows(uint64_t size, const void *from, int64_t step, uint64_t ro
     }
 }
 
-/* Where a row of the output begins in the input, kept up to date from row to row. */
+/* Position in the input of a row of the output, updated incrementally. */
 typedef struct walk {
     int64_t pos[ONX_RANK_MAX], at;
 } walk;
@@ -501,7 +501,7 @@ static void walk_start(const transpose_params *q, uint64_t row, walk *w)
     }
 }
 
-/* `rows` on, which do not reach beyond the last dim before the row itself. */
+/* Advances by `rows` rows, which must not cross the end of the second to last dim. */
 static inline void walk_on(const transpose_params *q, int64_t rows, walk *w)
 {
     for (uint32_t d = q->rank ? q->rank - 1 : 0; d-- > 0; rows = 1) {
@@ -521,7 +521,8 @@ onx_status onxi_transpose_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *y = work->outputs[0];
     const int64_t step = q->rank ? q->steps[q->rank - 1] : 1;
     const unsigned bits = onx_dtype_bits(x->dtype);
-    const bool blocks = q->size && q->rank > 1 && q->steps[q->rank - 2] == 1; /* the next rows are adjacent */
+    /* The next rows are adjacent in the input. */
+    const bool blocks = q->size && q->rank > 1 && q->steps[q->rank - 2] == 1;
     walk w;
     if (first == last) /* dims may be 0 */
         return ONX_OK;
@@ -591,7 +592,7 @@ static onx_status expand_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* `count` times the same element. */
+/* Writes `count` copies of one element. */
 #define FILL(T, name)                                                                                                  \
     static void fill_##name(char *to, const char *from, uint64_t count)                                                \
     {                                                                                                                  \
@@ -634,7 +635,7 @@ static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 typedef struct gather_params {
-    uint64_t outer, bytes; /* bytes that one index stands for */
+    uint64_t outer, bytes; /* bytes per index */
     int64_t bound;
 } gather_params;
 
@@ -652,7 +653,7 @@ static onx_status gather_prepare(onx_prepare *p)
     q->bytes = onxi_product(x->dims, axis + 1, x->rank) * onxi_element_size(x->dtype);
     q->bound = x->dims[axis];
     p->params = q;
-    /* Indices are looked at even where nothing is copied, as inference does that knows them. */
+    /* Indices are checked even where nothing is copied, as inference does if it knows them. */
     p->rows = p->outputs[0]->count ? q->outer * index->count : index->count;
     p->grain = q->bytes ? 65536 / q->bytes + 1 : 1;
     return ONX_OK;

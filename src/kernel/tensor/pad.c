@@ -1,4 +1,5 @@
-/* pad.c - Pad: indexes outside of the input are filled, or stand for the edge, a mirror or the other end. */
+/* pad.c - Pad: indices outside of the input give a fill value, or elements of the edge, a mirror image, or the opposite
+ * end. */
 #include "kernel/core/move.h"
 
 #define FAR (INT64_MAX / 4) /* sums of a few of these do not overflow */
@@ -22,7 +23,7 @@ static onx_status pad_axis(const onxi_move_call *call, onxi_move_axis *a, int64_
     a->mode = mode;
     a->out = in + begin + end;
     a->offset = -begin;
-    if (mode != ONXI_MOVE_FILL) { /* what is cut off is not repeated either */
+    if (mode != ONXI_MOVE_FILL) { /* elements cut off by negative pads are not repeated either */
         a->low = begin < 0 ? -begin : 0;
         a->count = (end < 0 ? in + end : in) - a->low;
         if (a->count < 0)

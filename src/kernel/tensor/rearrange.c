@@ -1,5 +1,4 @@
-/* rearrange.c - ReverseSequence, Trilu, EyeLike and BitCast: elements keep their shape and change their places,
- * their neighbours or their name. */
+/* rearrange.c - ReverseSequence, Trilu, EyeLike and BitCast. */
 #include "kernel/kernel.h"
 
 /* ---- ReverseSequence ---- */
@@ -7,7 +6,7 @@
 typedef struct reverse_params {
     int64_t times, batches;
     bool time_first;
-    uint64_t bytes; /* of one step of one sequence */
+    uint64_t bytes; /* bytes of one time step of one sequence */
 } reverse_params;
 
 static onx_status reverse_prepare(onx_prepare *p)
@@ -90,9 +89,11 @@ static onx_status trilu_run(onx_work *work, uint64_t first, uint64_t last)
     const char *x = work->inputs[0]->data;
     char *y = work->outputs[0]->data;
     int64_t k = diagonal ? onxi_index(diagonal, 0) : 0;
-    k = k < -q->height ? -q->height : k > q->width ? q->width : k; /* further away is all the same */
+    /* Beyond the matrix, all offsets give the same result. */
+    k = k < -q->height ? -q->height : k > q->width ? q->width : k;
     for (uint64_t row = first; row < last; row++) {
-        int64_t edge = (int64_t)(row % (uint64_t)q->height) + k + (q->upper ? 0 : 1); /* first kept, or first not */
+        /* First column kept, or first column cleared. */
+        int64_t edge = (int64_t)(row % (uint64_t)q->height) + k + (q->upper ? 0 : 1);
         edge = edge < 0 ? 0 : edge > q->width ? q->width : edge;
         uint64_t at = row * (uint64_t)q->width * q->size, head = (uint64_t)edge * q->size,
                  all = (uint64_t)q->width * q->size;

@@ -1,13 +1,12 @@
-/* scatter.c - operators that copy their first input, where others need it, and then change some of it: ScatterElements,
- * ScatterND and TensorScatter. Updates are taken in the order of memory, by one thread, so repeated indexes have one
- * outcome.
- */
+/* scatter.c - operators that change some elements of a copy of their first input: ScatterElements, ScatterND and
+ * TensorScatter. If the input is not needed afterwards, it is not copied. One thread applies the updates in the order
+ * of memory, so repeated indices have one outcome. */
 #include "kernel/core/loops.h"
 #include "kernel/core/move.h"
 
 /* ---- reductions ---- */
 
-/* Booleans add and multiply as NumPy's do. */
+/* Booleans are added and multiplied as in NumPy. */
 #define COMPLEX_LOOPS(T, name)                                                                                         \
     static void add_##name(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)                \
     {                                                                                                                  \
@@ -31,7 +30,7 @@
 COMPLEX_LOOPS(float, complex64)
 COMPLEX_LOOPS(double, complex128)
 
-/* NULL in *out: the update takes the place of the element. */
+/* *out is NULL if the update replaces the element. */
 static onx_status read_reduction(const onx_prepare *p, onxi_binary_loop *out)
 {
     static const onxi_word words[] = {
@@ -61,12 +60,13 @@ static onx_status read_reduction(const onx_prepare *p, onxi_binary_loop *out)
 
 typedef struct scatter_params {
     onxi_binary_loop reduce;
-    bool adds_floats;                                 /* that is what it does */
-    uint32_t rank, axis, size, depth;                 /* depth: indexes that make up a place (ScatterND) */
+    bool adds_floats;                                 /* the reduction adds floats */
+    uint32_t rank, axis, size, depth;                 /* depth: indices per position (ScatterND) */
     int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX]; /* of the index or the data; of the data, in elements */
-    uint64_t inner;                                   /* neighbouring elements that a place stands for */
-    uint32_t outer;                                   /* dims before a line of the index, and its length: */
-    uint64_t line;                                    /* along the last dim, or all that lies behind the axis */
+    uint64_t inner;                                   /* contiguous elements per position */
+    uint32_t outer;                                   /* number of dims of the index before a line */
+    /* Elements of a line: along the last dim, or along all dims behind the axis. */
+    uint64_t line;
 } scatter_params;
 
 static onx_status scatter_start(onx_prepare *p, scatter_params **out)
@@ -83,7 +83,7 @@ static onx_status scatter_start(onx_prepare *p, scatter_params **out)
     p->params = *out = q;
     ONX_TRY(read_reduction(p, &q->reduce));
     q->adds_floats = x->dtype == ONX_FLOAT && q->reduce == onxi_body_add.loops[ONX_FLOAT];
-    if (p->last_use[0]) /* what is changed need not be copied first */
+    if (p->last_use[0]) /* the output then overwrites the input, and no copy is needed */
         p->overwrite = 0;
     return ONX_OK;
 }
@@ -138,7 +138,7 @@ static onx_status elements_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Are all of them the same, as where an index per place was repeated for all that lies behind the axis? */
+/* Are all indices of the line equal? They are where an index was broadcast over the dims behind the axis. */
 static bool is_repeated(const onx_value *index, uint64_t from, uint64_t count)
 {
     const size_t width = index->dtype == ONX_INT64 ? 8 : 4;
@@ -146,8 +146,8 @@ static bool is_repeated(const onx_value *index, uint64_t from, uint64_t count)
     return memcmp(at, at + width, (size_t)(count - 1) * width) == 0;
 }
 
-/* The elements of one line of the index: `step` is 1 where neighbours are neighbours in the data, 0 along the axis;
- * `base` is where the line begins. */
+/* Applies one line of the index. `step` is 1 where neighbours in the line are neighbours in the data, and 0 along the
+ * axis; `base` is the offset of the line. */
 static onx_status elements_line(onx_work *work, uint64_t from, uint64_t count, int64_t base, int64_t step)
 {
     const scatter_params *q = work->params;
@@ -184,10 +184,10 @@ static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
     const scatter_params *q = work->params;
     const uint64_t count = work->inputs[1]->count, line = q->line;
     const uint32_t outer = q->outer;
-    const int64_t step = q->rank && q->axis + 1 < q->rank; /* neighbours of a line are neighbours in the data */
+    const int64_t step = q->rank && q->axis + 1 < q->rank; /* neighbours in a line are neighbours in the data */
     int64_t pos[ONX_RANK_MAX] = { 0 }, base = 0;
     copy_data(work);
-    for (uint64_t i = 0; i < count; i += line) { /* base: of the position, but along the axis */
+    for (uint64_t i = 0; i < count; i += line) { /* `base` is the offset of the position, without the axis */
         ONX_TRY(elements_line(work, i, line, base, step));
         for (uint32_t d = outer; d-- > 0;) {
             const int64_t on = d == q->axis ? 0 : q->stride[d];
@@ -247,11 +247,11 @@ static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- TensorScatter: a run of neighbours in the place that each sample of the batch says ---- */
+/* ---- TensorScatter: writes contiguous elements to the position given for each sample of the batch ---- */
 
 typedef struct cache_params {
-    uint64_t outer, each, inner; /* runs, runs of one sample, elements of one index along the axis */
-    int64_t length, added;       /* of the axis */
+    uint64_t outer, each, inner; /* number of runs, runs per sample, and elements per index of the axis */
+    int64_t length, added;       /* of the cache and of the update, along the axis */
     uint32_t bits;
     bool circular;
 } cache_params;
@@ -310,7 +310,7 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
         uint64_t from = row * (uint64_t)q->added * q->inner, to = row * (uint64_t)q->length * q->inner;
         onxi_move_copy(q->bits, update, from, work->outputs[0], to + (uint64_t)at * q->inner,
                        (uint64_t)head * q->inner);
-        if (head < q->added) /* wraps past the end */
+        if (head < q->added) /* the update wraps around the end */
             onxi_move_copy(q->bits, update, from + (uint64_t)head * q->inner, work->outputs[0], to,
                            (uint64_t)(q->added - head) * q->inner);
     }

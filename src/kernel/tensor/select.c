@@ -1,9 +1,9 @@
-/* select.c - operators that pick elements: Where from two inputs, GatherElements and GatherND by an index,
- * Compress by a condition, OneHot from two values. */
+/* select.c - operators that select elements: Where from two inputs, GatherElements and GatherND by indices, Compress by
+ * a condition, OneHot from two values. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/chain.h"
 
-/* Elements are moved as numbers of their size. */
+/* Elements are moved as integers of their size. */
 typedef struct sixteen {
     uint64_t a, b;
 } sixteen;
@@ -19,10 +19,12 @@ ONXI_WHERE(sixteen)
 typedef struct where_params {
     onxi_broadcast broadcast;
     onxi_where_loop loop;
-    int64_t size, block; /* of an element; elements of a row when there is one outer row, 0: rows are outer rows */
+    /* Bytes per element; elements per row of work if the broadcast has one outer row, 0: outer rows are rows of
+     * work. */
+    int64_t size, block;
 } where_params;
 
-/* By the inputs and the output, or by the tensors that their bytes are. */
+/* Prepares for the given inputs and output, which may be views of the actual ones. */
 static onx_status where_prepare_as(onx_prepare *p, const onx_value *const *inputs, const onx_value *z)
 {
     static const onxi_where_body plain = {
@@ -53,8 +55,8 @@ onx_status onxi_where_prepare(onx_prepare *p)
     return where_prepare_as(p, p->inputs, p->outputs[0]);
 }
 
-/* Of images, one of which at least has its channels in blocks: those of the same shape are wanted so, too; others are
- * broadcast to them. */
+/* For images, at least one of which has channel blocks: inputs of the same shape are wanted in blocks, too; the others
+ * are broadcast to them. */
 static onx_status where_prepare_in_blocks(onx_prepare *p)
 {
     onx_value *z = p->outputs[0], whole, views[4];
@@ -62,7 +64,8 @@ static onx_status where_prepare_in_blocks(onx_prepare *p)
     int64_t dims[4][ONX_RANK_MAX];
     uint32_t block = 0;
     for (uint32_t i = 0; i < 3 && !block; i++)
-        block = onxi_blocked_of(p->inputs[2 - i]); /* the condition is the smallest to be moved */
+        /* Begins with the values: converting the condition moves fewer bytes. */
+        block = onxi_blocked_of(p->inputs[2 - i]);
     if (!p->want || !block || z->rank >= ONX_RANK_MAX)
         return ONX_E_UNSUPPORTED;
     whole = *z;
@@ -120,15 +123,15 @@ void onxi_where_element(const void *params, onxi_element *out)
 /* ---- GatherElements ---- */
 
 typedef struct elements_params elements_params;
-/* A line of the output by one of the index, from the elements of x that begin at `base`. What comes of it is the place
- * of the first index that is out of range, or the length of the line. */
+/* Gathers a line of the output by a line of the index, from the elements of x that begin at `base`. Returns the
+ * position of the first index out of range, or the length of the line. */
 typedef int64_t (*elements_line)(const elements_params *q, const void *x, int64_t base, const void *index, void *y);
 struct elements_params {
     uint32_t rank, axis;
     int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX]; /* of the index; of the input */
     int64_t bound, inner;
     uint32_t size;
-    bool wide; /* the index is of int64 */
+    bool wide; /* the index is int64 */
     elements_line line;
 };
 
@@ -220,11 +223,11 @@ static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- GatherND ---- */
 
 typedef struct nd_params {
-    uint32_t batch_dims, depth, rank; /* leading dims in common; indexes that make up a place */
-    uint64_t batches, each, bytes;    /* places of one batch; bytes that one stands for */
+    uint32_t batch_dims, depth, rank; /* number of common leading dims; indices per position */
+    uint64_t batches, each, bytes;    /* positions per batch; bytes per position */
     uint64_t batch_bytes;
-    const int64_t *dims; /* that indexes of a place run over */
-    uint64_t *steps;     /* bytes */
+    const int64_t *dims; /* the dims that the indices of a position refer to */
+    uint64_t *steps;     /* strides in bytes */
 } nd_params;
 
 static onx_status nd_prepare(onx_prepare *p)
@@ -264,7 +267,7 @@ static onx_status nd_prepare(onx_prepare *p)
     if (p->outputs[0]->size != q->batches * q->each * q->bytes)
         return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the elements that are gathered");
     p->params = q;
-    p->rows = q->bytes || q->depth ? q->batches * q->each : 0; /* indexes are looked at even where nothing is copied */
+    p->rows = q->bytes || q->depth ? q->batches * q->each : 0; /* indices are checked even where nothing is copied */
     p->grain = 65536 / (q->bytes + q->depth + 1) + 1;
     return ONX_OK;
 }
@@ -291,7 +294,7 @@ static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- Compress ---- */
 
 typedef struct compress_params {
-    bool flat; /* all elements are one dimension */
+    bool flat; /* the input is taken as one dimension */
     uint32_t axis;
 } compress_params;
 
@@ -340,7 +343,7 @@ static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- OneHot: indexes may be of any type: fractions are truncated, NaN is out of range ---- */
+/* ---- OneHot: indices of any type; fractions are truncated, NaN is out of range ---- */
 
 static onx_status one_hot_prepare(onx_prepare *p)
 {

@@ -42,7 +42,7 @@ static int64_t clamp(int64_t at, int64_t size, int64_t low, int64_t high)
 static void slice_axis(onxi_move_axis *a, int64_t start, int64_t end, int64_t step)
 {
     int64_t size = a->count, below = step > 0 ? 0 : -1, above = step > 0 ? size : size - 1;
-    int64_t far = size < INT64_MAX ? size + 1 : size; /* a longer step takes one element just as well */
+    int64_t far = size < INT64_MAX ? size + 1 : size; /* a longer step selects one element as well */
     step = step > far ? far : step < -far ? -far : step;
     if (!size) {
         a->out = 0;
@@ -103,7 +103,7 @@ static onx_status tile_describe(const onxi_move_call *call, onxi_move *m)
     return ONX_OK;
 }
 
-/* Version 1: how often, and along which axis, both in the type of the input. */
+/* Version 1 has one repeat count and its axis, both in the type of the input. */
 static onx_status tile_describe_1(const onxi_move_call *call, onxi_move *m)
 {
     const onx_value *tiles = onxi_move_input(call, 1), *along = onxi_move_input(call, 2);
@@ -119,11 +119,11 @@ static onx_status tile_describe_1(const onxi_move_call *call, onxi_move *m)
 
 typedef struct split_params {
     uint32_t axis, bits;
-    uint64_t outer, inner; /* rows, and elements of one index along the axis */
-    const int64_t *sizes;  /* attribute */
+    uint64_t outer, inner; /* rows, and elements per index along the axis */
+    const int64_t *sizes;  /* from the attribute */
     uint32_t size_count;
-    uint32_t outputs; /* of the node, the last of which may not be asked for */
-    int64_t parts;    /* equal ones when nothing gives sizes */
+    uint32_t outputs; /* number of outputs of the node, the last of which may be unused */
+    int64_t parts;    /* number of equal parts, where no sizes are given */
 } split_params;
 
 static onx_status split_prepare(onx_prepare *p)
@@ -146,14 +146,14 @@ static onx_status split_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "num_outputs is %lld", (long long)q->parts);
     p->params = q;
     if (p->kernel->flags & ONX_KERNEL_SIZES_OUTPUT)
-        return ONX_OK; /* one row does it all */
+        return ONX_OK; /* one row does all the work */
     uint64_t row = q->inner * (uint64_t)x->dims[q->axis];
     p->rows = q->outer;
     p->grain = q->bits < 8 ? p->rows + 1 : row ? ONXI_MOVE_GRAIN / row + 1 : 1;
     return ONX_OK;
 }
 
-/* How many indexes along the axis part `i` takes, of `length`; -1: no sizes for that many outputs. */
+/* The size of part `i` of an axis of `length`; -1: there are no sizes for that many outputs. */
 static int64_t part_size(const split_params *q, const onx_value *sizes, int64_t length, uint32_t i, int32_t since)
 {
     if (sizes)

@@ -1,10 +1,10 @@
-/* topk.c - TopK: a heap of the first k where they are few, else all that may be among them sorted by the digits of
- * their keys. Either way elements that are equal come in the order of their indices. */
+/* topk.c - TopK: a heap if k is small; otherwise a radix sort of all elements that may be among the first k. Equal
+ * elements are in the order of their indices in both. */
 #include "kernel/core/topk.h"
 #include "kernel/tensor/keys.h"
 
-/* A key and where it comes from. Keys of up to 32 bits and indices of up to 32 go in one number, which is quicker to
- * move and to compare. */
+/* An element's key and index. Keys and indices of up to 32 bits are packed into one integer, which is faster to move
+ * and to compare. */
 typedef uint64_t brief;
 typedef struct candidate {
     uint64_t key;
@@ -16,9 +16,9 @@ typedef struct topk_params {
     int64_t length, k;
     uint64_t inner;
     bool largest;
-    bool sorts; /* all of a line, not by a heap */
+    bool sorts; /* sorts a line instead of using a heap */
     bool is_brief;
-    onxi_topk_few few; /* NULL: a heap, or sorting */
+    onxi_topk_few few; /* a vectorized function for small k; NULL: heap or sort */
 } topk_params;
 
 static bool fits_brief(const topk_params *q, int dtype)
@@ -26,13 +26,13 @@ static bool fits_brief(const topk_params *q, int dtype)
     return onxi_element_size(dtype) <= 4 && (uint64_t)q->length <= UINT32_MAX;
 }
 
-/* A heap looks at most elements once, and costs about the logarithm of k for each that gets in; sorting takes some
- * passes over all, and some time to begin with. Where one has overtaken the other was measured, for floats of a line.
- * Of very long lines the room that is needed stays in proportion to k. */
+/* A heap looks at most elements once and takes about log(k) steps for each element that enters it. Sorting takes some
+ * passes over all elements and some fixed time. The thresholds were measured with float lines. For very long lines, the
+ * memory needed stays proportional to k. */
 static bool better_sorted(const topk_params *q)
 {
     static const struct {
-        int64_t length, share; /* up to this length: above so many parts of 256 */
+        int64_t length, share; /* up to this length: sort if k is greater than this many 256ths of it */
     } from[] = { { 32, 64 },   { 64, 208 },    { 128, 128 },   { 512, 43 },
                  { 4096, 16 }, { 1 << 14, 4 }, { 1 << 22, 2 }, { INT64_MAX, 64 } };
     size_t i = 0;
@@ -72,14 +72,14 @@ onx_status onxi_topk_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* ---- few of many: a heap ---- */
+/* ---- small k: a heap ---- */
 
 static inline bool is_after(const candidate *a, const candidate *b)
 {
     return a->key != b->key ? a->key > b->key : a->index > b->index;
 }
 
-/* The heap has the last candidate on top. */
+/* Restores the heap order; the last candidate is on top. */
 static void sift_down(candidate *heap, uint64_t count, uint64_t at)
 {
     candidate moving = heap[at];
@@ -97,13 +97,14 @@ static void sift_down(candidate *heap, uint64_t count, uint64_t at)
     heap[at] = moving;
 }
 
-/* Whether x cannot be among the first: `limit` is the last of those that are. NaN, which needs a closer look, can. */
+/* Is x certainly not among the first k? `limit` is the last of these so far. NaN gives false and is examined
+ * further. */
 static inline bool is_worse(const topk_params *q, float x, float limit)
 {
     return q->largest ? x <= limit : x >= limit;
 }
 
-/* Whether none of the floats that follow can be. */
+/* The same for the next GLANCE floats. */
 enum { GLANCE = 16 };
 static inline bool all_worse(const topk_params *q, const float *x, float limit)
 {
@@ -117,7 +118,7 @@ static inline bool all_worse(const topk_params *q, const float *x, float limit)
     return all;
 }
 
-/* Element i, which comes after those that were considered before. */
+/* Considers element i; its index is greater than those considered before. */
 static inline void consider(const topk_params *q, const onx_value *x, uint64_t base, uint64_t i, candidate *heap)
 {
     const uint64_t k = (uint64_t)q->k;
@@ -132,7 +133,7 @@ static inline void consider(const topk_params *q, const onx_value *x, uint64_t b
     }
 }
 
-/* The first k in order, of elements that are `inner` apart. */
+/* Finds the first k in order among elements with stride `inner`. */
 static void choose(const topk_params *q, const onx_value *x, uint64_t base, candidate *heap)
 {
     const uint64_t k = (uint64_t)q->k, length = (uint64_t)q->length;
@@ -160,18 +161,17 @@ static void choose(const topk_params *q, const onx_value *x, uint64_t base, cand
     }
 }
 
-/* ---- many or all of them: sorted by digits ---- */
+/* ---- large k: radix sort ---- */
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE, FEW = 48 };
 
-/* Functions for entries of type T of that many bytes of key, so many that a COUNT holds it: KEY is the key of an entry,
- * AFTER their order.
+/* Functions for entries of type T with keys of BYTES bytes; COUNT is a type that can hold the number of entries, KEY
+ * gives the key of an entry, AFTER compares two entries.
  *
- * narrow_T: of what has a key that is too late by its first bits to be among the first k nothing stays; how many do.
+ * narrow_T: drops entries whose first key bits show that they are not among the first k; returns how many remain.
  *
- * sort_T: by one digit after the other, from the last one on; a digit that all have in common takes no pass. Each pass
- * keeps the order of what is equal in it, so that indices, which grow at first, settle ties. What is sorted ends in one
- * of the two arrays. */
+ * sort_T: radix sort, from the least significant digit on; skips digits that all entries have in common. Each pass is
+ * stable, so equal keys stay in the order of their indices. Returns the one of the two arrays that has the result. */
 #define SORT(T, BYTES, COUNT, KEY, AFTER)                                                                              \
     static uint64_t narrow_##T(T *a, uint64_t count, uint64_t k)                                                       \
     {                                                                                                                  \
@@ -232,8 +232,8 @@ enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE,
 SORT(brief, 4, uint32_t, BRIEF_KEY, BRIEF_AFTER)
 SORT(candidate, 8, uint64_t, CANDIDATE_KEY, CANDIDATE_AFTER)
 
-/* The keys of a line, the greatest first where that is asked for; their first bits are those that tell most. What is
- * constant in a call makes the loop of a type. */
+/* Computes the keys of a line, inverted if the greatest come first. `dtype` is constant in each call, so the compiler
+ * makes a loop per type. */
 static inline void put_briefs(const topk_params *q, int dtype, const void *data, uint64_t base, brief *out)
 {
     const bool is_signed = dtype == ONX_INT8 || dtype == ONX_INT16 || dtype == ONX_INT32;
@@ -265,12 +265,12 @@ static void take_briefs(const topk_params *q, const onx_value *x, uint64_t base,
 #undef TAKE
 }
 
-/* ---- what comes out ---- */
+/* ---- output ---- */
 
 typedef struct sink {
-    char *values; /* NULL: nobody wants them */
+    char *values; /* NULL: this output is not wanted */
     const char *from;
-    int64_t *indices; /* the same */
+    int64_t *indices; /* also NULL if not wanted */
     uint64_t step;
     uint32_t size;
 } sink;

@@ -1,11 +1,11 @@
-/* turn.c - axes in another order: Einsum that does nothing else, and images of bytes whose channels go to the end or
- * come from there, which is another way to see the same bytes where a kernel has channels last. */
+/* turn.c - permutations of axes: Einsum that only permutes axes, and moving channels to or from the last axis, which is
+ * a view with a channels-last layout where kernels use such a layout. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/einsum.h"
 #include "kernel/core/move.h"
 
-#if ONXI_PLATFORM_ROOMY /* browsers move axes by the plain rows: their module has no room for these */
-/* The order of axes that the node asks for. */
+#if ONXI_PLATFORM_ROOMY /* browsers use the plain rows: their module has no room for these */
+/* Reads the permutation that the node asks for. */
 static onx_status read_order(onx_prepare *p, bool *is_one, int64_t *perm)
 {
     const uint32_t rank = p->inputs[0]->rank;
@@ -19,7 +19,7 @@ static onx_status read_order(onx_prepare *p, bool *is_one, int64_t *perm)
     return ONX_OK;
 }
 
-/* The last axis becomes the second one, or the second one the last. */
+/* Does the permutation move the last axis to the second place, or the second axis to the last place? */
 static bool moves_channels(const int64_t *perm, uint32_t rank, bool *to_second)
 {
     *to_second = perm[1] == (int64_t)rank - 1;
@@ -43,7 +43,7 @@ static onx_status see_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     for (uint32_t d = 0; d < x->rank; d++)
         if (y->dims[d] != x->dims[perm[d]])
-            return ONX_E_UNSUPPORTED; /* the row that moves says what is wrong */
+            return ONX_E_UNSUPPORTED; /* the row that moves elements reports what is wrong */
     if (to_second ? x->layout || !onxi_channels_last(p, y, &layout)
                   : !onxi_blocked_of(x) || onxi_blocked_of(x) != x->dims[1])
         return ONX_E_UNSUPPORTED;

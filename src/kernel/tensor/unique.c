@@ -1,12 +1,12 @@
-/* unique.c - Unique: items are put in order to find those that are equal, many numbers by the digits of their keys. */
+/* unique.c - Unique: sorts items to find equal ones; many numbers are sorted by radix sort of their keys. */
 #include "kernel/tensor/keys.h"
 
-/* Items are elements, or what an index along the axis stands for. */
+/* Items are elements, or the slices at each index of the axis. */
 typedef struct unique_params {
     uint64_t outer, count, inner;
     uint32_t axis;
     bool flat, sorted;
-    bool by_keys; /* items are numbers, and many: they are sorted by digits of their keys */
+    bool by_keys; /* items are numbers, and many: radix sort of their keys */
 } unique_params;
 
 enum { KEYS_LEAST = 64 };
@@ -29,7 +29,7 @@ static onx_status unique_prepare(onx_prepare *p)
     p->params = q;
     q->by_keys = q->flat && q->count >= KEYS_LEAST && x->dtype != ONX_STRING && x->dtype != ONX_COMPLEX64 &&
                  x->dtype != ONX_COMPLEX128;
-    /* the order, the like of it for merging, which of the unique items each one is, and keys */
+    /* Arrays: the order, its copy for merging, the first item equal to each item and, if used, keys. */
     if (!onxi_mul_u64(q->count, (q->by_keys ? 4 : 3) * sizeof(uint64_t), &p->workspace))
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many elements");
     return ONX_OK;
@@ -64,7 +64,7 @@ static int compare_items(const unique_params *q, const onx_value *x, uint64_t a,
     return 0;
 }
 
-/* Merges neighbouring runs of growing length; items that are equal stay in order. */
+/* Merges adjacent sorted runs of growing length (stable merge sort). */
 static void sort_items(const unique_params *q, const onx_value *x, uint64_t *order, uint64_t *other)
 {
     for (uint64_t i = 0; i < q->count; i++)
@@ -81,8 +81,7 @@ static void sort_items(const unique_params *q, const onx_value *x, uint64_t *ord
         }
 }
 
-/* One pass of a sort by digits: pairs of a key and a place go where their digit says, in the order in which they are.
- */
+/* One pass of the radix sort, stable: moves pairs of key and index by the digit at `shift`. */
 static void sort_digit(const uint64_t *keys, const uint64_t *order, uint64_t count, unsigned shift, uint64_t *starts,
                        uint64_t *to_keys, uint64_t *to_order)
 {
@@ -93,7 +92,8 @@ static void sort_digit(const uint64_t *keys, const uint64_t *order, uint64_t cou
     }
 }
 
-/* Both arrays of `keys` and of `order` have `count` numbers for each of two copies; returns which copy is sorted. */
+/* `keys` and `order` have two arrays of `count` entries each, used alternately; returns the index of the sorted
+ * ones. */
 static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2], uint64_t *const order[2])
 {
     enum { DIGITS = 8, VALUES = 256 };
@@ -108,7 +108,7 @@ static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2]
     }
     for (unsigned d = 0; d < DIGITS; d++) {
         uint64_t before = 0;
-        if (starts[d][keys[0][0] >> 8 * d & 255] == count) /* all have the same one */
+        if (starts[d][keys[0][0] >> 8 * d & 255] == count) /* all keys have the same digit */
             continue;
         for (unsigned v = 0; v < VALUES; v++) {
             const uint64_t n = starts[d][v];
@@ -121,8 +121,8 @@ static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2]
     return at;
 }
 
-/* Numbers the items by what they are equal to: `inverse`; the first item of each number goes to `order`. `keys`: NULL,
- * or those of the items in their order. */
+/* Numbers the distinct items: `inverse` gets the number of each item, `order` the first item of each number. `keys` is
+ * NULL or has the keys in sorted order. */
 static uint64_t number_items(const unique_params *q, const onx_value *x, uint64_t *order, const uint64_t *keys,
                              uint64_t *leader, uint64_t *inverse)
 {
