@@ -1,7 +1,7 @@
-/* control.c - If and SequenceMap, and what operators that run subgraphs share. */
+/* control.c - If and SequenceMap, and functions shared by operators that run subgraphs. */
 #include "kernel/control/control.h"
 
-/* ---- what flows through a body ---- */
+/* ---- values that pass through a body ---- */
 
 static onx_status new_scalar(onx_ctx *cx, onx_dtype dtype, onx_value **out)
 {
@@ -184,7 +184,7 @@ static onx_status map_bind(onx_work *work)
     return onxi_body_new(work, work->prepared->input_count, work->prepared->output_count, 0);
 }
 
-/* What an output that stays empty would hold, if the body says so. */
+/* The element type of an output sequence that stays empty, if the body declares it. */
 static onx_dtype declared_item(const onx_graph *g, uint32_t output)
 {
     const onx_type *type = g->output[output]->type;
@@ -192,7 +192,7 @@ static onx_dtype declared_item(const onx_graph *g, uint32_t output)
     return known ? (onx_dtype)type->tensor_type->elem_type : ONX_UNDEFINED;
 }
 
-/* The body on the items number `at`; the outputs in `b->next` are new values, which the caller frees. */
+/* Runs the body on the items at index `at`. The outputs in `b->next` are new values, which the caller frees. */
 static onx_status map_item(onx_work *work, onxi_body *b, uint64_t at)
 {
     const map_params *q = work->params;

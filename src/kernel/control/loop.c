@@ -52,7 +52,7 @@ static onx_status read_cond(onx_work *work, const onx_value *v, bool *out)
     return ONX_OK;
 }
 
-/* One more part of a scan output. */
+/* Appends one iteration's part to a scan output. */
 static onx_status append(onx_work *work, onx_value *y, uint64_t at, const onx_value *part, uint32_t output)
 {
     if (part->kind != ONX_VALUE_TENSOR || part->rank >= ONX_RANK_MAX)
@@ -74,7 +74,7 @@ static onx_status append(onx_work *work, onx_value *y, uint64_t at, const onx_va
     return onxi_keep_texts(work, y, at * part->count, part->count);
 }
 
-/* How often at most. */
+/* The maximum number of iterations. */
 static onx_status trip_count(onx_work *work, int64_t *out)
 {
     const loop_params *q = work->params;
@@ -99,16 +99,16 @@ static onx_status iterate(onx_work *work, onxi_body *b, int64_t trips, bool go_o
         onxi_body_turn(b);
         for (uint32_t i = 0; i < b->carried; i++) {
             b->in[i + 1] = b->last[i];
-            b->last[i]->flags |= ONXI_VALUE_GIVEN; /* the next iteration is the only one that reads it */
+            b->last[i]->flags |= ONXI_VALUE_GIVEN; /* only the next iteration reads it */
             b->next[i]->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
         }
-        if (q->has_cond) /* what the body says counts for nothing where the node has no condition */
+        if (q->has_cond) /* the body's condition is ignored where the node has no condition input */
             ONX_TRY(read_cond(work, b->last[0], &go_on));
     }
     return ONX_OK;
 }
 
-/* A scan output of no iteration. */
+/* Types a scan output when there was no iteration. */
 static onx_status nothing(onx_work *work, const onxi_body *b, uint32_t output)
 {
     const loop_params *q = work->params;

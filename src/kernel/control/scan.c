@@ -1,16 +1,16 @@
-/* scan.c - Scan. Version 8 has a batch axis first and runs its items one after the other; later ones
- * are a batch of one without that axis. */
+/* scan.c - Scan. In version 8, the inputs have a batch axis, whose items run one after the other; later versions are
+ * treated as a batch of one without that axis. */
 #include "kernel/control/control.h"
 #include "kernel/core/move.h"
 
 typedef struct scan_axis {
-    int64_t axis; /* as the model says */
+    int64_t axis; /* as given by the model */
     bool backward;
 } scan_axis;
 
 typedef struct scan_params {
-    uint32_t body, states, inputs, outputs; /* state variables, scan inputs, scan outputs */
-    uint32_t first;                         /* input of the node that is the first state */
+    uint32_t body, states, inputs, outputs; /* number of state variables, scan inputs, and scan outputs */
+    uint32_t first;                         /* input of the node that is the first state variable */
     bool batched;
     scan_axis *in, *out;
     const onx_graph *graph;
@@ -78,21 +78,21 @@ static onx_status scan_prepare(onx_prepare *p)
     return scan_lists(p, q);
 }
 
-/* ---- what a run needs ---- */
+/* ---- memory of a run ---- */
 
-typedef struct slice { /* of a scan input along its axis */
-    onx_value view;    /* what the body sees */
-    onx_value *own;    /* its dims, and its elements where they are not contiguous */
+typedef struct slice { /* a slice of a scan input along its axis */
+    onx_value view;    /* the value that the body gets */
+    onx_value *own;    /* owns the dims, and the elements where slices are not contiguous */
     uint64_t outer, inner;
 } slice;
 
 typedef struct scan_state {
     onxi_body *body;
     slice *slices;
-    onx_value *starts; /* state variables of one item of the batch */
+    onx_value *starts; /* state variables of one batch item */
     uint32_t slice_count;
     onx_ctx *cx;
-    uint64_t size; /* bytes of this */
+    uint64_t size; /* bytes of this struct */
 } scan_state;
 
 static void scan_unbind(void *state)
@@ -132,7 +132,7 @@ static onx_status scan_bind(onx_work *work)
 
 typedef struct extent {
     int64_t batch, length;
-    const int64_t *lengths; /* per item of the batch, or NULL */
+    const int64_t *lengths; /* per batch item, or NULL */
 } extent;
 
 static onx_status find_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *out)
@@ -209,13 +209,13 @@ static onx_status measure(onx_work *work, scan_state *s, extent *e)
     return q->batched ? measure_lengths(work, e) : ONX_OK;
 }
 
-/* ---- in and out ---- */
+/* ---- passing values in and out ---- */
 
-/* The view becomes index `t` of the axis, in item `b` of the batch. */
+/* Sets the view to index `t` of the axis, in batch item `b`. */
 static void take_slice(const onx_value *x, slice *s, const extent *e, int64_t b, int64_t t)
 {
     s->view.data = s->own->data;
-    if (!s->own->count) /* sizes that are not counted need not fit 64 bits */
+    if (!s->own->count) /* empty, so offsets are not computed: they could overflow */
         return;
     uint32_t bits = onxi_value_bits(x);
     uint64_t length = (uint64_t)e->length, base = (uint64_t)b * s->outer * length * s->inner,
@@ -228,7 +228,7 @@ static void take_slice(const onx_value *x, slice *s, const extent *e, int64_t b,
         onxi_move_copy(bits, x, base + (o * length + (uint64_t)t) * s->inner, s->own, o * s->inner, s->inner);
 }
 
-/* A state variable of version 8 without its batch. */
+/* A view of a state variable of version 8 for batch item `b`. */
 static onx_status start_of(onx_work *work, const onx_value *x, onx_value *view, int64_t b)
 {
     *view = *x;
@@ -242,7 +242,8 @@ static onx_status start_of(onx_work *work, const onx_value *x, onx_value *view, 
     return ONX_OK;
 }
 
-/* Dims of `part`, an axis of `size` put in at `axis` unless `size` is negative, a batch first. */
+/* Sets the dims of an output: those of `part`, with a dim `size` inserted at `axis` unless `size` is negative, after
+ * the batch axis if there is one. */
 static onx_status size_output(onx_work *work, onx_value *y, onx_dtype dtype, uint32_t rank, const int64_t *part,
                               uint32_t axis, int64_t size, int64_t batch)
 {
@@ -258,12 +259,12 @@ static onx_status size_output(onx_work *work, onx_value *y, onx_dtype dtype, uin
             dims[n++] = part[d];
     }
     ONX_TRY(onx_value_reset(y, dtype, n, dims));
-    if (y->size) /* what sequences that end early leave out */
+    if (y->size) /* sequences that end early leave elements unset */
         memset(y->data, 0, y->size);
     return ONX_OK;
 }
 
-/* What the body gave goes to index `t` of the scan output. */
+/* Writes the body's output to index `t` of the scan output. */
 static onx_status put_slice(onx_work *work, uint32_t output, const extent *e, bool fresh, int64_t b, int64_t t)
 {
     const scan_params *q = work->params;
@@ -296,7 +297,7 @@ static onx_status put_slice(onx_work *work, uint32_t output, const extent *e, bo
     return ONX_OK;
 }
 
-/* The last value of a state variable; of the batch's item `b`. */
+/* Writes the final value of a state variable, for batch item `b`. */
 static onx_status put_state(onx_work *work, uint32_t i, const extent *e, int64_t b, int64_t steps)
 {
     const scan_params *q = work->params;
@@ -322,7 +323,7 @@ static onx_status put_state(onx_work *work, uint32_t i, const extent *e, int64_t
 
 /* ---- running ---- */
 
-/* A state variable has one type and one shape in all iterations; the rule asks the same. */
+/* Checks that a state variable has the same type and shape in all iterations, as the inference rule requires. */
 static onx_status check_states(onx_work *work, const scan_state *s)
 {
     const scan_params *q = work->params;
@@ -364,7 +365,7 @@ static onx_status scan_item(onx_work *work, scan_state *s, const extent *e, int6
     return ONX_OK;
 }
 
-/* Scan outputs of no iteration at all. */
+/* Types the scan outputs when there was no iteration. */
 static onx_status nothing(onx_work *work, const scan_state *s, const extent *e)
 {
     const scan_params *q = work->params;

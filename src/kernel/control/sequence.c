@@ -1,13 +1,13 @@
-/* sequence.c - sequences and optional values. What is put into one is copied once, because the memory that it
- * comes from is used again; from then on lists share their items, which never change. */
+/* sequence.c - sequences and optional values. A value that is put into one is copied once, because its memory is
+ * reused; after that, lists share their items, which never change. */
 #include "kernel/core/move.h"
 
-/* ---- what all have in common ---- */
+/* ---- shared functions ---- */
 
 static onx_status need_list(const onx_prepare *p, uint32_t input, onx_value_kind kind, const char *what)
 {
     const onx_value *v = p->inputs[input];
-    if (v && (v->kind == kind || v->kind == ONX_VALUE_NONE)) /* NONE: known when it runs */
+    if (v && (v->kind == kind || v->kind == ONX_VALUE_NONE)) /* NONE: the kind is known only while running */
         return ONX_OK;
     return onx_prepare_fail(p, ONX_E_INVALID, "input %u is not %s", input, what);
 }
@@ -17,7 +17,7 @@ static onx_status sequence_prepare(onx_prepare *p)
     return need_list(p, 0, ONX_VALUE_SEQUENCE, "a sequence");
 }
 
-/* A place in a list of `count`, from the end if negative; `end` of them may be named. */
+/* Reads a position in a list of `count` items, counted from the end if negative; it must be less than `end`. */
 static onx_status position(onx_work *work, uint32_t input, uint64_t count, uint64_t end, uint64_t *out)
 {
     *out = 0;
@@ -37,7 +37,7 @@ static bool given(const onx_work *work, uint32_t input)
     return input < work->prepared->input_count && work->inputs[input];
 }
 
-/* The output takes what `from` holds, whether its memory is the plan's or its own. */
+/* Copies `from` to an output, whether the plan or the value owns the output's memory. */
 static onx_status put(onx_value *out, const onx_value *from)
 {
     bool same = out->kind == ONX_VALUE_TENSOR && from->kind == ONX_VALUE_TENSOR && out->dtype == from->dtype &&
@@ -51,7 +51,7 @@ static onx_status put(onx_value *out, const onx_value *from)
     return ONX_OK;
 }
 
-/* The same with an operand that may be given away. */
+/* The same for an operand that may be given away. */
 static onx_status take(onx_value *out, const onx_value *from)
 {
     return from->kind > ONX_VALUE_TENSOR ? onxi_value_take(out, from) : put(out, from);
@@ -66,7 +66,7 @@ static onx_status add_copy(onx_value *list, uint64_t index, const onx_value *fro
     return status;
 }
 
-/* ---- making sequences ---- */
+/* ---- creating sequences ---- */
 
 static onx_status empty_prepare(onx_prepare *p)
 {
@@ -162,13 +162,13 @@ static onx_status length_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct split {
     uint32_t axis;
-    bool squeezed; /* parts of size 1 without the axis */
+    bool squeezed; /* parts of size 1, without the axis */
     uint32_t bits;
-    uint64_t outer, inner; /* elements before the axis and after it */
+    uint64_t outer, inner; /* product of the dims before and after the axis */
     int64_t size;          /* of the axis */
 } split;
 
-/* Indexes at .. at + size - 1 of the axis as one more item. */
+/* Adds indices at .. at + size - 1 of the axis as an item. */
 static onx_status add_part(onx_work *work, const split *s, int64_t at, int64_t size)
 {
     const onx_value *x = work->inputs[0];
@@ -194,7 +194,7 @@ static onx_status split_evenly(onx_work *work, const split *s, int64_t size)
     if (size <= 0)
         return onx_work_fail(work, ONX_E_INVALID, "split is %lld, expected more than 0", (long long)size);
     uint64_t parts = (uint64_t)(s->size / size), limit = onx_ctx_limits(work->outputs[0]->cx).memory;
-    if (parts > limit / sizeof(onx_value)) /* they may be empty: no other limit would hold */
+    if (parts > limit / sizeof(onx_value)) /* parts may be empty, so no other limit bounds their number */
         return onx_work_fail(work, ONX_E_LIMIT, "a sequence of %llu parts exceeds the memory limit of %llu bytes",
                              (unsigned long long)parts, (unsigned long long)limit);
     for (int64_t at = 0; at < s->size; at += s->size - at < size ? s->size - at : size)
@@ -253,7 +253,7 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- ConcatFromSequence ---- */
 
-/* Dims of the result from those of the items, which have to be the same but for the axis. */
+/* Computes the dims of the result from those of the items, which must agree in all dims but the axis. */
 static onx_status joined_dims(onx_work *work, const onx_value *x, uint32_t axis, bool stack, int64_t *dims)
 {
     const onx_value *head = x->items[0];
@@ -273,7 +273,7 @@ static onx_status joined_dims(onx_work *work, const onx_value *x, uint32_t axis,
 }
 
 typedef struct concat_params {
-    bool stack; /* along a new axis */
+    bool stack; /* stacks along a new axis */
     int64_t axis;
 } concat_params;
 

@@ -1,5 +1,5 @@
-/* attention.c - Attention: of a tile of queries, the scores with all keys that any of them may see, the mask,
- * softmax, and the mix of the values. Keys and values of the past are read in place. */
+/* attention.c - Attention. For each tile of queries: the scores with all keys that any of the queries can see, the
+ * mask, softmax, and the weighted sum of the values. Past keys and values are read in place. */
 #include "kernel/core/attention.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static onx_status past_heads(const onx_prepare *p, uint32_t input, const onxi_he
     return ONX_OK;
 }
 
-/* 0: not given. */
+/* The integer attribute, or 0 if it is not given. */
 static int64_t given_int(const onx_prepare *p, const char *name)
 {
     return onx_prepare_given(p, name) ? onx_prepare_int(p, name) : 0;
@@ -78,7 +78,7 @@ static onx_status prepare_precision(const onx_prepare *p, onxi_attention *a)
     return ONX_OK;
 }
 
-/* A mask goes with [batch, heads, queries, keys] from the last axis on. */
+/* A mask is broadcast to [batch, heads, queries, keys] from the last axis on. */
 static onx_status prepare_mask(const onx_prepare *p, onxi_attention_params *q)
 {
     const onx_value *m = onxi_operand(p->input_count, p->inputs, ONXI_ATTENTION_MASK);
@@ -91,7 +91,8 @@ static onx_status prepare_mask(const onx_prepare *p, onxi_attention_params *q)
     if (!number || m->rank > 4)
         return onx_prepare_fail(p, ONX_E_INVALID, "the mask is no tensor of numbers of rank up to 4");
     q->mask_columns = m->rank ? (uint64_t)m->dims[m->rank - 1] : 1;
-    q->mask_repeat = !m->rank || (p->since < 24 && q->mask_columns == 1); /* later a column alone is filled up */
+    /* From version 24 on, a single column is padded like any other. */
+    q->mask_repeat = !m->rank || (p->since < 24 && q->mask_columns == 1);
     bool fits = q->mask_repeat || q->mask_columns <= a->total;
     uint64_t step = q->mask_columns;
     for (uint32_t d = m->rank ? m->rank - 1 : 0, at = 3; d-- > 0;) {
@@ -109,7 +110,7 @@ static onx_status prepare_mask(const onx_prepare *p, onxi_attention_params *q)
 static int64_t window(const onx_prepare *p, const char *name)
 {
     int64_t size = p->since >= 25 ? onx_prepare_int(p, name) : -1;
-    return size > INT64_MAX / 4 ? INT64_MAX / 4 : size; /* positions stay countable */
+    return size > INT64_MAX / 4 ? INT64_MAX / 4 : size; /* avoids overflow in positions */
 }
 
 static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length);
@@ -119,7 +120,7 @@ void onxi_attention_cut(onx_prepare *p, onxi_attention_params *q, uint64_t tile_
     q->tile_rows = tile_rows;
     q->tiles = (q->a.q.length + tile_rows - 1) / tile_rows;
     if (!q->tiles)
-        q->tiles = 1; /* the present is passed on even so */
+        q->tiles = 1; /* without queries, the present is still copied */
     p->rows = q->a.batch * q->a.q.heads * q->tiles;
 }
 
@@ -174,7 +175,7 @@ void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint
     *last = (uint64_t)to;
 }
 
-/* softcap, and the mask of one query over the keys from .. to - 1, of which first .. last - 1 are visible. */
+/* Applies softcap and the mask of one query to keys from .. to - 1, of which first .. last - 1 are visible. */
 #define MASK(T, sfx, m, type)                                                                                          \
     static void cap_##sfx(T *x, uint64_t n, T cap)                                                                     \
     {                                                                                                                  \
@@ -199,7 +200,7 @@ void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint
             T b = q->mask_repeat ? bias[0] : i < count ? bias[i] : -(T)INFINITY;                                       \
             if (mask->dtype == ONX_BOOL)                                                                               \
                 b = b > 0 ? 0 : -(T)INFINITY;                                                                          \
-            x[i] = b == -(T)INFINITY ? b : x[i] + b; /* whatever a hidden key gave */                                  \
+            x[i] = b == -(T)INFINITY ? b : x[i] + b; /* even if the score is NaN */                                    \
         }                                                                                                              \
     }
 MASK(float, f32, f, ONX_FLOAT)
@@ -247,7 +248,7 @@ static void give_scores(const onxi_attention_params *q, const onxi_attention_til
                 a->total, true);
 }
 
-/* The keys that any query of the tile sees; all of them where scores are an output. */
+/* The keys that any query of the tile can see; all keys if the scores are an output. */
 static void tile_range(const onxi_attention_params *q, int64_t length, bool all, onxi_attention_tile *t)
 {
     uint64_t first, last;
@@ -291,7 +292,7 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
         onxi_attention_mix(&q->a, t, past_v, in[ONXI_ATTENTION_V], work->outputs[ONXI_ATTENTION_Y]);
 }
 
-/* Past and new rows of one head, one after the other. */
+/* Copies the past and then the new rows of one head. */
 static void give_present(const onxi_attention *a, const onxi_heads *past, const onx_value *before,
                          const onxi_heads *now, const onx_value *v, uint64_t batch, uint64_t head, onx_value *out)
 {

@@ -1,10 +1,10 @@
-/* attention_core.c - the arithmetic of attention for a tile of queries of one head: products with the keys,
- * softmax, and the mix of the values. Keys are taken in blocks where they have to be converted. */
+/* attention_core.c - arithmetic of attention for a tile of queries of one head: products with the keys, softmax, and
+ * the weighted sum of the values. Keys that need conversion are converted in blocks. */
 #include "kernel/core/attention.h"
 
 #include <math.h>
 
-enum { KEYS = 128 }; /* keys that are converted at a time */
+enum { KEYS = 128 }; /* keys converted at a time */
 
 onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char *name, int64_t heads, onxi_heads *out)
 {
@@ -32,7 +32,7 @@ onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char 
     return ONX_OK;
 }
 
-/* Gives `count` elements of `size` bytes of a thread's memory. */
+/* Reserves `count` elements of `size` bytes in a thread's workspace. */
 static bool reserve(uint64_t *total, uint64_t *at, uint64_t count, uint64_t size)
 {
     uint64_t bytes;
@@ -71,7 +71,7 @@ onx_status onxi_attention_make(const onx_prepare *p, onxi_attention *a, uint64_t
 
 /* ---- operands ---- */
 
-/* `count` rows of a head as elements of a->dtype, in place if they have that type. */
+/* Returns `count` rows of a head as elements of a->dtype; in place, if they have that type. */
 static const void *rows_of(const onxi_attention *a, const onxi_attention_tile *t, const onxi_heads *h,
                            const onx_value *v, uint64_t head, uint64_t first, uint64_t count, int64_t *step)
 {
@@ -88,7 +88,7 @@ static const void *rows_of(const onxi_attention *a, const onxi_attention_tile *t
     return to;
 }
 
-/* Rows of one of two operands that belong together, the past first: as many from `key` on as come in one piece. */
+/* Returns rows of past and new operands: from `key` on, as many as are contiguous. */
 static const void *piece(const onxi_attention *a, const onxi_attention_tile *t, bool values, const onx_value *past,
                          const onx_value *now, uint64_t key, uint64_t *count, int64_t *step)
 {

@@ -1,10 +1,11 @@
-/* dft.c - DFT and STFT, line by line in double, and MelWeightMatrix. */
+/* dft.c - DFT and STFT, computed line by line in double, and MelWeightMatrix. */
 #include "kernel/core/fft.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
 
-/* Elements of a line, `step` apart, `parts` numbers each; times a window when there is one. */
+/* Loads n elements with stride `step` and `parts` numbers each (1: real, 2: complex), multiplied with the window if
+ * there is one. */
 typedef void (*load_loop)(const void *x, uint64_t n, int64_t step, uint32_t parts, const void *window,
                           onxi_complex *line);
 typedef void (*store_loop)(void *y, uint64_t n, int64_t step, uint32_t parts, double scale, const onxi_complex *line);
@@ -34,7 +35,7 @@ ONXI_EACH_FLOAT(STORE_LINE, store)
 static const load_loop loads[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, load) };
 static const store_loop stores[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, store) };
 
-/* Bytes of tables and of a line. */
+/* Bytes of the tables and of a line. */
 static onx_status fft_bytes(const onx_prepare *p, uint64_t length, uint64_t *tables, uint64_t *line)
 {
     if (!onxi_fft_room(length, tables, line) || !onxi_mul_u64(*tables, sizeof(onxi_complex), tables) ||
@@ -56,7 +57,7 @@ static onx_status fft_prepare(const onx_prepare *p, uint64_t length, onxi_fft *f
     return ONX_OK;
 }
 
-/* A number that has to be there while preparing: sizes depend on it. */
+/* Reads a number that has to be known while preparing, because sizes depend on it. */
 static onx_status number_of(const onx_prepare *p, const onx_value *v, const char *name, int64_t *out)
 {
     if (v->count != 1 || !v->data)
@@ -68,11 +69,11 @@ static onx_status number_of(const onx_prepare *p, const onx_value *v, const char
 /* ---- DFT ---- */
 
 typedef struct dft_params {
-    bool inverse, one_sided, known; /* known: the axis, and the tables with it */
+    bool inverse, one_sided, known; /* known: the axis is known, so the tables exist */
     uint32_t parts, out_parts;
-    uint64_t given, length, outer, inner; /* along the axis: elements of the input, of the transform */
-    const onx_prepare *kept;              /* where the axis comes while running */
-    uint64_t line_at;                     /* of the workspace, where the axis comes while running */
+    uint64_t given, length, outer, inner; /* given: elements of the input along the axis; length: of the transform */
+    const onx_prepare *kept;              /* for an axis that is known only while running */
+    uint64_t line_at;                     /* offset of the line in the workspace, for such an axis */
     onxi_fft fft;
 } dft_params;
 
@@ -99,7 +100,8 @@ static onx_status dft_length(const onx_prepare *p, const onx_value *v, dft_param
     return ONX_OK;
 }
 
-/* The axis is known while running only: room for the longest one. The output has the shape of the input then. */
+/* For an axis known only while running: reserves memory for the longest axis. The output then has the shape of the
+ * input. */
 static onx_status dft_any_axis(onx_prepare *p, const onx_value *x, dft_params *q)
 {
     if (q->one_sided || onxi_operand(p->input_count, p->inputs, 1))
@@ -146,7 +148,7 @@ static onx_status dft_prepare(onx_prepare *p)
     return p->rows ? fft_prepare(p, q->length, &q->fft, &p->thread_workspace) : ONX_OK;
 }
 
-/* The second half of a spectrum of real numbers mirrors the first. */
+/* Computes the second half of the spectrum of a real signal, which mirrors the first. */
 static void mirror(const dft_params *q, onxi_complex *line)
 {
     uint64_t n = q->length;
@@ -196,7 +198,7 @@ static onx_status dft_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct stft_params {
     uint32_t parts;
-    bool sizes; /* no rule says how long a frame is */
+    bool sizes; /* no rule determines the size of a frame */
     uint64_t given, step, length, bins;
     int64_t dims[4];
     onxi_fft fft;
@@ -282,10 +284,10 @@ static double hertz_of(double mel)
 }
 
 typedef struct mel_scale {
-    double low, step, per_hertz; /* per_hertz: lines of the spectrum */
+    double low, step, per_hertz; /* per_hertz: lines of the spectrum per hertz */
 } mel_scale;
 
-/* The line of the spectrum where band `i` begins; far outside of it all are the same. */
+/* The line of the spectrum where band `i` begins; lines far outside are clamped. */
 static int64_t mel_edge(const mel_scale *m, uint64_t i)
 {
     double at = floor(hertz_of((double)i * m->step + m->low) * m->per_hertz);
@@ -298,7 +300,7 @@ static void mel_set(onx_value *y, int64_t line, int64_t band, double value)
     onx_convert((onx_dtype)y->dtype, (char *)y->data + (line * y->dims[1] + band) * width, ONX_DOUBLE, &value, 1, true);
 }
 
-/* A triangle: up to the middle, and down from it. */
+/* Writes a triangular filter that rises up to `middle` and falls after it. */
 static void mel_band(onx_value *y, int64_t band, int64_t left, int64_t middle, int64_t right)
 {
     int64_t lines = y->dims[0];

@@ -1,5 +1,6 @@
-/* flex_attention.c - FlexAttention: attention whose scores and probabilities go through graphs. Without any,
- * tiles of queries are done one by one as in Attention; with them, all scores are there at once. */
+/* flex_attention.c - FlexAttention: attention with optional graphs that modify scores and probabilities. Without
+ * graphs, tiles of queries are processed one by one as in Attention; with a graph, all scores are computed before it
+ * runs. */
 #include "kernel/core/attention.h"
 
 #include <math.h>
@@ -8,16 +9,16 @@ enum { SCORE_MOD, PROB_MOD, MODS };
 
 typedef struct flex_params {
     onxi_attention a;
-    uint64_t tiles; /* of queries in a head */
+    uint64_t tiles; /* tiles of queries per head */
     bool has[MODS];
     uint32_t graph[MODS];
-    const onx_prepare *kept; /* where sizes come while running */
+    const onx_prepare *kept; /* for sizes known only while running */
 } flex_params;
 
 typedef struct flex_state {
     onx_ctx *cx;
-    onx_value *scores, *changed; /* what goes into a graph, and what comes out */
-    onx_value *memory;           /* of a tile */
+    onx_value *scores, *changed; /* input and output of a graph */
+    onx_value *memory;           /* workspace of a tile */
 } flex_state;
 
 /* ---- preparing ---- */
@@ -71,7 +72,7 @@ static onx_status flex_prepare(onx_prepare *p)
         ONX_TRY(p->ops->graph(p, names[i], &q->graph[i]));
     }
     if (q->has[SCORE_MOD] || q->has[PROB_MOD])
-        return (q->kept = onxi_prepare_keep(p)) ? ONX_OK : ONX_E_MEMORY; /* types come while running */
+        return (q->kept = onxi_prepare_keep(p)) ? ONX_OK : ONX_E_MEMORY; /* types are known only while running */
     ONX_TRY(flex_sizes(p, p->inputs, q));
     p->rows = q->a.batch * q->a.q.heads * q->tiles;
     p->thread_workspace = q->a.bytes;
@@ -121,7 +122,7 @@ static void softmax_tile(const flex_params *q, const onxi_attention_tile *t)
         onxi_attention_softmax(&q->a, onxi_attention_row(&q->a, t, i), q->a.total, false);
 }
 
-/* Rows of a tile to or from the tensor of all scores. */
+/* Copies the rows of a tile to (`out`) or from the tensor of all scores. */
 static void exchange(const flex_params *q, const onxi_attention_tile *t, const onx_value *all, bool out)
 {
     uint64_t at = ((t->batch * q->a.q.heads + t->head) * q->a.q.length + t->first) * q->a.total;
@@ -132,7 +133,7 @@ static void exchange(const flex_params *q, const onxi_attention_tile *t, const o
         onx_convert((onx_dtype)q->a.dtype, here, (onx_dtype)all->dtype, there, t->rows * q->a.total, true);
 }
 
-/* The scores go through a graph; what it gives is what counts from here on. */
+/* Runs a graph on the scores; its output replaces them. */
 static onx_status modify(onx_work *work, const flex_params *q, int mod)
 {
     flex_state *s = work->state;

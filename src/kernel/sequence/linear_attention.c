@@ -1,11 +1,11 @@
-/* linear_attention.c - LinearAttention and CausalConvWithState: operators that carry a state along a sequence
- * and give it out, for the next part of the sequence to begin with. */
+/* linear_attention.c - LinearAttention and CausalConvWithState: operators that carry a state along a sequence. The
+ * final state is an output, with which the next part of the sequence begins. */
 #include "kernel/core/linear.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
 
-/* `count` elements from `first` on as floats. */
+/* Converts `count` elements from `first` on to float. */
 static void floats_of(const onx_value *v, uint64_t first, uint64_t count, float *out)
 {
     if (v->dtype == ONX_FLOAT) {
@@ -25,8 +25,9 @@ static void give_floats(onx_value *v, uint64_t first, uint64_t count, const floa
 enum { IN_Q, IN_K, IN_V, IN_PAST, IN_DECAY, IN_BETA };
 
 typedef struct linear_params {
-    uint64_t batch, length, q_heads, kv_heads, group, key, value; /* key, value: sizes of a head */
-    uint64_t decay_width, beta_width;                             /* numbers per head and step; beta: per step */
+    uint64_t batch, length, q_heads, kv_heads, group, key, value; /* key, value: elements per head */
+    /* Elements per head and step (decay), per step (beta). */
+    uint64_t decay_width, beta_width;
     float scale;
 } linear_params;
 
@@ -95,7 +96,8 @@ static onx_status linear_prepare(onx_prepare *p)
     p->params = q;
     p->rows = q->batch * q->kv_heads;
     p->thread_workspace =
-        (floats + 3 * q->key + 2 * q->value) * sizeof(float); /* state, key, decay, query, value, result */
+        /* In this order: state, key, decay, query, value, result. */
+        (floats + 3 * q->key + 2 * q->value) * sizeof(float);
     return ONX_OK;
 }
 
@@ -126,8 +128,8 @@ static void learn(float *state, uint64_t rows, uint64_t columns, const float *ke
 
 static const onxi_linear_loops plain = { forget, learn };
 
-/* One step of one key head; `at` counts steps over the batch. The state [key, value] forgets by exp(decay), per head or
- * per element of the key. */
+/* One step of one key head; `at` counts steps over the batch. The state [key, value] is multiplied with exp(decay),
+ * which is given per head or per element of the key. */
 static void linear_step(onx_work *work, uint64_t at, uint64_t head, float *state)
 {
     const linear_params *q = work->params;
@@ -146,7 +148,7 @@ static void linear_step(onx_work *work, uint64_t at, uint64_t head, float *state
         keep[i] = i < q->decay_width ? expf(keep[i]) : keep[0];
     if (forgets || beta)
         loops->forget(state, q->key, q->value, forgets ? keep : NULL, beta ? key : NULL, out);
-    if (beta) { /* only what the state does not say already */
+    if (beta) { /* learn only the difference from what the state already gives */
         float weight;
         floats_of(beta, at * q->beta_width + (q->beta_width == 1 ? 0 : head), 1, &weight);
         for (uint64_t j = 0; j < q->value; j++)
@@ -185,7 +187,7 @@ static onx_status linear_run(onx_work *work, uint64_t first, uint64_t last)
         if (present)
             give_floats(present, row * size, size, state);
     }
-    if (!size && work->outputs[0] && work->outputs[0]->count && !first) /* queries without elements */
+    if (!size && work->outputs[0] && work->outputs[0]->count && !first) /* keys have no elements, so results are zero */
         memset(work->outputs[0]->data, 0, work->outputs[0]->size);
     return ONX_OK;
 }
@@ -228,7 +230,8 @@ static onx_status causal_prepare(onx_prepare *p)
     p->params = q;
     p->rows = (uint64_t)x->dims[0] * q->channels;
     p->grain = ONXI_BLOCK / (q->length + q->kernel) + 1;
-    p->thread_workspace = (2 * q->kernel + 2 * q->length) * sizeof(float); /* kernel, padded sequence, result */
+    /* In this order: kernel, padded sequence, result. */
+    p->thread_workspace = (2 * q->kernel + 2 * q->length) * sizeof(float);
     return ONX_OK;
 }
 

@@ -1,10 +1,11 @@
-/* rnn.c - RNN, GRU and LSTM. Products of the input are made for many steps at once; what depends on the step
- * before follows one by one. 16-bit floats are computed in float. The directions are the rows of the work. */
+/* rnn.c - RNN, GRU and LSTM. Matrix products of the input are computed for many steps at once; those of the recurrent
+ * state follow step by step. 16-bit floats are computed in float. A row of work is a direction. */
 #include "kernel/core/rnn.h"
 
 #include <math.h>
 
-/* PART_BYTES: recurrent weights of one direction that are worth several threads; PART_COST: as many multiplications. */
+/* Several threads share a product if the recurrent weights of one direction have at least PART_BYTES, or it takes at
+ * least PART_COST multiplications. */
 enum { CHUNK_ROWS = 96, FEW_ROWS = 4, PART_BYTES = 1u << 19, PART_COST = 1u << 21 };
 
 typedef struct rnn_params {
@@ -13,15 +14,15 @@ typedef struct rnn_params {
     bool backward[2];
     bool batch_first, couple, before_reset;
     bool wide;    /* computes in double */
-    bool convert; /* operands are not of the computing type */
-    bool sizes;   /* outputs whose shape no rule gives */
-    bool few;     /* rows of a batch: the recurrent weights are transposed instead of packed */
+    bool convert; /* operands are converted to the type of the computation */
+    bool sizes;   /* some outputs have a shape that no rule determines */
+    bool few;     /* the batch is small: recurrent weights are transposed instead of packed */
     double clip;
     onxi_activation act[2][3];
-    const float *packed_w, *packed_r;             /* of all directions, where the cell packs */
-    uint64_t tiles;                               /* of a gate */
-    uint64_t steps, batch, inputs, hidden, chunk; /* chunk: steps whose products are made at once */
-    /* bytes into the memory of a thread */
+    const float *packed_w, *packed_r;             /* for all directions, if the cell uses packed weights */
+    uint64_t tiles;                               /* tiles per gate */
+    uint64_t steps, batch, inputs, hidden, chunk; /* chunk: steps whose input products are computed at once */
+    /* Offsets in bytes into a thread's workspace. */
     uint64_t x, w, r, turned, bias, peephole, gates, recurrent, reset, h, c, pack;
 } rnn_params;
 
@@ -56,7 +57,7 @@ static bool same_word(onx_str s, const char *word)
     return true;
 }
 
-typedef struct numbers { /* a list that is consumed in order */
+typedef struct numbers { /* a list whose elements are consumed in order */
     const float *list;
     uint32_t count, at;
 } numbers;
@@ -81,7 +82,7 @@ onx_status onxi_rnn_activations(onx_prepare *p, const onxi_rnn_cell *cell, uint3
         *to = (onxi_activation){ .kind = cell->fallback[i % each] };
         if (!names || !count)
             continue;
-        if (i >= count) { /* a list for one direction is used for both */
+        if (i >= count) { /* a list for one direction serves both */
             *to = act[0][i % each];
             continue;
         }
@@ -104,7 +105,7 @@ static onx_status read_attributes(onx_prepare *p, rnn_params *q)
     bool both = onx_str_is(direction, "bidirectional");
     q->backward[0] = onx_str_is(direction, "reverse");
     q->backward[1] = true;
-    /* "foward" is the default of GRU-1 as it was published. */
+    /* GRU-1 was published with the default "foward". */
     if (!both && !q->backward[0] && !onx_str_is(direction, "forward") && !onx_str_is(direction, "foward"))
         return onx_prepare_fail(p, ONX_E_INVALID, "direction is \"%.*s\"", ONX_ARG(direction));
     q->directions = both ? 2 : 1;
@@ -165,7 +166,7 @@ static onx_status check_operands(onx_prepare *p, rnn_params *q)
 
 /* ---- memory ---- */
 
-/* Gives `count` numbers of a thread's memory; false when that cannot be counted. */
+/* Reserves `count` numbers in a thread's workspace; false on overflow. */
 static bool reserve(uint64_t *total, uint64_t *at, uint64_t count, uint64_t size)
 {
     uint64_t bytes;
@@ -232,7 +233,7 @@ static onx_status pack_input(const onx_prepare *p, const rnn_params *q, uint32_t
 {
     const onx_value *v = p->inputs[input];
     uint64_t size;
-    if (!v->data || v->kind != ONX_VALUE_TENSOR || !v->count) /* not constant, or nothing to do */
+    if (!v->data || v->kind != ONX_VALUE_TENSOR || !v->count) /* not constant, or empty */
         return ONX_E_UNSUPPORTED;
     if (!onxi_mul_u64(q->cell->gates * q->tiles * q->cell->packing->tile, k, &size) ||
         !onxi_mul_u64(size, q->directions * sizeof(float), &size))
@@ -260,7 +261,7 @@ static onx_status pack_weights(const onx_prepare *p, rnn_params *q)
     return pack_input(p, q, IN_R, q->hidden, &q->packed_r);
 }
 
-/* Y and the last states: dims of output `i`. */
+/* The dims of output `i`: Y, or a final state. */
 static uint32_t output_dims(const rnn_params *q, uint32_t i, int64_t *dims)
 {
     int64_t d = q->directions, b = (int64_t)q->batch, s = (int64_t)q->steps, h = (int64_t)q->hidden;
@@ -303,13 +304,13 @@ onx_status onxi_rnn_prepare(onx_prepare *p)
 
 /* ---- running ---- */
 
-/* A direction of the layer while it runs. */
+/* One direction of the layer while it runs. */
 typedef struct lane {
     onx_work *work;
     const rnn_params *q;
     uint32_t d;
-    int dtype, real; /* stored and computed */
-    uint64_t size;   /* of a computed number */
+    int dtype, real; /* stored type, and type of the computation */
+    uint64_t size;   /* bytes of a number of the computation */
     char *memory;
     const void *x, *w, *r;
     const int32_t *lens;
@@ -351,13 +352,13 @@ static void store(const lane *l, onx_value *to, uint64_t first, uint64_t count, 
         onx_convert((onx_dtype)l->dtype, at, (onx_dtype)l->real, from, count, true);
 }
 
-/* Which step of the sequence of row `b` is the s-th to be done. */
+/* The index in the sequence of row `b` of the s-th step to compute. */
 static uint64_t step_of(const lane *l, uint64_t b, uint64_t s)
 {
     return l->q->backward[l->d] && s < length_of(l, b) ? length_of(l, b) - 1 - s : s;
 }
 
-/* The input as rows in the order in which they are used. */
+/* Loads the input as rows in the order of the computation. */
 static void load_input(lane *l)
 {
     const rnn_params *q = l->q;
@@ -431,7 +432,8 @@ static void store_state(const lane *l, uint32_t output, uint64_t at)
         store(l, y, state_at(l, b), q->hidden, (char *)space(l, at) + b * q->hidden * l->size);
 }
 
-/* Packed products, by several threads if they are worth it: who does which tiles changes no bit. */
+/* A product with packed weights, shared by several threads if that pays. Results do not depend on which thread computes
+ * which tile. */
 typedef struct product_job {
     const onxi_rnn_packing *packing;
     onxi_rnn_product product;
@@ -451,7 +453,7 @@ static void packed_product(const lane *l, const onxi_rnn_product *product, uint3
     const rnn_params *q = l->q;
     const uint64_t bytes = q->cell->gates * q->hidden * q->hidden * sizeof(float);
     product_job job = { q->cell->packing, *product, first * q->tiles, last * q->tiles, 1 };
-    /* Rows of the input come together, so many that those of a small layer are worth it, too. */
+    /* The product of the input has many rows, so several threads may pay even for a small layer. */
     const bool many = product->rows * product->k >= PART_COST / ((last - first) * q->hidden + 1);
     if (q->directions == 1 && (bytes >= PART_BYTES || many))
         job.parts = onxi_team_threads(l->work->threads);
@@ -461,7 +463,7 @@ static void packed_product(const lane *l, const onxi_rnn_product *product, uint3
         run_part(&job, 0, 0);
 }
 
-/* Products of rows of the input with all gates. */
+/* Multiplies rows of the input with the weights of all gates. */
 static void input_products(const lane *l, uint64_t first, uint64_t steps)
 {
     const rnn_params *q = l->q;
@@ -492,7 +494,7 @@ static void input_products(const lane *l, uint64_t first, uint64_t steps)
     onxi_gemm_run(&m, space(l, q->pack));
 }
 
-/* Products of a state with gates `first` .. `last` - 1 in step `s`. */
+/* Multiplies a state with the recurrent weights of gates `first` .. `last` - 1, in step `s`. */
 static void state_products(const lane *l, uint64_t s, const void *state, uint32_t first, uint32_t last)
 {
     const rnn_params *q = l->q;
@@ -529,7 +531,7 @@ static void state_products(const lane *l, uint64_t s, const void *state, uint32_
     onxi_gemm_run(&m, space(l, q->pack));
 }
 
-/* One half of a step for all rows whose sequence still continues. */
+/* Computes one half of a step for all rows whose sequence has not ended. */
 static void each_row(const lane *l, uint64_t s, char *gates, void (*half)(const onxi_rnn_row *))
 {
     const rnn_params *q = l->q;

@@ -48,7 +48,7 @@
             x[i] = one_##sfx(&act, v);                                                                                 \
         }                                                                                                              \
     }                                                                                                                  \
-    /* Gates `first` .. `last` - 1: products of the hidden state and both biases come in. */                           \
+    /* Adds the products of the hidden state and both biases to gates `first` .. `last` - 1. */                        \
     static void gather_##sfx(const onxi_rnn_row *r, uint32_t gates, uint32_t first, uint32_t last)                     \
     {                                                                                                                  \
         const T *rec = r->recurrent, *b = r->bias;                                                                     \

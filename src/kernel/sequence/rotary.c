@@ -1,5 +1,5 @@
-/* rotary.c - RotaryEmbedding: pairs of elements of every head are rotated by an angle that depends on the
- * position; cosines and sines come from tables. */
+/* rotary.c - RotaryEmbedding: rotates pairs of elements of each head by an angle that depends on the position. Cosines
+ * and sines are read from tables. */
 #include "kernel/core/loops.h"
 
 typedef struct rotary_params {
@@ -7,13 +7,13 @@ typedef struct rotary_params {
     int64_t batch_step, head_step, row_step;
     uint64_t pairs;
     bool interleaved;
-    uint64_t positions;              /* rows of the tables, when position_ids choose them */
-    int64_t table_batch, table_step; /* else their steps, 0 where repeated */
+    uint64_t positions;              /* rows of the tables, if position_ids select them */
+    int64_t table_batch, table_step; /* otherwise strides in the tables, 0 where broadcast */
     void (*loop)(const struct rotary_params *q, const void *x, const void *cosines, const void *sines, void *y);
     uint32_t width;
 } rotary_params;
 
-/* One head at one position. */
+/* Rotates one head at one position. */
 #define ROTARY(op, d, T, C, M, L, S)                                                                                   \
     static void op##_##d(const rotary_params *q, const void *px, const void *pc, const void *ps, void *py)             \
     {                                                                                                                  \
@@ -102,7 +102,7 @@ static onx_status rotary_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rows are positions. */
+/* A row of work is a position. */
 static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const rotary_params *q = work->params;

@@ -1,5 +1,5 @@
-/* conv.c - convolution by unfolding: a tile of output positions is gathered into columns and multiplied with the
- * weights. The meaning for every type; fast variants are in kernel/dnnl/conv.c. */
+/* conv.c - convolution by unfolding: windows of a tile of output positions are gathered into columns and multiplied
+ * with the weights. This is the reference for all types; fast variants are in kernel/dnnl/conv.c. */
 #include "kernel/core/conv.h"
 
 static onx_status conv_prepare(onx_prepare *p)

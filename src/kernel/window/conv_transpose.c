@@ -1,24 +1,25 @@
-/* conv_transpose.c - transposed convolution: the weights are multiplied with a tile of input positions, and each
- * product is added to the output positions that it reaches. 16-bit floats are computed in float. */
+/* conv_transpose.c - transposed convolution: multiplies the weights with a tile of input positions and adds each
+ * product to the output positions that it contributes to. 16-bit floats are computed in float. */
 #include "kernel/kernel.h"
 
 enum {
-    TILE = 256,   /* input positions that are multiplied at a time */
-    CHANNELS = 8, /* output channels of one piece of work */
+    TILE = 256,   /* input positions per product */
+    CHANNELS = 8, /* output channels per unit of work */
 };
 
 typedef struct deconv_params {
     onxi_window window;
     uint64_t group, in_each, out_each; /* channels per group */
-    uint64_t blocks;                   /* of output channels per group */
-    int dtype;                         /* that it is computed in */
+    uint64_t blocks;                   /* blocks of output channels per group */
+    int dtype;                         /* type of the computation */
     uint32_t width;
-    bool narrow; /* the tensors are of a smaller type */
-    /* thread workspace: columns, then, for narrow types, inputs, weights and the output; then what the product needs */
+    bool narrow; /* the tensors have a narrower type */
+    /* Offsets in a thread's workspace. Columns come first, then, for narrow types, inputs, weights and the output, and
+     * last the workspace of the product. */
     uint64_t inputs_at, weights_at, output_at, pack_at;
 } deconv_params;
 
-/* Room for a * b * c elements after `*total`, in whole cache lines. */
+/* Reserves a * b * c elements after `*total`, in whole cache lines. */
 static bool reserve(uint64_t *total, uint64_t a, uint64_t b, uint64_t c)
 {
     return onxi_mul_u64(a, b, &a) && onxi_mul_u64(a, c, &a) && a < UINT64_MAX - 63u &&
@@ -43,7 +44,7 @@ onx_status onxi_window_transpose(const onx_prepare *p, onxi_window *w)
             continue;
         int64_t total = reach + extent + (extra ? extra[i] : 0);
         total = total > w->out[i] ? total - w->out[i] : 0;
-        bool less_first = p->since < 11 ? !upper : upper; /* the versions differ in where an odd one goes */
+        bool less_first = p->since < 11 ? !upper : upper; /* versions differ in where an odd pad goes */
         w->pad[i] = less_first ? total / 2 : total - total / 2;
     }
     return ONX_OK;
@@ -100,7 +101,7 @@ static onx_status deconv_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Adds row `tap` of the columns, positions start .. start+count-1 of the input, to the output of one channel. */
+/* Adds row `tap` of the columns, for input positions start .. start+count-1, to the output of one channel. */
 #define FOLD(T)                                                                                                        \
     static void fold_##T(const onxi_window *w, const int64_t *tap, const T *columns, uint64_t start, uint64_t count,   \
                          T *y)                                                                                         \
@@ -142,7 +143,7 @@ static onx_status deconv_prepare(onx_prepare *p)
 FOLD(float)
 FOLD(double)
 
-/* columns[channel * kernel + tap][position] of a tile goes into the planes of `channels` channels at y. */
+/* Adds columns[channel * kernel + tap][position] of a tile to the planes of `channels` channels at y. */
 static void fold_tile(const deconv_params *q, const void *columns, uint64_t start, uint64_t count, uint64_t channels,
                       void *y)
 {
@@ -177,7 +178,7 @@ static void start_output(const deconv_params *q, const onx_value *bias, uint64_t
     }
 }
 
-/* `rows` rows of `count` narrow elements, `pitch` apart, as floats `room` apart. */
+/* Converts `rows` rows of `count` narrow elements with stride `pitch` to floats with stride `room`. */
 static const char *widen(const onx_value *v, uint64_t at, uint64_t pitch, uint64_t rows, uint64_t count, uint64_t room,
                          char *out)
 {

@@ -1,25 +1,25 @@
-/* deform.c - DeformConv: convolution whose windows read where offsets say. Columns are sampled, then multiplied
- * with the weights as in kernel/window/conv.c. */
+/* deform.c - DeformConv: convolution with windows whose taps are moved by offsets. Columns are sampled and then
+ * multiplied with the weights as in kernel/window/conv.c. */
 #include "kernel/core/conv.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
 
-enum { AXES_MAX = 8 }; /* a place has two neighbours along each */
+enum { AXES_MAX = 8 }; /* a sampled position has two neighbours along each axis */
 
 typedef struct deform_params {
     onxi_conv conv;
-    uint64_t offset_groups, channels_each; /* channels that share offsets */
+    uint64_t offset_groups, channels_each; /* groups of channels that share offsets, and channels per group */
 } deform_params;
 
-/* The neighbours of a place: elements of a channel, and their weights. */
+/* The neighbours of a sampled position: indices in a channel, and interpolation weights. */
 typedef struct taps {
     uint32_t count;
     uint64_t at[1 << AXES_MAX];
     double weight[1 << AXES_MAX];
 } taps;
 
-/* Column k of position `i`: channels first .. first+count-1 of the group. */
+/* Computes column k of position `i` for channels first .. first+count-1 of the group. */
 typedef void (*column_loop)(const void *x, uint64_t plane, const taps *t, double mask, uint64_t count, void *columns,
                             uint64_t pitch);
 #define COLUMN(op, d, T, C, M, L, S)                                                                                   \
@@ -39,7 +39,7 @@ ONXI_EACH_FLOAT(COLUMN, column)
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
 static const column_loop column_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, column) };
 
-/* [N, groups * each, output...] */
+/* Checks for the shape [N, groups * each, output...]. */
 static bool fits(const onx_value *v, const onx_value *y, uint64_t lines)
 {
     if (v->rank != y->rank || v->dims[0] != y->dims[0] || (uint64_t)v->dims[1] != lines)
@@ -86,7 +86,7 @@ static onx_status deform_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Neighbours of a place, axis by axis; outside there is zero. */
+/* Finds the neighbours of a position, axis by axis. Outside of the image, elements count as zero. */
 static void find_taps(const onxi_window *w, const double *place, taps *t)
 {
     t->count = 1;
@@ -100,7 +100,7 @@ static void find_taps(const onxi_window *w, const double *place, taps *t)
         }
         const bool there[2] = { low >= 0, low + 1 < (double)w->in[d] && rest > 0 };
         uint32_t kept = (uint32_t)there[0] + there[1];
-        for (uint32_t i = t->count; i-- > 0;) /* from the end, so that none is overwritten too early */
+        for (uint32_t i = t->count; i-- > 0;) /* from the end, so that no entry is overwritten before it is read */
             for (uint32_t k = kept; k-- > 0;) {
                 bool high = k || !there[0];
                 t->at[i * kept + k] = t->at[i] * (uint64_t)w->in[d] + (uint64_t)((int64_t)low + high);
@@ -110,7 +110,7 @@ static void find_taps(const onxi_window *w, const double *place, taps *t)
     }
 }
 
-/* Columns of positions start .. start+count-1 of group g of image n. */
+/* Samples the columns of positions start .. start+count-1 of group g of image n. */
 static void sample_columns(const onx_work *work, const deform_params *q, uint64_t n, uint64_t g, uint64_t start,
                            uint64_t count, char *columns)
 {
@@ -120,7 +120,7 @@ static void sample_columns(const onx_work *work, const deform_params *q, uint64_
     const onx_value *mask = onxi_operand(work->prepared->input_count, work->inputs, 4);
     uint64_t first = g * c->in_each, last = first + c->in_each;
     taps t;
-    if (first == last) /* no channels, and none for an offset group to have */
+    if (first == last) /* no channels, so no offset group has any */
         return;
     for (uint64_t og = first / q->channels_each; og * q->channels_each < last; og++) {
         uint64_t from = og * q->channels_each > first ? og * q->channels_each : first;

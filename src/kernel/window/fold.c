@@ -1,4 +1,4 @@
-/* fold.c - Col2Im and MaxUnpool: elements go back to the places of an image that windows took them from. */
+/* fold.c - Col2Im and MaxUnpool: elements of windows return to their positions in the image. */
 #include "kernel/core/loops.h"
 
 /* ---- Col2Im ---- */
@@ -24,13 +24,13 @@ ONXI_EACH_SIGNED(FOLD_INTEGER, fold)
 ONXI_EACH_UNSIGNED(FOLD_INTEGER, fold)
 ONXI_EACH_BOOL(FOLD_BOOL, fold)
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
-/* complex numbers go as two of their parts */
+/* Complex numbers are added as two real numbers. */
 static const fold_loop loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, fold) ONXI_EACH_SIGNED(ENTRY, fold)
                                                       ONXI_EACH_UNSIGNED(ENTRY, fold)
                                                           ONXI_EACH_BOOL(ENTRY, fold)[ONX_COMPLEX64] = fold_FLOAT,
                                                   [ONX_COMPLEX128] = fold_DOUBLE };
 
-/* What attributes say, per axis. */
+/* Attributes per axis. */
 typedef struct windows {
     uint32_t rank;
     int64_t stride[ONX_RANK_MAX], dilation[ONX_RANK_MAX], pads[2 * ONX_RANK_MAX];
@@ -43,7 +43,7 @@ typedef struct image {
     uint64_t kernel_size, block_count, elements;
 } image;
 
-/* How often the window fits along an axis. */
+/* The number of windows along an axis. */
 static onx_status count_blocks(onx_work *work, image *m, uint32_t d, int64_t pad_end)
 {
     int64_t reach, room;
@@ -90,7 +90,7 @@ static onx_status read_image(onx_work *work, image *m)
     return ONX_OK;
 }
 
-/* First index and count of the blocks whose element at `tap` is inside, along the last axis. */
+/* The number of blocks whose element at `tap` is inside the image, along the last axis, and the first of them. */
 static int64_t inside(const image *m, int64_t tap, int64_t *first)
 {
     uint32_t d = m->rank - 1;
@@ -101,7 +101,7 @@ static int64_t inside(const image *m, int64_t tap, int64_t *first)
     return last - *first + 1;
 }
 
-/* The elements that all blocks have at one tap. */
+/* Adds the elements at one tap of all blocks. */
 static void fold_tap(const image *m, fold_loop loop, const int64_t *tap, const char *x, char *y, uint32_t size,
                      uint32_t parts)
 {
@@ -173,9 +173,10 @@ static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- MaxUnpool ---- */
 
 typedef struct unpool_params {
-    int64_t dims[ONX_RANK_MAX]; /* of the tensor that the indexes are of: by kernel, strides and pads */
+    /* Dims of the tensor that the indices refer to, computed from kernel, strides and pads. */
+    int64_t dims[ONX_RANK_MAX];
     uint64_t count;
-    bool same; /* the output has those dims */
+    bool same; /* the output has these dims */
 } unpool_params;
 
 static onx_status unpool_axis(const onx_prepare *p, uint32_t d, uint32_t spatial, int64_t *out)

@@ -1,5 +1,5 @@
-/* image.c - ImageDecoder, by leptonica. What cannot be decoded is an image without pixels, as the standard has
- * it; the size in the header is held against the memory limit before anything is decoded. */
+/* image.c - ImageDecoder, by leptonica. A file that cannot be decoded gives an image without pixels, as the standard
+ * says. The size in the header is checked against the memory limit before decoding. */
 #include "kernel/core/image.h"
 
 #ifdef ONX_WITH_LEPTONICA
@@ -30,7 +30,7 @@ static const leptonica *find_library(void)
     return ONXI_FUNCTIONS(ONXI_LIBRARY_LEPTONICA, function_names);
 }
 
-enum { HEAD = 16 }; /* bytes that leptonica wants to see at least; zeros after an image do no harm */
+enum { HEAD = 16 }; /* leptonica reads at least so many bytes of a file; zeros are appended to shorter ones */
 
 typedef struct stream {
     const uint8_t *data;
@@ -39,7 +39,7 @@ typedef struct stream {
     l_int32 format, height, width;
 } stream;
 
-/* The formats of the standard, and no others that leptonica would read. */
+/* Is it one of the formats of the standard? leptonica can read more. */
 static bool is_image(const leptonica *lib, onx_str file, stream *s)
 {
     l_int32 bits = 0, samples = 0, colours = 0;
@@ -76,7 +76,7 @@ static bool is_image(const leptonica *lib, onx_str file, stream *s)
            s->width > 0 && s->height > 0;
 }
 
-/* Rows of pixels, red in the highest byte of a word. Gray is what ITU-R 601-2 says, rounded. */
+/* Writes rows of pixels; red is in the highest byte of a word. Gray is computed by ITU-R 601-2 and rounded. */
 static void give_pixels(PIX *pix, const onxi_image *q, const stream *s, uint8_t *out)
 {
     const leptonica *lib = q->lib;
@@ -95,7 +95,7 @@ static void give_pixels(PIX *pix, const onxi_image *q, const stream *s, uint8_t 
         }
 }
 
-/* NULL: damaged. */
+/* Returns NULL if the file is damaged. */
 static PIX *decode(const leptonica *lib, const stream *s)
 {
     PIX *raw = lib->pixReadMem(s->data, s->size), *pix = raw ? lib->pixConvertTo32(raw) : NULL;
@@ -113,13 +113,13 @@ static void say_nothing(const char *text)
 
 onx_status onxi_image_decode(onx_work *work, const onxi_image *q, onx_str file)
 {
-    enum { COPIES = 3 }; /* images of 32 bits that are there at once while decoding, at most */
+    enum { COPIES = 3 }; /* most 32-bit images in memory at once while decoding */
     const leptonica *lib = q->lib;
     onx_value *y = work->outputs[0];
     stream s;
     uint64_t bytes = 0;
     lib->setMsgSeverity(L_SEVERITY_NONE);   /* a library prints nothing, */
-    lib->leptSetStderrHandler(say_nothing); /* not even what has no severity */
+    lib->leptSetStderrHandler(say_nothing); /* not even messages without severity */
     bool known = is_image(lib, file, &s);
     if (known &&
         (!onxi_mul_u64((uint64_t)s.height * 4 * COPIES, (uint64_t)s.width, &bytes) || !onxi_ctx_hold(work->cx, bytes)))

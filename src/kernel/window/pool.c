@@ -19,10 +19,10 @@ typedef struct pool_params {
     uint32_t width;
 } pool_params;
 
-/* Where a window is: first and last tap inside the input, and how many taps count for the average. */
+/* A window: first tap inside the input and end of the taps inside, per axis, and the divisor of an average. */
 typedef struct pool_place {
     int64_t first[ONX_RANK_MAX], last[ONX_RANK_MAX], origin[ONX_RANK_MAX];
-    int64_t taps; /* inside */
+    int64_t taps; /* number of taps inside the input */
     double divisor;
 } pool_place;
 
@@ -40,12 +40,12 @@ static void place_window(const pool_params *q, const int64_t *pos, pool_place *a
         int64_t origin = pos[d] * w->stride[d] - w->pad[d];
         at->origin[d] = origin;
         at->first[d] = div_ceil(-origin, w->dilation[d]);
-        int64_t room = w->in[d] - origin; /* taps k with k * dilation < room */
+        int64_t room = w->in[d] - origin; /* taps k with k * dilation < room are inside */
         int64_t last = div_ceil(room, w->dilation[d]);
         at->last[d] = last < w->kernel[d] ? last : w->kernel[d];
         int64_t inside = at->last[d] > at->first[d] ? at->last[d] - at->first[d] : 0;
         at->taps *= inside;
-        /* pads count, but not what ceil_mode adds after them */
+        /* Pads count, but not the positions that ceil_mode adds after them. */
         int64_t padded = div_ceil(w->in[d] + w->pad_end[d] - origin, w->dilation[d]);
         if (q->count_beyond)
             padded = w->kernel[d];
@@ -53,7 +53,7 @@ static void place_window(const pool_params *q, const int64_t *pos, pool_place *a
     }
 }
 
-/* Walks the taps of a window; BODY sees the element v and its index `at` in the plane. */
+/* Visits the taps of a window; BODY uses the element v and its index `at` in the plane. */
 #define WALK(T, C, LOAD, BODY)                                                                                         \
     if (place.taps) {                                                                                                  \
         int64_t tap[ONX_RANK_MAX];                                                                                     \
@@ -130,7 +130,7 @@ ONXI_EACH_FLOAT(MAX_LOOP, max)
 MAX_LOOP(max, INT8, int8_t, int64_t, , ONXI_SAME, ONXI_SAME)
 MAX_LOOP(max, UINT8, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 
-/* `step` adds v to `sum`, which is of type A; `result` is what the sum gives. */
+/* `step` adds v to `sum`, of type A; `result` computes the output from it. */
 #define SUM_LOOP(op, dt, T, C, L, A, step, result)                                                                     \
     static void op##_##dt(const pool_params *q, const void *px, void *py, int64_t *index, uint64_t plane)              \
     {                                                                                                                  \
@@ -145,7 +145,7 @@ MAX_LOOP(max, UINT8, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
         })                                                                                                             \
     }
 #define AVERAGE_LOOP(op, dt, T, C, M, L, S) SUM_LOOP(op, dt, T, C, L, C, sum += v, S(sum / (C)place.divisor))
-/* The usual power needs no logarithms; the square of a float is exact in double. */
+/* The usual power of 2 needs no pow; the square of a float is exact in double. */
 static double powered(const pool_params *q, double v)
 {
     return q->power == 2 ? v * v : pow(fabs(v), q->power);
@@ -195,7 +195,7 @@ static onx_status pool_prepare(onx_prepare *p)
         ONX_TRY(onxi_window_make(p, NULL, &q->window));
     }
     q->count_pads = body->kind == POOL_AVERAGE && !body->global && onx_prepare_is_set(p, "count_include_pad");
-    q->count_beyond = p->since < 22; /* before that, what ceil_mode adds after the pads counts as well */
+    q->count_beyond = p->since < 22; /* before version 22, positions that ceil_mode adds after the pads count as well */
     q->column_major = body->kind == POOL_MAX && !body->global && onx_prepare_is_set(p, "storage_order");
     if (body->kind == POOL_LP)
         q->power = p->since < 2 ? (double)onx_prepare_float(p, "p") : (double)onx_prepare_int(p, "p");

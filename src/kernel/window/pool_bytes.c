@@ -1,14 +1,14 @@
-/* pool_bytes.c - MaxPool of bytes whose channels lie last: all channels of a pixel at a time. */
+/* pool_bytes.c - MaxPool of 8-bit elements with channels last: processes all channels of a pixel together. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/bytes.h"
 
 #if ONXI_PLATFORM_ROOMY
-enum { TAPS = 64 }; /* of a window that are looked at together */
+enum { TAPS = 64 }; /* most taps of a window */
 
 typedef struct pool_params {
     onxi_window window;
-    uint64_t lines;     /* of the result in an image */
-    int64_t taps[TAPS]; /* bytes from the first tap of a window to each of them */
+    uint64_t lines;     /* output rows per image */
+    int64_t taps[TAPS]; /* byte offset of each tap from the first tap of the window */
 } pool_params;
 
 static void place_taps(pool_params *q)
@@ -49,7 +49,7 @@ static onx_status pool_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The pixels of a window that are in the image: how many. */
+/* Finds the taps of a window that are inside the image; returns how many. */
 static uint64_t find_taps(const pool_params *q, const uint8_t *image, const int64_t *origin, const uint8_t **taps)
 {
     const onxi_window *w = &q->window;
@@ -79,7 +79,7 @@ static uint64_t find_taps(const pool_params *q, const uint8_t *image, const int6
     return count;
 }
 
-/* Rows are lines of the result. */
+/* A row of work is a row of output pixels. */
 static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool_params *q = work->params;

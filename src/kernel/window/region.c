@@ -1,12 +1,12 @@
-/* region.c - what detectors need: RoiAlign and MaxRoiPool look into regions of an image, NonMaxSuppression keeps
- * the best of boxes that overlap. */
+/* region.c - operators of object detectors: RoiAlign and MaxRoiPool sample regions of an image, NonMaxSuppression
+ * selects the best of overlapping boxes. */
 #include "kernel/core/loops.h"
 
 #include <math.h>
 
 /* ---- RoiAlign ---- */
 
-enum { SAMPLES_MAX = 1 << 24 }; /* in one bin */
+enum { SAMPLES_MAX = 1 << 24 }; /* per bin */
 
 typedef struct align_params {
     uint64_t channels, height, width, bins_h, bins_w;
@@ -15,14 +15,14 @@ typedef struct align_params {
     bool largest;
 } align_params;
 
-/* Four neighbours of a point, and their weights. */
+/* The four neighbours of a point, and their interpolation weights. */
 typedef struct corners {
     uint64_t at[4];
     double weight[4];
 } corners;
 
-/* Takes points into account for all channels, whose sums begin with what is in `sums`. The points of a channel go
- * together: its neighbours are then still in the cache. */
+/* Adds the values at some points to `sums`, or takes their maximum, for all channels. The inner loop is over the points
+ * of one channel, whose neighbours are then in the cache. */
 typedef void (*points_loop)(const void *image, uint64_t plane, uint64_t channels, const corners *points, uint64_t count,
                             bool largest, double *sums);
 #define POINTS(op, d, T, C, M, L, S)                                                                                   \
@@ -82,7 +82,7 @@ static onx_status align_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* One coordinate of a point: the indexes on both sides, and how far it is from the first; false: outside. */
+/* For one coordinate of a point: the indices on both sides, and its distance from the first; false if it is outside. */
 static bool around(double x, uint64_t size, uint64_t *low, uint64_t *high, double *rest)
 {
     if (!(x >= -1 && x <= (double)size))
@@ -110,7 +110,7 @@ static bool find_corners(const align_params *q, double y, double x, corners *c)
     return true;
 }
 
-/* Start and length of a bin along an axis, and how many points are in it. */
+/* Start and length of the bins along an axis, and the number of points per bin. */
 typedef struct bins {
     double start, size;
     int64_t points;
@@ -121,14 +121,14 @@ static bins bins_of(const align_params *q, double from, double to, uint64_t coun
     bins b = { .start = from * q->scale - q->shift };
     double length = to * q->scale - q->shift - b.start;
     if (q->shift == 0 && !(length >= 1))
-        length = 1; /* malformed regions are one element large */
+        length = 1; /* malformed regions are made one element large */
     b.size = length / (double)count;
     double points = q->ratio > 0 ? (double)q->ratio : ceil(b.size);
     b.points = points > 0 ? points < 1e9 ? (int64_t)points : 1000000000 : 0;
     return b;
 }
 
-/* One bin for all channels: its points, a few at a time. */
+/* Computes one bin for all channels, some points at a time. */
 static void align_bin(const align_params *q, const onx_value *x, int64_t image, const bins *h, const bins *w,
                       uint64_t row, uint64_t column, double *sums)
 {
@@ -211,7 +211,8 @@ static onx_status pool_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Indexes low .. high-1 of a bin: regions are whole elements, bins share those on their edges. */
+/* The indices low .. high-1 of a bin: regions consist of whole elements, and adjacent bins share those on their
+ * edges. */
 static void bin_range(double from, double to, uint64_t count, uint64_t bin, int64_t size, int64_t *low, int64_t *high)
 {
     double length = to - from + 1, start = 0, end = 0, all = (double)size;
@@ -286,7 +287,7 @@ static bool overlaps(const box *a, const box *b, float threshold)
     return common > 0 && area_a > 0 && area_b > 0 && all > 0 && common / all > threshold;
 }
 
-/* Merges runs: the greater score first, of equal ones the lower index. */
+/* Merge sort: greater scores first, of equal ones the lower index. */
 static uint64_t *sort_scores(const float *score, uint64_t *order, uint64_t *other, uint64_t count)
 {
     for (uint64_t run = 1; run < count; run *= 2) {
@@ -315,7 +316,7 @@ typedef struct suppression {
     bool centred;
 } suppression;
 
-/* Boxes that are kept, edge by edge; places that are free hold a box that overlaps none. */
+/* Selected boxes as arrays of edges. Unused entries have an empty box, which overlaps no box. */
 enum { BLOCK = 32, BINS = 256, SPAN = 4 };
 typedef struct box_block {
     float low[2][BLOCK], high[2][BLOCK];
@@ -323,8 +324,9 @@ typedef struct box_block {
     uint64_t count;
 } box_block;
 
-/* Kept boxes are in each of the bins of the first dim that they reach into, those that reach far in one more, for all.
- * Boxes that have points in common reach into the same bin, or one of them reaches far. */
+/* Bins of the selected boxes by their first dim: a box is in each bin that it extends into, or, if it extends over many
+ * bins, in the last bin, which is searched for every box. So two overlapping boxes share a bin, or one of them is in
+ * the last bin. */
 typedef struct box_bins {
     box_block *bin[BINS + 1], *free;
     float least, scale;
@@ -343,7 +345,7 @@ static void span_of(const box_bins *b, const box *of, uint64_t *first, uint64_t 
     *last = finite ? bin_of(b, of->high[0]) : BINS - 1;
 }
 
-/* The bins for boxes from `least` to `most`, with blocks in `room`. */
+/* Initializes the bins for coordinates from `least` to `most`; `room` is memory for blocks. */
 static void start_bins(box_bins *b, float least, float most, void *room)
 {
     memset(b, 0, sizeof *b);
@@ -382,7 +384,7 @@ static void keep_box(box_bins *b, const box *of)
         put_box(b, i, of);
 }
 
-/* Has a box points in common with one of a block? The comparisons are those of overlaps, without a branch. */
+/* Does a box overlap any box of the block? The comparisons are those of overlaps(), without branches. */
 static bool meets_any(const box_block *e, const box *b)
 {
     const box a = *b;
@@ -423,7 +425,7 @@ static bool overlaps_any(const box_bins *kept, const box *b, float threshold)
     return false;
 }
 
-/* Bytes for the blocks of up to `count` boxes: all that are full, and one that is not in each bin. */
+/* Bytes of blocks for `count` boxes: full blocks, and one partly filled block per bin. */
 static bool block_bytes(uint64_t count, uint64_t *out)
 {
     uint64_t blocks;
@@ -431,7 +433,7 @@ static bool block_bytes(uint64_t count, uint64_t *out)
            onxi_mul_u64(blocks, sizeof(box_block), out);
 }
 
-/* The boxes of a class that are kept, best first. `order` has room for two orders. */
+/* Selects the boxes of a class, best first; returns how many. `order` has room for two permutations. */
 static uint64_t keep_boxes(const suppression *s, const float *boxes, const float *scores, uint64_t count,
                            uint64_t *order, void *room, uint64_t *kept)
 {
@@ -464,7 +466,7 @@ static onx_status suppress_prepare(onx_prepare *p)
         scores->dims[2] != boxes->dims[1] || scores->dtype != ONX_FLOAT)
         return onx_prepare_fail(p, ONX_E_INVALID, "boxes of rank %u and scores of rank %u do not fit", boxes->rank,
                                 scores->rank);
-    uint64_t each = 2 * (uint64_t)boxes->dims[1], all, blocks; /* two orders, what is kept, blocks */
+    uint64_t each = 2 * (uint64_t)boxes->dims[1], all, blocks; /* two permutations, the selected boxes, blocks */
     if (!onxi_add_u64(each, scores->count + 1, &all) || !onxi_mul_u64(all, sizeof(uint64_t), &all) ||
         !block_bytes((uint64_t)boxes->dims[1], &blocks) || !onxi_add_u64(all, blocks, &p->workspace))
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many boxes");
@@ -488,7 +490,7 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
                             .overlap = (float)limit_at(work, 3, 0),
                             .least = (float)limit_at(work, 4, -(double)INFINITY),
                             .centred = *(const bool *)work->params };
-    /* a class keeps its boxes one after the other, UINT64_MAX ends them */
+    /* The selected boxes of a class are stored one after the other, up to UINT64_MAX. */
     for (uint64_t i = 0; i < lists && count; i++) {
         uint64_t found = keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,
                                     (const float *)scores->data + i * count, count, order, room, kept + i * count);

@@ -1,18 +1,18 @@
-/* resize.c - Resize and Upsample by the tables of kernel/window/resize_taps.c: the nearest element as it is, or one
- * axis after the other, in float for floats of up to 32 bits, else in double. */
+/* resize.c - Resize and Upsample with the tables of kernel/window/resize_taps.c: copies the nearest element, or
+ * interpolates one axis after the other, in float for floats of up to 32 bits, else in double. */
 #include "kernel/core/resize.h"
 
 typedef struct resize_params {
     bool known;
     onxi_taps_list taps;
-    uint64_t rows, grain, space; /* bytes that a thread needs */
-    const onx_prepare *kept;     /* for making them by every run */
+    uint64_t rows, grain, space; /* space: bytes of a thread's workspace */
+    const onx_prepare *kept;     /* for tables that each run has to make */
     const onxi_resize_loops *loops;
 } resize_params;
 
 /* ---- nearest ---- */
 
-/* Rows are runs along the last axis that is resized; what follows it moves together. */
+/* A row of work is a line along the last resized axis. Elements of the dims behind it are moved together. */
 static uint32_t last_axis(const onxi_taps_list *list)
 {
     uint32_t last = 0;
@@ -35,14 +35,14 @@ static void fill(char *to, const char *value, uint64_t size, uint64_t count)
         memcpy(to + i * size, value, size);
 }
 
-/* What is outside is read at place 0 first. */
+/* Positions outside read element 0 first, so that the loop has no branch. */
 #define TAKE(T)                                                                                                        \
     for (int64_t o = 0; o < t->out; o++) {                                                                             \
         const T inside = ((const T *)(const void *)from)[t->start[o]], outside = *(const T *)(const void *)value;      \
         ((T *)(void *)to)[o] = t->count[o] ? inside : outside;                                                         \
     }
 
-/* A run along the last axis. */
+/* Resizes a line along the last axis. */
 static void take_run(const onxi_taps *t, const char *from, char *to, uint64_t bytes, uint64_t size, const char *value)
 {
     switch (bytes) {
@@ -78,7 +78,7 @@ static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_val
     if (x->dtype != ONX_STRING && onx_dtype_class_of(x->dtype) != ONX_CLASS_COMPLEX)
         onx_convert((onx_dtype)x->dtype, value, ONX_DOUBLE, &list->extrapolation, 1, true);
     const uint64_t line = (uint64_t)y->dims[run] * bytes;
-    int64_t before = -1; /* where the line before came from */
+    int64_t before = -1; /* source of the previous line, for reuse */
     for (uint64_t row = first; row < last; row++) {
         uint64_t rest = row;
         int64_t from = 0;
@@ -102,16 +102,16 @@ static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_val
     }
 }
 
-/* ---- weighted ---- */
+/* ---- interpolation ---- */
 
-/* One axis of [outer, in, inner]. */
+/* Resizing one axis of [outer, in, inner]. */
 typedef struct pass {
     const onxi_taps *taps;
     uint64_t outer, inner;
     double extrapolation;
 } pass;
 
-/* A line of the output: the sum of `count` lines of the input, in the order of the taps. */
+/* A line of the output: the weighted sum of `count` lines of the input, in the order of the taps. */
 #define PASS(T)                                                                                                        \
     static void line_##T(const pass *p, const T *from, const double *w, int64_t count, T *y)                           \
     {                                                                                                                  \
@@ -124,7 +124,7 @@ typedef struct pass {
                 y[i] += (T)w[n] * from[i];                                                                             \
         }                                                                                                              \
     }                                                                                                                  \
-    /* Lines of one element. */                                                                                        \
+    /* For lines of one element. */                                                                                    \
     static void points_##T(const pass *p, const T *x, T *y)                                                            \
     {                                                                                                                  \
         const onxi_taps *t = p->taps;                                                                                  \
@@ -166,7 +166,7 @@ static void points_of_two(const onxi_taps_pair *pair, const float *x, float *y, 
 
 static const onxi_resize_loops plain_loops = { line_of_two, points_of_two };
 
-/* The same where outputs have two neighbours. */
+/* The same for outputs with two taps. */
 static void pass_of_two(const pass *p, const onxi_resize_loops *loops, const float *x, float *y)
 {
     const onxi_taps *t = p->taps;
@@ -187,13 +187,13 @@ static bool in_float(int dtype)
     return dtype == ONX_FLOAT || dtype == ONX_FLOAT16 || dtype == ONX_BFLOAT16 || dtype == ONX_COMPLEX64;
 }
 
-/* A complex number is two of its parts, contiguous. */
+/* A complex number is processed as two contiguous real numbers. */
 static int part_of(int dtype)
 {
     return dtype == ONX_COMPLEX64 ? ONX_FLOAT : dtype == ONX_COMPLEX128 ? ONX_DOUBLE : dtype;
 }
 
-/* What is before all resized axes is independent. */
+/* The first resized axis. The dims before it are independent. */
 static uint32_t first_axis(const onxi_taps_list *list, uint32_t rank)
 {
     uint32_t first = rank;
@@ -202,7 +202,7 @@ static uint32_t first_axis(const onxi_taps_list *list, uint32_t rank)
     return first;
 }
 
-/* Elements (parts) of a row before any pass, and of the largest that passes make. */
+/* Real numbers per row of the input, and per largest intermediate row. */
 static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, uint64_t *largest)
 {
     int64_t dims[ONX_RANK_MAX];
@@ -254,7 +254,7 @@ static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y,
         }
         if (stored == computed)
             continue;
-        if (onx_dtype_class_of(stored) != ONX_CLASS_FLOATING) /* rounded, not truncated, and clamped to the range */
+        if (onx_dtype_class_of(stored) != ONX_CLASS_FLOATING) /* integers are rounded and saturated */
             onxi_round_to(stored, end, (const double *)(const void *)now, out);
         else
             onx_convert((onx_dtype)stored, end, (onx_dtype)computed, now, out, true);
@@ -314,7 +314,7 @@ onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *y = work->outputs[0];
     void *space = work->thread_workspace;
     resize_params own = { .loops = q->loops };
-    if (!q->known) { /* one row, which does all */
+    if (!q->known) { /* one row does all the work */
         const onx_prepare again = onxi_prepare_again(q->kept, work);
         const onxi_move_call call = { .p = &again, .inputs = work->inputs, .output = y };
         ONX_TRY(onxi_taps_make(&call, work->text, &own.taps));

@@ -1,5 +1,5 @@
-/* resize_taps.c - tables for Resize and Upsample: coordinates of the output in the input, and what neighbours
- * weigh there. */
+/* resize_taps.c - tables for Resize and Upsample: the input coordinates of each output element, and the weights of its
+ * neighbours. */
 #include "kernel/core/resize.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ typedef enum transform {
     HALF_PIXEL_FOR_NEAREST
 } transform;
 typedef enum filter { NEAREST, LINEAR, CUBIC } filter;
-/* SIMPLE: before version 11, down where the axis grows and up where it shrinks */
+/* SIMPLE, before version 11: rounds down where the axis grows and up where it shrinks. */
 typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, SIMPLE } rounding;
 
 typedef struct options {
@@ -35,8 +35,8 @@ static onx_status choose(const onxi_move_call *call, const char *name, const onx
 
 static onx_status read_options(const onxi_move_call *call, options *o)
 {
-    /* Many models ask for tf_half_pixel_for_nn after version 11, and were never refused; words of later
-     * versions are found by the checker (ND-26). */
+    /* Many models use tf_half_pixel_for_nn after version 11, so it is accepted there. The checker reports words that
+     * the version does not have (ND-26). */
     static const onxi_word transforms[] = { { "half_pixel", 1, 0 },          { "half_pixel_symmetric", 1, 0 },
                                             { "pytorch_half_pixel", 1, 0 },  { "align_corners", 1, 0 },
                                             { "asymmetric", 1, 0 },          { "tf_crop_and_resize", 1, 0 },
@@ -50,7 +50,7 @@ static onx_status read_options(const onxi_move_call *call, options *o)
     const onx_prepare *p = call->p;
     bool resize = p->op == ONXI_ID_Resize;
     int chosen = ASYMMETRIC;
-    bool modern = resize && p->since >= 11; /* before, coordinates were only scaled */
+    bool modern = resize && p->since >= 11; /* before version 11, coordinates were only scaled */
     *o = (options){ .rounding = SIMPLE };
     if (modern) {
         o->cubic = (double)onx_prepare_float(p, "cubic_coeff_a");
@@ -68,7 +68,7 @@ static onx_status read_options(const onxi_move_call *call, options *o)
     return ONX_OK;
 }
 
-/* The numbers that belong to axes: scales by attribute or input, sizes, regions. */
+/* Numbers given per axis: scales from the attribute or input, sizes, regions. */
 typedef struct numbers {
     const onx_value *scales, *sizes, *regions;
     const float *list;
@@ -112,7 +112,7 @@ bool onxi_taps_known(const onx_prepare *p)
     return true;
 }
 
-/* Which axes the numbers are of. */
+/* Determines the axes that the numbers refer to. */
 static onx_status read_axes(const onxi_move_call *call, uint64_t numbers_given, uint32_t *axes, uint32_t *count)
 {
     uint32_t rank = call->inputs[0]->rank, n = 0;
@@ -138,7 +138,7 @@ static onx_status read_axes(const onxi_move_call *call, uint64_t numbers_given, 
     return ONX_OK;
 }
 
-/* With a policy, all axes have the scale of the one that grows least, or most. */
+/* With a keep_aspect_ratio_policy, all axes have the scale of the axis that grows least, or most. */
 static onx_status read_scales(const onxi_move_call *call, const numbers *n, const uint32_t *axes, uint32_t count,
                               double *scales)
 {
@@ -165,7 +165,7 @@ static onx_status read_scales(const onxi_move_call *call, const numbers *n, cons
 
 /* ---- coordinates ---- */
 
-/* Where index `o` of the output is in the input; false: outside, where tf_crop_and_resize extrapolates. */
+/* The input coordinate of output index `o`; false if it is outside and tf_crop_and_resize extrapolates. */
 static bool coordinate(const options *o, const onxi_taps *t, int64_t index, double *out)
 {
     double x = (double)index, in = (double)t->in, width = o->scale * in, scale = o->scale;
@@ -195,7 +195,7 @@ static bool coordinate(const options *o, const onxi_taps *t, int64_t index, doub
     }
 }
 
-/* As an index; what is far outside, or no number, becomes one that is just far. */
+/* Converts to an index; coordinates far outside and NaN become an index far outside. */
 static int64_t whole(double x)
 {
     return x >= 4e18 ? INT64_C(4000000000000000000) : x > -4e18 ? (int64_t)x : -INT64_C(4000000000000000000);
@@ -230,7 +230,7 @@ static double weigh(const options *o, double distance)
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* How far the filter reaches, in elements of the input. */
+/* The factor by which an antialiasing filter is widened, in input elements. */
 static double stretch_of(const options *o)
 {
     return o->antialias && o->scale < 1 ? o->scale : 1;
@@ -241,7 +241,8 @@ static int64_t reach_of(const options *o)
     return -whole(floor(-(o->filter == CUBIC ? 2 : 1) / stretch_of(o)));
 }
 
-/* Neighbours left - reach + 1 .. left + reach, where `left` is below x; those outside weigh on the edge. */
+/* Weights of the neighbours left - reach + 1 .. left + reach, where `left` is below x. Weights of neighbours outside
+ * are added to the element at the edge. */
 static void weigh_all(const options *o, onxi_taps *t, int64_t index, double x)
 {
     int64_t reach = reach_of(o), left = whole(ceil(x)) - 1, first = left - reach + 1, last = left + reach;
@@ -294,7 +295,7 @@ static onx_status make_axis(const onxi_move_call *call, onx_arena *arena, const 
     uint64_t out = (uint64_t)t->out, entries;
     if (!t->in)
         return ONXI_MOVE_FAIL(call, "axis %u has nothing that could be resized to %lld", t->axis, (long long)t->out);
-    if (o->scale * (double)t->in < 1e-3) /* as far as rounding can be off */
+    if (o->scale * (double)t->in < 1e-3) /* within the rounding error */
         return ONXI_MOVE_FAIL(call, "axis %u cannot be scaled by %g to %lld", t->axis, o->scale, (long long)t->out);
     t->start = ONXI_ARRAY(arena, int64_t, out);
     t->count = ONXI_ARRAY(arena, int64_t, out);
@@ -320,8 +321,9 @@ static onx_status make_axis(const onxi_move_call *call, onx_arena *arena, const 
     return make_pair(arena, t);
 }
 
-/* Axes that shrink most come first, so that no intermediate result is larger than both ends; then those that grow, the
- * last one first: it is resized number by number, the others by lines, so there should be few lines yet. */
+/* Order of the axes: those that shrink most first, so that no intermediate result is larger than both the input and the
+ * output. Then those that grow, the last axis first: it is resized element by element, the others by lines, so there
+ * should be few lines yet. */
 static bool goes_before(const onxi_taps *a, const onxi_taps *b)
 {
     const double by_a = (double)a->out / (double)a->in, by_b = (double)b->out / (double)b->in;

@@ -1,13 +1,13 @@
-/* sample.c - GridSample: every place of the output reads where its grid says. The neighbours of a place and
- * their weights are computed once for all channels. */
+/* sample.c - GridSample: samples the input at the coordinates that the grid gives for each output position. The
+ * neighbours of a position and their weights are computed once for all channels. */
 #include "kernel/core/sample.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
 
-enum { TAPS_MAX = 4096 }; /* neighbours of a place: 4 along each of 6 axes */
+enum { TAPS_MAX = 4096 }; /* neighbours of a position: 4 along each of 6 axes */
 
-/* Sum of neighbours, for one channel. */
+/* Weighted sum of the neighbours, for one channel. */
 typedef double (*sample_loop)(const void *x, const uint64_t *at, const double *weight, uint32_t count, uint64_t step,
                               uint64_t part);
 #define SAMPLE(op, d, T, C, M, L, S)                                                                                   \
@@ -101,7 +101,7 @@ static onx_status sample_prepare(onx_prepare *p)
 
 /* ---- coordinates ---- */
 
-/* To and fro between the bounds. */
+/* Reflects x between the bounds. */
 static double reflect(double x, double low, double high)
 {
     double range = high - low, over = x < low ? low - x : x - high;
@@ -116,13 +116,13 @@ static double reflect(double x, double low, double high)
 
 static double place_of(const onxi_sample *q, double g, int64_t size)
 {
-    float n = (float)g, length = (float)size; /* as exactly as the reference has it */
+    float n = (float)g, length = (float)size; /* in float, as the reference computes it */
     double x = (double)(q->align ? (n + 1) / 2 * (length - 1) : ((n + 1) * length - 1) / 2);
     double low = q->align ? 0 : -0.5, high = q->align ? (double)size - 1 : (double)size - 0.5;
     if (q->mode == ONXI_SAMPLE_NEAREST)
         x = rint(x);
     if (isnan(x))
-        return -8; /* outside of everything */
+        return -8; /* far outside of the image */
     if (q->padding == ONXI_SAMPLE_BORDER && (x < low || x > high))
         return x < 0 ? 0 : x > (double)size - 1 ? (double)size - 1 : x;
     if (q->padding == ONXI_SAMPLE_REFLECTION)
@@ -130,7 +130,7 @@ static double place_of(const onxi_sample *q, double g, int64_t size)
     return x < -8 ? -8 : x > (double)size + 8 ? (double)size + 8 : x;
 }
 
-/* The index that stands for one outside; -1: zero does. */
+/* The index that replaces one outside of the image; -1: the element counts as zero. */
 static int64_t index_of(const onxi_sample *q, int64_t i, int64_t size)
 {
     if (i >= 0 && i < size)
@@ -142,7 +142,7 @@ static int64_t index_of(const onxi_sample *q, int64_t i, int64_t size)
     return i < 0 ? 0 : i >= size ? size - 1 : i;
 }
 
-/* How many neighbours along an axis count, from `first` on, and what they weigh. */
+/* The number of neighbours along an axis, from `first` on, and their weights. */
 static uint32_t weigh(const onxi_sample *q, double x, int64_t *first, double *weight)
 {
     const double a = -0.75;
@@ -165,7 +165,7 @@ static uint32_t weigh(const onxi_sample *q, double x, int64_t *first, double *we
     return 4;
 }
 
-/* All neighbours of a place that are there: axis by axis, each with all of those before. */
+/* Finds all neighbours of a position that exist: axis by axis, each one combined with all those of the axes before. */
 static uint32_t find_taps(const onxi_sample *q, const onx_value *x, const onx_value *grid, uint64_t place, uint64_t *at,
                           double *weight)
 {
@@ -184,7 +184,7 @@ static uint32_t find_taps(const onxi_sample *q, const onx_value *x, const onx_va
             part[kept] = along[k];
             kept += index[kept] >= 0;
         }
-        for (uint32_t i = count; i-- > 0;) /* from the end, so that none is overwritten too early */
+        for (uint32_t i = count; i-- > 0;) /* from the end, so that no entry is overwritten before it is read */
             for (uint32_t k = kept; k-- > 0;) {
                 at[i * kept + k] = at[i] * (uint64_t)size + (uint64_t)index[k];
                 weight[i * kept + k] = weight[i] * part[k];
@@ -194,9 +194,9 @@ static uint32_t find_taps(const onxi_sample *q, const onx_value *x, const onx_va
     return count;
 }
 
-/* ---- a block of places ---- */
+/* ---- a block of positions ---- */
 
-/* What a place reads along one axis, for a block. */
+/* The neighbours of a block of positions along one axis. */
 typedef struct sample_line {
     int32_t at[4][ONXI_SAMPLE_BLOCK];
     float weight[4][ONXI_SAMPLE_BLOCK];
@@ -217,7 +217,8 @@ static void find_line(const onxi_sample *q, int64_t size, const float *grid, uin
     }
 }
 
-/* Axis by axis, each neighbour with all of those before; the last number of a place is for the first axis. */
+/* Axis by axis, each neighbour is combined with all those of the axes before. The grid lists coordinates with the last
+ * axis first. */
 void onxi_sample_find(const onxi_sample *q, const int64_t *dims, const float *grid, uint64_t count, onxi_sample_taps *t)
 {
     sample_line along;
@@ -229,7 +230,7 @@ void onxi_sample_find(const onxi_sample *q, const int64_t *dims, const float *gr
     for (uint32_t d = 0; d < q->rank; d++, before *= along.count) {
         const int32_t size = (int32_t)dims[d];
         find_line(q, size, grid + (q->rank - 1 - d), count, &along);
-        for (uint32_t j = before; j-- > 0;) /* from the end, so that none is overwritten too early */
+        for (uint32_t j = before; j-- > 0;) /* from the end, so that no entry is overwritten before it is read */
             for (uint32_t k = along.count; k-- > 0;)
                 for (uint64_t i = 0; i < count; i++) {
                     const int32_t a = t->at[j][i], b = along.at[k][i];
