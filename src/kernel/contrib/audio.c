@@ -1,4 +1,5 @@
-/* audio.c - AudioDecoder: a sound file as its samples, of one channel and at a lower rate where that is asked for. */
+/* audio.c - AudioDecoder: decodes an audio file to samples, optionally mixed to one channel and resampled to a lower
+ * rate. */
 #include "kernel/contrib/audio.h"
 #include "token/token.h"
 
@@ -7,7 +8,7 @@
 static const double pi = 3.14159265358979323846;
 
 typedef struct params {
-    int64_t rate; /* -1: that of the file */
+    int64_t rate; /* -1: the rate of the file */
     bool mono;
 } params;
 
@@ -24,15 +25,15 @@ static onx_status audio_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* ---- a lower rate ---- */
+/* ---- lower rate ---- */
 
-/* Two poles of a Butterworth filter, with what they remember. */
+/* A second-order section of a Butterworth filter, with its state. */
 typedef struct section {
     double a[3], b[2], x[2], y[2];
 } section;
 
-/* Pair `index` of four poles, taken from the plane of s to that of z and to the cutoff, a part of the rate of samples
- * below a half; a constant passes as it is. */
+/* Section `index` of a fourth-order filter, by the bilinear transform. `cutoff` is a fraction of the sampling rate
+ * below 0.5; the gain of a constant is 1. */
 static section section_of(unsigned index, double cutoff)
 {
     const double angle = pi / 8 + index * pi / 4, re = -cos(angle), im = sin(angle), t = 2 * tan(0.5),
@@ -68,7 +69,7 @@ static double bessel(double x)
     return sum;
 }
 
-/* Sinc around a place between the samples, under Kaiser's window over as many samples as there are of them. */
+/* The signal at a position between samples: sinc interpolation with a Kaiser window over the samples in range. */
 static double between(const float *x, uint64_t count, double place, uint64_t range)
 {
     const uint64_t middle = (uint64_t)place, begin = middle > range ? middle - range : 0,

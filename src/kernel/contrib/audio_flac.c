@@ -1,4 +1,4 @@
-/* audio_flac.c - sounds in FLAC files, by libsndfile, an optional library that is loaded when first needed. */
+/* audio_flac.c - decodes FLAC files by libsndfile, an optional library that is loaded at its first use. */
 #include "kernel/contrib/audio.h"
 #include "token/token.h"
 
@@ -32,7 +32,7 @@ static sf_count_t memory_tell(void *user)
     return ((memory *)user)->at;
 }
 
-/* Numbers are those of a file that nobody trusts: a place outside is the nearer end. */
+/* The offset comes from an untrusted file: a position outside is clamped. */
 static sf_count_t memory_seek(sf_count_t offset, int whence, void *user)
 {
     memory *m = user;
@@ -53,7 +53,7 @@ static sf_count_t memory_read(void *to, sf_count_t count, void *user)
     return n;
 }
 
-/* As much as there is, whatever the head of the file says about it. */
+/* Reads as many frames as there are, whatever number the header declares. */
 static onx_status read_frames(onx_work *work, const sndfile *lib, SNDFILE *file, onxi_sound *out)
 {
     enum { AT_ONCE = 1 << 14 };
@@ -77,7 +77,7 @@ onx_status onxi_sound_flac(onx_work *work, onx_str bytes, onxi_sound *out)
     if (!lib)
         return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is FLAC %s",
                              onxi_library_missing(ONXI_LIBRARY_SNDFILE));
-    if (!onxi_starts_with(bytes, onx_str_of("fLaC"))) /* nor any other kind of file that the library reads */
+    if (!onxi_starts_with(bytes, onx_str_of("fLaC"))) /* libsndfile would read other formats, too */
         return onxi_sound_is_none(work, bytes, "FLAC");
     SNDFILE *file = lib->sf_open_virtual(&io, SFM_READ, &info, &m);
     if (!file)

@@ -1,5 +1,5 @@
-/* audio_mp3.c - sounds in MP3 files, by libmpg123, an optional library that is loaded when first needed. It is asked
- * itself, instead of through libsndfile, as there it writes warnings of damaged files to standard error. */
+/* audio_mp3.c - decodes MP3 files by libmpg123, an optional library that is loaded at its first use. It is not used
+ * through libsndfile, which would print warnings about damaged files to standard error. */
 #include "kernel/contrib/audio.h"
 
 #ifdef ONX_WITH_MPG123
@@ -22,7 +22,7 @@ static const char *const function_names[] = { FUNCTIONS(ONXI_FUNCTION_NAME) };
 
 enum { FED_AT_ONCE = 1 << 16, READ_AT_ONCE = 1 << 14 }; /* bytes, samples */
 
-/* What the frames so far say of the sound, which may be said once. */
+/* Reads the format of the frames so far. It must not change within a file. */
 static onx_status take_format(onx_work *work, const mpg123 *lib, mpg123_handle *h, onxi_sound *out)
 {
     long rate = 0;
@@ -37,7 +37,7 @@ static onx_status take_format(onx_work *work, const mpg123 *lib, mpg123_handle *
     return onxi_sound_begins(work, "MP3", channels, rate, out);
 }
 
-/* As much as there is; what is damaged is left out. */
+/* Reads all samples; damaged frames are skipped. */
 static onx_status read_all(onx_work *work, const mpg123 *lib, mpg123_handle *h, onx_str bytes, onxi_sound *out)
 {
     size_t fed = 0;

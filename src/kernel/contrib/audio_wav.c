@@ -1,4 +1,4 @@
-/* audio_wav.c - sounds in WAV files: whole numbers of 8 to 32 bits, floats, and both laws of telephones. */
+/* audio_wav.c - decodes WAV files: integers of 8 to 32 bits, floats, A-law and mu-law. */
 #include "kernel/contrib/audio.h"
 
 enum { PCM = 1, FLOATS = 3, ALAW = 6, ULAW = 7, EXTENSIBLE = 0xfffe };
@@ -25,12 +25,12 @@ static onx_status read_format(onx_work *work, onx_str chunk, wav *out)
     out->channels = number(chunk.ptr + 2, 2);
     out->rate = number(chunk.ptr + 4, 4);
     out->bits = number(chunk.ptr + 14, 2);
-    if (out->format == EXTENSIBLE && chunk.len >= 26) /* the first bytes of a longer name */
+    if (out->format == EXTENSIBLE && chunk.len >= 26) /* the format is in the first bytes of a GUID */
         out->format = number(chunk.ptr + 24, 2);
     return ONX_OK;
 }
 
-/* Parts have a name, a size and an even number of bytes; the last one may be cut short. */
+/* Reads the chunks: name, size, and contents padded to an even size. The last chunk may be truncated. */
 static onx_status read_parts(onx_work *work, onx_str file, wav *out)
 {
     bool known = false;
@@ -54,7 +54,7 @@ static onx_status read_parts(onx_work *work, onx_str file, wav *out)
                          known ? "data" : "format before its data");
 }
 
-/* ITU-T G.711: a sign, three bits for the power of two, four for the place between two of them. */
+/* ITU-T G.711: a sign, three bits of exponent, four bits of mantissa. */
 static float law(unsigned byte, bool alaw)
 {
     byte ^= alaw ? 0x55 : 0xff;
@@ -72,9 +72,9 @@ static float sample(const wav *w, const char *p)
     uint64_t bits = 0;
     if (w->format == ALAW || w->format == ULAW)
         return law((unsigned char)*p, w->format == ALAW);
-    if (w->format == PCM && w->bits == 8) /* without a sign */
+    if (w->format == PCM && w->bits == 8) /* 8-bit samples are unsigned */
         return (float)((double)(unsigned char)*p / 127.5 - 1);
-    if (w->format == PCM) /* the bytes are the highest of 32 bits */
+    if (w->format == PCM) /* the bytes become the highest ones of 32 bits */
         return (float)((double)(int32_t)(number(p, w->bits / 8) << (32 - w->bits)) / 2147483648.0);
     if (w->bits == 32) {
         const uint32_t word = number(p, 4);

@@ -1,10 +1,10 @@
-/* automaton.c - reads BlingFire's rules. A file is a number of parts and their places; part 0 has lists of settings,
- * and names the parts that are used. Numbers are little-endian, but for places of states and of lists. */
+/* automaton.c - reads BlingFire's rules. A file is a number of parts and their offsets. Part 0 has lists of settings
+ * and names the parts that are used. Numbers are little-endian, except offsets of states and of lists. */
 #include "kernel/contrib/automaton.h"
 
-enum { WORD = 4, DEEPEST = 64, LONGEST = 300, DEFAULT_DEPTH = 5 }; /* bytes; the last two are those of BlingFire */
-enum { SETTINGS = 19, PARTS_MAX = 108 };                           /* key of the settings for cutting */
-/* Settings. The others are tags of kinds of tokens, and tables for other tasks. */
+enum { WORD = 4, DEEPEST = 64, LONGEST = 300, DEFAULT_DEPTH = 5 }; /* bytes; the last two are defaults of BlingFire */
+enum { SETTINGS = 19, PARTS_MAX = 108 };                           /* SETTINGS: key of the settings for segmentation */
+/* Settings. Others are tags of token types, and tables for other tasks. */
 enum {
     SET_AUTOMATON = 2,
     SET_MODE = 16,
@@ -25,7 +25,8 @@ enum {
     SET_LONGEST = 69
 };
 enum { MODE_PACKED = 1, KIND_ONE_ACTION = 3 };
-/* How the ways out of a state lie: none, one that leads to what follows, two lists, a list by input, ranges. */
+/* How the transitions of a state are stored: not at all, one transition to the following state, two lists, a list
+ * indexed by input, or ranges. */
 enum { WAY_NEXT = 2, WAY_LISTS = 4, WAY_INDEX = 6, WAY_RANGES = 1 };
 
 /* ---- numbers ---- */
@@ -38,7 +39,7 @@ static bool there(const onxi_automaton *q, onxi_automaton_reader *r, uint64_t at
     return false;
 }
 
-/* NULL where the file ends before, or there is nothing to read: one of no bytes may have no address. */
+/* Returns NULL beyond the end of the file, or if nothing is to be read: an empty range may have no address. */
 static const uint8_t *bytes_at(const onxi_automaton *q, onxi_automaton_reader *r, uint64_t at, uint32_t size)
 {
     return there(q, r, at, size) && size ? (const uint8_t *)q->file.ptr + at : NULL;
@@ -68,7 +69,7 @@ static int64_t with_sign(uint32_t x, uint32_t width)
     return (int64_t)x >= half ? (int64_t)x - 2 * half : (int64_t)x;
 }
 
-/* The last of `count` rising numbers that is not above x; -1: all are. */
+/* Binary search: the last of `count` ascending numbers that is at most x; -1: all are greater. */
 static int64_t find(const onxi_automaton *q, onxi_automaton_reader *r, uint64_t at, uint64_t count, uint32_t width,
                     uint32_t x)
 {
@@ -119,11 +120,11 @@ int64_t onxi_automaton_item(const onxi_automaton *q, onxi_automaton_reader *r, c
 
 /* ---- states ---- */
 
-/* What the first byte of a state says: whether it accepts, how its ways out lie, bytes of an input and of the action.
- */
+/* The first byte of a state: whether it accepts, how its transitions are stored, and the sizes of an input and of an
+ * action. */
 typedef struct state_head {
     uint32_t ways, input, action;
-    uint64_t at; /* what follows the byte */
+    uint64_t at; /* offset after the byte */
 } state_head;
 
 static state_head read_head(const onxi_automaton *q, onxi_automaton_reader *r, int64_t state)
@@ -148,7 +149,7 @@ static int64_t target(const onxi_automaton *q, onxi_automaton_reader *r, uint64_
     return to == dead ? ONXI_AUTOMATON_DEAD : to > INT32_MAX ? ONXI_AUTOMATON_NOWHERE : (int64_t)to;
 }
 
-/* The input that a character is; -1: none. */
+/* The input that a character maps to; -1: none. */
 static int64_t input_of(const onxi_automaton *q, onxi_automaton_reader *r, int64_t character)
 {
     if (!q->ranges)
@@ -196,7 +197,7 @@ int64_t onxi_automaton_go(const onxi_automaton *q, onxi_automaton_reader *r, int
     return target(q, r, ends + count * width, (uint64_t)i);
 }
 
-/* The action's number is behind the ways out. */
+/* The action's number is stored after the transitions. */
 void onxi_automaton_action(const onxi_automaton *q, onxi_automaton_reader *r, int64_t state, onxi_automaton_list *out)
 {
     *out = (onxi_automaton_list){ 0, 0 };
@@ -227,8 +228,8 @@ int64_t onxi_automaton_function(const onxi_automaton *q, onxi_automaton_reader *
 
 /* ---- the file ---- */
 
-/* An automaton: bytes of a state, the place of a table that is not used, ranges of all inputs, whose number says by its
- * highest bit whether a map follows, which has a size. */
+/* Reads an automaton: bytes per state, the offset of an unused table, and ranges of all inputs. The highest bit of the
+ * number of ranges says if a map follows, which has a size. */
 static void read_automaton(onxi_automaton *q, onxi_automaton_reader *r, uint64_t at)
 {
     const uint32_t inputs = number(q, r, at + 2 * WORD, WORD);

@@ -1,16 +1,16 @@
-/* bert.c - BasicTokenizer, WordpieceTokenizer, BertTokenizer, and HfBertTokenizer: texts as words, and words as the
- * longest tokens that they begin with, one after the other. */
+/* bert.c - BasicTokenizer, WordpieceTokenizer, BertTokenizer, and HfBertTokenizer: divides texts into words, and words
+ * greedily into the longest tokens. */
 #include "kernel/contrib/token.h"
 
 /* ---- words as tokens ---- */
 
 typedef struct pieces {
-    const onxi_trie *trie; /* of all tokens: which it is */
-    uint32_t inside;       /* the node after the prefix that continues a word; 0: no token does */
-    uint64_t most;         /* characters of a word */
+    const onxi_trie *trie; /* trie of all tokens; gives their indices */
+    uint32_t inside;       /* node after the prefix that marks tokens inside a word; 0: no token has it */
+    uint64_t most;         /* most characters of a word */
 } pieces;
 
-/* Tokens, -1 for what is none. */
+/* Indices of tokens; -1: no token. */
 typedef struct found {
     onx_arena *arena;
     int64_t *at;
@@ -25,7 +25,7 @@ static bool add_found(found *f, int64_t token)
     return true;
 }
 
-/* The longest token from a node on: its bytes, 0: none. */
+/* The longest token that begins at a node; returns its length in bytes, 0: there is none. */
 static size_t longest(const onxi_trie *trie, uint32_t node, onx_str text, int64_t *token)
 {
     size_t size = 0;
@@ -41,7 +41,7 @@ static size_t longest(const onxi_trie *trie, uint32_t node, onx_str text, int64_
     return size;
 }
 
-/* What a word begins with stays, also when the rest of it is no token. */
+/* Divides a word into tokens. Tokens found so far are kept if the rest of the word has no token. */
 static bool cut_word(const pieces *p, onx_str word, found *out)
 {
     uint64_t characters = 0;
@@ -61,7 +61,7 @@ static bool cut_word(const pieces *p, onx_str word, found *out)
     return true;
 }
 
-/* The node that the bytes lead to; 0: nowhere. */
+/* Follows the bytes from the root; returns the node, 0: there is none. */
 static uint32_t node_of(const onxi_trie *trie, onx_str text)
 {
     uint32_t node = 0;
@@ -140,7 +140,7 @@ static onx_status wordpiece_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rows begin with the strings that are listed, or with each. */
+/* Rows begin at the strings whose indices are given, or at each string. */
 static onx_status find_pieces(onx_work *work, found *out, found *rows)
 {
     const wordpiece *q = work->params;
@@ -171,7 +171,7 @@ static onx_status write_pieces(onx_work *work, const found *tokens, const found 
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_STRING, 1, &count));
     for (int64_t i = 0; i < count; i++) {
         onx_str text = q->unknown, kept;
-        if (tokens->at[i] >= 0) { /* the tokenizer may be gone before the output */
+        if (tokens->at[i] >= 0) { /* copied, because the tokenizer may be freed before the output */
             onx_bytes copy;
             kept = q->vocabulary->tokens[tokens->at[i]].text;
             ONX_TRY(onx_arena_keep(work->text, kept, &copy));
@@ -224,7 +224,7 @@ static onx_status find_line(const onx_prepare *p, const bert *q, const char *nam
                                   ONX_ARG(token));
 }
 
-/* A token per line; ids count the lines that are not empty. */
+/* Reads one token per line. Ids count the lines that are not empty. */
 static onx_status read_vocabulary(const onx_prepare *p, bert *q)
 {
     onx_str rest = onx_prepare_text(p, "vocab_file"), line, token;
@@ -284,7 +284,8 @@ static onx_status cut_text(onx_work *work, onx_str text, found *out)
     return ONX_OK;
 }
 
-/* [CLS] a [SEP], or [CLS] a [SEP] b [SEP]; *second_out is where b begins. One text alone is cut at the length. */
+/* Gives [CLS] a [SEP], or [CLS] a [SEP] b [SEP]; *second_out is the index where b begins. A single text is truncated to
+ * the length. */
 static onx_status encode(onx_work *work, found *out, uint64_t *second_out)
 {
     const bert *q = work->params;
@@ -305,7 +306,8 @@ static onx_status encode(onx_work *work, found *out, uint64_t *second_out)
     return ONX_OK;
 }
 
-/* Outputs: ids, and in an order that the operators differ in, of which text each is, and that it is one. */
+/* Writes the ids, and, in an order that depends on the operator, the index of the text that each belongs to and the
+ * attention mask. */
 static onx_status write_all(onx_work *work, const found *ids, uint64_t second, bool hf)
 {
     const int64_t dims[] = { 1, (int64_t)ids->count };

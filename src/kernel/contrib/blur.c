@@ -1,10 +1,10 @@
-/* blur.c - GaussianBlur: images of [n, height, width, channels] under a Gaussian window, as OpenCV has it. */
+/* blur.c - GaussianBlur: filters images of [n, height, width, channels] with a Gaussian window, as OpenCV does. */
 #include "kernel/contrib/contrib.h"
 
 #include <math.h>
 
 enum { ROWS, COLUMNS };
-enum { LONGEST = 65535, ACCURATE = 4 }; /* of a window; how many deviations it reaches to each side, of real numbers */
+enum { LONGEST = 65535, ACCURATE = 4 }; /* longest window; standard deviations on each side, for floats */
 
 typedef struct params {
     uint64_t height, width, channels, row_at;
@@ -30,7 +30,8 @@ static onx_status blur_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Half a window, its middle first. Short ones without a deviation are those of Pascal's triangle, or nearly. */
+/* Computes half of a window, its center first. Short windows without a given deviation have (nearly) the numbers of
+ * Pascal's triangle. */
 static onx_status make_window(onx_work *work, onx_arena *arena, int64_t size, double sigma, float **out)
 {
     static const float known[][5] = { { 1 },
@@ -59,7 +60,7 @@ static onx_status make_window(onx_work *work, onx_arena *arena, int64_t size, do
                          sigma);
 }
 
-/* Behind an edge the image is reflected, the edge itself not repeated. */
+/* Indices outside are reflected at the edges; the element on the edge is not repeated. */
 static uint64_t reflect(int64_t at, uint64_t size)
 {
     const int64_t period = 2 * ((int64_t)size - 1);
@@ -81,10 +82,10 @@ static onx_status read_windows(onx_work *work, onx_arena *arena, windows *w)
     const double *sigmas = work->inputs[2]->data;
     const params *q = work->params;
     const uint64_t sides[2] = { q->height, q->width };
-    const double sigma[2] = { sigmas[1] > 0 ? sigmas[1] : sigmas[0], sigmas[0] }; /* of rows comes second there */
+    /* The input gives the deviation along columns first. */
+    const double sigma[2] = { sigmas[1] > 0 ? sigmas[1] : sigmas[0], sigmas[0] };
     for (int i = 0; i < 2; i++) {
-        w->size[i] =
-            sides[i] == 1 ? 1 : sizes[i]; /* an image of one row or column stays as it is along the other axis */
+        w->size[i] = sides[i] == 1 ? 1 : sizes[i]; /* an image of one row or column is not filtered along that axis */
         if (w->size[i] <= 0 && sigma[i] > 0 && sigma[i] <= LONGEST)
             w->size[i] = llrint(sigma[i] * ACCURATE * 2 + 1) | 1;
         if (w->size[i] < 1 || w->size[i] > LONGEST || w->size[i] % 2 == 0 || !isfinite(sigma[i]))
@@ -115,7 +116,7 @@ static void blur_row(const params *q, const windows *w, const float *image, uint
         }
 }
 
-/* Rows are those of all images. */
+/* A row of work is a row of pixels of all images. */
 static onx_status blur_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const params *q = work->params;

@@ -1,10 +1,10 @@
-/* boxes.c - DrawBoundingBoxes: frames around what a detector has found, on an image of rows of pixels. */
+/* boxes.c - DrawBoundingBoxes: draws frames around detected objects into an image. */
 #include "kernel/contrib/contrib.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { COLORS = 10, BOX = 6 }; /* a box has four numbers for its place, a score and a class */
+enum { COLORS = 10, BOX = 6 }; /* a box has four coordinates, a score and a class */
 
 /* Blue, green, red. */
 static const uint8_t colors[COLORS][3] = { { 0, 0, 255 },   { 0, 255, 255 }, { 0, 255, 0 },   { 255, 0, 0 },
@@ -62,7 +62,7 @@ static int64_t whole(float v, int64_t high)
     return (int64_t)fminf(fmaxf(roundf(v), 0), (float)high);
 }
 
-/* Where the frame of a box is, pulled into the image; false: nowhere. */
+/* The coordinates of a box's frame, clipped to the image; false: nothing is visible. */
 static bool frame_of(const params *q, const image *m, const float *box, int64_t *thickness, int64_t at[4])
 {
     float x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
@@ -110,10 +110,10 @@ static void draw(const params *q, const image *m, const float *box, const uint8_
 
 typedef struct ranked {
     const float *box;
-    uint64_t color, index; /* the index keeps equal ones in their order */
+    uint64_t color, index; /* the index makes the sort stable */
 } ranked;
 
-/* The highest score first; what has none comes last. */
+/* The highest score first; NaN last. */
 static int by_score(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
@@ -127,7 +127,7 @@ static int by_color(const void *a, const void *b)
     return x->color != y->color ? (x->color > y->color ? 1 : -1) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Classes have colors in the order of their best scores; those that there is no color for are left out. */
+/* Assigns colors to classes in the order of their best scores. Boxes of classes without a color are dropped. */
 static uint64_t color_classes(ranked *list, uint64_t count)
 {
     float classes[COLORS];
@@ -167,7 +167,7 @@ static onx_status boxes_run(onx_work *work, uint64_t first, uint64_t last)
         count = color_classes(list, count);
     else
         count = count < COLORS ? count : COLORS;
-    while (count-- > 0) { /* what counts most is drawn last */
+    while (count-- > 0) { /* the most important box is drawn last */
         ONX_TRY(onxi_ctx_go_on(work->cx));
         draw(q, &m, list[count].box, colors[q->by_class ? list[count].color : count]);
     }

@@ -1,5 +1,5 @@
-/* bpe.c - GPT2Tokenizer, RobertaTokenizer, CLIPTokenizer, SpmTokenizer, and HfJsonTokenizer: texts as ids, filled up to
- * one length. */
+/* bpe.c - GPT2Tokenizer, RobertaTokenizer, CLIPTokenizer, SpmTokenizer, and HfJsonTokenizer: converts texts to ids,
+ * padded to one length. */
 #include "kernel/contrib/token.h"
 
 onx_status onxi_contrib_unread(const onx_prepare *p, onx_status status)
@@ -33,11 +33,11 @@ onx_status onxi_contrib_flag(onx_work *work, uint32_t input, bool fallback, bool
     return ONX_OK;
 }
 
-/* ---- what the operators differ in ---- */
+/* ---- differences between the operators ---- */
 
 typedef struct bpe_kind {
     const char *name;
-    onxi_bpe_parts parts; /* but for what attributes say */
+    onxi_bpe_parts parts; /* without settings from attributes */
     const char *bos, *eos, *pad;
 } bpe_kind;
 
@@ -88,7 +88,8 @@ static const bpe_kind kinds[] = {
 
 typedef struct params {
     onx_tokenizer *tokenizer;
-    bool special, begins, ends; /* around each text: what the file says; one token before it; one after it */
+    /* Special: add the special tokens that the file defines; begins, ends: add one token before or after each text. */
+    bool special, begins, ends;
     int64_t bos, eos, pad, length;
 } params;
 
@@ -178,7 +179,7 @@ static bool put_id(onxi_tokenrun *run, bool wanted, int64_t id)
     return !wanted || onxi_token_id(run, (uint32_t)id);
 }
 
-/* A text, cut where a length is given, the token at its end kept. */
+/* Encodes a text; with a maximum length, it is truncated but keeps its last token. */
 static onx_status encode(onx_work *work, onx_arena *arena, bool special, onx_str text, onxi_contrib_ids *out)
 {
     const params *q = work->params;

@@ -1,23 +1,23 @@
-/* breaker.c - BlingFireSentenceBreaker: cuts a text where rules say that a sentence ends. They are an automaton and a
- * list of actions, as BlingFire lays them out in memory (automaton.c). */
+/* breaker.c - BlingFireSentenceBreaker: divides a text into sentences by rules. The rules are an automaton and a list
+ * of actions in BlingFire's file format (automaton.c). */
 #include "kernel/contrib/automaton.h"
 #include "token/token.h"
 
-/* A text may have so many steps of the automaton, and so many more for each of its characters. */
+/* The number of steps of the automaton is limited to STEPS plus STEPS_EACH per character. */
 enum { STEPS = 1 << 22, STEPS_EACH = 1 << 12 };
-enum { TAG = 2, FUNCTIONS = 3 }; /* of an action: to the left, to the right, a tag, and where it has one a zero */
+enum { TAG = 2, FUNCTIONS = 3 }; /* An action has a left and a right context, a tag and, after a tag, a zero. */
 
 typedef struct text {
     onx_work *work;
     const onxi_automaton *q;
     onxi_automaton_reader reader;
     const uint32_t *characters;
-    int64_t count, end_count; /* of characters; of sentences */
-    int64_t *ends;            /* the last character of each; as many as there are characters */
+    int64_t count, end_count; /* number of characters; number of sentences */
+    int64_t *ends;            /* last character of each sentence; room for as many as there are characters */
     uint64_t steps;
 } text;
 
-/* Where a rule has matched: the state that says which, and the place of the last character. */
+/* A match of a rule: the final state, which identifies the rule, and the position of the last character. */
 typedef struct match {
     int64_t state, last;
 } match;
@@ -29,7 +29,7 @@ static int64_t step(text *t, int64_t state, int64_t character)
     return to != ONXI_AUTOMATON_NOWHERE ? to : onxi_automaton_go(t->q, &t->reader, state, ONXI_AUTOMATON_ANY);
 }
 
-/* The longest match from a place on, which is -1 before the first character. */
+/* The longest match from a position on; position -1 is before the first character. */
 static match find(text *t, int64_t initial, const uint32_t *characters, int64_t count, int64_t from)
 {
     const int64_t bound = count - from < t->q->longest ? count : from + t->q->longest;
@@ -62,8 +62,8 @@ static int64_t within(int64_t at, int64_t count)
 
 static onx_status cut(text *t, int64_t initial, int64_t offset, int64_t count, int64_t depth, bool once);
 
-/* What an action does with the characters from..to of those from `offset` on: where it has a tag a sentence ends, and
- * functions, which are other beginnings of the automaton, cut what is there one after the other. */
+/* Applies an action to characters from..to, counted from `offset`: with a tag, a sentence ends. Functions, which are
+ * other initial states of the automaton, are then applied one after the other. */
 static onx_status act(text *t, const onxi_automaton_list *action, int64_t offset, int64_t from, int64_t to,
                       int64_t depth)
 {
@@ -81,7 +81,7 @@ static onx_status act(text *t, const onxi_automaton_list *action, int64_t offset
     return ONX_OK;
 }
 
-/* Cuts `count` characters from `offset` on by the rules of one beginning of the automaton; `once`: by one match. */
+/* Applies the rules of an initial state to `count` characters from `offset` on; `once`: for one match only. */
 static onx_status cut(text *t, int64_t initial, int64_t offset, int64_t count, int64_t depth, bool once)
 {
     const uint64_t limit = STEPS + (uint64_t)t->count * STEPS_EACH;
@@ -108,7 +108,7 @@ static onx_status cut(text *t, int64_t initial, int64_t offset, int64_t count, i
 
 /* ---- sentences ---- */
 
-/* What a sentence does not begin with. */
+/* Characters that are skipped at the beginning of a sentence. */
 static bool is_space(uint32_t c)
 {
     return c <= 0x20 || c == 0xa0 || (c >= 0x2000 && c <= 0x200f) || c == 0x202f || c == 0x205f || c == 0x2060 ||
@@ -116,9 +116,9 @@ static bool is_space(uint32_t c)
 }
 
 typedef struct sentences {
-    onx_str *list; /* NULL: they are counted only */
+    onx_str *list; /* NULL: sentences are only counted */
     int64_t count;
-    bool failed; /* there was no memory */
+    bool failed; /* out of memory */
 } sentences;
 
 static void add(onx_work *work, const uint32_t *characters, int64_t from, int64_t to, sentences *out)
@@ -135,7 +135,7 @@ static void add(onx_work *work, const uint32_t *characters, int64_t from, int64_
     out->count++;
 }
 
-/* The sentences between the ends, of which one may be before another one, and what comes behind the last end. */
+/* Collects the sentences between the ends, which need not be in order, and the text after the last end. */
 static void collect(const text *t, sentences *out)
 {
     int64_t previous = -1;
@@ -147,7 +147,7 @@ static void collect(const text *t, sentences *out)
     add(t->work, t->characters, previous + 1, t->count - 1, out);
 }
 
-/* Characters of a text; its mark of byte order is none of them, and zeros are spaces. */
+/* Decodes the characters of a text. A byte order mark is skipped, and zeros become spaces. */
 static onx_status read_text(onx_work *work, onx_str s, uint32_t *out, int64_t *count)
 {
     if (s.len >= 3 && !memcmp(s.ptr, "\xef\xbb\xbf", 3))
@@ -173,7 +173,7 @@ static onx_status break_text(onx_work *work, onx_arena *arena, onx_str s)
     ONX_TRY(cut(&t, onxi_automaton_function(t.q, &t.reader, 0), 0, t.count, 1, false));
     sentences made = { 0 };
     collect(&t, &made);
-    const int64_t rows = made.count ? made.count : 1; /* a text without sentences is one that is empty */
+    const int64_t rows = made.count ? made.count : 1; /* a text without sentences gives one empty sentence */
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_STRING, 1, &rows));
     made.list = work->outputs[0]->data;
     made.list[0] = onx_str_of("");

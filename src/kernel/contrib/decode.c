@@ -1,7 +1,7 @@
-/* decode.c - BpeDecoder and BertTokenizerDecoder: ids as texts, by vocabularies that the nodes carry. */
+/* decode.c - BpeDecoder and BertTokenizerDecoder: converts ids to texts by vocabularies in attributes. */
 #include "kernel/contrib/token.h"
 
-/* A list of lines: the texts of ids 0 and on. */
+/* A list of lines: the texts of ids from 0 on. */
 typedef struct lines {
     onx_str *at;
     uint64_t count, room;
@@ -15,7 +15,7 @@ static bool add_line(onx_arena *arena, lines *l, onx_str line)
     return true;
 }
 
-/* Every line, empty ones too, but for what follows the last end of a line. */
+/* Reads all lines, including empty ones, but not an empty one after the last line end. */
 static onx_status read_lines(onx_arena *arena, onx_str text, lines *out)
 {
     while (text.len) {
@@ -36,14 +36,14 @@ typedef struct entry {
 } entry;
 
 typedef struct table {
-    onxi_map places; /* entries of numbers */
+    onxi_map places; /* maps numbers to entries */
     entry *entries;
     uint64_t count;
 } table;
 
 typedef struct bpe {
     lines vocabulary;
-    table bytes, added, special; /* of code points; of ids */
+    table bytes, added, special; /* by code point; by id */
     onx_str unknown;
     bool skip, apart, sentencepiece;
 } bpe;
@@ -53,7 +53,7 @@ static const entry *find(const table *t, uint64_t number)
     return onxi_map_find(&t->places, number);
 }
 
-/* Lines of a number, a tab, and a text that may be left out. */
+/* Reads lines of a number, a tab, and an optional text. */
 static onx_status read_table(const onx_prepare *p, const char *name, table *out)
 {
     lines list = { 0 };
@@ -117,7 +117,7 @@ static onx_status bpe_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* A piece of SentencePiece: a byte, or a text with blanks. */
+/* Appends a piece of SentencePiece: a byte, or a text with spaces. */
 static bool put_piece(onxi_chars *to, onx_str piece)
 {
     const int byte = onxi_byte_token(piece);
@@ -133,7 +133,7 @@ static bool put_piece(onxi_chars *to, onx_str piece)
     return true;
 }
 
-/* A token whose code points stand for bytes. One that stands for none makes the whole token unknown. */
+/* Appends a token whose code points stand for bytes. If one of them does not, the whole token is unknown. */
 static bool put_bytes(const bpe *q, onxi_chars *to, onx_str token)
 {
     const size_t before = to->len;
@@ -164,7 +164,7 @@ static bool put_id(const bpe *q, onxi_chars *to, int64_t id)
     return q->sentencepiece ? put_piece(to, q->vocabulary.at[id]) : put_bytes(q, to, q->vocabulary.at[id]);
 }
 
-/* With blanks around special tokens where that is asked for. */
+/* Appends the texts of ids, with spaces around special tokens if the node wants them. */
 static bool put_ids(const bpe *q, onxi_chars *to, const int64_t *ids, uint64_t count)
 {
     bool before = false;
@@ -248,7 +248,7 @@ static bool is_one_of(uint32_t c, const char *list)
     return c && c < 0x80 && strchr(list, (int)c);
 }
 
-/* No blank before what ends a phrase, after what opens one, and on neither side of what joins words. */
+/* No space is written before closing punctuation, after opening punctuation, or around characters that join words. */
 static bool is_joined(onx_str before, onx_str next)
 {
     const uint32_t a = last_rune(before), b = first_rune(next);

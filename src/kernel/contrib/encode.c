@@ -1,4 +1,4 @@
-/* encode.c - EncodeImage, by Leptonica: an image of rows of pixels as a file in memory. */
+/* encode.c - EncodeImage, by leptonica: encodes an image as a file in memory. */
 #include "kernel/contrib/contrib.h"
 
 #ifdef ONX_WITH_LEPTONICA
@@ -20,11 +20,12 @@ typedef struct leptonica {
 
 static const char *const function_names[] = { FUNCTIONS(ONXI_FUNCTION_NAME) };
 
-enum { QUALITY = 95, COPIES = 3, SIDE_MAX = 65500 }; /* as the original; an image and its file; the most of JPEG */
+/* Quality as in the original operator; an image and its file in memory; JPEG's limit. */
+enum { QUALITY = 95, COPIES = 3, SIDE_MAX = 65500 };
 
 typedef struct params {
     const leptonica *lib;
-    bool jpeg, backward; /* blue, green, red */
+    bool jpeg, backward; /* backward: channels are blue, green, red */
 } params;
 
 static onx_status encode_prepare(onx_prepare *p)
@@ -49,7 +50,7 @@ static onx_status encode_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Red is in the highest byte of a word. */
+/* Copies pixels; red is in the highest byte of a word. */
 static void take_pixels(const params *q, const onx_value *x, PIX *pix)
 {
     l_uint32 *data = q->lib->pixGetData(pix);

@@ -1,5 +1,5 @@
-/* expressions.c - StringRegexReplace and StringRegexSplitWithOffsets, whose expressions are in the syntax of RE2, and
- * their ECMA forms, whose syntax is that of std::regex. Expressions are inputs, so that a run compiles them. */
+/* expressions.c - StringRegexReplace and StringRegexSplitWithOffsets, with expressions in the syntax of RE2, and their
+ * ECMA variants, with that of std::regex. Expressions are inputs, so each run compiles them. */
 #include "kernel/contrib/contrib.h"
 #include "kernel/core/pattern.h"
 #include "token/token.h"
@@ -11,16 +11,16 @@ typedef struct kind {
 
 static const kind re2 = { &onxi_syntax_re2, false }, script = { &onxi_syntax_script, true };
 
-/* A string that is searched from one match to the next. */
+/* A search through a string, match by match. */
 typedef struct search {
     onx_work *work;
     const kind *kind;
-    onxi_regex *regex, *keep; /* keep: NULL, or which delimiters are words, too */
+    onxi_regex *regex, *keep; /* keep: NULL, or matches delimiters that are output as words */
     onxi_matcher *matcher, *keeps;
     onx_str text;
     uint64_t index;
-    size_t from, start, end; /* where to go on; the last match */
-    bool any, known;         /* there has been a match; the string is known to be UTF-8 */
+    size_t from, start, end; /* where to continue; the last match */
+    bool any, known;         /* any: there was a match; known: the string is known to be UTF-8 */
 } search;
 
 static void search_end(search *s)
@@ -65,7 +65,7 @@ static size_t step_of(const search *s)
     return s->kind->script ? 1 : onxi_rune_size(s->text.ptr + s->from, onxi_str_end(s->text));
 }
 
-/* std::regex_iterator: after a match of nothing one of something is looked for at the same place. */
+/* As std::regex_iterator: after an empty match, looks for a nonempty one at the same position. */
 static onx_status next_of_script(search *s, bool *found)
 {
     *found = false;
@@ -80,7 +80,7 @@ static onx_status next_of_script(search *s, bool *found)
     return match(s, 0, found);
 }
 
-/* RE2's GlobalReplace: a match of nothing right behind another one does not count. */
+/* As RE2's GlobalReplace: an empty match directly after another match does not count. */
 static onx_status next_of_re2(search *s, bool *found)
 {
     const bool before = s->any;
@@ -111,7 +111,7 @@ static void begin(search *s, onx_str text, uint64_t index)
 /* ---- attributes ---- */
 
 typedef struct params {
-    bool ignore_case; /* first, as `compile` reads it for all four */
+    bool ignore_case; /* must be the first member: `compile` reads it for all four operators */
     bool global;
 } params;
 
@@ -148,7 +148,7 @@ static onx_str group(const search *s, uint32_t number)
                                                                 : onx_str_make(NULL, 0);
 }
 
-/* \0 to \9 are groups, and \\ is a backslash; looked at once, before anything is replaced. */
+/* \0 to \9 are groups, and \\ is a backslash; checked once before replacing. */
 static onx_status check_rewrite(const search *s, onx_str by)
 {
     const uint32_t groups = onxi_regex_groups(s->regex);
@@ -181,7 +181,7 @@ static bool add_rewrite(const search *s, onx_str by, onxi_chars *to)
     return onxi_chars_add(to, onxi_str_from(by, at));
 }
 
-/* What a $ stands for, and how many bytes say so; none: the $ itself. */
+/* The replacement that a $ stands for; returns the number of bytes read, 0: the $ stands for itself. */
 static size_t read_sign(const search *s, size_t copied, onx_str rest, onx_str *out)
 {
     const char c = rest.len > 1 ? rest.ptr[1] : ' ';
@@ -220,7 +220,7 @@ static bool add_signs(const search *s, size_t copied, onx_str by, onxi_chars *to
     return onxi_chars_add(to, onxi_str_from(by, at));
 }
 
-/* A string without a match refers to the input. */
+/* Without a match, the output string refers to the input. */
 static onx_status replace_one(search *s, onx_str by, onx_str *out)
 {
     const bool global = ((const params *)s->work->params)->global;
@@ -289,7 +289,7 @@ static bool add_word(const search *s, words *w, size_t start, size_t end)
     return true;
 }
 
-/* A delimiter that is a word, too. */
+/* A delimiter may be output as a word. */
 static onx_status keep(search *s, size_t start, size_t end, words *w)
 {
     onxi_regex_error why = { 0 };
@@ -305,7 +305,7 @@ static onx_status keep(search *s, size_t start, size_t end, words *w)
     return !whole || add_word(s, w, start, end) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Every match is a delimiter. */
+/* Each match is a delimiter. */
 static onx_status split_script(search *s, words *w)
 {
     size_t from = 0;
@@ -321,8 +321,8 @@ static onx_status split_script(search *s, words *w)
     return from == s->text.len || add_word(s, w, from, s->text.len) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Group 1 of a match is the delimiter, and what is left of the text is a text of its own. Without a group there is no
- * delimiter at all. */
+/* Group 1 of a match is the delimiter; the rest of the text is then searched as a separate text. Without a group, there
+ * are no delimiters. */
 static onx_status split_re2(search *s, words *w)
 {
     const onx_str whole = s->text;
@@ -339,7 +339,7 @@ static onx_status split_re2(search *s, words *w)
             return onx_work_fail(s->work, ONX_E_INVALID, "the expression finds at byte %zu of string %llu %s",
                                  base + s->start, (unsigned long long)s->index,
                                  s->end ? "what has no group 1" : "nothing, again and again");
-        s->text = whole; /* places are those of all of it from here on */
+        s->text = whole; /* from here on, positions refer to the whole text */
         if (from && !add_word(s, w, base, base + from))
             return ONX_E_MEMORY;
         ONX_TRY(keep(s, base + from, base + to, w));

@@ -1,10 +1,10 @@
-/* maps.c - kernels of ai.onnx.contrib that look strings or vectors up in a table. */
+/* maps.c - kernels of ai.onnx.contrib that look up strings or vectors in a table. */
 #include "kernel/contrib/contrib.h"
 
 typedef struct map {
-    onxi_dict places; /* of keys: which entry it is */
+    onxi_dict places; /* maps keys to entries */
     onx_str *texts;
-    int64_t *vectors; /* of `width` numbers each, that of the unknown last */
+    int64_t *vectors; /* `width` numbers each; the last vector is that of unknown keys */
     uint32_t count, width;
     onx_str unknown;
 } map;
@@ -25,7 +25,7 @@ static bool read_int(onx_str text, int64_t *out)
     return text.len > below;
 }
 
-/* `width` numbers, no more and no less. */
+/* Reads exactly `width` numbers. */
 static bool read_vector(onx_str text, uint32_t width, int64_t *out)
 {
     onx_str word;
@@ -35,7 +35,7 @@ static bool read_vector(onx_str text, uint32_t width, int64_t *out)
     return !onxi_next_part(&text, ' ', &word);
 }
 
-/* A line: the key, a tab, and what stands for it. */
+/* Divides a line into a key and a value, separated by a tab. */
 static bool read_line(onx_str line, onx_str *key, onx_str *value)
 {
     onx_str more;
@@ -52,14 +52,14 @@ static uint32_t count_parts(onx_str text, char by)
     return count;
 }
 
-/* How many numbers stand for a string, as the first line has it; 0: it has none. */
+/* The number of elements in the value of the first line; 0: it has none. */
 static uint32_t width_of(onx_str text)
 {
     onx_str line, key, numbers;
     return onxi_next_part(&text, '\n', &line) && read_line(line, &key, &numbers) ? count_parts(numbers, ' ') : 0;
 }
 
-/* Of a key that is there twice the last one counts. */
+/* The last entry of a key counts. */
 static onx_status add_key(map *q, onx_str key, uint32_t entry)
 {
     onxi_dict_entry *e = onxi_dict_at(&q->places, key, entry, NULL);
@@ -93,7 +93,7 @@ static onx_status map_prepare(onx_prepare *p, bool vectors, map **out)
     return ONX_OK;
 }
 
-/* Keys are the strings, or the vectors as the bytes that hold them. */
+/* Keys are strings, or the bytes of vectors. */
 static onx_status read_lines(onx_prepare *p, map *q, bool by_vector)
 {
     onx_str rest = onx_prepare_text(p, "map");

@@ -1,4 +1,4 @@
-/* ragged.c - kernels of ai.onnx.contrib on rows of different lengths, which splits cut out of one list. */
+/* ragged.c - kernels of ai.onnx.contrib on ragged rows, given as one list and its splits. */
 #include "kernel/contrib/contrib.h"
 
 onx_status onxi_contrib_splits(onx_work *work, const onx_value *splits, uint64_t count, int64_t *longest_out)
@@ -50,7 +50,8 @@ static onx_status to_sparse_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- runs of equal elements ---- */
 
-/* Runs of anything but zero; their places and values are written where there is room for them. */
+/* Finds runs of equal nonzero elements; writes their positions and values unless the pointers are NULL. Returns their
+ * number. */
 static int64_t find_runs(const onx_value *x, int64_t *place, int64_t *value)
 {
     const int64_t *e = x->data;
@@ -82,7 +83,7 @@ static onx_status segments_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- to a matrix ---- */
+/* ---- conversion to a matrix ---- */
 
 static onx_status to_dense(onx_work *work, const onx_value *splits, const onx_value *fill)
 {

@@ -1,5 +1,5 @@
-/* reader.c - ImageReader: a file whose name comes as data, decoded. Whoever gives the name may be nobody that is
- * trusted, so the file has to be where external data of the model may be (docs/notes/external_data.md). */
+/* reader.c - ImageReader: decodes a file whose name is an input. The name is untrusted, so the file must be where
+ * external data of the model may be (docs/notes/external_data.md). */
 #include "kernel/contrib/contrib.h"
 #include "kernel/core/image.h"
 
@@ -11,7 +11,7 @@
 
 typedef struct params {
     onxi_image image;
-    const char *folder; /* with all of its path, whatever folder the process is in by then */
+    const char *folder; /* absolute path: the process may change its working directory */
     bool links;
 } params;
 
@@ -45,7 +45,7 @@ static onx_status reader_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* All of it in memory, from where another process cannot cut it short. */
+/* Reads the whole file into memory, so that another process cannot truncate it meanwhile. */
 static onx_status decode(onx_work *work, const params *q, const char *shown, int fd, uint64_t size)
 {
     onxi_file file;
@@ -100,7 +100,7 @@ static onx_status reader_run(onx_work *work, uint64_t first, uint64_t last)
     return status;
 }
 
-/* A file may be another one in the next run. */
+/* The contents of a file may change between runs. */
 const onx_kernel onxi_kernels_contrib_reader[] = {
     CONTRIB_KERNEL("ImageReader", .prepare = reader_prepare, .run = reader_run,
                    .flags = ONX_KERNEL_SIZES_OUTPUT | ONX_KERNEL_RANDOM),

@@ -30,7 +30,7 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* ---- the ids of fairseq: those of the model but for the first, one more each ---- */
+/* ---- ids of fairseq: those of the model plus one, except the first few ---- */
 
 static int64_t to_fairseq(int64_t id)
 {
@@ -42,7 +42,7 @@ static int64_t from_fairseq(int64_t id)
     return id == 3 ? 0 : id == 0 ? 1 : id == 2 ? 2 : id - 1;
 }
 
-/* ---- from texts ---- */
+/* ---- encoding ---- */
 
 typedef struct order {
     bool bos, eos, reversed, fairseq;
@@ -64,7 +64,7 @@ static onx_status read_order(onx_work *work, order *o)
     return want(work, o->eos, q->eos, "</s>");
 }
 
-/* The ids of a text, after those of the texts before it; what comes around it is reversed with it. */
+/* Appends the ids of a text. Reversing includes the tokens around it. */
 static onx_status encode(onx_work *work, const order *o, onxi_tokenrun *run, onx_str text)
 {
     const params *q = work->params;
@@ -119,7 +119,7 @@ static onx_status tokenizer_run(onx_work *work, uint64_t first, uint64_t last)
     return status;
 }
 
-/* ---- to a text ---- */
+/* ---- decoding ---- */
 
 static onx_status decode(onx_work *work, onx_arena *arena, bool fairseq)
 {

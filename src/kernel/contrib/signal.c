@@ -1,5 +1,5 @@
-/* signal.c - StftNorm, SplitSignalSegments, MergeSignalSegments: how much of each frequency is in each window of a
- * sound, and where it is loud; and Inverse. */
+/* signal.c - StftNorm: the amount of each frequency in windows of a sound; SplitSignalSegments and MergeSignalSegments:
+ * the loud parts of a sound; and Inverse. */
 #include "kernel/contrib/contrib.h"
 #include "kernel/core/fft.h"
 #include "kernel/core/inverse.h"
@@ -11,14 +11,15 @@
 
 typedef struct frames {
     const float *x;
-    uint64_t count; /* of samples */
+    uint64_t count; /* number of samples */
     uint64_t fft, hop, window, total, bins;
     const float *weights;
     onxi_fft tables;
     onxi_complex *line;
 } frames;
 
-/* A sound is [1, n]. There are n / hop + 1 windows, the first of them around the first sample, with zeros outside. */
+/* A sound is [1, n]. There are n / hop + 1 windows; the first one is centered on the first sample, with zeros outside
+ * of the sound. */
 static onx_status open_frames(onx_work *work, int64_t fft, int64_t hop, uint64_t window, bool onesided, frames *f)
 {
     const onx_value *x = work->inputs[0];
@@ -46,10 +47,11 @@ static onx_status open_frames(onx_work *work, int64_t fft, int64_t hop, uint64_t
     return ONX_OK;
 }
 
-/* The squares of the absolute values of one frame. */
+/* The squared magnitudes of one frame. */
 static void transform(const frames *f, uint64_t frame)
 {
-    const uint64_t begin = frame * f->hop, left = f->window / 2; /* the window begins `left` before that sample */
+    /* The window begins `left` samples before the center. */
+    const uint64_t begin = frame * f->hop, left = f->window / 2;
     for (uint64_t i = 0; i < f->fft; i++) {
         const bool inside = i < f->window && begin + i >= left && begin + i - left < f->count;
         f->line[i] = (onxi_complex){ inside ? (double)(f->x[begin + i - left] * f->weights[i]) : 0, 0 };
@@ -98,7 +100,7 @@ static onx_status norm_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* ---- where a sound is loud ---- */
+/* ---- loud parts of a sound ---- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -106,7 +108,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is louder than the loudest frame and `below` dB, and than half of the frames. */
+/* The threshold: frames must be louder than the loudest frame minus `below` dB, and than the median frame. */
 static onx_status threshold(onx_work *work, const float *level, uint64_t count, float below, float *out)
 {
     float *sorted = onxi_arena_array(work->text, count, sizeof *sorted);
@@ -125,7 +127,7 @@ static onx_status levels(onx_work *work, frames *f, float **out)
     float *level = *out = onxi_arena_array(work->text, f->total, sizeof *level);
     if (!weights || !level)
         return ONX_E_MEMORY;
-    for (uint64_t i = 0; i < f->fft; i++) { /* Hann's */
+    for (uint64_t i = 0; i < f->fft; i++) { /* Hann window */
         const double s = sin(pi * (double)i / (double)f->fft);
         weights[i] = (float)(s * s);
     }
@@ -144,13 +146,13 @@ static onx_status levels(onx_work *work, frames *f, float **out)
     return ONX_OK;
 }
 
-/* Milliseconds, rounded as arithmetic in float does. */
+/* Milliseconds, rounded as in float arithmetic. */
 static int64_t milliseconds(uint64_t frame, uint64_t hop, int64_t rate)
 {
     return (int64_t)((float)(frame * hop) / (float)rate * 1000.0f);
 }
 
-/* Runs of frames above the threshold; counts them, and writes them where there is room. */
+/* Counts runs of frames above the threshold, and writes them unless `to` is NULL. */
 static int64_t loud(const frames *f, const float *level, float least, int64_t rate, int64_t *to)
 {
     int64_t count = 0;
@@ -196,8 +198,8 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- MergeSignalSegments ---- */
 
-/* One that begins up to `gap` after the end of the one before goes on with it. Differences may not be numbers of 64
- * bits, so they are compared as such. */
+/* Joins a segment to the previous one if it begins at most `gap` after its end. Differences may overflow 64 bits, so
+ * they are not computed. */
 static int64_t merge(const int64_t *from, int64_t count, int64_t gap, int64_t *to)
 {
     int64_t made = 0, begin = 0, end = 0;

@@ -1,4 +1,4 @@
-/* strings.c - kernels of ai.onnx.contrib on strings: case, ends, lengths, hashes, joining, splitting, choosing. */
+/* strings.c - kernels of ai.onnx.contrib on strings: case, trimming, lengths, hashes, joining, splitting, selecting. */
 #include "kernel/contrib/contrib.h"
 #include "token/token.h"
 
@@ -45,7 +45,7 @@ static bool is_ascii(onx_str s)
     return all < 0x80;
 }
 
-/* A copy in which letters of one range of ASCII have become those of the other. */
+/* Copies the string and converts ASCII letters of one case to the other. */
 static onx_status change_letters(onx_work *work, onx_str s, char from, onx_str *out)
 {
     char *text = onxi_arena_array(work->text, s.len ? s.len : 1, 1);
@@ -93,7 +93,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* A string of nothing but white space stays as it is. */
+/* A string of only white space is not changed. */
 static onx_status strip_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
@@ -111,7 +111,7 @@ static onx_status strip_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- lengths and hashes ---- */
 
-/* Code points; a byte that is not UTF-8 counts as one. */
+/* Counts code points; an invalid byte counts as one. */
 static onx_status length_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
@@ -125,8 +125,8 @@ static onx_status length_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* Both hashes are Murmur's of 64 bits. They differ in where they begin, and in whether the tail after whole words
- * counts where it is empty. */
+/* Both hashes are 64-bit MurmurHash. They differ in the seed, and in whether an empty tail after whole words is
+ * hashed. */
 typedef struct hash_kind {
     uint64_t seed;
     bool always_ends;
@@ -283,9 +283,9 @@ static onx_status join_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct split_state {
     onx_str by;
-    bool keep; /* empty parts */
+    bool keep; /* keeps empty parts */
     onx_str *parts;
-    int64_t *places; /* row and column of each; both NULL: count only */
+    int64_t *places; /* row and column of each part; both NULL: parts are only counted */
     uint64_t count;
     int64_t columns;
 } split_state;
@@ -301,7 +301,7 @@ static void add_part(split_state *s, uint64_t row, int64_t column, onx_str part)
     s->columns = column >= s->columns ? column + 1 : s->columns;
 }
 
-/* Any byte of `by` ends a part; without any, bytes are parts. */
+/* Each byte in `by` is a delimiter. If `by` is empty, each byte is a part. */
 static void split_row(split_state *s, uint64_t row, onx_str text)
 {
     bool ends[256] = { false };

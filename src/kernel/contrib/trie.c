@@ -1,14 +1,14 @@
-/* trie.c - TrieTokenizer and TrieDetokenizer: the longest token at each place, as RWKV has it. The vocabulary has a
- * line for each token: its id, how Python writes it as a string or as bytes, and its length in bytes. */
+/* trie.c - TrieTokenizer and TrieDetokenizer: the longest token at each position, as in RWKV. Each line of the
+ * vocabulary has an id, a token as a Python string or bytes literal, and its length in bytes. */
 #include "kernel/contrib/contrib.h"
 #include "token/token.h"
 
 typedef struct params {
     onxi_trie trie;
-    onxi_map by_id; /* texts of ids, each an onx_str */
+    onxi_map by_id; /* maps ids to texts, each an onx_str */
 } params;
 
-/* ---- what Python writes ---- */
+/* ---- Python literals ---- */
 
 static int hex(char c)
 {
@@ -18,7 +18,7 @@ static int hex(char c)
                                   : -1;
 }
 
-/* A character, or a byte of b'...', by its number; false: there are not so many digits. */
+/* Appends a character, or a byte of b'...', given by hexadecimal digits; false if there are too few digits. */
 static bool put_number(onx_str *rest, unsigned digits, bool bytes, onxi_chars *to)
 {
     uint32_t value = 0;
@@ -50,7 +50,7 @@ static bool put_escape(onx_str *rest, bool bytes, onxi_chars *to)
     return (c == 'x' || c == 'u' || c == 'U') && put_number(rest, c == 'x' ? 2 : c == 'u' ? 4 : 8, bytes, to);
 }
 
-/* 'text', "text" or b'bytes' */
+/* Decodes a literal: 'text', "text" or b'bytes'. */
 static bool unquote(onx_str from, onxi_chars *to)
 {
     const bool bytes = from.len && from.ptr[0] == 'b';
@@ -118,7 +118,7 @@ static onx_status trie_prepare(onx_prepare *p)
         if (!text || !place)
             return ONX_E_MEMORY;
         *text = entries[count++].key;
-        *place = text; /* of lines with one id the last counts */
+        *place = text; /* the last line of an id counts */
     }
     if (!count)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute vocab has no tokens");
@@ -150,7 +150,7 @@ static onx_status encode(onx_work *work, uint64_t index, onx_str text, ids *out)
     return ONX_OK;
 }
 
-/* As many columns as the longest text has tokens; shorter ones end in zeros. */
+/* There are as many columns as the longest text has tokens; shorter rows are padded with zeros. */
 static onx_status tokenize_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
@@ -178,7 +178,7 @@ static onx_status tokenize_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* Ids without a token, such as the zeros at the end of a row, are nothing. */
+/* Ids without a token, such as the zeros at the end of a row, are skipped. */
 static onx_status detokenize_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;

@@ -1,12 +1,12 @@
-/* feature.c - features one by one or row by row: Scaler, Normalizer, Binarizer, Imputer, FeatureVectorizer,
- * ArrayFeatureExtractor. */
+/* feature.c - operators on single features or rows of features: Scaler, Normalizer, Binarizer, Imputer,
+ * FeatureVectorizer, ArrayFeatureExtractor. */
 #include "kernel/core/ml.h"
 
 #include <math.h>
 
 #define GRAIN 8192u
 
-/* Rows along the last dim of a tensor of any rank but 0. */
+/* A batch whose rows run along the last dim of a tensor of rank 1 or more. */
 static onx_status last_rows(onx_prepare *p, onxi_ml_batch *out)
 {
     const onx_value *x = p->inputs[0];
@@ -120,8 +120,8 @@ static onx_status normalizer_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct binarizer_params {
     float threshold;
-    int64_t above; /* integers from here on are greater than it */
-    bool none;     /* no integer is */
+    int64_t above; /* the least integer greater than the threshold */
+    bool none;     /* no integer is greater */
 } binarizer_params;
 
 static onx_status binarizer_prepare(onx_prepare *p)
@@ -132,7 +132,8 @@ static onx_status binarizer_prepare(onx_prepare *p)
     q->threshold = onx_prepare_float(p, "threshold");
     float below = floorf(q->threshold);
     q->none = !(below < 0x1p63f);
-    q->above = q->none ? INT64_MAX : below < -0x1p63f ? INT64_MIN : (int64_t)below + 1; /* floats leave room for 1 */
+    /* Cannot overflow: a float below 2^63 is below 2^63 - 1, too. */
+    q->above = q->none ? INT64_MAX : below < -0x1p63f ? INT64_MIN : (int64_t)below + 1;
     p->params = q;
     p->rows = p->inputs[0]->count;
     p->grain = GRAIN;
@@ -170,8 +171,8 @@ static onx_status binarizer_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct imputer_params {
     onxi_ml_batch batch;
-    const void *values; /* of the input's type */
-    uint32_t count;     /* 1 or one per column */
+    const void *values; /* in the input's type */
+    uint32_t count;     /* 1, or one per column */
     double missing;
     int64_t missing_int;
 } imputer_params;
@@ -263,7 +264,7 @@ typedef struct vectorizer_params {
     } * parts;
 } vectorizer_params;
 
-/* Inputs are cut, or filled up with zeros, to inputdimensions; without those they stay as they are. */
+/* Inputs are cut or padded with zeros to inputdimensions; without that attribute they keep their sizes. */
 static onx_status vectorizer_shape(const onx_prepare *p, vectorizer_params *q)
 {
     uint32_t count;

@@ -1,4 +1,4 @@
-/* label.c - categories looked up in lists: LabelEncoder, CategoryMapper, OneHotEncoder. */
+/* label.c - operators that look categories up in lists: LabelEncoder, CategoryMapper, OneHotEncoder. */
 #include "kernel/core/ml.h"
 
 #include <math.h>
@@ -7,12 +7,13 @@
 
 typedef struct label_params {
     onxi_ml_index index;
-    int key;            /* element type of the keys */
-    bool alike;         /* floats that are equal are the same key, and so are all NaN; else the bits count */
-    uint64_t count;     /* of keys and values */
-    const void *values; /* in the output's type; of texts onx_str */
-    uint64_t value[2];  /* for what is no key: an element or an onx_str */
-    bool needed;        /* OneHotEncoder: there must be a key */
+    int key; /* element type of the keys */
+    /* Floats that compare equal are the same key, and all NaN are one key; otherwise bits are compared. */
+    bool alike;
+    uint64_t count;     /* number of keys and of values */
+    const void *values; /* in the output's type; strings as onx_str */
+    uint64_t value[2];  /* default for inputs that are no key: an element, or an onx_str */
+    bool needed;        /* OneHotEncoder: the input must be a key */
 } label_params;
 
 /* ---- keys ---- */
@@ -33,7 +34,7 @@ static uint64_t double_key(double x, bool alike)
     return bits;
 }
 
-/* Element i of a list or tensor of numbers as a word that keys are compared by. */
+/* Element i of a numeric list or tensor as a word by which keys are compared. */
 static uint64_t key_word(int dtype, const void *data, uint64_t i, bool alike)
 {
     switch (dtype) {
@@ -53,10 +54,10 @@ static uint64_t key_word(int dtype, const void *data, uint64_t i, bool alike)
 /* ---- lists of any type ---- */
 
 typedef struct list {
-    int dtype; /* ONX_UNDEFINED: none */
+    int dtype; /* ONX_UNDEFINED: the list is not given */
     uint64_t count;
-    const void *data;       /* numbers */
-    const onx_bytes *texts; /* or these */
+    const void *data;       /* elements of a numeric list */
+    const onx_bytes *texts; /* or strings */
 } list;
 
 static onx_status list_of_tensor(const onx_prepare *p, const onx_tensor *t, const char *name, list *out)
@@ -86,7 +87,7 @@ static onx_status list_of_tensor(const onx_prepare *p, const onx_tensor *t, cons
     return ONX_OK;
 }
 
-/* `what`_strings, _int64s, _floats or _tensor; at most one of them. */
+/* Reads `what`_strings, _int64s, _floats or _tensor; at most one of them may be given. */
 static onx_status list_of(const onx_prepare *p, const char *what, list *out)
 {
     static const char *const kinds[] = { "strings", "int64s", "floats", "tensor" };
@@ -167,7 +168,7 @@ static void use_default(const onx_prepare *p, label_params *q)
     }
 }
 
-/* Values in a tensor have their default in one, too. */
+/* If the values are a tensor, the default value is a tensor, too. */
 static onx_status use_default_tensor(const onx_prepare *p, label_params *q)
 {
     list given = { 0 };
@@ -218,7 +219,7 @@ static onx_status encoder_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Both ways between texts and numbers: by one list of texts with their places, or by two lists. */
+/* Maps strings to numbers or back, by two lists of the same length. */
 static onx_status both_ways(onx_prepare *p, const list *texts, const list *numbers, bool last)
 {
     label_params *q = NULL;
@@ -310,7 +311,7 @@ static onx_status hot_prepare(onx_prepare *p)
     return onxi_ml_index_words(p, keys.data, (uint32_t)keys.count, true, &q->index);
 }
 
-/* Numbers are truncated towards zero; one that does not fit an int64 is not a category. */
+/* Numbers are truncated towards zero. A number that does not fit an int64 is no category. */
 static uint32_t find_whole(const label_params *q, const onx_value *x, uint64_t i)
 {
     if (x->dtype == ONX_STRING || x->dtype == ONX_INT64)

@@ -1,15 +1,14 @@
-/* linear.c - LinearRegressor and LinearClassifier: products of rows of features with lists of coefficients.
- */
+/* linear.c - LinearRegressor and LinearClassifier: multiplies rows of features with lists of coefficients. */
 #include "kernel/core/ml.h"
 
 typedef struct linear_params {
     onxi_ml_batch batch;
     onxi_ml_numbers coefficients, intercepts; /* intercepts: none, or one per score */
-    uint64_t scores;                          /* that are computed */
+    uint64_t scores;                          /* number of scores computed */
     onxi_ml_transform transform;
-    /* of the classifier */
+    /* For the classifier. */
     onxi_ml_labels labels;
-    bool opposed; /* one score decides between two classes, whose scores are -s and s */
+    bool opposed; /* one score s decides between two classes, whose scores are -s and s */
 } linear_params;
 
 static onx_status read_numbers(const onx_prepare *p, linear_params *q)
@@ -74,7 +73,7 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- LinearClassifier ---- */
 
-/* As many scores as there are lists of coefficients. */
+/* Determines the number of scores: that of the lists of coefficients. */
 static onx_status classifier_shape(const onx_prepare *p, linear_params *q)
 {
     ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
@@ -109,7 +108,8 @@ static onx_status classifier_prepare(onx_prepare *p)
     return finish_prepare(p, q);
 }
 
-/* One score alone says yes or no: a label for yes, if there is one, and 0 or nothing for no. */
+/* Writes the class. A single score decides between yes and no: yes gives the label and no gives 0 or an empty string.
+ * Without labels, yes gives 1 and no gives 0. */
 static void name_class(const linear_params *q, onx_value *y, uint64_t row, const double *scores, uint64_t columns)
 {
     if (!y)

@@ -1,4 +1,4 @@
-/* map.c - maps from categories to values: DictVectorizer, CastMap, ZipMap. */
+/* map.c - operators on maps from categories to values: DictVectorizer, CastMap, ZipMap. */
 #include "kernel/core/ml.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static onx_status dict_prepare(onx_prepare *p)
                  : onxi_ml_index_words(p, (const uint64_t *)(const void *)words, ints, true, &q->index);
 }
 
-/* What is not in the vocabulary is left out. */
+/* Keys that are not in the vocabulary are ignored. */
 static onx_status dict_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
@@ -76,7 +76,7 @@ static onx_status dict_run(onx_work *work, uint64_t first, uint64_t last)
 typedef struct cast_params {
     onx_dtype to;
     bool dense;
-    int64_t length; /* of sparse output */
+    int64_t length; /* length of a sparse output */
 } cast_params;
 
 static onx_status cast_prepare(onx_prepare *p)
@@ -222,7 +222,7 @@ static onx_status zip_row(const onxi_ml_labels *labels, const float *scores, onx
     }
     for (uint32_t i = 0; i < labels->count && !labels->texts; i++)
         ((int64_t *)map->data)[i] = labels->ints[i];
-    for (uint32_t i = 0; i < labels->count && labels->texts; i++) /* refer to the model until the one copy below */
+    for (uint32_t i = 0; i < labels->count && labels->texts; i++) /* still in the model; copied at the end */
         ((onx_str *)map->data)[i] = onx_view(labels->texts[i]);
     return onxi_value_own_texts(map);
 }
@@ -233,7 +233,7 @@ static onx_status zip_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *y = work->outputs[0];
     const zip_params *q = work->params;
     uint64_t limit = onx_ctx_limits(y->cx).memory;
-    if (work->inputs[0]->count > limit / (sizeof(onx_value) + sizeof(onx_str))) /* scores are small, values are not */
+    if (work->inputs[0]->count > limit / (sizeof(onx_value) + sizeof(onx_str))) /* a map is larger than its scores */
         return onx_work_fail(work, ONX_E_LIMIT, "maps of %llu values exceed the memory limit of %llu bytes",
                              (unsigned long long)work->inputs[0]->count, (unsigned long long)limit);
     ONX_TRY(onx_value_reset_list(y, ONX_VALUE_SEQUENCE, ONX_UNDEFINED));

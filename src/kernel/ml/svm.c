@@ -1,4 +1,4 @@
-/* svm.c - SVMRegressor and SVMClassifier: support vector machines in the form of libsvm, and linear ones. */
+/* svm.c - SVMRegressor and SVMClassifier: support vector machines as in libsvm, and linear ones. */
 #include "kernel/core/ml.h"
 
 #include <math.h>
@@ -12,19 +12,19 @@ typedef struct svm_params {
     svm_kernel kernel;
     double gamma, coef0, degree;
     onxi_ml_numbers vectors, coefficients, rho;
-    uint64_t vector_count; /* 0: linear, coefficients are those of the features */
+    uint64_t vector_count; /* 0: the machine is linear, with one coefficient per feature */
     onxi_ml_transform transform;
     bool one_class;
-    /* of the classifier */
+    /* For the classifier. */
     onxi_ml_labels labels;
-    onxi_ml_numbers prob_a, prob_b; /* probabilities from scores; without them votes count */
-    const int64_t *per_class;       /* support vectors of each class */
-    uint64_t classes, pairs, raw;   /* raw scores of a row, before the end */
-    uint64_t columns;               /* scores as they are output */
-    bool positive;                  /* all coefficients are */
+    onxi_ml_numbers prob_a, prob_b; /* convert scores to probabilities; without them, votes are counted */
+    const int64_t *per_class;       /* number of support vectors per class */
+    uint64_t classes, pairs, raw;   /* raw: scores per row before the transform */
+    uint64_t columns;               /* scores per row of the output */
+    bool positive;                  /* all coefficients are nonnegative */
 } svm_params;
 
-/* Degrees are whole numbers, and small ones as a rule. */
+/* Powers with an integer degree, which is usually small. */
 static double power(double x, double degree)
 {
     double result = x;
@@ -86,7 +86,8 @@ static onx_status read_common(const onx_prepare *p, svm_params *q)
 
 /* ---- SVMRegressor ---- */
 
-/* A sum of products with vectors is a product with the sum of the vectors, unless one of them is not finite. */
+/* With a linear kernel, the sum of products with vectors is one product with the sum of the vectors, unless one of them
+ * is not finite. */
 static onx_status join_vectors(const onx_prepare *p, svm_params *q)
 {
     double *joined = ONXI_ARRAY(p->arena, double, q->batch.columns + 1);
@@ -149,9 +150,9 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- SVMClassifier: what there has to be ---- */
+/* ---- SVMClassifier: checks of the attributes ---- */
 
-/* With support vectors every pair of classes has a score; without them every class. */
+/* With support vectors, each pair of classes has a score; without them, each class has one. */
 static onx_status machine_shape(const onx_prepare *p, svm_params *q)
 {
     uint32_t count;
@@ -192,7 +193,7 @@ static onx_status classifier_shape(const onx_prepare *p, svm_params *q)
     ONX_TRY(onxi_ml_numbers_of(p, "prob_b", &q->prob_b));
     q->classes = q->labels.count ? q->labels.count : 1;
     ONX_TRY(machine_shape(p, q));
-    /* One score of two classes is that of the second, the first has the opposite. */
+    /* A single score for two classes is that of the second class; the first class has the negated score. */
     bool opposed = q->raw == 1 && q->labels.count == 2 && q->transform != ONXI_ML_PROBIT;
     q->columns = opposed ? 2 : q->raw;
     q->positive = true;
@@ -219,7 +220,8 @@ static onx_status classifier_prepare(onx_prepare *p)
     p->params = q;
     p->rows = q->batch.rows;
     p->grain = 16384 / (q->vectors.count + q->coefficients.count + 1) + 1;
-    /* features; kernels; scores of pairs; votes, scores; of probabilities: two vectors and a square */
+    /* Room for features, kernel values, scores of pairs, votes, scores and, for probabilities, two vectors and a square
+     * matrix. */
     if (q->prob_a.count)
         square = 2 * q->classes + q->classes * q->classes;
     if (!onxi_add_u64(square, q->vector_count + q->pairs + 2 * q->classes + 2, &more))
@@ -266,11 +268,11 @@ static void score_pairs(const svm_params *q, const svm_space *s)
     }
 }
 
-/* Probabilities of classes that agree best with those of the pairs: Wu, Lin and Weng, "Probability estimates for
- * multi-class classification by pairwise coupling", second method. r[i][j] is the upper half of `square`. */
+/* Computes the class probabilities that agree best with those of the pairs: Wu, Lin and Weng, "Probability estimates
+ * for multi-class classification by pairwise coupling", second method. r[i][j] is the upper half of `square`. */
 static void couple(uint64_t k, double *square, double *product_of, double *p)
 {
-    double *r = square; /* becomes the matrix Q of the method */
+    double *r = square; /* is replaced by the matrix Q of the method */
     for (uint64_t t = 0; t < k; t++)
         p[t] = 1.0 / (double)k;
     for (uint64_t t = 0; t < k; t++) {
@@ -323,7 +325,7 @@ static void probabilities(const svm_params *q, const svm_space *s)
     couple(q->classes, square, s->rest, s->scores);
 }
 
-/* The class with most votes or the greatest score; one score alone says yes (1) or no (0). */
+/* Writes the class with the most votes or the greatest score. A single score decides between yes (1) and no (0). */
 static void name_class(const svm_params *q, onx_value *y, uint64_t row, const double *from, uint64_t count)
 {
     uint64_t best = onxi_ml_argmax(from, count);

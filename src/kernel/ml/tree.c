@@ -1,5 +1,5 @@
-/* tree.c - TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier: every tree leads a row of features to
- * a leaf, whose votes are combined per target. */
+/* tree.c - TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier: each tree leads a row of features to a leaf,
+ * and the votes of the leaves are aggregated per target. */
 #include "kernel/ml/tree.h"
 
 #include <float.h>
@@ -40,7 +40,7 @@ static inline bool decide(const onxi_forest *f, const onxi_tree_node *n, double 
     }
 }
 
-/* The leaf that a row of features ends in. */
+/* Finds the leaf for a row of features. */
 static uint32_t leaf_of(const onxi_forest *f, uint32_t root, const double *features)
 {
     while (!(root & ONXI_TREE_IS_LEAF)) {
@@ -52,10 +52,10 @@ static uint32_t leaf_of(const onxi_forest *f, uint32_t root, const double *featu
 
 /* ---- scores ---- */
 
-/* What a row of the kernel table is for. */
+/* Describes a row of the kernel table. */
 typedef struct tree_kind {
-    bool places; /* TreeEnsemble: nodes are called by their places */
-    bool lanes;  /* many rows or trees at once */
+    bool places; /* TreeEnsemble: nodes are identified by their positions */
+    bool lanes;  /* walks several rows or trees at once */
 } tree_kind;
 
 typedef struct tree_params {
@@ -64,24 +64,24 @@ typedef struct tree_params {
     onxi_ml_numbers base;
     onxi_ml_transform transform;
     onxi_tree_aggregate how;
-    double start;                 /* what a target has before any vote */
-    const onxi_tree_lanes *lanes; /* NULL: row by row */
-    uint64_t block;               /* rows that are scored at once */
-    uint64_t scores, features;    /* places in the memory of a thread, in bytes */
-    /* of the classifier */
+    double start;                 /* score of a target before any vote */
+    const onxi_tree_lanes *lanes; /* NULL: rows are walked one by one */
+    uint64_t block;               /* rows scored at a time */
+    uint64_t scores, features;    /* offsets in a thread's workspace, in bytes */
+    /* For the classifier. */
     onxi_ml_labels labels;
     bool binary;      /* one score decides between two classes */
-    uint64_t columns; /* scores of a row as they are output */
+    uint64_t columns; /* scores per row of the output */
 } tree_params;
 
-/* The end of the range of the output, which is what a minimum or maximum begins with. */
+/* The initial value of a minimum or maximum: the end of the output type's range. */
 static double start_of(onxi_tree_aggregate how, const onx_value *y)
 {
     double most = !y || y->dtype == ONX_FLOAT ? (double)FLT_MAX : y->dtype == ONX_DOUBLE ? DBL_MAX : 65504;
     return how == ONXI_TREE_MIN ? most : how == ONXI_TREE_MAX ? -most : 0;
 }
 
-/* Scores of `count` rows, one per target, without the transform at the end. */
+/* Computes the scores of `count` rows, one per target, before the final transform. */
 static double *score_rows(const tree_params *q, const onx_work *work, uint64_t row, uint64_t count)
 {
     const onxi_forest *f = &q->forest;
@@ -107,7 +107,7 @@ static double *score_rows(const tree_params *q, const onx_work *work, uint64_t r
 
 static onx_status finish_prepare(onx_prepare *p, tree_params *q)
 {
-    enum { SCORES = 1u << 15 }; /* of a block */
+    enum { SCORES = 1u << 15 }; /* scores per block */
     const tree_kind *kind = p->kernel->body;
     uint64_t steps = (uint64_t)q->forest.root_count * 8 + q->batch.columns, room = 0;
     p->params = q;
@@ -140,7 +140,7 @@ static onx_status base_values(const onx_prepare *p, tree_params *q, uint64_t tar
     return ONX_OK;
 }
 
-/* n_targets, or as many as the votes name. */
+/* n_targets, or the number of targets that votes refer to. */
 static onx_status target_count(const onx_prepare *p, const char *votes, uint64_t *out)
 {
     int64_t count = 1;
@@ -165,13 +165,13 @@ static bool by_places(const onx_prepare *p)
     return ((const tree_kind *)p->kernel->body)->places;
 }
 
-/* Where n_targets does not say it. */
+/* Used where n_targets is not given. */
 static onx_status regressor_types(onx_prepare *p)
 {
     onxi_ml_batch batch;
     uint64_t targets;
     ONX_TRY(onxi_ml_batch_of(p, 0, &batch));
-    bool places = p->op == ONXI_ID_TreeEnsemble; /* no row is chosen yet */
+    bool places = p->op == ONXI_ID_TreeEnsemble; /* no kernel row is chosen yet */
     ONX_TRY(target_count(p, places ? "leaf_targetids" : "target_ids", &targets));
     const int64_t dims[] = { (int64_t)batch.rows, (int64_t)targets };
     return onx_prepare_output(p, 0, places ? (onx_dtype)p->inputs[0]->dtype : ONX_FLOAT, 2, dims);
@@ -233,7 +233,8 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- TreeEnsembleClassifier ---- */
 
-/* With votes for one class only, its score decides between two; a single label then names the one that it is for. */
+/* If votes are for one class only, its score decides between two classes. A single label then names the class of a
+ * positive decision. */
 static onx_status classifier_shape(const onx_prepare *p, tree_params *q)
 {
     uint32_t count;
@@ -270,7 +271,7 @@ static onx_status classifier_prepare(onx_prepare *p)
     return finish_prepare(p, q);
 }
 
-/* The scores of a row as they are output, from those of the targets, which may be in the same place. */
+/* Computes the output scores of a row from the scores of the targets, possibly in place. */
 static void finish_classes(const tree_params *q, onx_work *work, uint64_t row, const double *targets, double *scores)
 {
     if (q->binary) {
@@ -283,7 +284,7 @@ static void finish_classes(const tree_params *q, onx_work *work, uint64_t row, c
     }
     onxi_ml_finish(q->transform, scores, q->columns);
     uint64_t best = onxi_ml_argmax(scores, q->columns);
-    if (q->binary && q->labels.count == 1) /* the label, or none */
+    if (q->binary && q->labels.count == 1) /* the label, or no label */
         best = 1 - best;
     onxi_ml_label(&q->labels, onxi_ml_output(work, 0), row, best, -1);
     if (onxi_ml_output(work, 1))

@@ -1,10 +1,10 @@
-/* tree.h - decision trees as they are run: the same for all operators that have them. */
+/* tree.h - decision trees in the form in which they run, shared by all operators with trees. */
 #ifndef ONXI_KERNEL_ML_TREE_H
 #define ONXI_KERNEL_ML_TREE_H
 
 #include "kernel/core/ml.h"
 
-typedef enum onxi_tree_mode { /* numbers of nodes_modes in TreeEnsemble */
+typedef enum onxi_tree_mode { /* values of nodes_modes in TreeEnsemble */
                               ONXI_TREE_LEQ,
                               ONXI_TREE_LT,
                               ONXI_TREE_GTE,
@@ -15,7 +15,7 @@ typedef enum onxi_tree_mode { /* numbers of nodes_modes in TreeEnsemble */
                               ONXI_TREE_LEAF /* only while reading */
 } onxi_tree_mode;
 
-/* Where a branch goes: an inner node, or with this bit a leaf. */
+/* The target of a branch is an inner node, or, with this bit, a leaf. */
 #define ONXI_TREE_IS_LEAF UINT32_C(0x80000000)
 
 typedef struct onxi_tree_node {
@@ -23,36 +23,37 @@ typedef struct onxi_tree_node {
         double split;
         struct {
             uint32_t first, count;
-        } set; /* of members */
+        } set; /* range in `members` */
     } by;
     uint32_t feature;
-    uint32_t next[2]; /* if not, if so */
+    uint32_t next[2]; /* branch if the test fails, branch if it holds */
     uint8_t mode;
-    bool missing; /* where NaN goes */
+    bool missing; /* the branch that NaN takes */
 } onxi_tree_node;
 
-/* Every inner node that a root leads to is reached once, so that a row costs no more steps than there are nodes, and
- * all indexes are good. */
+/* Every inner node is reachable from one root only and on one path, so a row takes no more steps than there are nodes.
+ * All indices are valid. */
 typedef struct onxi_forest {
     const onxi_tree_node *nodes;
     const uint32_t *roots;
-    const double *members; /* of each set in ascending order */
-    const uint32_t *first; /* votes of leaf i: first[i] .. first[i + 1] - 1 */
+    const double *members; /* the members of each set, in ascending order */
+    const uint32_t *first; /* the votes of leaf i are first[i] .. first[i + 1] - 1 */
     const uint32_t *target;
     const double *weight;
     uint32_t root_count, target_count, node_count, leaf_count;
-    uint32_t only_target; /* that all votes are for; UINT32_MAX: there are several, or no votes */
+    uint32_t only_target; /* the target of all votes; UINT32_MAX: there are several targets, or no votes */
 } onxi_forest;
 
-/* TreeEnsembleRegressor and TreeEnsembleClassifier: votes are in `votes`_ids and so on, for less than `targets`. */
+/* Reads the trees of TreeEnsembleRegressor and TreeEnsembleClassifier. Votes are in the attributes `votes`_ids and so
+ * on, for targets below `targets`. */
 onx_status onxi_forest_by_ids(const onx_prepare *p, const char *votes, uint64_t targets, uint64_t columns,
                               onxi_forest *out);
-/* TreeEnsemble */
+/* Reads the trees of TreeEnsemble. */
 onx_status onxi_forest_by_places(const onx_prepare *p, uint64_t targets, uint64_t columns, onxi_forest *out);
 
-/* ---- putting votes together ---- */
+/* ---- aggregating votes ---- */
 
-typedef enum onxi_tree_aggregate { /* numbers of TreeEnsemble */
+typedef enum onxi_tree_aggregate { /* values of aggregate_function in TreeEnsemble */
                                    ONXI_TREE_AVERAGE,
                                    ONXI_TREE_SUM,
                                    ONXI_TREE_MIN,
@@ -60,7 +61,7 @@ typedef enum onxi_tree_aggregate { /* numbers of TreeEnsemble */
                                    ONXI_TREE_AGGREGATE_COUNT
 } onxi_tree_aggregate;
 
-/* What the votes of a leaf make of the scores of a row, one per target. */
+/* Applies the votes of a leaf to the scores of a row, one per target. */
 static inline void onxi_tree_vote(const onxi_forest *f, onxi_tree_aggregate how, uint32_t leaf, double *scores)
 {
     for (uint32_t i = f->first[leaf]; i < f->first[leaf + 1]; i++) {
@@ -74,18 +75,18 @@ static inline void onxi_tree_vote(const onxi_forest *f, onxi_tree_aggregate how,
     }
 }
 
-/* ---- many rows, or many trees, at once (tree_lanes.c) ---- */
+/* ---- several rows, or several trees, at once (tree_lanes.c) ---- */
 
 typedef struct onxi_tree_lanes onxi_tree_lanes;
-/* Makes what rows of `dtype` are led through a forest by, which stays in use. ONX_E_UNSUPPORTED: the forest is too
- * large for that. */
+/* Builds the tables for walking a forest with rows of `dtype`; the forest must outlive them. ONX_E_UNSUPPORTED: the
+ * forest is too large. */
 onx_status onxi_tree_lanes_make(const onx_prepare *p, const onxi_forest *f, onxi_tree_aggregate how, int dtype,
                                 uint64_t columns, const onxi_tree_lanes **out);
-/* How many rows are best led through it at once, and the bytes that it needs for them. */
+/* The number of rows to process at a time, and the bytes of workspace for them. */
 uint64_t onxi_tree_lanes_block(const onxi_tree_lanes *l);
 uint64_t onxi_tree_lanes_workspace(const onxi_tree_lanes *l);
-/* Adds the votes of all trees for `count` rows of x, at most a block, to scores[count][target_count]. `numbers` has
- * room for a row, if x has neither float nor double. */
+/* Adds the votes of all trees for `count` rows of x (at most a block) to scores[count][target_count]. `numbers` is
+ * workspace for one row, used if x is neither float nor double. */
 void onxi_tree_lanes_run(const onxi_tree_lanes *l, onxi_tree_aggregate how, const onx_value *x, uint64_t row,
                          uint64_t count, void *workspace, double *numbers, double *scores);
 

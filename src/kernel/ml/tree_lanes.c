@@ -1,10 +1,10 @@
-/* tree_lanes.c - trees walked in eight lanes at once: eight rows through one tree, or one row through eight trees.
+/* tree_lanes.c - walks trees in eight lanes at once: eight rows through one tree, or one row through eight trees.
  *
- * Every test of a node is one comparison of integers, key <= cut. The key of a number is an integer that orders as the
- * numbers do, so that "less" is "less or equal" to the integer below, and "equal" and sets of members are binary
- * searches through a few cuts between which the outcome alternates. The key of NaN is the least or the greatest
- * integer, as a node wants it. The two sides of a node are neighbours, and a leaf leads to itself: lanes take steps
- * without a branch until the deepest of them has come to its leaf. */
+ * Each test of a node is one integer comparison, key <= cut. The key of a number is an integer with the same order, so
+ * "less" is "less or equal" to the integer below. "Equal" and sets of members become binary searches through a few
+ * cuts, between which the outcome alternates. The key of NaN is the least or the greatest integer, as the node
+ * requires. The two children of a node are adjacent, and a leaf is its own child: all lanes step without branches until
+ * the deepest lane has reached its leaf. */
 #include "kernel/ml/tree.h"
 
 #include <float.h>
@@ -13,35 +13,35 @@
 
 enum {
     LANES = 8,
-    ROWS = 512,          /* of a block, if their keys take no more than */
-    SEEN = 256,          /* keys that are remembered while they are collected */
-    KEY_BYTES = 1u << 16 /* which stay in the second cache, beside a tree in the first */
+    ROWS = 512,          /* most rows per block, if their keys fit into KEY_BYTES */
+    SEEN = 256,          /* size of the cache of keys that were collected recently */
+    KEY_BYTES = 1u << 16 /* fits into the L2 cache, while a tree is in the L1 cache */
 };
 
-/* Nodes of both widths of keys. `next` and places of nodes are in bytes. */
+/* Nodes for both key widths. `next` and the positions of nodes are byte offsets. */
 #define NODE(KEY, sfx)                                                                                                 \
     typedef struct node_##sfx {                                                                                        \
         KEY cut;                                                                                                       \
-        uint32_t at;   /* of the first lane's key, counted in keys */                                                  \
-        uint32_t next; /* where key <= cut; the other one follows it */                                                \
-        uint32_t leaf; /* only of leaves: which one, or its vote as a float */                                         \
+        uint32_t at;   /* index of the key in the first lane */                                                        \
+        uint32_t next; /* child if key <= cut; the other child follows it */                                           \
+        uint32_t leaf; /* for leaves: the index of the leaf, or its vote as a float */                                 \
     } node_##sfx;
 NODE(int32_t, i32)
 NODE(int64_t, i64)
 
 typedef struct lane_tree {
-    uint32_t root, least, most; /* steps to the nearest leaf, and to the farthest */
+    uint32_t root, least, most; /* number of steps to the nearest and to the farthest leaf */
 } lane_tree;
 
 struct onxi_tree_lanes {
     const onxi_forest *forest;
-    bool wide; /* keys are of doubles, not of floats */
+    bool wide; /* keys are computed from doubles, not floats */
     uint64_t columns;
     char *nodes;
     lane_tree *trees;
-    const uint64_t *slots; /* what keys are of: 2 * feature + 1 if NaN is the least, ascending */
+    const uint64_t *slots; /* keys of a row, ascending: 2 * feature, + 1 if NaN is the least */
     uint32_t slot_count;
-    bool single; /* no leaf has more than one vote, all are floats and for the same target */
+    bool single; /* all leaves have at most one vote, which is a float, and all votes have the same target */
     uint64_t block;
 };
 
@@ -61,7 +61,7 @@ static inline int64_t key_of_double(double x)
     return ((bits & INT64_MAX) ^ (bits >> 63)) - (bits >> 63);
 }
 
-/* The key of the largest number of the type of the rows that is not above s, or below it. */
+/* The key of the largest number of the rows' type that is at most s (`equal`), or less than s. */
 static int64_t cut_below(bool wide, double s, bool equal)
 {
     if (wide)
@@ -75,7 +75,7 @@ static int64_t cut_below(bool wide, double s, bool equal)
 
 typedef struct tests {
     uint32_t count;
-    bool first; /* the outcome up to the first cut */
+    bool first; /* outcome below the first cut */
     bool nan_least, nan_cut;
 } tests;
 
@@ -86,14 +86,14 @@ static tests tests_of(const onxi_tree_node *n)
     tests t = { .first = n->mode == ONXI_TREE_LEQ || n->mode == ONXI_TREE_LT || n->mode == ONXI_TREE_NEQ };
     if (n->mode == ONXI_TREE_MEMBER)
         t.count = 2 * n->by.set.count;
-    else if (isnan(n->by.split)) /* nothing compares with NaN */
+    else if (isnan(n->by.split)) /* no comparison with NaN holds */
         t.first = n->mode == ONXI_TREE_NEQ;
     else
         t.count = cuts[n->mode];
     bool last = t.first ^ (t.count & 1);
     if (n->missing != last) {
         t.nan_least = true;
-        if (n->missing != t.first) { /* a cut that only NaN is not above */
+        if (n->missing != t.first) { /* add a cut below all numbers: only NaN is at most this cut */
             t.nan_cut = true;
             t.count++;
             t.first = n->missing;
@@ -112,9 +112,9 @@ static int64_t cut_at(const onxi_tree_lanes *l, const onxi_tree_node *n, const t
     return cut_below(l->wide, n->by.split, equal || i == 1);
 }
 
-/* ---- making ---- */
+/* ---- building ---- */
 
-typedef struct waiting { /* a node whose children have their places, but are not there yet */
+typedef struct waiting { /* a node whose children have positions but are not written yet */
     uint32_t node, depth;
     uint64_t at;
 } waiting;
@@ -122,7 +122,7 @@ typedef struct waiting { /* a node whose children have their places, but are not
 typedef struct maker {
     onxi_tree_lanes *l;
     waiting *queue;
-    uint64_t *at; /* of the places of each node's children */
+    uint64_t *at; /* positions of each node's children */
     uint64_t used;
     uint32_t queued;
     lane_tree *tree;
@@ -155,7 +155,7 @@ static void put(const onxi_tree_lanes *l, uint64_t place, int64_t cut, uint32_t 
             (node_i32){ (int32_t)cut, at, (uint32_t)(next * sizeof(node_i32)), leaf };
 }
 
-/* Nodes that always go one way are skipped. */
+/* Skips nodes whose outcome is constant. */
 static uint32_t passed_over(const onxi_forest *f, uint32_t to)
 {
     while (!(to & ONXI_TREE_IS_LEAF)) {
@@ -167,7 +167,7 @@ static uint32_t passed_over(const onxi_forest *f, uint32_t to)
     return to;
 }
 
-/* Assigns the places of the children of an inner node, which are stored in the order in which they are met. */
+/* Assigns the positions of an inner node's children; nodes are written in the order in which they are queued. */
 static void enqueue(maker *m, uint32_t to, uint32_t depth)
 {
     if (to & ONXI_TREE_IS_LEAF)
@@ -208,8 +208,8 @@ typedef struct search {
     uint64_t free;
 } search;
 
-/* The children of a search through the cuts low .. high - 1 go to `pair`, what is below them to places that are free.
- */
+/* Writes a binary search through the cuts low .. high - 1: its two children at `pair`, the nodes below them at free
+ * positions. */
 static void place_search(maker *m, search *s, uint32_t low, uint32_t high, uint64_t pair, uint32_t depth)
 {
     const uint32_t middle = low + (high - low) / 2;
@@ -263,13 +263,13 @@ static int compare_slots(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Which keys are asked for, and how many nodes there will be. Thousands of nodes ask for the same few keys: what was
- * seen a moment ago is not kept for sorting. */
+/* Collects the keys that tests use, and counts the nodes. Thousands of nodes use the same few keys, so those collected
+ * recently are skipped before sorting. */
 static onx_status count_all(const onx_prepare *p, onxi_tree_lanes *l, uint64_t *nodes)
 {
     const onxi_forest *f = l->forest;
     uint64_t *slots = ONXI_ARRAY(p->arena, uint64_t, f->node_count + UINT64_C(1));
-    uint64_t count = 0, seen[SEEN] = { 0 }; /* plus 1 */
+    uint64_t count = 0, seen[SEEN] = { 0 }; /* slot + 1; 0: empty */
     if (!slots)
         return ONX_E_MEMORY;
     *nodes = f->root_count;
@@ -355,7 +355,7 @@ static inline void vote(const onxi_tree_lanes *l, onxi_tree_aggregate how, uint3
     scores[l->forest->only_target] += (double)vote;
 }
 
-/* The keys of `count` rows, eight of each slot contiguous. */
+/* Computes the keys of `count` rows; the keys of eight rows for one slot are contiguous. */
 static void make_keys_i32(const onxi_tree_lanes *l, const onx_value *x, uint64_t row, uint64_t count, double *unused,
                           int32_t *keys)
 {
@@ -394,7 +394,7 @@ static void make_keys_i64(const onxi_tree_lanes *l, const onx_value *x, uint64_t
 #define STEP_i64(i)   at##i = step_i64(l, key + i * apart, at##i);
 #define MOVED_LANE(i) | (at##i ^ at[i])
 
-/* `apart`: from the key of a lane to that of the next one, 1 for rows and 0 for trees. */
+/* `apart` is the distance between the keys of adjacent lanes: 1 for rows, 0 for trees. */
 #define WALK(KEY, sfx)                                                                                                 \
     static inline const node_##sfx *node_##sfx##_at(const onxi_tree_lanes *l, uint32_t at)                             \
     {                                                                                                                  \
@@ -420,7 +420,7 @@ static void make_keys_i64(const onxi_tree_lanes *l, const onx_value *x, uint64_t
             EACH_LANE(STORE_LANE)                                                                                      \
         }                                                                                                              \
     }                                                                                                                  \
-    /* Eight rows through each tree. */                                                                                \
+    /* Walks eight rows through each tree. */                                                                          \
     static void rows_##sfx(const onxi_tree_lanes *l, onxi_tree_aggregate how, const KEY *keys, uint64_t groups,        \
                            double *scores)                                                                             \
     {                                                                                                                  \
@@ -436,7 +436,7 @@ static void make_keys_i64(const onxi_tree_lanes *l, const onx_value *x, uint64_t
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
-    /* One row through eight trees; the last ones are fewer. */                                                        \
+    /* Walks one row through eight trees at a time; the last ones are fewer. */                                        \
     static void trees_##sfx(const onxi_tree_lanes *l, onxi_tree_aggregate how, const KEY *key, double *scores)         \
     {                                                                                                                  \
         const uint32_t count = l->forest->root_count;                                                                  \

@@ -1,5 +1,5 @@
-/* tree_read.c - decision trees from attributes, in both forms that the standard has. The attributes may say
- * anything: lengths, indexes and the shape of the trees are checked here, so that running them need not. */
+/* tree_read.c - reads decision trees from attributes, in both forms of the standard. Attributes are untrusted: lengths,
+ * indices and the shape of the trees are checked here, so that running the trees needs no checks. */
 #include "kernel/ml/tree.h"
 
 #include <math.h>
@@ -70,7 +70,8 @@ static uint32_t only_target(const uint32_t *target, uint64_t count)
     return count ? target[0] : UINT32_MAX;
 }
 
-/* Inner nodes that the roots lead to are reached once: no circles, and no tree that unfolds to more than it is. */
+/* Checks that each inner node is reached from the roots once. So there are no cycles and no shared subtrees, which
+ * could expand to exponential size. */
 static onx_status check_trees(const onx_prepare *p, const onxi_forest *f, uint64_t count)
 {
     uint8_t *reached = ONXI_ARRAY(p->arena, uint8_t, count);
@@ -84,7 +85,7 @@ static onx_status check_trees(const onx_prepare *p, const onxi_forest *f, uint64
         for (uint32_t at = f->roots[r];; at = open[--left]) {
             if (reached[at]++)
                 return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two ways, which is no tree", at);
-            /* Of n nodes at most n + 1 branches can be open before one is reached twice. */
+            /* With n nodes, at most n + 1 branches can be pending before a node is reached twice. */
             for (int side = 0; side < 2; side++) {
                 uint32_t next = f->nodes[at].next[side];
                 if (next & ONXI_TREE_IS_LEAF)
@@ -100,7 +101,7 @@ static onx_status check_trees(const onx_prepare *p, const onxi_forest *f, uint64
     return ONX_OK;
 }
 
-/* ---- nodes that are called by tree and number ---- */
+/* ---- nodes identified by tree and number ---- */
 
 typedef struct entry {
     int64_t tree, node;
@@ -123,8 +124,8 @@ typedef struct lists {
     entry *sorted;
 } lists;
 
-/* The place of a node among those sorted, or UINT32_MAX. Nodes mostly have numbers without gaps, so it is as far from a
- * place that is known as its number is from the number there. */
+/* The index of a node in sorted order, or UINT32_MAX. Numbers mostly have no gaps, so the index is first guessed by the
+ * distance from the node `known`. */
 static uint32_t find_entry(const lists *l, uint32_t known, int64_t tree, int64_t node)
 {
     const entry key = { tree, node, 0 };
@@ -135,7 +136,7 @@ static uint32_t find_entry(const lists *l, uint32_t known, int64_t tree, int64_t
     return found ? (uint32_t)(found - l->sorted) : UINT32_MAX;
 }
 
-/* Converters write the nodes in order, mostly, which is seen faster than made. */
+/* Sorts the nodes. Converters mostly write them in order, so that is checked first, which is faster. */
 static onx_status sort_entries(const onx_prepare *p, lists *l)
 {
     uint32_t in_order = 1;
@@ -177,14 +178,14 @@ static onx_status read_lists(const onx_prepare *p, lists *l)
 
 static onx_status read_mode(const onx_prepare *p, onx_str name, uint8_t *out)
 {
-    if (onx_str_is(name, "LEAF")) { /* every second node */
+    if (onx_str_is(name, "LEAF")) { /* about half of all nodes are leaves */
         *out = ONXI_TREE_LEAF;
         return ONX_OK;
     }
     static const char *const names[] = {
         [ONXI_TREE_LEQ] = "BRANCH_LEQ", [ONXI_TREE_LT] = "BRANCH_LT", [ONXI_TREE_GTE] = "BRANCH_GTE",
         [ONXI_TREE_GT] = "BRANCH_GT",   [ONXI_TREE_EQ] = "BRANCH_EQ", [ONXI_TREE_NEQ] = "BRANCH_NEQ",
-        [ONXI_TREE_MEMBER] = NULL, /* is no mode here */
+        [ONXI_TREE_MEMBER] = NULL, /* not a mode of this operator */
     };
     for (uint8_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i] && onx_str_is(name, names[i])) {
@@ -216,7 +217,7 @@ static onx_status read_node(const onx_prepare *p, const lists *l, uint32_t place
     return ONX_OK;
 }
 
-/* The root of a tree is its first node, the trees go by their numbers. */
+/* The root of a tree is its first node; trees are ordered by their numbers. */
 static onx_status read_roots(const onx_prepare *p, const lists *l, const onxi_tree_node *nodes, onxi_forest *f)
 {
     uint32_t *roots = ONXI_ARRAY(p->arena, uint32_t, l->count);
@@ -233,7 +234,7 @@ static onx_status read_roots(const onx_prepare *p, const lists *l, const onxi_tr
     return ONX_OK;
 }
 
-/* Votes sorted by their leaves, those of one leaf in the order given; votes of inner nodes never count. */
+/* Sorts votes by leaves, keeping the given order within a leaf. Votes of inner nodes are ignored. */
 static onx_status read_votes(const onx_prepare *p, const lists *l, const char *votes, uint64_t targets, onxi_forest *f)
 {
     char name[4][32];
@@ -264,7 +265,7 @@ static onx_status read_votes(const onx_prepare *p, const lists *l, const char *v
     }
     for (uint32_t i = 0; i < l->count; i++)
         first[i + 2] += first[i + 1];
-    for (uint32_t i = 0; i < count; i++) { /* first[i + 1] runs from the start of leaf i to its end */
+    for (uint32_t i = 0; i < count; i++) { /* first[i + 1] moves from the start of leaf i to its end */
         uint32_t at = first[leaf[i] + 1u]++;
         ONX_TRY(set_target(p, name[2], i, target[i], targets, &to[at]));
         weights[at] = weight.at[i];
@@ -295,7 +296,7 @@ onx_status onxi_forest_by_ids(const onx_prepare *p, const char *votes, uint64_t 
     return check_trees(p, out, l.count);
 }
 
-/* ---- nodes that are called by their place ---- */
+/* ---- nodes identified by position ---- */
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -303,7 +304,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* membership_values has a set, ended by NaN, for each node that asks for one, in the order of the nodes. */
+/* membership_values contains a set, terminated by NaN, for each node that tests one, in the order of the nodes. */
 static onx_status read_sets(const onx_prepare *p, onxi_tree_node *nodes, uint64_t count, onxi_forest *f)
 {
     onxi_ml_numbers all;
