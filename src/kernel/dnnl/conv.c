@@ -1,27 +1,27 @@
-/* conv.c - convolution on oneDNN: weights packed once, bias, activation and addition in passing. */
+/* conv.c - convolution by oneDNN, with packed weights and with bias, activation and addition as post-operations. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
 
-/* By what the work is cut into parts: whole images, rows of one, groups of channels, or channels of the result. */
+/* How the work is divided into parts: by images, by rows of an image, by groups, or by output channels. */
 typedef enum conv_cut { WHOLE, IMAGES, ROWS, GROUPS, CHANNELS } conv_cut;
 
-enum { BLOCK = 16 }; /* channels of a layout that are not to be cut, at most */
+enum { BLOCK = 16 }; /* most channels in a block of a layout; blocks are not divided */
 
 typedef struct conv_shape {
     int64_t group;
     bool padded;
     dnnl_dims_t strides, dilations, pad, pad_end;
-    uint64_t cost; /* multiplications */
+    uint64_t cost; /* number of multiplications */
 } conv_shape;
 
-/* Some result is made of padding alone, in one dimension. oneDNN 2.6 ends with a fault there when the convolution of
- * its batched products (AVX-512) applies an activation to such rows. */
+/* Is some output position, along one dimension, computed from padding only? oneDNN 2.6 crashes there if its convolution
+ * by batched products (AVX-512) applies an activation. */
 static bool has_window_of_padding(const onxi_window *win, uint32_t i)
 {
     for (int64_t o = 0; o < win->out[i]; o++) {
         const int64_t start = o * win->stride[i] - win->pad[i];
-        const int64_t tap = start < 0 ? (-start - 1) / win->dilation[i] + 1 : 0; /* first not before */
+        const int64_t tap = start < 0 ? (-start - 1) / win->dilation[i] + 1 : 0; /* first tap not before the input */
         if (tap >= win->kernel[i] || start + tap * win->dilation[i] >= win->in[i])
             return true;
     }
@@ -39,7 +39,7 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     s->padded = false;
     s->group = onx_prepare_int(p, "group");
     if (!w->data && s->group > 1)
-        return false; /* weights by groups have no layout as a value */
+        return false; /* grouped weights as a value have no such layout */
     if (s->group < 1 || x->dims[1] % s->group || w->dims[0] % s->group || w->dims[1] != x->dims[1] / s->group ||
         w->dims[0] != y->dims[1])
         return false;
@@ -61,8 +61,8 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     return true;
 }
 
-/* Padding is zeros that are multiplied like all others. oneDNN skips them, which is the same unless weights are
- * NaN or infinite. Those that vary are looked at by each run. */
+/* oneDNN skips padding instead of multiplying its zeros with the weights. The result is the same unless weights are NaN
+ * or infinite. Weights that are not constant are checked by each run. */
 static bool padding_is_harmless(const onx_prepare *p, const conv_shape *s)
 {
     return !s->padded || (p->inputs[1]->data ? onxi_weights_are_finite(p, 1) : !p->nonfinite);
@@ -74,12 +74,12 @@ typedef struct conv_part {
     onxi_dnnl_md w_plain;
 } conv_part;
 
-/* Bytes from a part to the next. */
+/* Strides between parts in bytes. */
 typedef struct conv_steps {
     uint64_t x, w, b, y;
 } conv_steps;
 
-/* The weights and the bias of a part with `extent` of the groups or channels; x and y are the caller's. */
+/* Describes the weights and the bias of a part with `extent` groups or channels; the caller describes x and y. */
 static bool describe_weights(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, conv_cut cut, int64_t extent,
                              conv_part *q)
 {
@@ -104,8 +104,8 @@ static bool describe_weights(const onx_prepare *p, onxi_dnnl *d, const conv_shap
     return q->c.x && q->c.y && q->c.w && q->w_plain && (!b || q->c.b);
 }
 
-/* The whole, with the post-operations that can be taken. With an operand that must stay whole the layout of the result
- * has to be known first: a first description tells it. */
+/* Describes the whole convolution with the post-operations that oneDNN can apply. If one of them has an operand, which
+ * must have the layout of the result, a first description determines that layout. */
 static bool choose_desc(const onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_conv *c, onxi_dnnl_post *post,
                         dnnl_primitive_desc_t *out)
 {
@@ -141,7 +141,7 @@ static bool describe_part(const onx_prepare *p, const onxi_dnnl *d, const onxi_d
     return good;
 }
 
-/* How many groups have whole blocks of channels together. */
+/* The number of groups that together have whole blocks of channels. */
 static int64_t group_unit(const onx_value *w, int64_t group)
 {
     int64_t unit = 1;
@@ -161,7 +161,7 @@ static onxi_dnnl_cut choose_cut(const onx_prepare *p, const onxi_dnnl *d, const 
     return onxi_dnnl_cut_of(d, p->outputs[0]->dims[1], BLOCK);
 }
 
-/* The same in parts for several threads, with the layouts of the whole. */
+/* Divides the convolution into parts for several threads, in the layouts of the whole. */
 static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, const onxi_dnnl_post *post,
                      conv_part part[2], conv_steps *step)
 {
@@ -192,7 +192,7 @@ static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, co
         return false;
     }
     if (!w->data && kind != IMAGES && kind != ROWS)
-        return false; /* weights are whole */
+        return false; /* Parts by groups or channels would need parts of the weights, which are one value of the run. */
     conv_part q[2] = { { .c = { .x = px.each, .y = py.each } }, { .c = { .x = px.last, .y = py.last } } };
     const bool halo = kind == ROWS && rows.halo;
     bool good = describe_weights(p, d, s, kind, cut.each, &q[0]);
@@ -205,13 +205,14 @@ static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, co
             q[1].c.pad[0] = 0;
             q[1].c.pad_end[0] = rows.below;
         }
-        if (kind == IMAGES || kind == ROWS) /* they share the weights */
+        if (kind == IMAGES || kind == ROWS) /* all parts use the same weights */
             q[1].c.w = d->lib->dnnl_primitive_desc_query_md(desc[0], dnnl_query_weights_md, 0);
         good = good && describe_part(p, d, post, &q[1].c, &desc[1]);
     } else {
         q[1] = q[0];
     }
-    /* Sums in another order would have bits that depend on the number of threads; whole images are done one by one. */
+    /* Another order of summation would make the bits depend on the number of threads. A division by images changes no
+     * order. */
     for (int i = 0; good && kind != IMAGES && i < 2 && desc[i]; i++)
         good = onxi_dnnl_same_sums(d, desc[i], d->desc[0]);
     if (!good) {
@@ -236,7 +237,7 @@ static onxi_dnnl_pair pair(onxi_dnnl_md each, onxi_dnnl_md last)
     return (onxi_dnnl_pair){ each, last };
 }
 
-/* Sets *w_layout: the layout of weights that vary. */
+/* Adds the operands; *w_layout is the layout of weights that are not constant. */
 static bool add_operands(onx_prepare *p, onxi_dnnl *d, const conv_part q[2], const conv_steps *step,
                          const onx_layout **w_layout)
 {
@@ -305,7 +306,7 @@ static onx_status any_prepare(onx_prepare *p)
     return prepare_kind(p, false);
 }
 
-/* What oneDNN unfolds is offered to our own rows between these two (simd/unfold.c, simd/lines.c). */
+/* Convolutions that oneDNN would unfold are offered to our own rows between these two (simd/unfold.c, simd/lines.c). */
 const onx_kernel onxi_kernels_dnnl_conv[] = {
     ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, direct_prepare),
     ONXI_DNNL_ROW_AT(5, "Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, any_prepare),

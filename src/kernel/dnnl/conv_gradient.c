@@ -1,11 +1,11 @@
-/* conv_gradient.c - what the gradients of convolutions are made of, on oneDNN: ConvTranspose is the gradient of the
- * input, and a Conv whose windows are larger than what comes out of it is that of the weights. */
+/* conv_gradient.c - gradients of convolutions by oneDNN: a ConvTranspose is the gradient of the input, and a Conv whose
+ * windows are larger than its output is the gradient of the weights. */
 #include "kernel/core/blocked.h"
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
 
-/* The window of the convolution x, w => y that one of the three is asked for; false: it is none. */
+/* Describes the window of the convolution x * w = y that the gradient belongs to; false: there is none. */
 static bool fit_window(const int64_t *x, const int64_t *w, const int64_t *y, const onxi_window *win, bool turned,
                        onxi_dnnl_conv *c)
 {
@@ -31,8 +31,8 @@ static bool is_float(const onx_value *v, uint32_t rank)
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT && v->rank == rank && v->count;
 }
 
-/* Layouts of x and y for a gradient: channels last where what comes has them so already, as convolutions before have
- * left it, else what oneDNN likes best. */
+/* Describes a gradient with the layouts of x and y: channels last if the operands have that layout already, as an
+ * earlier convolution left it; else the layouts that oneDNN prefers. */
 static bool describe_as(onxi_dnnl *d, onxi_dnnl_conv *c, const onx_value *x, const onx_value *y, bool channels_last,
                         describe_fn *describe, dnnl_primitive_attr_t attr)
 {
@@ -53,8 +53,8 @@ static bool is_channels_last(const onx_value *v)
 
 /* ---- parts of the batch ---- */
 
-/* x and y of a convolution cut into parts of the batch, which all need the same weights: what is done for each part,
- * and for the last one, in the place of what is done for all. */
+/* Divides a convolution, x and y, into parts of the batch, which all use the same weights. On success, the descriptions
+ * of a part and of the last part replace those of the whole. */
 static bool cut_batch(onxi_dnnl *d, const onxi_dnnl_cut *cut, const onx_value *x, const onx_value *y,
                       describe_fn *describe, onxi_dnnl_conv part[2], dnnl_primitive_attr_t attr, uint64_t *x_step,
                       uint64_t *y_step)
@@ -84,7 +84,7 @@ static bool cut_batch(onxi_dnnl *d, const onxi_dnnl_cut *cut, const onx_value *x
 
 /* ---- ConvTranspose ---- */
 
-/* The weights by groups. */
+/* The dims of the weights with a dim for groups; returns their rank. */
 static uint32_t grouped(const onx_value *w, int64_t group, int64_t dims[ONX_RANK_MAX])
 {
     uint32_t at = 0;
@@ -172,7 +172,8 @@ static onx_status transpose_prepare(onx_prepare *p)
 
 /* ---- Conv ---- */
 
-/* Images are added up in few parts, as many for any number of threads, so that the bits do not depend on it. */
+/* The gradient is summed over a fixed number of parts of the batch, so that the bits do not depend on the number of
+ * threads. */
 enum { PARTS = 4 };
 
 static bool describe_parts(onxi_dnnl *d, onxi_dnnl_conv part[2], const onx_value *x, const onx_value *y,
@@ -184,8 +185,9 @@ static bool describe_parts(onxi_dnnl *d, onxi_dnnl_conv part[2], const onx_value
     return cut_batch(d, &cut, x, y, onxi_dnnl_describe_conv_w, part, attr, x_step, y_step);
 }
 
-/* Weights that vary, whose windows are larger than the output: x, y and the weights' gradient w are exchanged, and
- * their batch and channels. */
+/* Recognizes the gradient of weights: the weights are not constant and the windows are larger than the output.
+ * Describes the convolution whose operands x, y and weights w are the operands of the node with the first two axes
+ * (batch and channels) exchanged. */
 static bool read_weights(onx_prepare *p, onxi_dnnl_turned *x, onxi_dnnl_turned *y, onxi_dnnl_turned *w,
                          onxi_dnnl_conv *c, bool *padded)
 {
@@ -203,7 +205,7 @@ static bool read_weights(onx_prepare *p, onxi_dnnl_turned *x, onxi_dnnl_turned *
            !(*padded && p->nonfinite) && fit_window(x->dims + 2, w->dims + 2, y->dims + 2, &win, true, c);
 }
 
-/* The layout of a value, by what describes it with its first two axes exchanged. */
+/* The layout of a value, from the description of that value with its first two axes exchanged. */
 static bool turned_layout(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_turned *t, const onx_value *v, onxi_dnnl_md md,
                           const onx_layout **out)
 {
@@ -251,7 +253,7 @@ static onx_status weights_prepare(onx_prepare *p)
                   onxi_dnnl_both(c.w), d->cut.parts > 1 ? size : 0);
     if (d->cut.parts > 1 && !onxi_mul_u64(size, d->cut.parts, &p->workspace))
         return onxi_dnnl_decline(d);
-    d->finite = padded ? 2 : 0; /* padding is skipped */
+    d->finite = padded ? 2 : 0; /* oneDNN skips padding */
     ONX_TRY(onxi_dnnl_finish(p, d));
     p->want[0] = layouts[0];
     p->want[1] = layouts[1];
@@ -259,8 +261,8 @@ static onx_status weights_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* What oneDNN does by a product is offered to our own rows between these two (simd/unfold.c, simd/spread.c): the first
- * one of a process takes 40 to 100 ms, for code that is generated. */
+/* Cases that oneDNN computes by a matrix product are offered to our own rows between these two (simd/unfold.c,
+ * simd/spread.c): the first such product of a process takes 40 to 100 ms, because oneDNN generates code. */
 const onx_kernel onxi_kernels_dnnl_conv_gradient[] = {
     ONXI_DNNL_ROW("ConvTranspose", 1, 0, ONXI_DNNL_WEIGHTS, direct_prepare),
     ONXI_DNNL_ROW_AT(5, "ConvTranspose", 1, 0, ONXI_DNNL_WEIGHTS, transpose_prepare),

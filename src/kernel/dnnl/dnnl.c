@@ -1,4 +1,4 @@
-/* dnnl.c - primitives of oneDNN as kernels: making them, binding their operands, running, packing constants. */
+/* dnnl.c - primitives of oneDNN as kernels: creating them, binding operands, running, packing constants. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -6,7 +6,7 @@
 #include <float.h>
 #include <stdatomic.h>
 
-/* ---- threads of oneDNN's own ---- */
+/* ---- threads of oneDNN ---- */
 
 static int threads_now(const onxi_dnnl_functions *lib)
 {
@@ -19,9 +19,9 @@ static void set_threads(const onxi_dnnl_functions *lib, int threads)
         lib->omp_set_num_threads(threads);
 }
 
-/* ---- making ---- */
+/* ---- creating primitives ---- */
 
-enum { THREAD_COST = 1 << 17 }; /* multiplications that are worth a further thread */
+enum { THREAD_COST = 1 << 17 }; /* multiplications that justify another thread */
 
 onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost)
 {
@@ -87,7 +87,7 @@ onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d)
         }
         onxi_dnnl_md md = d->lib->dnnl_primitive_desc_query_md(d->desc[i], dnnl_query_scratchpad_md, 0);
         size_t size = md ? d->lib->dnnl_memory_desc_get_size(md) : 0;
-        if (size > most) { /* a larger one than it needs serves the other as well */
+        if (size > most) { /* the larger scratchpad serves the other primitive as well */
             most = size;
             scratch = md;
         }
@@ -104,14 +104,14 @@ onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d)
 
 /* ---- running ---- */
 
-/* A row of arguments per part, so that parts run at the same time. */
+/* Each part has its own array of arguments, so parts can run concurrently. */
 typedef struct dnnl_state {
     const onxi_dnnl *d;
     onx_ctx *cx;
     size_t size;
-    atomic_uint done;       /* parts of a sum */
+    atomic_uint done;       /* finished parts of a sum */
     dnnl_stream_t *streams; /* one per part */
-    void **data;            /* where each argument was last */
+    void **data;            /* the address last bound to each argument */
     dnnl_exec_arg_t args[];
 } dnnl_state;
 
@@ -186,7 +186,7 @@ static onx_status run_part(onx_work *work, const onxi_dnnl *d, uint64_t part)
     dnnl_state *s = work->state;
     dnnl_exec_arg_t *args = s->args + part * d->count;
     void **last = s->data + part * d->count;
-    for (uint32_t i = 0; i < d->count; i++) { /* inputs of the caller move, and so does the workspace of the thread */
+    for (uint32_t i = 0; i < d->count; i++) { /* addresses of the caller's inputs and of the workspace change */
         void *data = operand_data(work, d, &d->operands[i], part);
         if (data == last[i])
             continue;
@@ -212,7 +212,7 @@ static onx_status run_parts(onx_work *work, const onxi_dnnl *d, uint64_t first, 
     return status;
 }
 
-/* Is there a number in the output that stands for minus infinity where oneDNN looks for the largest? */
+/* Has the output an element -FLT_MAX, with which oneDNN begins a maximum instead of minus infinity? */
 static bool has_lowest(const onx_work *work, const onxi_dnnl *d, uint64_t part)
 {
     unsigned found = 0;
@@ -229,7 +229,7 @@ static bool has_lowest(const onx_work *work, const onxi_dnnl *d, uint64_t part)
     return found != 0;
 }
 
-/* Does this part's share of an input hold what would get lost? */
+/* Has this part's share of the input a NaN or infinity that oneDNN would lose? */
 static bool is_lost(const onx_work *work, const onxi_dnnl *d, uint64_t part)
 {
     const onx_value *v = work->inputs[d->finite - 1];
@@ -243,7 +243,7 @@ static bool is_lost(const onx_work *work, const onxi_dnnl *d, uint64_t part)
     return lost != 0;
 }
 
-/* The last thread that is done puts the sum of what the parts have into the output, in the order of the parts. */
+/* The thread that finishes last adds up the results of all parts, in the order of the parts. */
 static void add_parts(onx_work *work, const onxi_dnnl *d, unsigned parts)
 {
     dnnl_state *s = work->state;
@@ -264,9 +264,9 @@ static void add_parts(onx_work *work, const onxi_dnnl *d, unsigned parts)
     }
 }
 
-/* The largest of two numbers, which Relu and Clip and MaxPool are made of, is in oneDNN the second one where the first
- * is NaN, so that NaN gets lost. The processor does note that such a comparison was invalid: looking at the note costs
- * nothing, while looking at the numbers would. */
+/* Relu, Clip and MaxPool take the maximum of two numbers. If the first one is NaN, oneDNN returns the second, so NaN
+ * gets lost. The CPU sets its flag for invalid operations in that case: testing the flag costs nothing, while testing
+ * the elements would. */
 onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_dnnl *d = work->params;
@@ -295,7 +295,7 @@ typedef struct packing {
     const onxi_dnnl *d;
     const char *from;
     uint64_t from_step, to_step;
-    uint32_t copies; /* one per part, or one for all */
+    uint32_t copies; /* copies: one per part, or one for all parts */
     onxi_dnnl_pair from_md, to_md;
 } packing;
 
@@ -311,7 +311,7 @@ static bool execute(const onxi_dnnl *d, dnnl_primitive_t primitive, dnnl_memory_
     return good;
 }
 
-/* Copies first .. last-1, which are the same. */
+/* Packs copies first .. last-1, which are equal. */
 static bool pack_copies(const packing *q, onxi_dnnl_md from_md, onxi_dnnl_md to_md, uint32_t first, uint32_t last,
                         char *out)
 {
@@ -353,8 +353,8 @@ static onx_status pack(void *user, const void *elements, uint64_t piece, void *o
     return good ? ONX_OK : ONX_E_UNSUPPORTED;
 }
 
-/* What the bytes are made by: from which layouts, since one constant may be read in two, to which, in how many copies.
- */
+/* The key of packed bytes: the source layout (a constant may be read in two), the target layout, and the number of
+ * copies. */
 static size_t packing_key(onxi_dnnl *d, const packing *q, char **out)
 {
     const onxi_dnnl_md mds[] = { q->from_md.each, q->from_md.last, q->to_md.each, q->to_md.last };

@@ -1,5 +1,5 @@
-/* dnnl.h - what kernels on oneDNN share: primitives with their operands bound, layouts, post-operations.
- * ONX_WITH_DNNL is the major version whose headers there are, 2 or 3; version.c is where they differ. */
+/* dnnl.h - shared by kernels that use oneDNN: primitives with bound operands, layouts, post-operations. ONX_WITH_DNNL
+ * is the major version of the headers, 2 or 3; version.c has the differences. */
 #ifndef ONXI_KERNEL_DNNL_H
 #define ONXI_KERNEL_DNNL_H
 
@@ -74,8 +74,8 @@ typedef const dnnl_memory_desc_t *onxi_dnnl_md;
 
 typedef struct onxi_dnnl_functions {
     ONXI_DNNL_FUNCTIONS(ONXI_FUNCTION_MEMBER)
-    /* Of the OpenMP that oneDNN was built with; NULL: it was built with none. How many threads its next parallel
-     * regions in this thread have. */
+    /* Functions of the OpenMP library that oneDNN uses; NULL: it uses none. They set and get the number of threads of
+     * the next parallel regions started by this thread. */
     void (*omp_set_num_threads)(int);
     int (*omp_get_max_threads)(void);
 } onxi_dnnl_functions;
@@ -87,10 +87,11 @@ typedef enum onxi_dnnl_source {
     ONXI_DNNL_OUTPUT,
     ONXI_DNNL_CONSTANT,
     ONXI_DNNL_WORKSPACE,
-    ONXI_DNNL_PARTIAL /* the output as one part has it: the sum of all is put into the output when they are done */
+    /* A part's contribution to the output: when all parts are done, their sum is written to the output. */
+    ONXI_DNNL_PARTIAL
 } onxi_dnnl_source;
 
-/* Descriptions of what a part sees of an operand, and of what the last part sees. */
+/* Memory descriptions of an operand as seen by one part, and by the last part. */
 typedef struct onxi_dnnl_pair {
     onxi_dnnl_md each, last;
 } onxi_dnnl_pair;
@@ -104,48 +105,50 @@ typedef struct onxi_dnnl_operand {
     onxi_dnnl_source source;
     uint32_t index; /* of the input or output */
     const void *data;
-    onxi_dnnl_pair md; /* of one part */
-    uint64_t step;     /* bytes from one part to the next */
+    onxi_dnnl_pair md; /* for one part */
+    uint64_t step;     /* bytes between the parts */
 } onxi_dnnl_operand;
 
-/* How something of a certain extent is cut into parts for threads. */
+/* How an extent is divided into parts for threads. */
 typedef struct onxi_dnnl_cut {
     uint32_t parts;
-    int64_t each, last; /* extent of a part, of the last one */
+    int64_t each, last; /* extent of a part; extent of the last part */
 } onxi_dnnl_cut;
 
-/* The params of every kernel on oneDNN. The work is a primitive that runs once for each part, on our own threads and
- * without threads of oneDNN's; the last part, which may be smaller, has one of its own. */
+/* The params of all kernels that use oneDNN. A primitive runs once for each part, on our own threads and
+ * single-threaded within oneDNN. The last part may be smaller and then has a primitive of its own. */
 typedef struct onxi_dnnl {
     const onxi_dnnl_functions *lib;
     onx_arena *arena;
     dnnl_engine_t engine;
-    dnnl_primitive_desc_t desc[2]; /* of a part, of the last one; NULL there: it is like the others */
+    dnnl_primitive_desc_t desc[2]; /* for a part, for the last part; NULL: the last part is like the others */
     dnnl_primitive_t primitive[2];
-    struct onxi_dnnl_kept *kept; /* descriptions of memory that are freed with it */
+    struct onxi_dnnl_kept *kept; /* memory descriptions to free with it */
     onxi_dnnl_cut cut;
-    unsigned threads;   /* that the work is worth */
-    int threads_before; /* of the OpenMP of the thread that prepares */
+    unsigned threads;   /* number of threads that the work justifies */
+    int threads_before; /* OpenMP's number of threads for the preparing thread, to be restored */
     uint32_t count, room;
     onxi_dnnl_operand *operands;
-    bool direct;         /* a convolution that is not to be unfolded for a product */
-    bool loses_nan;      /* results are compared with something: where NaN comes up, the run declines */
-    bool loses_infinity; /* likewise for outputs that are the least finite number instead of minus infinity */
-    uint32_t finite;     /* 1 + an input whose NaN or infinities get lost: where it has some, the run declines */
+    bool direct;    /* do not use oneDNN's convolution by unfolding */
+    bool loses_nan; /* results are compared with a constant: the run declines if NaN occurs */
+    /* The run declines, too, if an output is the least finite number, which oneDNN uses for minus infinity. */
+    bool loses_infinity;
+    /* 1 + index of an input whose NaN and infinities would be lost: the run declines if it has any; 0: none. */
+    uint32_t finite;
 } onxi_dnnl;
 
-/* Params with an engine; NULL when that cannot be had. `operands` bounds how many will be added; `cost` estimates the
- * work, in multiplications or elements moved: what is small is done by one thread. Every path leads to onxi_dnnl_finish
- * or onxi_dnnl_decline. */
+/* Creates params with an engine; NULL when oneDNN is not available. `operands` is the maximum number of operands.
+ * `cost` estimates the work in multiplications or moved elements: small work uses one thread. The caller must end with
+ * onxi_dnnl_finish or onxi_dnnl_decline. */
 onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost);
-/* Takes the descriptions in d->desc, makes the primitives and adds their scratchpad. Anything that oneDNN refuses
- * declines: what was made is released. */
+/* Takes over d->desc, creates the primitives and adds their scratchpad. If oneDNN refuses something, releases
+ * everything and declines. */
 onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d);
-/* Releases and declines; NULL is allowed. */
+/* Releases everything and declines; NULL is allowed. */
 onx_status onxi_dnnl_decline(onxi_dnnl *d);
 void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t index, onxi_dnnl_pair md, uint64_t step);
 
-/* ---- descriptions of memory: NULL when oneDNN has none ---- */
+/* ---- memory descriptions; NULL when oneDNN cannot make one ---- */
 
 onxi_dnnl_md onxi_dnnl_md_strides(onxi_dnnl *d, uint32_t rank, const int64_t *dims, const int64_t *strides);
 onxi_dnnl_md onxi_dnnl_md_tag(onxi_dnnl *d, uint32_t rank, const int64_t *dims, dnnl_format_tag_t tag);
@@ -153,48 +156,51 @@ onxi_dnnl_md onxi_dnnl_md_tag(onxi_dnnl *d, uint32_t rank, const int64_t *dims, 
 onxi_dnnl_md onxi_dnnl_md_keep(onxi_dnnl *d, onxi_dnnl_md md);
 /* The same memory with its first two axes exchanged. */
 onxi_dnnl_md onxi_dnnl_md_swapped(onxi_dnnl *d, onxi_dnnl_md md);
-/* Bytes that tell the description from others; 0: it has none. */
+/* Bytes that identify the description; returns their number, 0: there are none. */
 size_t onxi_dnnl_md_key(onxi_dnnl *d, onxi_dnnl_md md, const void **key);
-/* Of the value as it is laid out, of row-major float dims, of whatever layout is best. */
+/* Descriptions of a value in its layout, of a row-major float tensor, and of a float tensor in the layout that oneDNN
+ * prefers. */
 onxi_dnnl_md onxi_dnnl_md_of(onxi_dnnl *d, const onx_value *v);
 onxi_dnnl_md onxi_dnnl_md_plain(onxi_dnnl *d, uint32_t rank, const int64_t *dims);
 onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims);
-/* The layout that the description of such a value stands for; NULL in *out for row-major. False when out of memory. */
+/* Converts a description of the value to a layout; *out is NULL for row-major. Returns false when out of memory. */
 bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnnl_md md, const onx_layout **out);
-/* A value with its first two axes exchanged, whose elements lie as they did. */
+/* A value with its first two axes exchanged, without moving elements. */
 typedef struct onxi_dnnl_turned {
     onx_value v;
     int64_t dims[ONX_RANK_MAX];
 } onxi_dnnl_turned;
-/* Rank 2 at least; the arena keeps what its layout is told by. False: out of memory. */
+/* The rank is at least 2. `t` refers to memory of the arena. Returns false when out of memory. */
 bool onxi_dnnl_turn(onx_arena *arena, const onx_value *v, onxi_dnnl_turned *t);
-/* The layout of the value v that has `inner` with its first two axes exchanged; NULL in *out for row-major. False: out
- * of memory. */
+/* The layout of value v whose elements are laid out as `inner` if its first two axes are exchanged; *out is NULL for
+ * row-major. Returns false when out of memory. */
 bool onxi_dnnl_swapped(onx_arena *arena, const onx_value *v, const onx_layout *inner, const onx_layout **out);
-/* Cuts `extent` things into parts of whole units for the threads of d. */
+/* Divides an extent into parts for the threads of `d`, in multiples of `unit`. */
 onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit);
-/* What the parts of a cut see of a value whose dim `axis` is cut, `factor` indexes for each thing. False unless parts
- * follow one another in memory. *step: bytes from one to the next. */
+/* Describes the parts of a value whose dim `axis` is divided; a unit of the cut is `factor` indices. Returns false
+ * unless parts are consecutive in memory. *step: bytes between parts. */
 bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole, const onx_value *v, uint32_t axis,
                       int64_t factor, onxi_dnnl_pair *out, uint64_t *step);
-/* Rows of an image with its channels last, of windows with this step, height and padding; x and y: first what the whole
- * is, then what the parts see. */
+/* A division of channels-last images by rows, for windows with this stride, height and padding. x and y describe the
+ * whole images, and on return the parts. */
 typedef struct onxi_dnnl_rows {
     onxi_dnnl_pair x, y;
-    int64_t stride, window, above, below; /* below: in the end that of the last part */
+    int64_t stride, window, above, below; /* `below` becomes the padding of the last part */
     onxi_dnnl_cut cut;
-    bool halo; /* two parts that share rows of the input, the padding above the first and below the last */
+    /* Two parts share rows of the input; the first one has the padding above, the last one the padding below. */
+    bool halo;
     uint64_t x_step, y_step;
 } onxi_dnnl_rows;
-/* Where windows are higher than a row and reach into what the parts beside them have, there are two parts; else as many
- * as there are threads. False, and nothing is changed that counts, where they cannot be had. */
+/* Divides by rows. If windows overlap the rows of neighbouring parts, there are two parts; otherwise as many as
+ * threads. Returns false where this is impossible; *r may have been changed. */
 bool onxi_dnnl_cut_rows(onxi_dnnl *d, const onx_value *x, const onx_value *y, onxi_dnnl_rows *r);
-/* Adds a row-major constant input in another layout, which is made once per session. `from` describes what a part
- * needs of it, the next part begins `step` bytes on; 0: all parts need the same. False: it cannot be had. */
+/* Adds a constant row-major input, converted to another layout once per session. `from` describes what a part needs of
+ * it; the next part's share begins `step` bytes later (0: all parts need the same). Returns false where it cannot be
+ * converted. */
 bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_pair from, uint64_t step,
                             onxi_dnnl_pair to);
 
-/* ---- descriptions of primitives (version.c); false: oneDNN has none, or none but its reference ---- */
+/* ---- primitive descriptions (version.c); false: oneDNN has no implementation, or only its reference ---- */
 
 typedef struct onxi_dnnl_conv {
     onxi_dnnl_md x, w, b, y; /* b may be NULL */
@@ -205,12 +211,12 @@ typedef struct onxi_dnnl_pool {
     onxi_dnnl_md x, y;
     dnnl_dims_t strides, kernel, pad, pad_end;
 } onxi_dnnl_pool;
-/* Whether oneDNN adds the products of an element in one order in both, as far as can be told: its kernel has one name,
- * and is none that unfolds images for a product, which cuts sums by sizes. */
+/* Do both convolutions sum in the same order? This is assumed if they use the same kernel by name and it does not
+ * unfold images, because the blocking of such kernels depends on the sizes. */
 bool onxi_dnnl_same_sums(const onxi_dnnl *d, dnnl_primitive_desc_t a, dnnl_primitive_desc_t b);
 bool onxi_dnnl_describe_conv(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
                              dnnl_primitive_desc_t *out);
-/* Of a convolution of x with w that gives y: x from the others, w from the others. */
+/* Gradients of the convolution of x with w that gives y: with respect to x, and with respect to w. */
 bool onxi_dnnl_describe_conv_x(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
                                dnnl_primitive_desc_t *out);
 bool onxi_dnnl_describe_conv_w(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
@@ -226,29 +232,29 @@ bool onxi_dnnl_describe_concat(const onxi_dnnl *d, const onxi_dnnl_md *x, uint32
 bool onxi_dnnl_append_eltwise(const onxi_dnnl *d, dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta);
 bool onxi_dnnl_append_sum(const onxi_dnnl *d, dnnl_post_ops_t ops);
 const onxi_dnnl_functions *onxi_dnnl_library(void);
-void onxi_dnnl_md_free(onxi_dnnl *d); /* those that d keeps */
+void onxi_dnnl_md_free(onxi_dnnl *d); /* frees the descriptions that `d` keeps */
 
 /* ---- post-operations (post.c) ---- */
 
 enum { ONXI_DNNL_POST_MAX = 8 };
-/* Attributes with the post-operations that oneDNN can do. */
+/* Attributes with the post-operations that oneDNN can apply. */
 typedef struct onxi_dnnl_post {
     dnnl_primitive_attr_t attr;
     uint32_t post_ops_done;
     bool loses_nan;
-    int32_t sum;    /* input that the result is added to in place, -1: none */
+    int32_t sum;    /* input that is accumulated into in place, -1: none */
     int32_t binary; /* input that is added, -1: none */
     uint32_t binary_at;
     uint32_t eltwise_count;
-    dnnl_alg_kind_t eltwise[ONXI_DNNL_POST_MAX]; /* functions taken so far */
+    dnnl_alg_kind_t eltwise[ONXI_DNNL_POST_MAX]; /* functions added so far */
 } onxi_dnnl_post;
-/* `dst` is the layout of the result, NULL while it is not known: then no binary post-operation is taken. The first
- * `taken` ones are done already. */
+/* `dst` is the layout of the result; while it is unknown (NULL), no binary post-operation is added. The first `taken`
+ * post-operations are done by other means. */
 bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md dst, uint32_t taken,
                          onxi_dnnl_post *post);
-/* Attributes without any. */
+/* Attributes without post-operations. */
 bool onxi_dnnl_attr(const onxi_dnnl *d, dnnl_primitive_attr_t *out);
-/* Reports to the planner; adds the operand, which is laid out as the result is. */
+/* Tells the planner which post-operations are done, and adds the operand, which has the layout of the result. */
 void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
                           onxi_dnnl_pair dst, uint64_t step);
 
@@ -257,7 +263,7 @@ onx_status onxi_dnnl_bind(onx_work *work);
 void onxi_dnnl_unbind(void *state);
 void onxi_dnnl_release(void *params);
 
-/* `packs` of rows that read weights by onxi_dnnl_add_constant alone. */
+/* For `packs` of rows that read weights only through onxi_dnnl_add_constant. */
 enum { ONXI_DNNL_WEIGHTS = 1 << 1 };
 #define ONXI_DNNL_ROW(name, version, how, packs_, prepare_) ONXI_DNNL_ROW_AT(10, name, version, how, packs_, prepare_)
 #define ONXI_DNNL_ROW_AT(preference_, name, version, how, packs_, prepare_)                                            \

@@ -1,5 +1,5 @@
-/* layout.c - descriptions of memory, the layouts that they stand for, changes from one to another, slices of them, and
- * Transpose of the first two axes, which moves nothing where a layout can say so. */
+/* layout.c - memory descriptions, the layouts that correspond to them, conversion between layouts, slices, and
+ * Transpose of the first two axes, which moves nothing where a layout can express it. */
 #include "kernel/core/blocked.h"
 #include "kernel/dnnl/dnnl.h"
 
@@ -8,10 +8,11 @@
 typedef struct dnnl_layout {
     onx_layout layout;
     const onxi_dnnl_functions *lib;
-    onxi_dnnl_md md; /* of the primitive that makes such values, which lives as long as the plan */
+    onxi_dnnl_md md; /* of the primitive that makes such values; lives as long as the plan */
 } dnnl_layout;
 
-/* Of a value whose first two axes have been exchanged without moving its elements: how they lie the other way round. */
+/* The layout of a value whose first two axes were exchanged without moving elements. `inner` is the layout before the
+ * exchange. */
 typedef struct swapped_layout {
     onx_layout layout;
     const onx_layout *inner; /* NULL: row-major */
@@ -54,7 +55,7 @@ static bool is_swapped(const onx_value *v)
 bool onxi_dnnl_swapped(onx_arena *arena, const onx_value *v, const onx_layout *inner, const onx_layout **out)
 {
     *out = NULL;
-    if (!inner && (v->dims[0] == 1 || v->dims[1] == 1)) /* the same bytes */
+    if (!inner && (v->dims[0] == 1 || v->dims[1] == 1)) /* both orders have the same bytes */
         return true;
     swapped_layout *l = ONXI_NEW(arena, swapped_layout);
     if (!l)
@@ -102,7 +103,7 @@ onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims)
     return onxi_dnnl_md_tag(d, rank, dims, dnnl_format_tag_any);
 }
 
-/* Layouts of blocks of channels that our own kernels know, too: of 8, of 16, of all channels. */
+/* Layouts with blocks of channels that our own kernels support, too: 8, 16, or all channels. */
 enum { OF_8, OF_16, OF_ALL, BLOCKED };
 
 static onxi_dnnl_md md_blocked(onxi_dnnl *d, const onx_value *v, int which)
@@ -140,7 +141,7 @@ bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnn
         onxi_dnnl_md same = md_blocked(d, v, which);
         if (!same || !d->lib->dnnl_memory_desc_equal(same, md))
             continue;
-        if (onxi_product(v->dims, 2, v->rank) == 1 || v->dims[1] == 1) /* the same bytes */
+        if (onxi_product(v->dims, 2, v->rank) == 1 || v->dims[1] == 1) /* row-major has the same bytes */
             return true;
         return (*out = onxi_blocked_layout(p->arena, v,
                                            which == OF_8    ? 8
@@ -159,7 +160,7 @@ bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnn
 
 /* ---- slices ---- */
 
-/* The layouts that values of convolutional networks have. */
+/* Layouts that are common in convolutional networks. */
 static const struct {
     uint32_t rank;
     dnnl_format_tag_t tag;
@@ -181,7 +182,7 @@ onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit)
     return (onxi_dnnl_cut){ (uint32_t)parts, each, extent - each * (parts - 1) };
 }
 
-/* `rows` rows of an image whose channels are last; NULL: it is laid out otherwise. */
+/* Describes `rows` rows of a channels-last image; NULL: it has another layout. */
 static onxi_dnnl_md rows_of(onxi_dnnl *d, onxi_dnnl_md whole, const onx_value *v, int64_t rows)
 {
     static const dnnl_format_tag_t last[] = { dnnl_acb, dnnl_acdb, dnnl_acdeb };
@@ -245,14 +246,14 @@ bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole
         if (!out->each || !out->last)
             return false;
         *step = d->lib->dnnl_memory_desc_get_size(out->each);
-        /* Otherwise there are blocks of channels that would have to be cut. */
+        /* Otherwise, blocks of channels would have to be divided. */
         return *step * (cut->parts - 1) + d->lib->dnnl_memory_desc_get_size(out->last) ==
                d->lib->dnnl_memory_desc_get_size(whole);
     }
     return false;
 }
 
-/* ---- changes of layout ---- */
+/* ---- conversion between layouts ---- */
 
 static bool reorder_desc(const onxi_dnnl *d, onxi_dnnl_md from, onxi_dnnl_md to, dnnl_primitive_desc_t *out)
 {
@@ -264,8 +265,8 @@ static bool reorder_desc(const onxi_dnnl *d, onxi_dnnl_md from, onxi_dnnl_md to,
     return good;
 }
 
-/* What the parts of a cut see of a value that is row-major, or is so with its first two axes exchanged: they need not
- * follow one another, since a change of layout takes any steps. */
+/* Describes the parts of a value that is row-major, possibly after exchanging its first two axes. They need not be
+ * consecutive, since a conversion accepts any strides. */
 static bool cut_strides(onxi_dnnl *d, const onxi_dnnl_cut *cut, const onx_value *v, uint32_t axis, onxi_dnnl_pair *out,
                         uint64_t *step)
 {
@@ -290,7 +291,7 @@ static bool cut_strides(onxi_dnnl *d, const onxi_dnnl_cut *cut, const onx_value 
     return out->each && out->last;
 }
 
-/* By images, or by channels of one image. */
+/* Divides by images, or by channels of one image. */
 static bool cut_reorder(onxi_dnnl *d, const onx_value *x, const onx_value *y, onxi_dnnl_md from, onxi_dnnl_md to)
 {
     enum { BLOCK = 16 };
@@ -319,7 +320,7 @@ static onx_status reorder_prepare(onx_prepare *p)
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     onxi_dnnl *d = onxi_dnnl_new(p, 3, x->count);
     onxi_dnnl_turned a, b;
-    if (d && is_swapped(x) && is_swapped(y)) { /* the other way round there is more that can be cut */
+    if (d && is_swapped(x) && is_swapped(y)) { /* without the exchange, more values can be divided */
         if (!onxi_dnnl_turn(p->arena, x, &a) || !onxi_dnnl_turn(p->arena, y, &b))
             return onxi_dnnl_decline(d);
         x = &a.v;
@@ -339,8 +340,9 @@ static onx_status reorder_prepare(onx_prepare *p)
 
 /* ---- Transpose ---- */
 
-/* The first two axes of an image: another way to see the same bytes. Gradients of convolutions are full of these, and
- * take such values. Others have them moved by a change of layout, which takes as long as Transpose would. */
+/* Exchanges the first two axes by changing the layout only. Gradients of convolutions contain many such Transpose
+ * nodes, and accept such values. For other readers, the layout is converted, which takes as long as the Transpose
+ * would. */
 static onx_status swap_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];

@@ -1,21 +1,21 @@
-/* matmul.c - Gemm and MatMul on oneDNN, where simd/product.c does not take them: by constant weights as an inner
- * product with packed weights, else as a matrix product. */
+/* matmul.c - Gemm and MatMul by oneDNN, where simd/product.c does not take them: with constant weights as an inner
+ * product with packed weights, otherwise as a matrix product. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
 
 typedef struct product {
     int64_t m, n, k;
-    bool trans_b;    /* the weights are n x k already */
-    uint32_t bias;   /* input, 0: none */
-    const void *row; /* the constant that the first post-operation adds to each row; NULL: none */
+    bool trans_b;    /* the weights are stored as n x k */
+    uint32_t bias;   /* input index, 0: none */
+    const void *row; /* a constant row that the first post-operation adds to each row of the result; NULL: none */
 } product;
 
 typedef struct product_part {
     onxi_dnnl_md x, w, w_plain, b, y;
 } product_part;
 
-/* Parts are rows of the result; of a single row, columns. */
+/* Describes a part: `extent` rows of the result, or columns if it has one row. */
 static bool describe(const product *q, onxi_dnnl *d, int64_t extent, product_part *s)
 {
     bool columns = q->m == 1;
@@ -40,11 +40,11 @@ static bool describe_product(const onx_prepare *p, const product *q, const onxi_
     return good;
 }
 
-/* Both descriptions of d, and their weights. */
+/* Makes both descriptions of `d`, and those of the weights. */
 static bool describe_parts(const onx_prepare *p, const product *q, onxi_dnnl *d, product_part s[2],
                            onxi_dnnl_post *post)
 {
-    enum { UNIT = 16 }; /* columns that belong together */
+    enum { UNIT = 16 }; /* columns that are not divided */
     d->cut = q->m == 1 ? onxi_dnnl_cut_of(d, q->n, UNIT) : onxi_dnnl_cut_of(d, q->m, 1);
     if (!describe(q, d, d->cut.each, &s[0]) || !describe_product(p, q, d, &s[0], post, &d->desc[0]))
         return false;
@@ -54,7 +54,7 @@ static bool describe_parts(const onx_prepare *p, const product *q, onxi_dnnl *d,
         return true;
     if (!describe(q, d, d->cut.last, &s[1]))
         return false;
-    if (q->m != 1) /* they share the weights */
+    if (q->m != 1) /* all parts use the same weights */
         s[1].w = s[0].w;
     if (!describe_product(p, q, d, &s[1], post, &d->desc[1]))
         return false;
@@ -95,7 +95,7 @@ static onx_status inner_product(onx_prepare *p, product *q)
     return ONX_OK;
 }
 
-/* A bias that a following node adds. */
+/* The constant row that the next node adds, as a bias; NULL: none. */
 static const void *row_behind(const onx_prepare *p, int64_t n)
 {
     const onx_post_op *f = p->post_ops;
@@ -108,17 +108,18 @@ static const void *row_behind(const onx_prepare *p, int64_t n)
                : NULL;
 }
 
-/* ---- two values of the run: leading dims as batch ---- */
+/* ---- two operands that are not constant; leading dims are batch dims ---- */
 
 typedef struct batch {
-    uint32_t rank, axis; /* axis: the dim that is cut into parts */
+    uint32_t rank, axis; /* axis: the dim that is divided */
     int64_t a[ONX_RANK_MAX], b[ONX_RANK_MAX], y[ONX_RANK_MAX];
-    bool a_cut, b_cut;   /* what is broadcast along the dim is needed by each part */
-    bool turn_a, turn_b; /* of rank 2: the matrix is transposed */
+    /* The operand is divided, too; an operand that is broadcast along the dim is used by all parts. */
+    bool a_cut, b_cut;
+    bool turn_a, turn_b; /* rank 2 only: the matrix is transposed */
     uint32_t bias;       /* input that is added to each row, 0: none */
 } batch;
 
-/* Parts are of the first dim that has an extent, which is one of the batch or the rows of one product. */
+/* Divides the first dim greater than 1: a batch dim, or the rows of a single product. */
 static void cut_batch(batch *q)
 {
     while (q->axis + 2 < q->rank && q->y[q->axis] == 1)

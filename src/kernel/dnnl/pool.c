@@ -1,4 +1,4 @@
-/* pool.c - poolings and Concat on oneDNN, in whatever layout their inputs have. */
+/* pool.c - pooling and Concat by oneDNN, in any layout of the inputs. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -30,7 +30,7 @@ static bool given_window(onx_prepare *p, onxi_dnnl_pool *q)
         q->kernel[i] = w.kernel[i];
         q->pad[i] = w.pad[i];
         q->pad_end[i] = behind > 0 ? behind : 0;
-        if (behind < 0) /* what the windows leave out at the end: described as padding that is there but not reached */
+        if (behind < 0) /* the windows do not reach the end of the input: described as padding that they do not reach */
             q->pad_end[i] = w.pad_end[i] > 0 ? w.pad_end[i] : 0;
         if ((w.in[i] + q->pad[i] + q->pad_end[i] - w.kernel[i]) / w.stride[i] + 1 != w.out[i])
             return false;
@@ -53,7 +53,7 @@ static bool describe(const onxi_dnnl *d, const onxi_dnnl_pool *q, dnnl_primitive
     return good;
 }
 
-/* By images, or by channels of one image, or by rows where channels are last. */
+/* Divides by images, by channels of one image, or by rows if channels are last. */
 static bool cut_pool(const onx_prepare *p, onxi_dnnl *d, onxi_dnnl_pool q[2], uint64_t *x_step, uint64_t *y_step)
 {
     enum { BLOCK = 16 };
@@ -159,7 +159,7 @@ static onx_status concat_prepare(onx_prepare *p)
             return ONX_E_UNSUPPORTED;
         blocked |= p->inputs[i]->layout != NULL;
     }
-    if (!blocked) /* rows as they are: the plain kernel copies them no slower */
+    if (!blocked) /* the plain kernel copies row-major rows as fast */
         return ONX_E_UNSUPPORTED;
     onxi_dnnl *d = onxi_dnnl_new(p, p->input_count + 2, 0);
     dnnl_primitive_attr_t attr;

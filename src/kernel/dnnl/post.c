@@ -1,4 +1,4 @@
-/* post.c - post-operations: what oneDNN computes on results before it stores them. */
+/* post.c - post-operations: functions that oneDNN applies to results before it stores them. */
 #include "kernel/core/loops.h"
 #include "kernel/dnnl/dnnl.h"
 
@@ -10,9 +10,9 @@ static bool same_dims(const onx_value *a, const onx_value *b)
     return a->dtype == b->dtype && a->rank == b->rank && onxi_same_dims(a->dims, b->dims, a->rank);
 }
 
-/* y = f(x) as oneDNN knows it, where that is cheap. Functions that have an exponential function in them are left to
- * their own rows: oneDNN's take twice as long for a vector as ours (a convolution of one pixel with Swish 411 us, 175
- * without and 165 for the Swish, of 1.2 million elements with AVX-512), and leave registers to its sums. */
+/* Translates a function to one of oneDNN, if it is cheap there. Functions with an exponential are left to their own
+ * rows: those of oneDNN take twice as long per vector as ours and use registers that its sums need (a convolution of
+ * one pixel with Swish takes 411 us; without it 175, and the Swish alone 165; 1.2 million elements with AVX-512). */
 static bool eltwise_of(const onx_prepare *as, dnnl_alg_kind_t *kind, float *alpha, float *beta)
 {
     *alpha = *beta = 0;
@@ -42,11 +42,11 @@ static bool take_post_op(const onx_prepare *p, const onxi_dnnl *d, const onx_pos
     dnnl_alg_kind_t kind;
     float alpha, beta;
     if (eltwise_of(f->prepare, &kind, &alpha, &beta)) {
-        for (uint32_t i = 0; i < post->eltwise_count;
-             i++) /* oneDNN 2.6 has a second Relu take the slope of the first */
+        /* In oneDNN 2.6, a second Relu would use the slope of the first. */
+        for (uint32_t i = 0; i < post->eltwise_count; i++)
             if (post->eltwise[i] == kind)
                 return false;
-        if (p->nonfinite || f->operand >= 0 || f->port != 0 || /* a result may be a bound of Clip, too */
+        if (p->nonfinite || f->operand >= 0 || f->port != 0 || /* the result may also be the bound of a Clip */
             !onxi_dnnl_append_eltwise(d, ops, kind, alpha, beta))
             return false;
         post->loses_nan = true;

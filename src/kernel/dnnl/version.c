@@ -1,5 +1,5 @@
-/* version.c - where versions 2 and 3 of oneDNN differ: how its functions are found, how memory and primitives are
- * described. In version 2 descriptions of memory are structs of the caller, in version 3 objects of the library. */
+/* version.c - the differences between versions 2 and 3 of oneDNN: names of functions, descriptions of memory and of
+ * primitives. Memory descriptions are structs of the caller in version 2, and objects of the library in version 3. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -11,7 +11,7 @@ const onxi_dnnl_functions *onxi_dnnl_library(void)
     return ONXI_FUNCTIONS(ONXI_LIBRARY_DNNL, names);
 }
 
-/* NULL: unknown. */
+/* The name of the implementation; NULL: unknown. */
 static const char *kernel_of(const onxi_dnnl *d, dnnl_primitive_desc_t desc)
 {
     const char *kernel = NULL;
@@ -20,9 +20,9 @@ static const char *kernel_of(const onxi_dnnl *d, dnnl_primitive_desc_t desc)
     return kernel;
 }
 
-/* oneDNN does what none of its kernels takes by a reference that is some hundred times as slow, and pools planes by
- * loops without vectors: our own rows are better, and so is the same without post-operations. Convolutions that it
- * unfolds for a product take three times as long as ours. */
+/* Rejects implementations that are slower than our own rows: oneDNN's reference, which is some hundred times as slow;
+ * its pooling of planar images, which is not vectorized; and convolutions by unfolding, which take three times as long
+ * as ours. If a post-operation is the reason, the description without it may be accepted. */
 static bool is_taken(const onxi_dnnl *d, bool described, dnnl_primitive_desc_t *desc)
 {
     if (!described)
@@ -51,7 +51,7 @@ typedef struct onxi_dnnl_kept {
     dnnl_memory_desc_t md;
 } onxi_dnnl_kept;
 
-/* Takes the description over. */
+/* Takes ownership of the description. */
 static onxi_dnnl_md keep(onxi_dnnl *d, dnnl_memory_desc_t md)
 {
     onxi_dnnl_kept *k = ONXI_NEW(d->arena, onxi_dnnl_kept);
@@ -101,7 +101,7 @@ onxi_dnnl_md onxi_dnnl_md_tag(onxi_dnnl *d, uint32_t rank, const int64_t *dims, 
     return keep(d, md);
 }
 
-/* Element type and offset are the same in all of ours. */
+/* Element type and offset are the same in all our descriptions. */
 typedef struct md_key {
     int32_t rank, block_count;
     dnnl_dims_t dims, padded, strides, blocks, block_axes;
