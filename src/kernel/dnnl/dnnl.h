@@ -152,7 +152,7 @@ void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t inde
 
 onxi_dnnl_md onxi_dnnl_md_strides(onxi_dnnl *d, uint32_t rank, const int64_t *dims, const int64_t *strides);
 onxi_dnnl_md onxi_dnnl_md_tag(onxi_dnnl *d, uint32_t rank, const int64_t *dims, dnnl_format_tag_t tag);
-/* A copy that lives as long as d. */
+/* A copy that lives as long as `d`. */
 onxi_dnnl_md onxi_dnnl_md_keep(onxi_dnnl *d, onxi_dnnl_md md);
 /* The same memory with its first two axes exchanged. */
 onxi_dnnl_md onxi_dnnl_md_swapped(onxi_dnnl *d, onxi_dnnl_md md);

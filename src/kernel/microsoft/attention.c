@@ -1,17 +1,17 @@
-/* attention.c - Attention and QAttention: a sequence is projected to queries, keys, and values, a head at a time, and
- * each query goes over the keys of the past and of the sequence. */
+/* attention.c - Attention and QAttention: projects a sequence to queries, keys, and values, head by head, and computes
+ * the attention of each query to past and new keys. */
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
 
 typedef struct params {
     uint64_t batch, length, depth, heads, size, v_size, columns, past;
-    uint64_t room;  /* of a past that is shared with the present; 0: it is not */
+    uint64_t room;  /* capacity of a buffer that past and present share; 0: not shared */
     uint64_t at[3]; /* first column of queries, keys, and values */
     onxi_ms_scores scores;
     bool causal, quantized;
-    bool per_column, zero_per_column;                     /* of quantized weights */
-    uint64_t part[3], raw, left, right, pack, sum, space; /* offsets in a thread's memory */
+    bool per_column, zero_per_column;                     /* kinds of scales and zero points of quantized weights */
+    uint64_t part[3], raw, left, right, pack, sum, space; /* offsets in a thread's workspace */
     uint32_t past_input, mask_input;
 } params;
 
@@ -96,7 +96,8 @@ static bool reserve(onx_prepare *p, params *q)
     return fits;
 }
 
-/* A buffer has room for what is to come; an input says how much of it is the past. */
+/* Reads whether past and present share a buffer. Its capacity is that of the input; another input says how many past
+ * keys it has. */
 static onx_status read_sharing(const onx_prepare *p, params *q)
 {
     const onx_value *past = operand(p, q->past_input), *length = q->quantized ? NULL : operand(p, 6);
@@ -139,7 +140,7 @@ static onx_status attention_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Columns `first` on of the weights, for one batch entry, as floats. */
+/* Computes a projection by the columns from `first` on of the weights, for one batch entry, in float. */
 static void project_real(const onx_work *work, const params *q, uint64_t batch, uint64_t first, uint64_t size,
                          float *out)
 {
@@ -210,14 +211,14 @@ static void project(const onx_work *work, const params *q, uint64_t batch, uint6
     for (uint64_t i = 0; bias && i < q->length; i++)
         for (uint64_t k = 0; k < size; k++)
             out[i * size + k] += onxi_ms_float(bias, first + k);
-    if (bias && !q->quantized && bias->dtype != ONX_FLOAT) { /* sums are of its type, as products are */
+    if (bias && !q->quantized && bias->dtype != ONX_FLOAT) { /* rounded to its type, as products are */
         char *raw = (char *)work->thread_workspace + q->raw;
         onx_convert((onx_dtype)bias->dtype, raw, ONX_FLOAT, out, q->length * size, true);
         onx_convert(ONX_FLOAT, out, (onx_dtype)bias->dtype, raw, q->length * size, true);
     }
 }
 
-/* Keys or values of the past and of now, one after the other. */
+/* Writes past and new keys or values to the output. */
 static void hand_on(const onx_work *work, const params *q, uint64_t row, uint32_t which, uint64_t past_keys,
                     const float *now)
 {
@@ -268,7 +269,7 @@ static void attend(const onx_work *work, const params *q, uint64_t row, uint64_t
     }
 }
 
-/* Rows are heads. */
+/* A row of work is a head. */
 static onx_status attention_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const params *q = work->params;

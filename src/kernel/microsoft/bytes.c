@@ -1,14 +1,14 @@
-/* bytes.c - kernels of com.microsoft on tensors of bytes, which stand for numbers: sums and products element by
- * element, functions of one number by a table of all bytes, and means of images. Results are those of the bodies of
- * these operators (op/microsoft/quantized.c), but for halves of a sum or product, which a factor in place of a division
- * may round the other way. */
+/* bytes.c - kernels of com.microsoft on 8-bit quantized tensors: elementwise sums and products, unary functions by
+ * tables of all 256 values, and image means. Results are those of the function bodies of these operators
+ * (op/microsoft/quantized.c), except that a value halfway between two integers may be rounded the other way, because a
+ * sum or product is multiplied with a factor instead of being divided. */
 #include "kernel/core/bytes.h"
 #include "kernel/core/blocked.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
 
-#if ONXI_PLATFORM_ROOMY /* browsers run the bodies of these operators: their module has no room for these */
+#if ONXI_PLATFORM_ROOMY /* browsers run the function bodies: their module has no room for these kernels */
 enum { BYTES = 256, PIECE = 1 << 14 };
 
 static onxi_byte_meaning meaning_of(const onx_value *scale, const onx_value *zero, int dtype)
@@ -39,12 +39,12 @@ static const onx_value *input(const onx_work *work, uint32_t i)
     return onxi_operand(work->prepared->input_count, work->inputs, i);
 }
 
-/* The nearest byte, halves to even. */
+/* Quantizes a value: rounds to nearest even and saturates. */
 static uint8_t byte_of(float v, const onxi_byte_meaning *m)
 {
     const float low = (float)-m->zero, high = (float)(255 - m->zero);
     float q = v / m->scale;
-    q = q > low ? q : low; /* NaN: the least */
+    q = q > low ? q : low; /* NaN becomes the least value */
     q = q < high ? q : high;
     return (uint8_t)((uint8_t)((int32_t)rintf(q) + m->zero) ^ m->flip);
 }
@@ -60,11 +60,12 @@ enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO };
 
 typedef struct pair_params {
     onxi_broadcast broadcast;
-    bool flat; /* both operands have the elements of the result in its order */
+    bool flat; /* both operands have the shape and order of the result */
     uint64_t count;
 } pair_params;
 
-/* Images of one shape that are laid out alike, or are to be, stay so. */
+/* If an operand has a blocked layout, and both are images of one shape, the other operand and the result get that
+ * layout, too. */
 static void keep_layout(onx_prepare *p)
 {
     const onx_value *a = p->inputs[A], *b = p->inputs[B];
@@ -224,7 +225,7 @@ static onx_status table_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct mean_params {
     bool last;
-    uint64_t channels, pixels, sums; /* sums: at once, of channels that are neighbours */
+    uint64_t channels, pixels, sums; /* sums: number of adjacent channels summed together */
 } mean_params;
 
 static onx_status mean_types(onx_prepare *p)
@@ -257,7 +258,7 @@ static onx_status mean_prepare(onx_prepare *p)
     for (uint32_t i = 0; p->want && i < p->operand_count; i++)
         p->want[i] = NULL;
     if (p->want && !q->last && onxi_blocked_of(x) && onxi_blocked_of(x) == q->channels) {
-        p->want[X] = x->layout; /* results are the same in any layout */
+        p->want[X] = x->layout; /* results are equal in all layouts */
         q->last = true;
     }
     q->sums = q->channels < BYTES ? q->channels : BYTES;
@@ -267,7 +268,7 @@ static onx_status mean_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rows are some channels of an image. */
+/* A row of work is some channels of an image. */
 static onx_status mean_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const mean_params *q = work->params;
@@ -294,7 +295,7 @@ static onx_status mean_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static const bool second = true; /* of the two operators that share a row */
+static const bool second = true; /* selects the second of two operators that share a row */
 
 #define ROW(name, what, body_, ...)                                                                                    \
     MS_KERNEL(name, .dtypes = ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8), .body = body_,                       \
@@ -304,7 +305,7 @@ static const bool second = true; /* of the two operators that share a row */
         ROW(name, what, body_, .preference = 0)
 #endif
 
-/* What runs at once is not laid out in any other way, and has rows of its own. */
+/* Nodes that run at once have rows of their own, without layouts. */
 const onx_kernel onxi_kernels_microsoft_bytes[] = {
 #if ONXI_PLATFORM_ROOMY
     ROWS("QLinearAdd", pair, NULL),

@@ -1,13 +1,13 @@
-/* cache.c - GroupQueryAttention and SparseAttention: queries of several heads share keys that a cache holds, which is
- * passed on with the new ones; and RotaryEmbedding, which both may do to queries and keys first. */
+/* cache.c - GroupQueryAttention and SparseAttention: several query heads share the keys in a cache, which is an output
+ * together with the new keys; and RotaryEmbedding, which both can apply to queries and keys. */
 #include "kernel/core/attention.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
 
-/* ---- rotation by position ---- */
+/* ---- rotary embedding ---- */
 
-/* A row of a table of cosines or sines as floats: where it lies, or in `space`. */
+/* A row of the table of cosines or sines as floats: in place, or converted in `space`. */
 static const float *row_of(const onx_value *table, uint64_t position, uint64_t pairs, float *space)
 {
     if (table->dtype == ONX_FLOAT)
@@ -16,7 +16,7 @@ static const float *row_of(const onx_value *table, uint64_t position, uint64_t p
     return space;
 }
 
-/* The cosines and sines of a position. `space`: for 2 * pairs floats. */
+/* The cosines and sines of a position. `space` has 2 * pairs floats. */
 typedef struct angles {
     const float *cosines, *sines;
 } angles;
@@ -27,7 +27,7 @@ static angles angles_of(const onx_value *cosines, const onx_value *sines, uint64
     return (angles){ row_of(cosines, position, pairs, space), row_of(sines, position, pairs, space + pairs) };
 }
 
-/* Pairs of the first 2 * pairs elements are rotated; the rest stays. */
+/* Rotates the pairs of the first 2 * pairs elements and copies the rest. */
 static void turn(const float *restrict x, float *restrict y, uint64_t size, uint64_t pairs, bool interleaved,
                  const angles *by)
 {
@@ -57,7 +57,7 @@ static onx_status check_tables(const onx_prepare *p, const onx_value *cosines, c
 typedef struct rotary {
     uint64_t batch, heads, length, size, pairs;
     uint64_t batch_step, head_step, row_step;
-    uint64_t together; /* heads that are neighbours, which are converted at once */
+    uint64_t together; /* adjacent heads that are converted together */
     uint64_t heads_at, angles_at;
     bool interleaved, offset;
 } rotary;
@@ -112,7 +112,7 @@ static onx_status rotary_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rows are positions. */
+/* A row of work is a position. */
 static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const rotary *q = work->params;
@@ -149,7 +149,7 @@ static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
 
 enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE };
 
-/* What a row is for: which of the two operators, and what computes queries of floats by vectors (NULL: nothing). */
+/* Describes a kernel row: the operator, and the vectorized implementation for float queries (NULL: none). */
 typedef struct body {
     bool sparse;
     const onxi_queries_ops *ops;
@@ -158,19 +158,21 @@ typedef struct body {
 typedef struct params {
     bool sparse, packed, causal, interleaved;
     uint64_t batch, length, heads, kv_heads, size, pairs; /* pairs 0: no rotation */
-    uint64_t keys;                                        /* new ones */
-    uint64_t room, row;                                   /* of the cache that came; elements of one of its vectors */
-    unsigned bits;                                        /* of its numbers where it is quantized, else 0 */
-    bool per_channel, slides;                             /* its scales; it is no longer than it has to be */
-    bool normalizes;                                      /* queries and keys, before rotation */
+    uint64_t keys;                                        /* number of new keys */
+    /* Capacity of the given cache; elements of one of its vectors. */
+    uint64_t room, row;
+    unsigned bits; /* bits per element of a quantized cache, else 0 */
+    /* One scale per channel; the cache slides: it keeps no more than the window needs. */
+    bool per_channel, slides;
+    bool normalizes; /* normalizes queries and keys before rotation */
     float epsilon;
-    int64_t window; /* keys that a query sees, -1: all */
+    int64_t window; /* keys that a query can see, -1: all */
     uint64_t block;
     bool has_sink;
     onxi_ms_scores scores;
     uint32_t lengths, total, cosines, positions, bias, sink;
     onxi_ms_products products;
-    bool narrows; /* results of queries that are done together are floats first */
+    bool narrows; /* the vectorized implementation writes floats, which are then converted */
     uint64_t key_at, value_at, query_at, result_at, sum_at, space_at, tiles_at, shown_at;
 } params;
 
@@ -216,7 +218,8 @@ static onx_status read_query(const onx_prepare *p, params *q)
     return ONX_OK;
 }
 
-/* How a cache is quantized: in 8 bits, or in 4 with two numbers in a byte, by one scale or by one per channel. */
+/* Reads how the cache is quantized: to 8 bits, or to 4 bits with two elements per byte; with one scale or one per
+ * channel. */
 static onx_status read_quantization(const onx_prepare *p, params *q)
 {
     static const onxi_word kinds[] = { { "NONE", 1, 0 }, { "PER_TENSOR", 1, 0 }, { "PER_CHANNEL", 1, 0 } };
@@ -345,10 +348,10 @@ static onx_status read_blocks(const onx_prepare *p, params *q)
     return ONX_OK;
 }
 
-/* Beyond it what scores become depends on the order of additions. */
+/* With larger scales, the scores depend on the order of additions. */
 #define SCALE_MOST 1e15f
 
-/* Numbers as they are, and nothing is done to scores but for a scale and a cap. */
+/* Can the vectorized implementation run? The cache is not quantized, and scores are only scaled and capped. */
 static bool is_plain(const onx_prepare *p, const params *q, const onxi_queries_ops *ops)
 {
     const onx_value *past = operand(p, PAST_KEY);
@@ -391,11 +394,11 @@ static onx_status cache_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
     p->thread_workspace = total;
     p->params = q;
-    p->rows = q->batch * q->kv_heads; /* without queries, too: caches are handed on */
+    p->rows = q->batch * q->kv_heads; /* needed without queries, too, to update the caches */
     return ONX_OK;
 }
 
-/* Where the vectors of a head begin: of the queries, or of new keys or values. */
+/* The offset of a head's vector among the queries, or among the new keys or values. */
 static uint64_t place(const params *q, uint64_t batch, uint64_t row, uint32_t which, uint64_t head)
 {
     const uint64_t all = q->packed ? q->heads + 2 * q->kv_heads
@@ -405,7 +408,7 @@ static uint64_t place(const params *q, uint64_t batch, uint64_t row, uint32_t wh
     return ((batch * (which ? q->keys : q->length) + row) * all + first + head) * q->size;
 }
 
-/* Divides a vector by the root of its mean square, and weights it. */
+/* RMS normalization of a vector, with weights. */
 static void normalize(const params *q, const onx_value *weight, float *x)
 {
     const float by = 1 / sqrtf(onxi_ms_dot(x, x, q->size) / (float)q->size + q->epsilon);
@@ -413,7 +416,7 @@ static void normalize(const params *q, const onx_value *weight, float *x)
         x[i] *= by * onxi_ms_float(weight, i);
 }
 
-/* What the cache keeps of a new vector of `head`, as numbers of its bits. */
+/* The scale of channel `i` of a head's new key or value in a quantized cache. */
 static float scale_at(const onx_work *work, const params *q, uint32_t which, uint64_t head, uint64_t i)
 {
     const float *scales = work->inputs[K_SCALE + which - KEY]->data;
@@ -423,10 +426,10 @@ static float scale_at(const onx_work *work, const params *q, uint32_t which, uin
 static int code_of(const params *q, float x, float scale)
 {
     const float most = q->bits == 8 ? 127 : 7, code = scale != 0 ? rintf(x / scale) : 0;
-    return (int)(code > most ? most : code >= -most - 1 ? code : -most - 1); /* NaN is the least one */
+    return (int)(code > most ? most : code >= -most - 1 ? code : -most - 1); /* NaN becomes the least value */
 }
 
-/* A vector of a head, normalized, rotated by its position, and rounded to what the cache holds. */
+/* Computes a vector of a head: normalized, rotated by its position, and rounded to what the cache holds. */
 static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t row, uint32_t which, uint64_t head,
                        uint64_t first, float *out)
 {
@@ -452,7 +455,7 @@ static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t
     return ONX_OK;
 }
 
-/* The keys that a query sees of a block mask: block by block, as its row has them. */
+/* Processes the keys that a query sees by a block mask: block by block, as its row lists them. */
 static void sparse_keys(const onx_work *work, const params *q, onxi_ms_query *one, const onxi_ms_rows *k,
                         const onxi_ms_rows *v, uint64_t seen)
 {
@@ -471,13 +474,13 @@ static void sparse_keys(const onx_work *work, const params *q, onxi_ms_query *on
     }
 }
 
-/* Of a sequence: keys in the cache, and those with the new ones; how many are before the first query, among those and
- * in the whole text; how many the cache loses at its front when the new ones come. */
+/* A sequence: `past` keys in the cache; `length` keys with the new ones; keys before the first query, counted among
+ * those (`before`) and in the whole text (`first`); keys that the cache drops at its front when the new ones come. */
 typedef struct sequence {
     uint64_t batch, past, length, before, first, dropped;
 } sequence;
 
-/* Which keys queries see. */
+/* The keys that the queries can see. */
 static onxi_queries range_of(const params *q, const sequence *s)
 {
     return (onxi_queries){
@@ -504,7 +507,7 @@ static void attend(const onx_work *work, const params *q, const sequence *s, onx
         onxi_ms_show(one, q->products, from, seen, 0, q->heads, q->length, work->outputs[3]);
 }
 
-/* Writes vectors into the cache from element `at` of it on. */
+/* Writes vectors to the cache from its element `at` on. */
 static void put(const onx_work *work, const params *q, uint32_t which, uint64_t head, uint64_t count, const float *from,
                 onx_value *cache, uint64_t at)
 {
@@ -525,8 +528,8 @@ static void put(const onx_work *work, const params *q, uint32_t which, uint64_t 
     }
 }
 
-/* What the cache that is passed on holds of a head: the past, what is new, and zeros. Where it shares the
- * buffer of the past, only what is new is written, and what is left of the past moved to the front. */
+/* Writes a head's part of the new cache: past keys, new keys, and zeros. If it shares the buffer of the past, only the
+ * new keys are written, and remaining past keys are moved to the front if some are dropped. */
 static void hand_on(const onx_work *work, const params *q, const sequence *s, uint64_t head, uint32_t which,
                     const float *now)
 {
@@ -563,8 +566,8 @@ static void set_rows(const onx_work *work, const params *q, const sequence *s, u
         r->scales = (const float *)work->inputs[K_SCALE + which - KEY]->data + (q->per_channel ? head * q->size : 0);
 }
 
-/* All queries of a head at once; *done is false where a result is not finite: it may come from a key that its query
- * does not see, or from scores that are infinite, which the queries one by one have a meaning for. */
+/* Computes all queries of a head by the vectorized implementation. *done is false if a result is not finite: the reason
+ * may be a key that its query does not see, or infinite scores, so the queries are computed again one by one. */
 static onx_status attend_together(onx_work *work, const params *q, const sequence *s, uint64_t head,
                                   const onxi_ms_rows *k, const onxi_ms_rows *v, bool *done)
 {
@@ -622,7 +625,7 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
     onxi_ms_query one = { .scores = &q->scores,
                           .bias = in(work, q->bias),
                           .batch = s->batch,
-                          .bias_from = s->first - s->before, /* columns count from where the text begins */
+                          .bias_from = s->first - s->before, /* columns count from the beginning of the text */
                           .query = query,
                           .sum = (float *)(void *)(memory + q->sum_at),
                           .space = (float *)(void *)(memory + q->space_at),
@@ -640,15 +643,16 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
     return ONX_OK;
 }
 
-/* How many of the keys of a text a cache that slides holds: all, until it is full; then it makes room for as many as it
- * has beyond the window each time. */
+/* The number of keys that a sliding cache holds for a text of `length` keys: all of them until it is full. Each time it
+ * is full, it drops as many keys as it has beyond the window. */
 static int64_t sliding_keys(const params *q, int64_t length)
 {
     const int64_t room = (int64_t)q->room, gap = room - q->window + 1;
     return length <= room ? length : length - gap * ((length - room + gap - 1) / gap);
 }
 
-/* Where a sequence begins and ends. In the first prompt all of them begin at once, and may end early. */
+/* Determines the range of a sequence. In the first prompt, all sequences begin at position 0 and may have different
+ * lengths. */
 static onx_status find_sequence(onx_work *work, const params *q, uint64_t batch, int64_t total, sequence *s)
 {
     const int64_t given = ((const int32_t *)work->inputs[q->lengths]->data)[batch],
@@ -670,7 +674,7 @@ static onx_status find_sequence(onx_work *work, const params *q, uint64_t batch,
     return ONX_OK;
 }
 
-/* Rows are heads of keys. */
+/* A row of work is a head of keys. */
 static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const params *q = work->params;

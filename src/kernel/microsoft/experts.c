@@ -1,4 +1,4 @@
-/* experts.c - MoE and QMoE: each token goes through the few experts that its router scores highest. */
+/* experts.c - MoE and QMoE: each token passes through the few experts with the highest router scores. */
 #include "kernel/microsoft/experts.h"
 
 static onx_status check_layer(const onx_prepare *p, const experts_params *q, experts_layer *l, uint64_t rows,
@@ -47,7 +47,7 @@ static onx_status read_attributes(const onx_prepare *p, experts_params *q)
     q->alpha = onx_prepare_float(p, "activation_alpha");
     q->beta = onx_prepare_float(p, "activation_beta");
     q->limit = onx_prepare_given(p, "swiglu_limit") ? onx_prepare_float(p, "swiglu_limit") : INFINITY;
-    /* Shares of those chosen are always shared out again by QMoE; weights that are given are not. */
+    /* QMoE always normalizes the weights of the chosen experts, unless an input gives the weights. */
     q->normalize = (q->quantized && !q->weighted) || onx_prepare_is_set(p, "normalize_routing_weights");
     if (k < 1 || (uint64_t)k > q->experts)
         return onx_prepare_fail(p, ONX_E_INVALID, "%lld of %llu experts cannot be chosen", (long long)k,
@@ -115,7 +115,7 @@ static onx_status experts_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* y = W x + b of an expert. */
+/* Computes y = W x + b for an expert. */
 static void apply(const onx_work *work, const experts_params *q, const experts_layer *l, uint64_t expert,
                   const float *x, float *row, float *y)
 {
@@ -153,7 +153,7 @@ static void activate(const experts_params *q, float *x)
     }
 }
 
-/* From pairs of a gate and a number, interleaved or in two halves, to one each. */
+/* Combines pairs of a gate and a value, interleaved or in two halves, to one element each. */
 static void gate(const experts_params *q, const float *x, float *y)
 {
     for (uint64_t i = 0; i < q->inner; i++) {
@@ -163,7 +163,7 @@ static void gate(const experts_params *q, const float *x, float *y)
     }
 }
 
-/* The shares of all experts. */
+/* Computes the routing weights of all experts. */
 void onxi_ms_experts_route(const experts_params *q, const onx_value *router, uint64_t token, float *share)
 {
     float most = -INFINITY, sum = 0;
@@ -176,7 +176,7 @@ void onxi_ms_experts_route(const experts_params *q, const onx_value *router, uin
         share[i] /= sum;
 }
 
-/* It is taken out by a negative share. */
+/* Marks the chosen expert as used by a negative weight. */
 uint64_t onxi_ms_experts_next(const onx_work *work, const experts_params *q, uint64_t token, float *share,
                               float *weight)
 {
@@ -189,7 +189,7 @@ uint64_t onxi_ms_experts_next(const onx_work *work, const experts_params *q, uin
     return best;
 }
 
-/* Rows are tokens. */
+/* A row of work is a token. */
 static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const experts_params *q = work->params;
@@ -215,7 +215,7 @@ static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
                 result[k] += weight * token[k];
         }
         for (uint64_t k = 0; q->normalize && k < q->hidden; k++)
-            result[k] = sum != 0 ? result[k] / sum : 0; /* weights that are given may have no sum */
+            result[k] = sum != 0 ? result[k] / sum : 0; /* given weights may sum to zero */
         onxi_ms_store(work->outputs[0], t * q->hidden, q->hidden, result);
     }
     return ONX_OK;
@@ -223,7 +223,8 @@ static onx_status experts_run(onx_work *work, uint64_t first, uint64_t last)
 
 static const experts_body plain = { 0 }, quantized = { .quantized = true };
 
-/* Inputs that are packed: weights, and with few bits scales. Those of MoE are of the type of the tokens. */
+/* `packs_` are the inputs that are packed: the weights and, for low-bit weights, the scales. MoE's weights have the
+ * type of the tokens. */
 #define GROUPED(op_, types, packs_, isa_, variant_, ...)                                                               \
     MS_KERNEL(op_, .dtypes = (types), .preference = 11, .isa = (isa_), .variant = (variant_), .packs = (packs_),       \
               .prepare = onxi_ms_experts_group, .run = onxi_ms_experts_run_grouped,                                    \

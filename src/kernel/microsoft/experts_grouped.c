@@ -1,20 +1,20 @@
-/* experts_grouped.c - MoE and QMoE whose weights are constants, by vectors: tokens are put in the order of their
- * experts, so that the weights of an expert are read once for all of its tokens, and the results of a token are added
- * up in the order in which it chose. */
+/* experts_grouped.c - vectorized MoE and QMoE with constant weights: tokens are sorted by experts, so that the weights
+ * of an expert are read once for all of its tokens. The results of a token are summed in the order in which its experts
+ * were chosen. */
 #include "kernel/microsoft/experts.h"
 
 #if ONXI_PLATFORM_ROOMY
 
 enum {
-    CHUNK = 192, /* tokens at a time, at most: rows of one expert that a piece takes at once */
-    WHOLE = 64   /* columns that are not cut */
+    CHUNK = 192, /* most tokens processed at a time */
+    WHOLE = 64   /* columns of a unit of work that is not divided */
 };
 
-/* One of the matrices of all experts, packed expert by expert. */
+/* One of the weight matrices of all experts, packed expert by expert. */
 typedef struct matrix {
-    onxi_few_bits q;   /* of one expert */
-    uint64_t tiles;    /* of an expert, of floats */
-    uint64_t of_block; /* blocks of `q` that a block of the operator is cut into */
+    onxi_few_bits q;   /* for one expert */
+    uint64_t tiles;    /* tiles per expert, for float weights */
+    uint64_t of_block; /* blocks of `q` per block of the operator */
     const float *floats, *scales;
     const uint8_t *weights;
     const void *zeros;
@@ -25,14 +25,16 @@ typedef struct grouped {
     matrix of[2];
     uint64_t chunk;
     unsigned threads;
-    /* bytes into the memory of a run: a number per expert, per choice, rows of choices; memory of each thread */
+    /* Offsets in the workspace of a run: numbers per expert, numbers per choice, rows per choice; then the memory of
+     * the threads. */
     uint64_t share, starts, active, place, origin, expert, weight, sum, rows, between, gated, results, worker;
-    uint64_t bad, spare, worker_size; /* within that of a thread: whether a product was not finite, some numbers */
+    /* Offsets in the memory of a thread: a flag for products that are not finite, temporary floats. */
+    uint64_t bad, spare, worker_size;
 } grouped;
 
 /* ---- packing ---- */
 
-/* What is made of a constant: by whom, and the operand that goes with it. */
+/* The context of packing a constant: the kernel row, and the operand that it is combined with. */
 typedef struct packing {
     const experts_body *by;
     const experts_layer *l;
@@ -60,7 +62,7 @@ static onx_status pack_weights(void *user, const void *elements, uint64_t expert
     return ONX_OK;
 }
 
-/* Scales as lines of floats, and zero points as lines of bytes; columns that are not there have zeros. */
+/* Packs scales as lines of floats and zero points as lines of bytes; missing columns are zero. */
 static void pack_lines(const packing *j, const void *elements, uint64_t expert, float *scales, uint8_t *zeros)
 {
     const onxi_few_bits *q = &j->m->q;
@@ -100,7 +102,7 @@ static onx_status pack_floats(void *user, const void *elements, uint64_t expert,
     return ONX_OK;
 }
 
-/* `bytes` of each expert are made of a constant. */
+/* Packs a constant to `bytes` per expert. */
 static onx_status pack(onx_prepare *p, const packing *j, uint32_t input, uint64_t bytes,
                        onx_status (*make)(void *, const void *, uint64_t, void *), const void **out)
 {
@@ -121,7 +123,7 @@ static onx_status pack(onx_prepare *p, const packing *j, uint32_t input, uint64_
         return ONX_E_UNSUPPORTED;
     onx_elements there = { 0 };
     const onx_status status = p->ops->in_place(p, input, size, &there);
-    if (status != ONX_E_UNSUPPORTED) /* no memory for what is packed: the plain row reads weights where they are */
+    if (status != ONX_E_UNSUPPORTED) /* no memory for packed weights: the plain row reads them in place */
         return status == ONX_OK ? ONX_E_UNSUPPORTED : status;
     const onx_packing as = { .input = input,
                              .key = &key,
@@ -149,7 +151,7 @@ static onx_status pack_real(onx_prepare *p, const experts_layer *l, matrix *m)
     return ONX_OK;
 }
 
-/* Loops of bytes take no longer blocks, which are cut into equal ones, of whole vectors. */
+/* Loops for 8-bit products limit the block size. Larger blocks are divided into equal ones of whole vectors. */
 static uint64_t cut_block(uint64_t block)
 {
     enum { MOST = 256, WHOLE_BLOCK = 16 };
@@ -193,9 +195,9 @@ static onx_status pack_few_bits(onx_prepare *p, const experts_layer *l, matrix *
     return ONX_OK;
 }
 
-/* ---- memory ---- */
+/* ---- workspace ---- */
 
-/* The most that loops want for some rows of one expert. */
+/* The most memory that the loops need for some rows of one expert. */
 static bool piece_memory(const onx_prepare *p, const grouped *g, uint64_t *out)
 {
     *out = 0;
@@ -262,7 +264,7 @@ onx_status onxi_ms_experts_group(onx_prepare *p)
 
 /* ---- running ---- */
 
-/* Some tokens, whose choices are rows in the order of experts. */
+/* A chunk of tokens, whose choices are rows sorted by experts. */
 typedef struct job {
     onx_work *work;
     const grouped *g;
@@ -271,7 +273,7 @@ typedef struct job {
     uint64_t first, tokens, choices, active;
     unsigned threads;
     int layer;
-    uint64_t columns, parts; /* of a piece of a product; pieces of an expert */
+    uint64_t columns, parts; /* columns per unit of work of a product; units per expert */
     void (*each)(struct job *j, uint64_t i, char *spare);
     uint64_t count, at_once;
 } job;
@@ -295,7 +297,7 @@ static void do_some(void *user, uint64_t piece, unsigned worker)
         j->each(j, i, spare);
 }
 
-/* Does `count` things, some in a row. */
+/* Calls `each` `count` times, in parallel; several calls in a row unless `apart`. */
 static void do_all(job *j, void (*each)(job *, uint64_t, char *), uint64_t count, bool apart)
 {
     const uint64_t pieces = j->threads < 2 ? 1 : apart ? count : 4 * (uint64_t)j->threads;
@@ -399,7 +401,7 @@ static void multiply_all(job *j, int layer)
     do_all(j, multiply, j->active * j->parts, true);
 }
 
-/* The bias of an expert, where it lies or in `space`; NULL: none. */
+/* The bias of an expert as floats: in place, or converted in `space`; NULL: none. */
 static const float *bias_of(const job *j, const experts_layer *l, uint64_t expert, float *space)
 {
     const onx_value *bias = onxi_operand(j->work->prepared->input_count, j->work->inputs, l->bias);
@@ -426,7 +428,7 @@ static void activate(job *j, uint64_t row, char *spare)
                             x, q->inner);
 }
 
-/* The result of a token: what its experts gave, in the order of its choices. */
+/* Computes the result of a token from those of its experts, in the order in which they were chosen. */
 static void combine(job *j, uint64_t token, char *spare)
 {
     const grouped *g = j->g;
@@ -446,7 +448,7 @@ static void combine(job *j, uint64_t token, char *spare)
     onxi_ms_store(j->work->outputs[0], (j->first + token) * q->hidden, q->hidden, result);
 }
 
-/* How many threads are worth it. */
+/* The number of threads that the work justifies. */
 static unsigned threads_for(const onx_work *work, const grouped *g)
 {
     const experts_params *q = &g->all;
@@ -465,7 +467,7 @@ onx_status onxi_ms_experts_run_grouped(onx_work *work, uint64_t first, uint64_t 
               .by = work->prepared->kernel->body,
               .memory = work->workspace,
               .threads = threads_for(work, g) };
-    (void)first, (void)last; /* one row: threads share what is done in turn */
+    (void)first, (void)last; /* one row of work: the steps use threads themselves */
     for (unsigned t = 0; t < g->threads; t++)
         *(uint32_t *)(void *)(j.memory + g->worker + t * g->worker_size + g->bad) = 0;
     for (j.first = 0; j.first < g->all.tokens; j.first += g->chunk) {

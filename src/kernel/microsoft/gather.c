@@ -1,10 +1,10 @@
-/* gather.c - GatherBlockQuantized: slices that are picked out of weights of few bits, as real numbers. */
+/* gather.c - GatherBlockQuantized: selects slices of low-bit weights and dequantizes them. */
 #include "kernel/core/unpack.h"
 #include "kernel/microsoft/microsoft.h"
 
 typedef struct gather {
-    uint64_t axis, count, inner; /* of the axis that is picked from: its size and what one index has */
-    uint64_t indices, last;      /* last: size of the last axis, unpacked */
+    uint64_t axis, count, inner; /* the axis: its index, its size, and elements per index */
+    uint64_t indices, last;      /* last: unpacked size of the last axis */
     uint64_t quantized, quantized_inner, scales, scales_last, block;
     unsigned bits;
     bool is_signed, packed;
@@ -70,7 +70,7 @@ static float few_bits(const gather *q, const void *data, uint64_t at, uint64_t l
     return q->is_signed && v > 7 ? (float)v - 16 : (float)v;
 }
 
-/* Numbers of one block of the last axis. */
+/* Dequantizes elements of one block of the last axis. */
 static void few_bits_run(const gather *q, const onxi_unpack_loops *loops, const void *data, uint64_t at, uint64_t count,
                          float zero, float scale, float *out)
 {
@@ -93,7 +93,7 @@ static void few_bits_run(const gather *q, const onxi_unpack_loops *loops, const 
     }
 }
 
-/* What one index has: as many elements at a time as have one scale and one zero point. */
+/* Processes one index. Each step takes the elements with one scale and one zero point. */
 static void gather_one(const gather *q, const onx_work *work, const onxi_unpack_loops *loops, uint64_t from,
                        uint64_t to)
 {
@@ -123,7 +123,7 @@ static void gather_one(const gather *q, const onx_work *work, const onxi_unpack_
     }
 }
 
-/* Rows are indices. */
+/* A row of work is an index. */
 static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const gather *q = work->params;

@@ -2,7 +2,7 @@
 #include "kernel/microsoft/microsoft.h"
 
 typedef struct params {
-    uint64_t length, before, heads; /* of a sequence, of what may precede it, for each size of n-grams */
+    uint64_t length, before, heads; /* length of a sequence, of preceding tokens, heads per n-gram size */
     int64_t pad;
 } params;
 
@@ -38,7 +38,7 @@ static onx_status hash_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The id `back` places before the one at `at` of a sequence; places of what came before follow on those of its own. */
+/* The id `back` positions before position `at` of a sequence; positions before it are in the preceding tokens. */
 static int64_t id_before(const onx_work *work, uint64_t row, uint64_t at, uint64_t back)
 {
     const params *q = work->params;
@@ -48,7 +48,7 @@ static int64_t id_before(const onx_work *work, uint64_t row, uint64_t at, uint64
     return past && back - at <= q->before ? id_at(past, row * q->before + q->before - (back - at)) : q->pad;
 }
 
-/* The remainder has the sign of the size, which is above 0. */
+/* The remainder has the sign of the size, which is positive. */
 static int64_t remainder_of(int64_t a, int64_t size)
 {
     const int64_t r = a % size;

@@ -1,25 +1,25 @@
-/* heads.c - MultiHeadAttention and DecoderMaskedMultiHeadAttention: queries, keys, and values are concatenated, packed
- * into one tensor, or as heads, with a past that grows or has room for what is to come. */
+/* heads.c - MultiHeadAttention and DecoderMaskedMultiHeadAttention. Queries, keys, and values are concatenated, packed
+ * into one tensor, or separate heads; the past grows or is a buffer with room for more keys. */
 #include "kernel/core/attention.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <float.h>
 #include <math.h>
 
-/* The index of an operand among the inputs. */
+/* Kinds of operands. */
 enum { QUERY, KEY, VALUE, BIAS, MASK, ADDED, PAST_KEY, PAST_VALUE, PAST_LENGTH, BEAM_WIDTH, CACHE, OPERANDS };
 enum { NONE = 99 };
 static const uint8_t several[OPERANDS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, NONE, 9 };
 static const uint8_t single[OPERANDS] = { 0, 1, 2, 10, 3, 4, 5, 6, 7, 8, 9 };
 
-/* What a row is for: where its operator has the operands, and what computes queries of floats by vectors (NULL: nothing
- * does). */
+/* Describes a kernel row: the input index of each operand, and the vectorized implementation for float queries (NULL:
+ * none). */
 typedef struct body {
     const uint8_t *input;
     const onxi_queries_ops *ops;
 } body;
 
-/* The vectors of one operand: of which input, where the first one is, and the steps between them. */
+/* The vectors of one operand: the input, the offset of the first vector, and the strides. */
 typedef struct part {
     uint32_t input;
     uint64_t at, batch, head, row, size;
@@ -29,13 +29,14 @@ typedef struct part {
 
 typedef struct params {
     const uint8_t *input;
-    uint64_t batch, heads, length, keys, past, room; /* room: of a past that is shared with the present; 0: it is not */
+    /* Room: capacity of a buffer that past and present share; 0: not shared. */
+    uint64_t batch, heads, length, keys, past, room;
     part part[3];
     onxi_ms_scores scores;
     bool causal;
     onxi_ms_products products;
-    uint64_t key_at, value_at, query_at, sum_at, space_at, shown_at; /* in a thread's memory */
-    uint64_t tiles_at, mask_at;                                      /* of queries by vectors */
+    uint64_t key_at, value_at, query_at, sum_at, space_at, shown_at; /* offsets in a thread's workspace */
+    uint64_t tiles_at, mask_at;                                      /* offsets for the vectorized implementation */
 } params;
 
 static const onx_value *given(const onx_prepare *p, const params *q, int which)
@@ -54,7 +55,7 @@ static onx_status wrong(const onx_prepare *p, const char *name, const onx_value 
                             v ? v->rank : 0);
 }
 
-/* Concatenated vectors: [batch, length, heads * size], of a tensor that may hold more columns. */
+/* Concatenated vectors [batch, length, heads * size], in a tensor that may have more columns. */
 static void side_by_side(part *t, uint32_t input, const onx_value *v, uint64_t first, uint64_t size)
 {
     const uint64_t row = (uint64_t)v->dims[2];
@@ -62,7 +63,7 @@ static void side_by_side(part *t, uint32_t input, const onx_value *v, uint64_t f
     t->batch = row * (uint64_t)v->dims[1];
 }
 
-/* Packed: [batch, length, heads, of them, size]. */
+/* Packed vectors [batch, length, heads, kinds, size]. */
 static void packed(part *t, uint32_t input, const onx_value *v, uint64_t which)
 {
     const uint64_t size = (uint64_t)v->dims[4], all = (uint64_t)v->dims[3] * size;
@@ -91,7 +92,7 @@ static onx_status read_packed_query(const onx_prepare *p, params *q)
     return ONX_OK;
 }
 
-/* Keys or values: concatenated or as heads. */
+/* Reads keys or values, which are concatenated or separate heads. */
 static onx_status read_operand(const onx_prepare *p, params *q, uint32_t which)
 {
     const onx_value *v = p->inputs[which];
@@ -196,7 +197,7 @@ static onx_status read_cache(const onx_prepare *p, const params *q)
     return ONX_OK;
 }
 
-/* Can queries be done by vectors? They see as many keys as they are, or all of them. */
+/* Can the vectorized implementation run? Queries must see all keys, or be causal with as many keys as queries. */
 static bool is_plain(const onx_prepare *p, const params *q)
 {
     const onx_value *added = given(p, q, ADDED);
@@ -260,14 +261,14 @@ static onx_status heads_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Where the vectors of a head are in the operand that holds them. */
+/* The offset of a head's vectors in their operand. */
 static uint64_t place_of(const params *q, int which, uint64_t row)
 {
     const part *t = &q->part[which];
     return t->at + row / q->heads * t->batch + row % q->heads * t->head;
 }
 
-/* A vector with its part of the bias. */
+/* Reads a vector and adds its part of the bias. */
 static void take(const onx_work *work, const params *q, const part *t, uint64_t row, uint64_t index, float *out)
 {
     const uint64_t head = row % q->heads;
@@ -285,7 +286,7 @@ static void take(const onx_work *work, const params *q, const part *t, uint64_t 
         out[i] += onxi_ms_float(bias, t->bias_at + head * t->size + i);
 }
 
-/* The past with what is new after it, or in it where it has room. */
+/* Writes the past followed by new keys or values; with a shared buffer, writes only the new ones. */
 static void hand_on(const onx_work *work, const params *q, uint64_t row, int which, uint64_t past, const float *now)
 {
     onx_value *present = work->prepared->output_count > (uint32_t)which ? work->outputs[which] : NULL;
@@ -311,12 +312,12 @@ static onxi_ms_rows rows_of(const onx_work *work, const params *q, uint64_t row,
                        .step = { size, size },
                        .split = past,
                        .size = size };
-    if (!now) { /* as they come */
+    if (!now) { /* new keys are read in place */
         r.in[1] = work->inputs[q->part[which].input];
         r.at[1] = place_of(q, which, row);
         r.step[1] = q->part[which].row;
     }
-    if (cache && past) { /* the beams of a batch entry follow one another */
+    if (cache && past) { /* the beams of a batch entry are adjacent */
         const uint64_t width = (uint64_t)cache->dims[1], entry = row / q->heads;
         r.beams = (const int32_t *)cache->data + entry * (uint64_t)cache->dims[2];
         r.beam_count = width;
@@ -340,7 +341,7 @@ static onx_status check_run(onx_work *work, const params *q, uint64_t *past)
     return ONX_OK;
 }
 
-/* A mask that says how many keys there are, as numbers for each of them. */
+/* Expands a mask that gives the number of keys to one addend per key. */
 static void spread_mask(const params *q, const int32_t *mask, uint64_t batch, uint64_t keys, float *out)
 {
     const int64_t end = mask[batch], start = q->scores.mask_kind == ONXI_MS_RANGE ? mask[q->batch + batch] : 0;
@@ -348,7 +349,7 @@ static void spread_mask(const params *q, const int32_t *mask, uint64_t batch, ui
         out[i] = (int64_t)i < end && (int64_t)i >= start ? 0 : q->scores.filter;
 }
 
-/* What is added to the scores of a head. */
+/* Sets what is added to the scores of a head. */
 static void take_added(const onx_work *work, const params *q, uint64_t row, onxi_queries *all)
 {
     const onx_value *mask = in(work, q, MASK), *bias = in(work, q, ADDED);
@@ -370,8 +371,8 @@ static void take_added(const onx_work *work, const params *q, uint64_t row, onxi
     }
 }
 
-/* All queries of a head at once. False where a result is not finite: it may come from scores that are infinite, which
- * the queries one by one have a meaning for. */
+/* Computes all queries of a head by the vectorized implementation. Returns false if a result is not finite, which
+ * infinite scores may cause; the queries are then computed again one by one. */
 static bool attend_together(const onx_work *work, const params *q, uint64_t row, uint64_t past, const onxi_ms_rows *k,
                             const onxi_ms_rows *v)
 {
@@ -414,7 +415,7 @@ static bool attend_together(const onx_work *work, const params *q, uint64_t row,
     return finite;
 }
 
-/* Rows are heads. */
+/* A row of work is a head. */
 static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const params *q = work->params;
@@ -424,7 +425,7 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value new_keys = { .dtype = ONX_FLOAT, .data = keys },
                     new_values = { .dtype = ONX_FLOAT, .data = values };
     const uint64_t v_size = q->part[2].size;
-    bool copies[2]; /* of keys and values: to add a bias to them, or to hand them on */
+    bool copies[2]; /* keys or values are copied, to add a bias or to output them */
     uint64_t past;
     for (uint32_t i = 0; i < 2; i++)
         copies[i] = q->part[1 + i].has_bias || (work->prepared->output_count > 1 + i && work->outputs[1 + i]);
@@ -447,7 +448,7 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
                               .shown = q->products ? (float *)(void *)(memory + q->shown_at) : NULL };
         const bool done = attend_together(work, q, row, past, &k, &v);
         for (one.row = 0; !done && one.row < q->length; one.row++) {
-            /* The last query sees all keys, also where there are more of them than queries. */
+            /* The last query sees all keys, even if there are more keys than queries. */
             const uint64_t all = past + q->keys, here = past + one.row + 1,
                            seen = q->causal && one.row + 1 < q->length && here < all ? here : all;
             take(work, q, &q->part[0], row, one.row, query);

@@ -47,7 +47,7 @@ static void put(onx_value *v, uint64_t i, double x)
         onxi_ms_store(v, i, 1, &narrow);
 }
 
-/* Where index `i` of `count` is on an axis of `size`; false outside of it. */
+/* The position of index `i` of `count` on an axis of `size`; false if it is outside. */
 static bool place(double from, double to, uint64_t i, uint64_t count, uint64_t size, double *out)
 {
     const double last = (double)size - 1;
@@ -57,7 +57,8 @@ static bool place(double from, double to, uint64_t i, uint64_t count, uint64_t s
     return *out >= 0 && *out <= last;
 }
 
-/* Which elements of a plane a sample is of, the same in all channels: the nearest one, or four that are mixed. */
+/* The elements of a plane that a sample is computed from, for all channels: the nearest one, or four that are
+ * interpolated. */
 typedef struct taps {
     uint64_t at[4];
     double down, along;
@@ -89,7 +90,7 @@ static double sample(const crop *q, const onx_value *x, uint64_t from, const tap
                real_at(x, from + t->at[3]));
 }
 
-/* All channels of a place in a box, results `step` apart. */
+/* Computes all channels of a position in a box, with stride `step` in the output. */
 static void crop_place(const onx_work *work, const crop *q, uint64_t image, const taps *t, uint64_t to, uint64_t step)
 {
     const onx_value *x = work->inputs[0];
@@ -149,7 +150,7 @@ typedef struct pool {
     uint64_t planes; /* of the mask */
 } pool;
 
-/* The windows of the node; sizes from its input and output. */
+/* Reads the window attributes of the node; sizes are taken from its input and output. */
 static onx_status read_window(const onx_prepare *p, onxi_window *w)
 {
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
@@ -193,7 +194,7 @@ static onx_status pool_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The bounds of a window along an axis; those that there is no axis for are 0 to 1. */
+/* The bounds of a window along an axis; a missing axis has the bounds 0 to 1. */
 static void bounds(const onxi_window *w, uint32_t axis, int64_t at, int64_t *from, int64_t *to)
 {
     *from = 0;
@@ -205,7 +206,7 @@ static void bounds(const onxi_window *w, uint32_t axis, int64_t at, int64_t *fro
     *from = *from > 0 ? *from : 0;
 }
 
-/* The last axis of a window ends where the mask is 0, but for the very first element. */
+/* The maximum of a window. Along the last axis, it ends where the mask is 0, except at the very first element. */
 static float greatest(const onxi_window *w, const float *x, const int32_t *m, const int64_t at[3])
 {
     const int64_t columns = w->spatial > 1 ? w->in[1] : 1, depth = w->spatial > 2 ? w->in[2] : 1;
@@ -230,8 +231,8 @@ static float greatest(const onxi_window *w, const float *x, const int32_t *m, co
     return most;
 }
 
-/* Rows are planes. The mask of a plane begins where ONNX Runtime has it: an element, not a plane, by what is left of
- * the place of the input's plane. */
+/* A row of work is a plane. As in ONNX Runtime, the mask of a plane begins at an element, not a plane: at the offset of
+ * the input's plane modulo the size of the mask. */
 static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool *q = work->params;

@@ -1,6 +1,6 @@
-/* lstm.c - layers of long short-term memory whose products are not those of the standard: DynamicQuantizeLSTM, where
- * the input and each state are quantized by their own range, and AttnLSTM, where each step also takes in what the state
- * before it attended to. A direction is a row of the work. */
+/* lstm.c - LSTM layers that differ from the standard: in DynamicQuantizeLSTM, the input and each state are quantized by
+ * their own range; in AttnLSTM, each step also uses the attention computed from the previous state. A row of work is a
+ * direction. */
 #include "kernel/microsoft/lstm.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static const onx_value *operand_of(const onx_prepare *p, uint32_t i)
     return onxi_operand(p->input_count, p->inputs, i);
 }
 
-/* Checks an operand, where there is one, against sizes; UINT64_MAX: any. */
+/* Checks the shape of an optional operand; UINT64_MAX: any size. */
 static onx_status want(const onx_prepare *p, uint32_t i, uint32_t rank, uint64_t a, uint64_t b, uint64_t c)
 {
     const onx_value *v = operand_of(p, i);
@@ -61,7 +61,7 @@ static onx_status check_common(onx_prepare *p, lstm_params *q)
     return want(p, P, 2, d, 3 * q->hidden, 0);
 }
 
-/* Scale and zero point of weights: one for each direction, or one for each column of it. */
+/* Checks scales and zero points of weights: one per direction, or one per column. */
 static onx_status check_quantized(onx_prepare *p, const lstm_params *q)
 {
     const uint64_t g = GATES * q->hidden;
@@ -146,7 +146,7 @@ static onx_status prepare(onx_prepare *p)
 
 /* ---- attention ---- */
 
-/* out[j] += the sum of x[i] * w[i][j] */
+/* out[j] += sum over i of x[i] * w[i][j] */
 static void add_product(const float *x, uint64_t k, const float *w, uint64_t n, float *out)
 {
     for (uint64_t i = 0; i < k; i++)
@@ -166,7 +166,7 @@ static void attention_begin(const lstm_lane *l)
                     lstm_at(l, q->keys) + row * q->depth);
 }
 
-/* What the state of a row attends to: shares of the memory by how its keys and the query fit. */
+/* Computes the attention of a row's state: a weighted sum of the memory, by the scores of its keys with the query. */
 static void attend(const lstm_lane *l, uint64_t b)
 {
     const lstm_params *q = l->q;
@@ -203,7 +203,7 @@ static void attend(const lstm_lane *l, uint64_t b)
                 taken);
 }
 
-/* Products of the input, of what was attended to, and of the state, for a row in a step. */
+/* Computes the products of the input, of the attention, and of the state, for a row in a step. */
 static void attention_products(const lstm_lane *l, uint64_t s, uint64_t b)
 {
     const lstm_params *q = l->q;
@@ -287,7 +287,8 @@ static void run_direction(lstm_lane *l)
     }
 }
 
-/* Lengths of sequences, from `least` up to `most` (NULL: all are the longest). */
+/* Reads the lengths of sequences, which must be from `least` to `most`; without the input, all have the greatest
+ * length. */
 static onx_status read_lengths(onx_work *work, uint32_t input, uint64_t batch, int32_t least, uint64_t most,
                                const int32_t **out)
 {

@@ -1,4 +1,4 @@
-/* lstm.h - what the parts of DynamicQuantizeLSTM and AttnLSTM share: operands, sizes, and a direction while it runs. */
+/* lstm.h - shared by the files of DynamicQuantizeLSTM and AttnLSTM: operands, sizes, and the state of a direction. */
 #ifndef ONXI_KERNEL_MICROSOFT_LSTM_H
 #define ONXI_KERNEL_MICROSOFT_LSTM_H
 
@@ -18,7 +18,7 @@ enum {
     W_SCALE = 8,
     W_ZERO,
     R_SCALE,
-    R_ZERO, /* quantized */
+    R_ZERO, /* quantized variant */
     QUERY = 8,
     MEMORY_LAYER,
     V,
@@ -26,14 +26,14 @@ enum {
     MEMORY_LENS,
     ATTENTION_LAYER, /* with attention */
     GATES = 4,
-    EXACT = 32768 /* sums of this number of products fit 32 bits */
+    EXACT = 32768 /* up to this many 8-bit products sum up without overflow of 32 bits */
 };
 
-/* A row: the gates, and, where the vectors of a level multiply bytes, how. */
+/* Describes a kernel row: the gates, and functions for 8-bit products. */
 typedef struct lstm_body {
     bool quantized;
     const onxi_rnn_cell *cell;
-    const onxi_byte_rows_ops *bytes; /* NULL: one after the other */
+    const onxi_byte_rows_ops *bytes; /* NULL: not vectorized */
 } lstm_body;
 
 typedef struct lstm_params {
@@ -42,16 +42,16 @@ typedef struct lstm_params {
     bool backward[2], couple, quantized, has_layer;
     double clip;
     onxi_activation act[2][3];
-    uint64_t memory_steps, memory_depth, depth, attention; /* depth: of keys; attention: of what is taken in */
-    /* bytes into the memory of a thread */
+    uint64_t memory_steps, memory_depth, depth, attention; /* depth: of keys; attention: size of the attention vector */
+    /* Offsets in a thread's workspace. */
     uint64_t gates, recurrent, bias, h, c, whole, sums, keys, query, shares, context, taken;
-    /* packed weights, of a direction `packed_w_size` and `packed_r_size` bytes; into the memory of a thread: rows of
-     * bytes, their sums, scales and zero points of columns */
+    /* Packed weights: a direction has `packed_w_size` and `packed_r_size` bytes. Further offsets in a thread's
+     * workspace: rows of bytes, their sums, scales and zero points of columns. */
     const char *packed_w, *packed_r;
     uint64_t packed_w_size, packed_r_size, bytes, totals, scales, zeros;
 } lstm_params;
 
-/* ---- a direction while it runs ---- */
+/* ---- state of a direction ---- */
 
 typedef struct lstm_lane {
     onx_work *work;
@@ -71,7 +71,7 @@ static inline const onx_value *lstm_operand(const lstm_lane *l, uint32_t i)
     return onxi_operand(l->work->prepared->input_count, l->work->inputs, i);
 }
 
-/* The part of an operand of floats that is for this direction; NULL where it is left out. */
+/* The part of a float operand for this direction; NULL if the operand is omitted. */
 static inline const float *lstm_part(const lstm_lane *l, uint32_t i)
 {
     const onx_value *v = lstm_operand(l, i);
@@ -95,12 +95,14 @@ static inline const float *lstm_input_row(const lstm_lane *l, uint64_t s, uint64
     return (const float *)lstm_operand(l, X)->data + (lstm_place(l, b, s) * q->batch + b) * q->inputs;
 }
 
-/* ---- products of quantized numbers (lstm_quantized.c) ---- */
+/* ---- quantized products (lstm_quantized.c) ---- */
 
-/* Packs weights for the row's loops and takes memory of a thread from *total on; declines where they do not suit. */
+/* Packs weights for the row's loops and reserves workspace from *total on; declines weights that the loops do not
+ * support. */
 onx_status onxi_ms_lstm_pack(onx_prepare *p, lstm_params *q, uint64_t *total);
-/* Products of all steps of the input, which is quantized together up to the longest sequence; and of the states before
- * step `s`, those of all sequences that continue together. */
+/* onxi_ms_lstm_quantized_inputs computes the products of all input steps, quantized together up to the longest
+ * sequence. onxi_ms_lstm_quantized_states computes those of the states before step `s`, for all sequences that have not
+ * ended. */
 void onxi_ms_lstm_quantized_inputs(const lstm_lane *l);
 void onxi_ms_lstm_quantized_states(const lstm_lane *l, uint64_t s);
 

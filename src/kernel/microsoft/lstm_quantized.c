@@ -1,10 +1,10 @@
-/* lstm_quantized.c - products of DynamicQuantizeLSTM: the input and each state become bytes by their own range, which
- * are multiplied by weights of bytes one after the other, or, where these are constants, by vectors. */
+/* lstm_quantized.c - products of DynamicQuantizeLSTM: the input and each state are quantized to 8 bits by their own
+ * range and multiplied with 8-bit weights. The products are vectorized if the weights are constant. */
 #include "kernel/microsoft/lstm.h"
 
 #include <math.h>
 
-/* ---- one after the other ---- */
+/* ---- not vectorized ---- */
 
 typedef struct range {
     float least, most;
@@ -19,7 +19,7 @@ static range widen(range r, const float *x, uint64_t count)
     return r;
 }
 
-/* The step of bytes that hold the range, and the byte that stands for zero. */
+/* The scale that maps the range to 8 bits, and the zero point. */
 static float step_of(range r, int32_t *zero)
 {
     const float scale = r.most > r.least ? (r.most - r.least) / 255 : 1;
@@ -46,7 +46,8 @@ static void add_row(const onx_value *w, uint64_t from, uint64_t n, int32_t by, i
             sums[j] += by * u[j];
 }
 
-/* One row of real numbers, by `scale` and `zero`, with the weights of this direction: adds to out[4 * hidden]. */
+/* Quantizes a row by `scale` and `zero`, multiplies it with the weights of this direction, and adds the result to out[4
+ * * hidden]. */
 static void quantized_row(const lstm_lane *l, const float *x, uint64_t k, float scale, int32_t zero, uint32_t weight,
                           float *out)
 {
@@ -74,7 +75,7 @@ static void quantized_row(const lstm_lane *l, const float *x, uint64_t k, float 
     }
 }
 
-/* ---- by vectors ---- */
+/* ---- vectorized ---- */
 
 static const onx_value *input_of(const onx_prepare *p, uint32_t i)
 {
@@ -83,7 +84,7 @@ static const onx_value *input_of(const onx_prepare *p, uint32_t i)
 
 typedef struct packing {
     const lstm_params *q;
-    uint64_t k, bytes; /* of a direction */
+    uint64_t k, bytes; /* per direction */
     bool is_unsigned;
 } packing;
 
@@ -140,7 +141,7 @@ onx_status onxi_ms_lstm_pack(onx_prepare *p, lstm_params *q, uint64_t *total)
                : ONX_E_UNSUPPORTED;
 }
 
-/* Scales and zero points of all columns of a weight. */
+/* Expands scales and zero points to all columns of a weight. */
 static void spread(const lstm_lane *l, uint32_t weight, float *scales, int32_t *zeros)
 {
     const uint64_t n = GATES * l->q->hidden;
@@ -154,7 +155,7 @@ static void spread(const lstm_lane *l, uint32_t weight, float *scales, int32_t *
     }
 }
 
-/* Tiles of a product, some to each thread where it is worth it: who does which changes no bit. */
+/* Tiles of a product, divided among threads if that pays. Results do not depend on which thread computes which tile. */
 typedef struct product_job {
     const onxi_byte_rows_ops *ops;
     onxi_byte_rows product;
@@ -168,7 +169,7 @@ static void run_part(void *user, uint64_t part, unsigned worker)
     j->ops->product(&j->product, j->tiles * part / j->parts, j->tiles * (part + 1) / j->parts);
 }
 
-/* Products of `rows` rows of bytes, which are in the memory of the thread, by a weight: to `out`. */
+/* Multiplies `rows` quantized rows in the thread's workspace with a weight. */
 static void multiply(const lstm_lane *l, uint64_t rows, uint32_t weight, float scale, int32_t zero, float *out)
 {
     enum { PART_COST = 1 << 22 };
@@ -255,7 +256,7 @@ void onxi_ms_lstm_quantized_states(const lstm_lane *l, uint64_t s)
         memset(lstm_at(l, q->recurrent), 0, (size_t)(q->batch * n) * sizeof(float));
     for (uint64_t b = 0; b < q->batch; b++) {
         const float *h = lstm_at(l, q->h) + b * q->hidden;
-        if (q->body->bytes) /* of those that have ended, too: their products are not looked at */
+        if (q->body->bytes) /* rows of ended sequences are computed, too, but not used */
             quantize_row(l, b, h, q->hidden, scale, zero);
         else if (s < lstm_length(l, b))
             quantized_row(l, h, q->hidden, scale, zero, R, lstm_at(l, q->recurrent) + b * n);

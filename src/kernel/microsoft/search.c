@@ -1,5 +1,5 @@
-/* search.c - GreedySearch, Sampling, BeamSearch and WhisperBeamSearch over a subgraph that is a decoder: ids,
- * positions, a mask and the past of each layer go in, scores of all tokens and the new past come out. */
+/* search.c - GreedySearch, Sampling, BeamSearch and WhisperBeamSearch over a decoder subgraph. Its inputs are ids,
+ * positions, a mask and the past of each layer; its outputs are the scores of all tokens and the new past. */
 #include "kernel/microsoft/search.h"
 #include "kernel/core/scores.h"
 
@@ -53,7 +53,7 @@ onx_status onxi_search_set_extras(const onxi_search *q, onxi_search_run *r, uint
         int32_t *to = v->data;
         if (!per_key)
             *to = (int32_t)(q->extras[i] == ONXI_SEARCH_PAST_LENGTH ? past : r->beams);
-        /* The buffers of beams that continue are copied, so that each key is of the beam itself. */
+        /* The buffers of continued beams are copied, so each key belongs to the beam itself. */
         for (uint64_t k = 0; per_key && k < v->count; k++)
             to[k] = (int32_t)(k / r->longest % r->beams);
     }
@@ -111,7 +111,7 @@ static onx_status read_ids(const onx_prepare *p, onxi_search *q)
     return ONX_OK;
 }
 
-/* A decoder alone, whose first step may have a subgraph of its own. */
+/* Checks a decoder without an encoder, whose first step may have a subgraph of its own. */
 static onx_status prepare_alone(onx_prepare *p, onxi_search *q)
 {
     ONX_TRY(check_decoder(p, "decoder", q));
@@ -237,7 +237,7 @@ const onx_value *onxi_search_operand(onx_work *work, int32_t index)
     return index < 0 ? NULL : onxi_operand(work->prepared->input_count, work->inputs, (uint32_t)index);
 }
 
-/* A number that is an input of one element; `absent` where it is left out. */
+/* Reads an optional input of one number; `absent` is its default. */
 static onx_status number(onx_work *work, int32_t index, const char *name, float absent, float *out)
 {
     const onx_value *v = onxi_search_operand(work, index);
@@ -265,7 +265,7 @@ static onx_status whole(onx_work *work, int32_t index, const char *name, int64_t
     return ONX_OK;
 }
 
-/* How many tokens each sequence begins with. */
+/* Reads the initial tokens of each sequence. */
 static onx_status read_sequences(onx_work *work, const onxi_search *q, int64_t *length)
 {
     const bool sound = q->kind == ONXI_SEARCH_SOUND;
@@ -329,7 +329,7 @@ static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_
     return ONX_OK;
 }
 
-/* A mask with an entry per token of the vocabulary. */
+/* Checks a mask with an entry per token of the vocabulary. */
 static onx_status token_mask(onx_work *work, const onxi_search_run *r, int32_t index, const char *name, uint64_t rows,
                              const int32_t **out)
 {
@@ -376,7 +376,7 @@ static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_
         ONX_TRY(onx_value_new(work->cx, &r->values[r->value_count]));
     r->past = r->values + q->formal;
     r->extra = r->values + q->decoder_inputs - q->extra_count;
-    r->out = r->values + q->decoder_inputs; /* the scores, then the new past, then products */
+    r->out = r->values + q->decoder_inputs; /* the scores, the new past, then attention products */
     r->encoded = r->out + 1 + q->layers + q->crossed;
     for (uint32_t i = 0; i < q->layers && alone; i++)
         ONX_TRY(onxi_search_no_past(q, r, 5, r->past[i]));
@@ -395,7 +395,8 @@ static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_
 
 /* ---- steps ---- */
 
-/* Each sequence comes once per beam; tokens that fill up count for nothing and have no position. */
+/* Makes the inputs of the first step. Each sequence is repeated for all of its beams; padding tokens are masked and
+ * have no position. */
 static onx_status first_inputs(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
     const int64_t dims[] = { (int64_t)r->rows, (int64_t)r->length };
@@ -422,7 +423,7 @@ static onx_status first_inputs(onx_work *work, const onxi_search *q, onxi_search
 
 onx_status onxi_search_hand_past(onxi_search_run *r, const onxi_search *q)
 {
-    const uint64_t halves = q->kind == ONXI_SEARCH_ALONE ? 2 : 1; /* keys and values are one tensor, or two */
+    const uint64_t halves = q->kind == ONXI_SEARCH_ALONE ? 2 : 1; /* one tensor for keys and values, or one each */
     for (uint32_t i = 0; i < q->layers; i++) {
         onx_value *made = r->out[1 + i];
         if (r->beams == 1) {
@@ -439,7 +440,7 @@ onx_status onxi_search_hand_past(onxi_search_run *r, const onxi_search *q)
     return ONX_OK;
 }
 
-/* After a token was appended: it alone goes in, at the next position; the mask grows by one. */
+/* Makes the inputs of the next step: only the new token, at the next position. The mask grows by one. */
 static onx_status next_inputs(const onxi_search *q, onxi_search_run *r, bool moves)
 {
     const int64_t one[] = { (int64_t)r->rows, 1 }, all[] = { (int64_t)r->rows, (int64_t)r->length };
@@ -476,8 +477,8 @@ static onx_status check_past(onx_work *work, const onxi_search *q, const onxi_se
     return ONX_OK;
 }
 
-/* Scores are what was promised, of each beam or of each sequence; those of the last place of each row are in r->scores
- * then. */
+/* Checks the scores, which are per beam or per sequence, and copies those of the last position of each row to
+ * r->scores. */
 static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_run *r, const onx_value *y,
                               uint64_t rows)
 {
@@ -505,7 +506,7 @@ static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_
     return ONX_OK;
 }
 
-/* The tokens that were chosen are appended to the sequences that they continue. */
+/* Appends the chosen tokens to the sequences that they continue. */
 static void append(onxi_search_run *r)
 {
     for (uint64_t row = 0; row < r->rows; row++) {
@@ -528,10 +529,10 @@ static bool all_done(const onxi_search_run *r)
     return true;
 }
 
-/* What a search does with the scores of a step: sets next, from and done. */
+/* Chooses tokens by the scores of a step: sets next, from and done. */
 typedef onx_status (*choose_fn)(onx_work *work, const onxi_search *q, onxi_search_run *r);
 
-/* The scores of a step: of the decoder, or at first of the encoder where it has begun to decode. */
+/* Computes the scores of a step by the decoder. The encoder gives those of the first step if it begins to decode. */
 static onx_status score(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
     const bool alone = q->kind == ONXI_SEARCH_ALONE;
@@ -562,7 +563,7 @@ static onx_status walk(onx_work *work, const onxi_search *q, onxi_search_run *r,
     return ONX_OK;
 }
 
-/* ---- the best token, or one by chance ---- */
+/* ---- greedy choice and sampling ---- */
 
 static onx_status choose_one(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {

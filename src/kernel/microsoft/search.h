@@ -1,17 +1,17 @@
-/* search.h - what searches for sequences share: search.c walks, search_encoder.c has the decoders with an encoder,
- * search_scores.c changes scores and draws tokens, search_beams.c keeps several sequences at once. */
+/* search.h - shared by the files of sequence search: search.c has the main loop, search_encoder.c decoders with an
+ * encoder, search_scores.c adjusts scores and samples tokens, search_beams.c does beam search. */
 #ifndef ONXI_KERNEL_MICROSOFT_SEARCH_H
 #define ONXI_KERNEL_MICROSOFT_SEARCH_H
 
 #include "kernel/microsoft/microsoft.h"
 
-/* Where inputs of the node are; -1: the operator has none. */
+/* Input indices of the node; -1: the operator has no such input. */
 typedef struct onxi_search_inputs {
     int32_t penalty, vocab_mask, prefix_mask, mask, presence, seed, times, temperature, heads, forced;
 } onxi_search_inputs;
 
-/* What a decoder takes after a past that it shares with the present, one buffer with room for all tokens: how many
- * keys it holds, how many beams there are, and of which beam each key is. */
+/* Inputs of a decoder after a past that shares its buffer with the present: the number of past keys, the number of
+ * beams, and the beam of each key. */
 typedef enum onxi_search_extra {
     ONXI_SEARCH_PAST_LENGTH,
     ONXI_SEARCH_BEAM_WIDTH,
@@ -19,32 +19,33 @@ typedef enum onxi_search_extra {
     ONXI_SEARCH_EXTRAS
 } onxi_search_extra;
 
-/* Values of model_type: a decoder alone, one with an encoder of texts, one with an encoder of sound. */
+/* Values of model_type: a decoder without encoder, with a text encoder, with an audio encoder. */
 enum { ONXI_SEARCH_ALONE, ONXI_SEARCH_TEXT, ONXI_SEARCH_SOUND };
 
-/* Tokens that mark times, and what else is ruled by them; -1: there is none. */
+/* The first timestamp token, and other tokens with rules in that mode; -1: there is none. */
 typedef struct onxi_search_times {
     int32_t first, none, language_model, translate, transcribe;
 } onxi_search_times;
 
 typedef struct onxi_search {
-    uint32_t decoder, first; /* subgraphs; `first`: of the first step */
+    uint32_t decoder, first; /* subgraphs; `first` is used in the first step */
     int64_t kind;
-    uint32_t formal, decoder_inputs; /* inputs of the decoder before the past, and all */
-    uint32_t layers;                 /* tensors of the past that a step makes */
-    uint32_t extra_count;            /* inputs of the decoder after the past; 0: past and present are apart */
+    uint32_t formal, decoder_inputs; /* number of inputs of the decoder before the past, and of all inputs */
+    uint32_t layers;                 /* number of past tensors of the decoder */
+    /* Number of inputs of the decoder after the past; 0: past and present have separate memory. */
+    uint32_t extra_count;
     onxi_search_extra extras[ONXI_SEARCH_EXTRAS];
-    uint32_t crossed;    /* outputs of the decoder after the past: products of queries and keys of the encoder */
+    uint32_t crossed;    /* number of outputs of the decoder after the past: cross-attention products */
     int64_t heads, size; /* of the past */
     int dtype;           /* of the past */
     int32_t end, pad, start;
     uint32_t encoder, encoder_inputs, encoder_outputs;
-    bool takes_ids, takes_mask, takes_hidden; /* of the encoder, by the decoder */
-    bool whole;                               /* the decoder takes all tokens each time */
-    bool fresh;                               /* the encoder makes neither scores nor past */
+    bool takes_ids, takes_mask, takes_hidden; /* inputs of the decoder that come from the encoder */
+    bool whole;                               /* the decoder has no past: it gets all tokens in each step */
+    bool fresh;                               /* the encoder gives neither scores nor a past */
     onxi_search_times times;
     int32_t silence;       /* the token whose probability is an output */
-    uint64_t ngram, vocab; /* vocab 0: as many as the decoder scores */
+    uint64_t ngram, vocab; /* vocab 0: as many tokens as the decoder scores */
     onxi_search_inputs in;
     bool beams, stops_early;
     bool samples, downwards;
@@ -52,23 +53,23 @@ typedef struct onxi_search {
     int64_t least_kept;
 } onxi_search;
 
-typedef struct onxi_search_beam { /* a sequence that has ended */
+typedef struct onxi_search_beam { /* a finished sequence */
     float score;
     uint64_t length, runs;
     int32_t *tokens;
     uint32_t *trail;
 } onxi_search_beam;
 
-/* Products that the decoder gave, kept for an output: for each of its runs those of all rows that are asked for, and
- * for each row in force in which row it was at each run. */
+/* Cross-attention products of the decoder, kept for an output: per run, those of the requested heads for all rows; and
+ * for each current row, the row that it had in each run. */
 typedef struct onxi_search_products {
     const int32_t *wanted; /* pairs of layer and head; NULL: all */
     uint64_t pairs, frames, runs;
     float **kept;       /* per run: [rows, pairs, frames] */
-    uint32_t *trail[2]; /* rows of `longest`; the first are in force */
+    uint32_t *trail[2]; /* rows of length `longest`; the first array is current, the second one is for the next step */
 } onxi_search_products;
 
-/* One run. Rows are the beams of all sequences, those of a sequence adjacent. */
+/* The state of a run. A row is a beam; the beams of a sequence are adjacent. */
 typedef struct onxi_search_run {
     onx_arena *arena;
     uint64_t batch, beams, rows, wanted;
@@ -78,56 +79,58 @@ typedef struct onxi_search_run {
     bool has_times;
     const int32_t *vocab_mask, *prefix_mask, *presence;
     onx_value **values, **past, **out, **extra;
-    onx_value **encoded; /* outputs of the encoder, then the mask of texts and the first tokens */
+    onx_value **encoded; /* outputs of the encoder, then the text mask and the first tokens */
     uint32_t value_count;
     const onx_value **in;
-    int32_t *tokens[2]; /* rows of `longest`; the first are in force */
+    int32_t *tokens[2]; /* rows of length `longest`; the first array is current, the second one is for the next step */
     int32_t *positions, *next;
-    uint32_t *from; /* which row each row continues */
-    bool *done;     /* of each sequence of the batch */
+    uint32_t *from; /* per row: the row that it continues */
+    bool *done;     /* per sequence of the batch */
     float *scores, *sums;
     onxi_random random;
-    uint64_t *seen, stamp;   /* per token, when it occurred last */
-    void *order;             /* of tokens by their scores */
-    onxi_search_beam *ended; /* beams + 1 per sequence, of which ended_count are in use */
+    uint64_t *seen, stamp;   /* per token: the stamp when it was seen last */
+    void *order;             /* tokens sorted by scores */
+    onxi_search_beam *ended; /* beams + 1 entries per sequence, of which ended_count are used */
     uint64_t *ended_count;
-    uint64_t *best;        /* the 2 * beams best of a sequence, as row * vocab + token */
-    const int32_t *forced; /* tokens that sequences continue with at first, [batch, forced_count]; below 0: none */
+    uint64_t *best;        /* the 2 * beams best candidates of a sequence, as row * vocab + token */
+    const int32_t *forced; /* tokens forced after the initial ones, [batch, forced_count]; negative: none */
     uint64_t forced_count;
     onxi_search_products products;
 } onxi_search_run;
 
-/* The declared size of a dimension of an input or output; 0 where it is open. */
+/* The declared size of a dimension of an input or output; 0 if it is not fixed. */
 int64_t onxi_search_declared(const onx_value_info *v, uint32_t rank, uint32_t dim);
 int onxi_search_dtype(const onx_value_info *v);
 const onx_value *onxi_search_operand(onx_work *work, int32_t index);
-/* The past of the beams that continue takes the place of all. */
+/* Sets the past of the next step from that of the beams that continue. */
 onx_status onxi_search_hand_past(onxi_search_run *r, const onxi_search *q);
 
-/* Tells the inputs of a decoder from `first` on, all of them, by their names; fails where one is something else. */
+/* Identifies the inputs of a decoder from `first` on by their names; fails if one is unknown. */
 onx_status onxi_search_find_extras(const onx_prepare *p, const char *name, const onx_graph *g, uint32_t first,
                                    onxi_search *q);
-/* A past without keys, of rank 5, or 4 where keys and values are apart; with room for all where it is shared. */
+/* Makes an empty past of rank 5, or of rank 4 if keys and values are separate; a shared buffer gets room for all
+ * keys. */
 onx_status onxi_search_no_past(const onxi_search *q, const onxi_search_run *r, uint32_t rank, onx_value *past);
-/* Sets them for a past of this number of keys. */
+/* Sets these extra inputs for a past with this number of keys. */
 onx_status onxi_search_set_extras(const onxi_search *q, onxi_search_run *r, uint64_t past);
 
-/* Looks at encoder and decoder of a node with both. */
+/* Checks the encoder and decoder of a node with both. */
 onx_status onxi_search_check_encoder(onx_prepare *p, onxi_search *q);
-/* Runs the encoder and makes the inputs of the decoder's first step, and those of the next ones. */
+/* onxi_search_encode runs the encoder and makes the inputs of the decoder's first step; onxi_search_encoder_next makes
+ * those of the next step. */
 onx_status onxi_search_encode(onx_work *work, const onxi_search *q, onxi_search_run *r);
 onx_status onxi_search_encoder_next(const onxi_search *q, onxi_search_run *r);
 
-/* Changes the scores of a step as inputs and attributes ask for. */
+/* Adjusts the scores of a step as inputs and attributes require. */
 void onxi_search_adjust(const onxi_search *q, onxi_search_run *r);
-/* Draws a token; what is ruled out has the filter value in `scores` then. */
+/* Samples a token; afterwards, excluded tokens have the filter value in `scores`. */
 onx_status onxi_search_sample(const onxi_search *q, onxi_search_run *r, float *scores, uint64_t *token);
 
-/* Products of queries and keys as an output (search_products.c). */
+/* Cross-attention products as an output (search_products.c). */
 onx_status onxi_search_begin_products(onx_work *work, const onxi_search *q, onxi_search_run *r);
-/* Keeps those of a run of the decoder. */
+/* Keeps the products of a run of the decoder. */
 onx_status onxi_search_keep_products(onx_work *work, const onxi_search *q, onxi_search_run *r);
-/* Rows continue as `from` says. */
+/* Reorders the rows as given by `from`. */
 void onxi_search_move_products(onxi_search_run *r);
 onx_status onxi_search_give_products(onx_work *work, const onxi_search *q, const onxi_search_run *r);
 

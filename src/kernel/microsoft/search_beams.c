@@ -1,4 +1,4 @@
-/* search_beams.c - BeamSearch: the best continuations of several sequences at once, and those that have ended. */
+/* search_beams.c - BeamSearch: keeps the best continuations of each sequence, and those that have ended. */
 #include "kernel/core/scores.h"
 #include "kernel/microsoft/search.h"
 
@@ -22,14 +22,14 @@ onx_status onxi_beam_begin(onx_work *work, const onxi_search *q, onxi_search_run
     return onxi_search_begin_products(work, q, r);
 }
 
-/* ---- sequences that have ended, the best first ---- */
+/* ---- ended sequences, the best first ---- */
 
 static float by_length(const onxi_search_run *r, float sum, uint64_t length)
 {
     return sum / powf((float)length, r->length_penalty);
 }
 
-/* A row ends, before the token of this step is appended, or where the search is over. */
+/* Adds a row to the ended sequences: before the token of this step is appended, or when the search is over. */
 static void end(onxi_search_run *r, uint64_t sequence, uint64_t row, float sum, bool over)
 {
     const onxi_search_products *t = &r->products;
@@ -51,7 +51,7 @@ static void end(onxi_search_run *r, uint64_t sequence, uint64_t row, float sum, 
     for (; at > 0 && item.score > ended[at - 1].score; at--)
         ended[at] = ended[at - 1];
     ended[at] = item;
-    *count += *count < r->beams; /* the worst one stays in the spare place */
+    *count += *count < r->beams; /* if it is full, the worst one is in the spare entry */
 }
 
 static bool is_done(const onxi_search *q, const onxi_search_run *r, uint64_t sequence, float best)
@@ -64,7 +64,7 @@ static bool is_done(const onxi_search *q, const onxi_search_run *r, uint64_t seq
 
 /* ---- steps ---- */
 
-/* The best of all continuations of a sequence, in order; of equal ones the first. */
+/* Finds the best continuations of a sequence, in order; of equal ones, the first. */
 static uint64_t find_best(onxi_search_run *r, const float *scores)
 {
     const uint64_t wanted = 2 * r->beams, all = r->beams * r->vocab;
@@ -118,7 +118,7 @@ static onx_status go_on(onx_work *work, const onxi_search *q, onxi_search_run *r
     return ONX_OK;
 }
 
-/* The scores of a step as an output: [steps, batch, beams, tokens], zeros where none was taken. */
+/* Outputs the scores of each step as [steps, batch, beams, tokens]; steps that were not taken are zero. */
 static onx_status keep_scores(onx_work *work, const onxi_search_run *r)
 {
     if (work->prepared->output_count < 3 || !work->outputs[2])
@@ -135,7 +135,7 @@ static onx_status keep_scores(onx_work *work, const onxi_search_run *r)
     return ONX_OK;
 }
 
-/* How probable the token for silence is at first, as an output. */
+/* Outputs the probability of the no-speech token in the first step. */
 static onx_status keep_silence(onx_work *work, const onxi_search *q, const onxi_search_run *r)
 {
     const int64_t dims[] = { (int64_t)r->batch };

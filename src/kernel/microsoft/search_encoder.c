@@ -1,13 +1,12 @@
-/* search_encoder.c - searches whose decoder has an encoder: it runs once, on texts (as in T5) or on sound (as in
- * Whisper), and what it gives is input of every step of the decoder. */
+/* search_encoder.c - searches with an encoder and a decoder: the encoder runs once, on text (as in T5) or audio (as in
+ * Whisper), and its outputs are inputs of each step of the decoder. */
 #include "kernel/microsoft/search.h"
 
 enum { IDS, START = 10 };
 
 /* ---- the subgraphs ---- */
 
-/* How many inputs a decoder of this kind has before the past, and which; names are those that exporters have to give.
- */
+/* Finds the inputs of a decoder before the past and returns their number. Their names are fixed by the operator. */
 static uint32_t find_formal(const onx_graph *g, onxi_search *q)
 {
     const struct {
@@ -47,7 +46,7 @@ onx_status onxi_search_check_encoder(onx_prepare *p, onxi_search *q)
     if (!d || !e)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", d ? "encoder" : "decoder");
     q->formal = find_formal(d, q);
-    /* With products a layer has three outputs: its key, its value, and those. */
+    /* With products, a layer has three outputs: key, value, and products. */
     const bool crosses = q->kind == ONXI_SEARCH_SOUND &&
                          onxi_schema_attr(p->schema, onx_str_of("decoder_output_cross_qk")) &&
                          onx_prepare_is_set(p, "decoder_output_cross_qk");
@@ -75,9 +74,9 @@ onx_status onxi_search_check_encoder(onx_prepare *p, onxi_search *q)
     return p->ops->graph(p, "encoder", &q->encoder);
 }
 
-/* ---- the encoder's run ---- */
+/* ---- running the encoder ---- */
 
-/* A row of the batch once per beam. */
+/* Repeats each row of the batch for its beams. */
 static onx_status repeat(const onxi_search_run *r, const onx_value *from, onx_value *to)
 {
     int64_t dims[4];
@@ -90,7 +89,7 @@ static onx_status repeat(const onxi_search_run *r, const onx_value *from, onx_va
     return ONX_OK;
 }
 
-/* Texts count from the first token on that does not fill up. */
+/* Makes the mask of a text: 1 from the first token on that is not padding. */
 static onx_status mask_texts(onx_work *work, const onxi_search *q, const onxi_search_run *r, onx_value *mask)
 {
     const onx_value *ids = work->inputs[IDS], *given = onxi_search_operand(work, q->in.mask);
@@ -110,7 +109,7 @@ static onx_status mask_texts(onx_work *work, const onxi_search *q, const onxi_se
     return ONX_OK;
 }
 
-/* The first tokens of each sequence: those that are given, or the one that all begin with. */
+/* The first tokens of each sequence: those given, or the start token. */
 static onx_status begin_tokens(onx_work *work, const onxi_search *q, onxi_search_run *r, onx_value *start)
 {
     const onx_value *given = q->kind == ONXI_SEARCH_SOUND ? onxi_search_operand(work, START) : NULL;
@@ -140,7 +139,7 @@ static onx_status check_encoded(onx_work *work, const onxi_search *q, const onxi
     return ONX_OK;
 }
 
-/* What the encoder has made of the past, in a buffer with room for all tokens. */
+/* Copies the past from the encoder to a buffer with room for all tokens. */
 static onx_status begin_buffer(onx_work *work, const onxi_search *q, const onxi_search_run *r, uint32_t output,
                                onx_value *to)
 {
@@ -158,7 +157,7 @@ static onx_status begin_buffer(onx_work *work, const onxi_search *q, const onxi_
     return ONX_OK;
 }
 
-/* What the decoder takes beside ids: what went into the encoder and what came out. */
+/* Sets the inputs of the decoder that come from the encoder or its inputs. */
 static onx_status hand_encoded(onx_work *work, const onxi_search *q, onxi_search_run *r, const onx_value *mask)
 {
     onx_value **to = r->values + 1;
@@ -201,7 +200,7 @@ onx_status onxi_search_encode(onx_work *work, const onxi_search *q, onxi_search_
     return give_ids(q, r);
 }
 
-/* The first past comes from the encoder, where it makes one, and all beams of a sequence have the same. */
+/* The encoder gives the first past, if it makes one; all beams of a sequence share it. */
 onx_status onxi_search_encoder_next(const onxi_search *q, onxi_search_run *r)
 {
     ONX_TRY(give_ids(q, r));

@@ -1,5 +1,5 @@
-/* search_products.c - products of queries of the decoder and keys of the encoder as an output of a search: those of
- * each run are kept, and collected along the way that each sequence has taken through the beams. */
+/* search_products.c - cross-attention products (decoder queries times encoder keys) as an output of a search: keeps
+ * those of each run and collects them along the beams that each sequence has passed through. */
 #include "kernel/microsoft/search.h"
 
 enum { CROSS = 3 };

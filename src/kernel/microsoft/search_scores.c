@@ -1,4 +1,4 @@
-/* search_scores.c - scores of tokens changed by what a sequence has and by masks, and tokens drawn by chance. */
+/* search_scores.c - adjusts token scores by the tokens of the sequence and by masks, and samples tokens. */
 #include "kernel/microsoft/search.h"
 
 #include <float.h>
@@ -17,7 +17,7 @@ static void penalize(onxi_search_run *r, const int32_t *tokens, float *scores)
     }
 }
 
-/* Tokens that would end an n-gram that the sequence has. */
+/* Excludes tokens that would repeat an n-gram of the sequence. */
 static void block_repeats(const onxi_search_run *r, uint64_t n, const int32_t *tokens, float *scores)
 {
     if (!n || n > r->length)
@@ -37,7 +37,7 @@ static void rule_out(const int32_t *mask, uint64_t count, float *scores)
             scores[i] = -FLT_MAX;
 }
 
-/* ---- times: Whisper's tokens from `first` on ---- */
+/* ---- timestamps: Whisper's tokens from `first` on ---- */
 
 static void rule_out_range(const onxi_search_run *r, int64_t from, int64_t to, float *scores)
 {
@@ -52,7 +52,7 @@ static void rule_out_token(const onxi_search_run *r, int64_t id, float *scores)
         rule_out_range(r, id, id + 1, scores);
 }
 
-/* Where all times together are more probable than any other token, one of them comes next. */
+/* If all timestamps together are more probable than any other token, a timestamp must come next. */
 static void prefer_times(const onxi_search *q, const onxi_search_run *r, float *scores)
 {
     const uint64_t first = (uint64_t)q->times.first;
@@ -72,7 +72,7 @@ static void rule_times(const onxi_search *q, const onxi_search_run *r, const int
 {
     enum { MOST_AT_FIRST = 50 };
     const int64_t first = q->times.first;
-    uint64_t begun = 0; /* how many tokens there are up to the first time */
+    uint64_t begun = 0; /* number of tokens up to the first timestamp */
     int64_t last = -1;
     while (begun < r->length && tokens[begun++] < first)
         ;
@@ -90,14 +90,14 @@ static void rule_times(const onxi_search *q, const onxi_search_run *r, const int
         rule_out_range(r, first, INT64_MAX, scores);
     if (ends_so && !pair)
         rule_out_range(r, 0, q->end, scores);
-    if (last >= 0) /* times do not go back, and occur twice only where one ends what another begins */
+    if (last >= 0) /* timestamps never decrease, and repeat only where one segment ends and the next begins */
         rule_out_range(r, first, ends_so && !pair ? last : last + 1, scores);
     if (r->length == begun)
         rule_out_range(r, first + MOST_AT_FIRST + 1, INT64_MAX, scores);
     prefer_times(q, r, scores);
 }
 
-/* A token that has to come next costs nothing. */
+/* Forces the next token: its score becomes 0, all others are excluded. */
 static void force(const onxi_search_run *r, int32_t token, float *scores)
 {
     for (uint64_t i = 0; token >= 0 && (uint64_t)token < r->vocab && i < r->vocab; i++)
@@ -128,7 +128,7 @@ void onxi_search_adjust(const onxi_search *q, onxi_search_run *r)
     }
 }
 
-/* ---- chance ---- */
+/* ---- sampling ---- */
 
 typedef struct ranked {
     float score;
@@ -143,8 +143,8 @@ static int by_score(const void *a, const void *b)
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-/* Rules out what is not among the most probable tokens that make up the share, from the least probable up or from the
- * most probable down. */
+/* Excludes tokens that are not among the most probable ones that make up the share (top-p), going from the least
+ * probable up or from the most probable down. */
 static void filter(const onxi_search *q, uint64_t count, const ranked *order, float *scores)
 {
     double whole = 0, sum = 0;

@@ -1,5 +1,5 @@
-/* shared.c - what the kernels of com.microsoft share: elements as floats, masks, and a query on its way over keys,
- * whose softmax needs no memory for scores. */
+/* shared.c - shared by the kernels of com.microsoft: conversion to float, masks, and attention of one query by a
+ * running softmax, which needs no memory for scores. */
 #include "kernel/core/halves.h"
 #include "kernel/microsoft/microsoft.h"
 
@@ -163,7 +163,7 @@ const float *onxi_ms_row(const onxi_ms_rows *r, uint64_t index, float *space)
     const bool second = index >= r->split;
     const onx_value *v = r->in[second];
     uint64_t at = r->at[second] + (second ? index - r->split : index) * r->step[second];
-    if (!second && r->beams) { /* a beam that there is not is taken for the first */
+    if (!second && r->beams) { /* an invalid beam counts as the first */
         const int32_t beam = r->beams[index];
         at += beam > 0 && (uint64_t)beam < r->beam_count ? (uint64_t)beam * r->beam_step : 0;
     }

@@ -1,14 +1,14 @@
-/* sparse.c - SparseToDenseMatMul. A sparse matrix is a value with all its elements here; those that are zero are passed
- * over, so that they count for nothing, whatever is on the other side. */
+/* sparse.c - SparseToDenseMatMul. A sparse matrix is stored as a dense value here. Its zeros are skipped, so they
+ * contribute nothing even if the other operand is infinite or NaN. */
 #include "kernel/microsoft/microsoft.h"
 
 typedef struct params {
     uint64_t m, n, k;
-    uint64_t a_row, a_col, b_row, b_col; /* steps */
+    uint64_t a_row, a_col, b_row, b_col; /* strides */
     float alpha;
 } params;
 
-/* A row of the product. Sums of integers wrap, as those of MatMul do; the factor is for floats alone. */
+/* Computes a row of the product. Integer sums wrap, as in MatMul; the factor applies to floats only. */
 typedef void (*row_loop)(const params *q, const void *a, const void *b, void *y);
 #define ROW(name, T, by)                                                                                               \
     static void name(const params *q, const void *pa, const void *pb, void *py)                                        \

@@ -1,5 +1,5 @@
-/* tensor.c - kernels of com.microsoft on tensors: windows of an axis, joined quantized tensors,
- * products of 16-bit integers, hashes. */
+/* tensor.c - kernels of com.microsoft on tensors: windows along an axis, concatenation of quantized tensors, products
+ * of 16-bit integers, hashes. */
 #include "kernel/core/bytes.h"
 #include "kernel/core/inverse.h"
 #include "kernel/microsoft/microsoft.h"
@@ -37,7 +37,7 @@ static onx_status unfold_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rows are windows. */
+/* A row of work is a window. */
 static onx_status unfold_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const unfold *q = work->params;
@@ -54,10 +54,10 @@ static onx_status unfold_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- QLinearConcat ---- */
 
-enum { BYTES = 256 }; /* that there are */
+enum { BYTES = 256 }; /* number of byte values */
 
 typedef struct joined {
-    uint64_t outer, inner, *sizes; /* of each input along the axis, times the dims inside */
+    uint64_t outer, inner, *sizes; /* per input: its size along the axis times the product of the inner dims */
     uint32_t count;
 } joined;
 
@@ -101,13 +101,13 @@ static void requantize(const onx_value *x, uint64_t from, uint64_t n, float by, 
     const float low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
     for (uint64_t i = 0; i < n; i++) {
         float v = rintf((float)(byte_at(x, from + i) - zero) * by) + (float)to_zero;
-        v = v > low ? v : low; /* NaN as well */
+        v = v > low ? v : low; /* NaN becomes the least value */
         v = v > high ? high : v;
         ((uint8_t *)y->data)[to + i] = (uint8_t)(int)v;
     }
 }
 
-/* What becomes of each byte of an input; false: nothing, it stays. */
+/* Computes the requantized value of each byte of an input; false: the bytes do not change. */
 static bool table_of(const onx_work *work, uint32_t i, uint8_t *table)
 {
     const onx_value *y = work->outputs[0];
@@ -123,7 +123,7 @@ static bool table_of(const onx_work *work, uint32_t i, uint8_t *table)
     return memcmp(table, all, BYTES) != 0;
 }
 
-/* Rows are indexes of the dims before the axis. */
+/* A row of work is an index of the dims before the axis. */
 static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const joined *q = work->params;
@@ -188,7 +188,7 @@ static void widen(const onx_value *v, uint64_t first, uint64_t count, int32_t *o
         out[i] = v->dtype == ONX_INT16 ? ((const int16_t *)v->data)[first + i] : ((const uint16_t *)v->data)[first + i];
 }
 
-/* Rows are matrices. */
+/* A row of work is a matrix. */
 static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product *q = work->params;
@@ -244,7 +244,7 @@ static uint32_t mixed(uint32_t k)
     return turned(k * UINT32_C(0xcc9e2d51), 15) * UINT32_C(0x1b873593);
 }
 
-/* The 32-bit form for x86, as published. */
+/* The 32-bit variant for x86 of the published algorithm. */
 static uint32_t murmur(const uint8_t *bytes, uint64_t n, uint32_t h)
 {
     uint32_t rest = 0;
@@ -297,7 +297,8 @@ static onx_status warping_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Which way came a point: 0 from both before, 1 from the row before, 2 from the column before. */
+/* Fills the table of costs. `trace` says where each point was reached from: 0: the diagonal, 1: the row before, 2: the
+ * column before. */
 static void fill(const float *x, uint64_t rows, uint64_t columns, float *cost, uint8_t *trace)
 {
     const uint64_t w = columns + 1;
@@ -347,7 +348,7 @@ static onx_status warping_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* The blocks of a model are those of the processor on which it was optimized, which is taken to be this one. */
+/* A model has blocks for the CPU on which it was optimized; it is assumed to be this one. */
 static onx_status block_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;

@@ -1,9 +1,9 @@
-/* tokens.c - Tokenizer: texts cut at separators, which may be expressions, or into characters, or what an expression
- * finds in them. */
+/* tokens.c - Tokenizer: divides texts at separators, which may be regular expressions, or into characters, or into the
+ * matches of an expression. */
 #include "kernel/core/pattern.h"
 #include "kernel/microsoft/microsoft.h"
 
-/* An expression is tried from each byte of a text on, so that texts must not be of any length. */
+/* An expression is tried at each byte of a text, so the length of texts is limited. */
 enum { SEPARATORS = 64, LONGEST = 1 << 15 };
 
 typedef struct params {
@@ -12,9 +12,9 @@ typedef struct params {
     onx_str pad;
     uint32_t count;
     onx_str separators[SEPARATORS];
-    onxi_regex *patterns[SEPARATORS]; /* NULL: the separator as it is written */
-    onxi_regex *token;                /* what a token is; NULL: what separators leave */
-    onxi_regex *any;                  /* one of them; NULL: there is none */
+    onxi_regex *patterns[SEPARATORS]; /* NULL: the separator is a literal string */
+    onxi_regex *token;                /* matches are tokens; NULL: tokens are between separators */
+    onxi_regex *any;                  /* any of the expressions; NULL: there are none */
 } params;
 
 static bool is_plain(onx_str s)
@@ -91,7 +91,7 @@ static onx_str after(onx_str s, size_t at)
     return onx_str_make(s.ptr + at, s.len - at);
 }
 
-/* Bytes of the character that begins there. */
+/* The length in bytes of the first character. */
 static size_t character(onx_str s)
 {
     size_t n = 1;
@@ -100,13 +100,13 @@ static size_t character(onx_str s)
     return n;
 }
 
-/* A text that is being cut. */
+/* The text being tokenized. */
 typedef struct cutter {
     onx_work *work;
     const params *q;
     onxi_matcher *matcher;
-    uint64_t index, count; /* of the text; tokens so far */
-    onx_str *out;          /* NULL: they are counted only */
+    uint64_t index, count; /* index of the text; number of tokens so far */
+    onx_str *out;          /* NULL: tokens are only counted */
 } cutter;
 
 static int64_t characters_of(onx_str s)
@@ -128,7 +128,7 @@ static bool emit(cutter *c, onx_str token)
     return true;
 }
 
-/* Where a separator, or an expression, is found in a text from a byte on. */
+/* Finds a separator or expression in a text from a byte on. */
 static onx_status find(cutter *c, const onxi_regex *pattern, onx_str by, onx_str s, size_t from, size_t *start,
                        size_t *end, bool *found)
 {
@@ -141,8 +141,8 @@ static onx_status find(cutter *c, const onxi_regex *pattern, onx_str by, onx_str
     return ONX_OK;
 }
 
-/* What the separators from `level` on leave of a text; one after the other cuts the pieces of those before. Where one
- * is empty, the character there is left out. */
+/* Emits the parts between the separators from `level` on; each separator divides the parts left by the ones before. An
+ * empty match skips a character. */
 static onx_status cut(cutter *c, onx_str s, uint32_t level)
 {
     if (level == c->q->count) {
@@ -163,7 +163,8 @@ static onx_status cut(cutter *c, onx_str s, uint32_t level)
     return from < s.len ? cut(c, after(s, from), level + 1) : ONX_OK;
 }
 
-/* What an expression finds; after a match too short for a token it continues one character later. */
+/* Emits the matches of an expression. After a match that is too short for a token, continues one character after its
+ * start. */
 static onx_status find_tokens(cutter *c, onx_str s)
 {
     size_t from = 0, start, end;
@@ -206,7 +207,7 @@ static onx_status fill(cutter *c)
         ONX_TRY(tokens(c, i, texts[i], NULL));
         most = c->count > most ? c->count : most;
     }
-    const uint64_t marks = q->mark && most ? 1 : 0, columns = most + 2 * marks; /* pads are outside of the marks */
+    const uint64_t marks = q->mark && most ? 1 : 0, columns = most + 2 * marks; /* padding is outside of the marks */
     int64_t dims[3];
     onxi_copy_dims(dims, x->dims, x->rank);
     dims[x->rank] = (int64_t)columns;

@@ -1,5 +1,4 @@
-/* weights.c - products with weights of few bits, which are made real a few columns at a time, and rows that are picked
- * out of such weights. */
+/* weights.c - matrix products with low-bit weights, which are dequantized a few columns at a time. */
 #include "kernel/core/few_bits.h"
 #include "kernel/core/rnn.h"
 #include "kernel/core/unpack.h"
@@ -7,7 +6,7 @@
 
 #include <math.h>
 
-enum { COLUMNS = 16 }; /* that are made real at a time */
+enum { COLUMNS = 16 }; /* columns that are dequantized at a time */
 
 /* ---- blocks with scales ---- */
 
@@ -43,7 +42,7 @@ float onxi_ms_packed_zero(const onxi_ms_packed *w, const onx_value *zeros, uint6
     return (float)onxi_ms_number((const uint8_t *)zeros->data + row * w->zero_bytes, block, w->bits);
 }
 
-/* `n` numbers from `at`, a whole byte, on. */
+/* Dequantizes `n` elements; `bytes` begins with the first one. */
 static void make_real(const uint8_t *bytes, uint64_t n, unsigned bits, float scale, float zero, float *out)
 {
     uint64_t i = 0;
@@ -80,15 +79,15 @@ void onxi_ms_packed_row(const onxi_ms_packed *w, const onx_value *bytes, const o
 
 typedef struct product {
     onxi_ms_packed weights;
-    uint64_t m, n, k; /* n columns of the output */
+    uint64_t m, n, k; /* n: columns of the output */
     int kind;
     uint64_t left_at, right_at, block;
-    uint64_t packed_at, out_at, of_at, zeros_at, scales_at; /* by vectors */
+    uint64_t packed_at, out_at, of_at, zeros_at, scales_at; /* offsets for the vectorized products */
     const float *table;
     bool turned;
-    uint64_t blob; /* bytes of a block of MatMulFpQ4 */
+    uint64_t blob; /* bytes per block of MatMulFpQ4 */
     unsigned header;
-    bool as_bytes; /* the left side is converted to 8 bits, each block with a scale */
+    bool as_bytes; /* the left operand is quantized to 8 bits, with a scale per block */
 } product;
 
 enum { BITS, BNB4, FPQ4 };
@@ -181,7 +180,8 @@ static onx_status bnb4_prepare(onx_prepare *p)
     return prepare_product(p, q);
 }
 
-/* A block of a column: a scale, a zero point in one of the types, then numbers, those 16 apart in one byte. */
+/* A block of a column has a scale, a zero point in one of the types, and elements; a byte has two elements that are 16
+ * apart. */
 static onx_status fpq4_prepare(onx_prepare *p)
 {
     product *q = ONXI_NEW(p->arena, product);
@@ -245,7 +245,7 @@ static void real_column(const product *q, const onx_work *work, uint64_t column,
                            groups && groups->count ? groups->data : NULL, column, out);
 }
 
-/* What 8 bits keep of a row, in blocks with a scale each. */
+/* Rounds a row to 8 bits with a scale per block, and back to floats. */
 static void round_to_bytes(const product *q, float *x)
 {
     const uint64_t size = q->weights.block;
@@ -260,20 +260,20 @@ static void round_to_bytes(const product *q, float *x)
     }
 }
 
-/* ---- by vectors: floats on both sides ---- */
+/* ---- vectorized: float operand and low-bit weights ---- */
 
-/* Weights as the operator has them; what is NULL comes with the run. Where all of them are constants they are packed
- * once, else a few columns at a time by each run. */
+/* The operands as given; NULL: known only while running. If all are constants, they are packed once; otherwise each run
+ * packs a few columns at a time. */
 typedef struct fast {
     onxi_few_bits q;
     const uint8_t *weights;
     const float *scales;
     const void *zeros;
     bool packed;
-    uint64_t packed_at; /* in a thread's memory */
+    uint64_t packed_at; /* offset in a thread's workspace */
 } fast;
 
-enum { RUN_COLUMNS = 64 }; /* that a run packs at a time */
+enum { RUN_COLUMNS = 64 }; /* columns that a run packs at a time */
 
 static uint64_t strips_of(const onxi_few_bits *q)
 {
@@ -304,7 +304,7 @@ static onx_status pack_zeros(void *user, const void *elements, uint64_t strip, v
     return ONX_OK;
 }
 
-/* `size`: bytes of a column. */
+/* `size`: bytes per column. */
 static onx_status fast_pack(onx_prepare *p, fast *f, uint32_t input, const char *what, uint64_t size,
                             onx_status (*make)(void *, const void *, uint64_t, void *), const void **out)
 {
@@ -326,14 +326,14 @@ static onx_status fast_pack(onx_prepare *p, fast *f, uint32_t input, const char 
     return p->ops->packed(p, &job, out);
 }
 
-/* Bytes of columns as they are packed: numbers, scales and zero points. False: too many. */
+/* Bytes of packed columns: elements, scales and zero points. Returns false on overflow. */
 static bool packed_bytes(const onxi_few_bits *q, uint64_t columns, uint64_t *out)
 {
     const uint64_t of_block = q->block * q->bits / 8 + 2 * sizeof(float);
     return onxi_mul_u64(q->blocks, of_block, out) && onxi_mul_u64(*out, columns + q->lanes, out);
 }
 
-/* Where the operands are that are constants. */
+/* Sets the operands that are constants. */
 static onx_status fast_constants(onx_prepare *p, fast *f)
 {
     const onx_value *zeros = f->q.has_zeros ? p->inputs[3] : NULL;
@@ -412,7 +412,7 @@ static onx_status fast_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The strips of a piece: of what is packed, or made here. */
+/* Sets the strips for a unit of work: packed before, or packed here. */
 static void take_strips(const fast *f, const onx_work *work, uint64_t n0, uint64_t n1, onxi_few_bits *q)
 {
     const uint64_t strips = (n1 - n0 + q->lanes - 1) / q->lanes, first = n0 / q->lanes;
@@ -463,9 +463,9 @@ static onx_status fast_run(onx_work *work, uint64_t first, uint64_t last)
     return finite ? ONX_OK : ONX_E_UNSUPPORTED;
 }
 
-/* ---- element by element ---- */
+/* ---- not vectorized ---- */
 
-/* Rows are a few columns of the output. */
+/* A row of work is a few columns of the output. */
 static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product *q = work->params;
@@ -493,7 +493,7 @@ static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* The shape of the weights is known while running only. */
+/* Checks the shape of the weights, which is known only while running. */
 static onx_status check_shape(onx_work *work)
 {
     const product *q = work->params;
@@ -511,16 +511,16 @@ static onx_status fpq4_run(onx_work *work, uint64_t first, uint64_t last)
     return product_run(work, first, last);
 }
 
-/* ---- by vectors: some columns are made real, and multiplied as those of recurrent layers are ---- */
+/* ---- vectorized: columns are dequantized and multiplied by the product of recurrent layers ---- */
 
 #if ONXI_PLATFORM_ROOMY
 typedef struct real_body {
     const onxi_rnn_packing *tiles;
     const onxi_unpack_loops *loops;
-    onx_status (*prepare)(onx_prepare *p); /* of the plain row */
+    onx_status (*prepare)(onx_prepare *p); /* the prepare function of the plain row */
 } real_body;
 
-enum { REAL_ROWS = 48 }; /* of the left side, at a time, where it has to be converted */
+enum { REAL_ROWS = 48 }; /* rows of the left operand that are converted at a time */
 
 static onx_status real_prepare(onx_prepare *p)
 {
@@ -541,7 +541,7 @@ static onx_status real_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* `n` numbers of bnb4 from the at-th on: a scale at a time. */
+/* Dequantizes `n` elements of bnb4 from the at-th on, scale by scale. */
 static void bnb4_numbers(const product *q, const onx_work *work, const onxi_unpack_loops *loops, uint64_t at,
                          uint64_t n, float *out)
 {
@@ -561,7 +561,7 @@ static void bnb4_numbers(const product *q, const onx_work *work, const onxi_unpa
     }
 }
 
-/* `n` numbers of a row of few bits from a whole byte on. */
+/* Dequantizes `n` elements of a low-bit row; `bytes` begins with the first one. */
 static void few_numbers(const onxi_unpack_loops *loops, const uint8_t *bytes, uint64_t n, unsigned bits, float zero,
                         float scale, float *out)
 {
@@ -573,7 +573,7 @@ static void few_numbers(const onxi_unpack_loops *loops, const uint8_t *bytes, ui
         make_real(bytes, n, bits, scale, zero, out);
 }
 
-/* Where each number of a row has a block of its own, as g_idx says. */
+/* Dequantizes a column where g_idx gives the block of each element. */
 static void grouped_column(const product *q, const onx_work *work, const onxi_unpack_loops *loops,
                            const int32_t *groups, uint64_t column, float *out)
 {
@@ -602,14 +602,14 @@ static void blocks_column(const product *q, const onx_work *work, const onxi_unp
     }
 }
 
-/* Columns `at` .. at + count - 1, packed. */
+/* Dequantizes and packs columns `at` .. at + count - 1. */
 static const float *real_tile(const product *q, const onx_work *work, const int32_t *groups, uint64_t at,
                               uint64_t count)
 {
     const real_body *body = work->prepared->kernel->body;
     char *memory = work->thread_workspace;
     float *right = (float *)(void *)(memory + q->right_at), *packed = (float *)(void *)(memory + q->packed_at);
-    if (q->turned) { /* they lie as they are packed */
+    if (q->turned) { /* the columns are adjacent, as in the packed form */
         const uint64_t tile = body->tiles->tile;
         for (uint64_t i = 0; i < q->k; i++) {
             bnb4_numbers(q, work, body->loops, i * q->n + at, count, packed + i * tile);
@@ -630,7 +630,7 @@ static const float *real_tile(const product *q, const onx_work *work, const int3
     return packed;
 }
 
-/* Some rows of the left side by packed columns. */
+/* Multiplies some rows of the left operand with packed columns. */
 static void real_rows(const product *q, const onx_work *work, const float *packed, uint64_t m, uint64_t rows,
                       uint64_t at, uint64_t count)
 {
@@ -656,7 +656,7 @@ static void real_rows(const product *q, const onx_work *work, const float *packe
     }
 }
 
-/* Rows are tiles of columns. */
+/* A row of work is a tile of columns. */
 static onx_status real_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product *q = work->params;

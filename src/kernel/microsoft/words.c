@@ -1,4 +1,4 @@
-/* words.c - kernels of com.microsoft on words and tokens as numbers. */
+/* words.c - kernels of com.microsoft on words and tokens given as numbers. */
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static onx_status embedding_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rows are words. One that begins with 0 is none. */
+/* A row of work is a word; a word that begins with 0 is empty. */
 static onx_status embedding_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const embedding *q = work->params;
@@ -82,7 +82,7 @@ static onx_status ngram_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Rows are sequences. */
+/* A row of work is a sequence. */
 static onx_status ngram_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onx_value *ids = work->inputs[0], *scores = work->inputs[1];
@@ -120,7 +120,7 @@ static onx_status bifurcation_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The first place from `from` on where `count` tokens are found; `length` when there is none. */
+/* The first position from `from` on where the `count` tokens occur; `length` when there is none. */
 static int64_t find(const int64_t *x, int64_t length, int64_t from, const int64_t *what, int64_t count)
 {
     for (int64_t i = from; i + count <= length; i++)
@@ -129,7 +129,8 @@ static int64_t find(const int64_t *x, int64_t length, int64_t from, const int64_
     return length;
 }
 
-/* Where the source continues after the last tokens: the longest n-gram that it has once; -1: there is none. */
+/* The position in the source after its only occurrence of the last n tokens, for the largest such n; -1: there is
+ * none. */
 static int64_t suffix(const int64_t *source, int64_t length, const int64_t *tokens, int64_t count, const int64_t *sizes)
 {
     int64_t found = -1;
