@@ -403,11 +403,78 @@ static void test_run_bytes__numbers_that_are_not_finite(void **state)
     }
 }
 
+/* A bias of whole numbers, and bounds before results are quantized, which are those of sums: bit by bit what the
+ * QLinear operator has. With a scale of 0.1 many sums are halves. */
+typedef struct quantized_model {
+    const char *x, *w, *shape;
+    uint32_t count, columns; /* weights; numbers of the bias */
+    const char *how, *bounds;
+    int32_t y_zero;
+} quantized_model;
+
+static const quantized_model quantized_models[] = {
+    { "uint8", "int8", "[20, 16, 3, 3]", 2880, 20, "pads = [1, 1, 1, 1]", "f = Relu (c)", 0 },
+    { "int8", "int8", "[35, 16, 1, 1]", 560, 35, "strides = [1, 2]", "f = Identity (c)", 3 },
+    { "uint8", "uint8", "[16, 1, 3, 3]", 144, 16, "group = 16, pads = [1, 1, 1, 1]", "f = Relu (c)", 0 },
+    { "int8", "int8", "[16, 1, 5, 3]", 240, 16, "group = 16",
+      "low = Constant <value_float = -128.4> () f = Clip (c, low)", 0 },
+    { "uint8", "int8", "[24, 8, 2, 2]", 768, 24, "group = 2",
+      "low = Constant <value_float = -200.0> () high = Constant <value_float = 60.2> () f = Clip (c, low, high)", 195 },
+};
+
+static void write_quantized(const quantized_model *m, source *s, writer *w)
+{
+    w->len = 0;
+    add(w,
+        "<ir_version: 10, opset_import: [\"\" : 21]>\ng (%s[2, 16, 9, 11] x) => (%s[] y, %s[] z) <float sx = {0.03125}, "
+        "%s zx = {7}, float sw = {3.2}, %s zw = {1}, float sb = {0.1}, float sy = {1}, %s zy = {%d}, int32[%u] b = {",
+        m->x, m->x, m->x, m->x, m->w, m->x, (int)m->y_zero, m->columns);
+    for (uint32_t i = 0; i < m->columns; i++)
+        add(w, "%s%d", i ? ", " : "", (int)below(s, 2000) - 1000);
+    add(w, "}, %s%s w = {", m->w, m->shape);
+    for (uint32_t i = 0; i < m->count; i++)
+        add(w, "%s%d", i ? ", " : "", (int)below(s, 4));
+    add(w,
+        "}> {\n xf = DequantizeLinear (x, sx, zx) wf = DequantizeLinear (w, sw, zw) bf = DequantizeLinear (b, sb)\n"
+        " c = Conv <%s> (xf, wf, bf) %s y = QuantizeLinear (f, sy, zy)\n"
+        " z = QLinearConv <%s> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n",
+        m->how, m->bounds, m->how);
+}
+
+static void test_run_bytes__whole_biases_are_added_to_sums(void **state)
+{
+    static writer w;
+    source s = { 33 };
+    (void)state;
+    if (onxi_isa_best() < (unsigned)ONX_ISA_VNNI)
+        skip();
+    for (unsigned i = 0; i < sizeof quantized_models / sizeof *quantized_models; i++) {
+        const quantized_model *m = &quantized_models[i];
+        onx_doc *doc = NULL;
+        onx_value *out[2] = { NULL },
+                  *x = tensor(m->x[0] == 'u' ? ONX_UINT8 : ONX_INT8, 4, (int64_t[]){ 2, 16, 9, 11 });
+        for (uint64_t k = 0; k < x->count; k++)
+            ((uint8_t *)x->data)[k] = (uint8_t)below(&s, 256);
+        write_quantized(m, &s, &w);
+        const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc);
+        say_all();
+        assert_int_equal(status, ONX_OK);
+        assert_string_not_equal(
+            run(doc, "QConv", &(onx_session_options){ .threads = 1 }, (const onx_value *const[]){ x }, out), "none");
+        assert_true(near_enough(out[0], out[1], 0));
+        for (unsigned k = 0; k < 2; k++)
+            onx_value_free(out[k]);
+        onx_value_free(x);
+        onx_doc_free(doc);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_bytes__results_are_those_of_the_nodes),
         cmocka_unit_test(test_run_bytes__numbers_that_are_not_finite),
+        cmocka_unit_test(test_run_bytes__whole_biases_are_added_to_sums),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

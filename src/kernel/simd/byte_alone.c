@@ -10,8 +10,8 @@ enum { WIDE = 64, TAPS = 4, PARTS = WIDE / ONXI_LANES };
 typedef struct byte_params {
     alone_params q;
     finish_kind kind;
-    float low, high;  /* of floats, before they are quantized, */
-    simd_posts posts; /* and what else is done to them */
+    float low, high;  /* of AGAIN as those of a finish; else of floats, before they are quantized, */
+    simd_posts posts; /* and what else is done to these */
     float y_scale;
     int32_t x_zero_at;       /* which input it is; -1: none */
     uint64_t blocks, groups; /* of bytes, of taps */
@@ -114,7 +114,6 @@ __attribute__((always_inline)) static inline void run_of(const byte_params *d, c
                                                          void *to)
 {
     const alone_params *q = &d->q;
-    const float least = (float)((q->y_is_signed ? -128 : 0) - q->y_zero);
     for (uint64_t i = 0, block = 0; i < bytes; i += WIDE, block = block + 1 < d->blocks ? block + 1 : 0) {
         const __mmask64 there = bytes - i < WIDE ? (UINT64_C(1) << (bytes - i)) - 1 : UINT64_MAX;
         __m512i sum[PARTS];
@@ -130,8 +129,8 @@ __attribute__((always_inline)) static inline void run_of(const byte_params *d, c
             continue;
         }
         for (uint64_t k = 0; k < PARTS; k++)
-            sum[k] = (__m512i)requantized((onxi_vi)sum[k], vf_load(d->factor + block * WIDE + k * ONXI_LANES), least,
-                                          least + 255, q->y_zero);
+            sum[k] = (__m512i)requantized((onxi_vi)sum[k], vf_load(d->factor + block * WIDE + k * ONXI_LANES), d->low,
+                                          d->high, q->y_zero);
         _mm512_mask_storeu_epi8((char *)to + i, there, bytes_in_order(sum));
     }
 }
@@ -315,6 +314,8 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     ONX_TRY(alone_prepare(p, &d->q));
     d->kind = d->q.gives_sums ? AS_SUMS : AGAIN;
+    d->low = (float)((d->q.y_is_signed ? -128 : 0) - d->q.y_zero);
+    d->high = d->low + 255;
     d->x_zero_at = operand(p, in->x_zero) ? in->x_zero : -1;
     return take_weights(p, d, NULL, operand(p, in->w), operand(p, in->w_zero));
 }
@@ -335,7 +336,10 @@ static onx_status prepare_by_rule(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(byte_finish(p, at, &all));
     d->kind = f->kind;
-    if (f->kind != AS_BYTES || !posts_are_bounds(&f->posts, &d->low, &d->high)) {
+    if (f->kind == AGAIN) {
+        d->low = f->low;
+        d->high = f->high;
+    } else if (f->kind != AS_BYTES || !posts_are_bounds(&f->posts, &d->low, &d->high)) {
         d->posts = f->posts;
         d->low = -INFINITY;
         d->high = INFINITY;
@@ -343,6 +347,7 @@ static onx_status prepare_by_rule(onx_prepare *p)
     d->y_scale = f->y_scale;
     d->x_zero_at = byte_operand(p, at->a_zero) ? at->a_zero : -1;
     q->factor = f->factor;
+    q->bias = f->bias;
     q->y_zero = f->y_zero;
     q->y_is_signed = f->y_is_signed;
     ONX_TRY(take_weights(p, d, f->shift, w, byte_operand(p, at->b_zero)));

@@ -3,6 +3,7 @@
 #ifndef ONXI_KERNEL_SIMD_BYTE_COLUMNS_H
 #define ONXI_KERNEL_SIMD_BYTE_COLUMNS_H
 
+#include "kernel/core/quantize.h"
 #include "kernel/simd/byte_drive.h"
 
 #include <math.h>
@@ -118,6 +119,56 @@ static inline bool take_activation(const onx_prepare *p, finish *f)
     return f->posts.count == 1 && (f->posts.list[0].kind != ONX_POST_CLIP || take_bounds(p, &f->posts.list[0]));
 }
 
+/* A bias that DequantizeLinear has made of whole numbers by the product of the scales is those again: sums that they
+ * are added to are rounded once, as onnxruntime has it. False: it is not, or they may overflow. */
+static inline bool whole_bias(const float *shift, const float *factor, uint64_t n, uint64_t k, int32_t *out)
+{
+    enum { MOST = 1 << 22, MOST_NUMBERS = 1 << 15 };
+    for (uint64_t i = 0; i < n; i++) {
+        const float steps = shift[i] == 0 ? 0 : shift[i] / factor[i], whole = rintf(steps);
+        if (!(fabsf(whole) < MOST && fabsf(steps - whole) <= fabsf(whole) * 0x1p-22f))
+            return false;
+        out[i] = (int32_t)whole;
+    }
+    return k <= MOST_NUMBERS;
+}
+
+static inline onx_status take_bias(onx_prepare *p, const onx_value *bias, const drive *d, finish *f)
+{
+    const uint64_t n = d->groups * padded_columns(f->n);
+    if (f->kind == AGAIN)
+        return (f->bias = column_integers(p->arena, bias, d->groups, f->n, 0)) ? ONX_OK : ONX_E_MEMORY;
+    const float *shift = column_floats(p->arena, bias, d->groups, f->n);
+    int32_t *whole = onxi_arena_array(p->arena, n, sizeof *whole);
+    if (!shift || !whole)
+        return ONX_E_MEMORY;
+    if (whole_bias(shift, f->factor, n, d->k, whole))
+        f->bias = whole;
+    else
+        f->shift = shift;
+    return ONX_OK;
+}
+
+/* The nearest of the numbers that a result has, without its zero point. */
+static inline float bound_of(const finish *f, float x)
+{
+    const float least = (float)((f->y_is_signed ? -128 : 0) - f->y_zero);
+    return onxi_requantized(x, 1, least, least + 255);
+}
+
+/* Numbers that are quantized after no more than bounds are sums that are quantized again, within those. */
+static inline void become_again(finish *f, float *factor, uint64_t n)
+{
+    float low, high;
+    if (f->shift || !(f->y_scale > 0) || !posts_are_bounds(&f->posts, &low, &high))
+        return;
+    for (uint64_t i = 0; i < n; i++)
+        factor[i] /= f->y_scale;
+    f->kind = AGAIN;
+    f->low = bound_of(f, low / f->y_scale);
+    f->high = bound_of(f, high / f->y_scale);
+}
+
 /* What is done to sums. */
 static inline onx_status byte_finish(onx_prepare *p, const byte_operands *at, drive *d)
 {
@@ -142,12 +193,14 @@ static inline onx_status byte_finish(onx_prepare *p, const byte_operands *at, dr
             factor[i] /= f->y_scale;
     }
     f->factor = factor;
+    f->low = bound_of(f, -INFINITY);
+    f->high = bound_of(f, INFINITY);
     if (f->kind == AS_BYTES && !take_activation(p, f))
         return ONX_E_UNSUPPORTED;
-    if (bias && f->kind == AGAIN && !(f->bias = column_integers(p->arena, bias, d->groups, f->n, 0)))
-        return ONX_E_MEMORY;
-    if (bias && f->kind != AGAIN && !(f->shift = column_floats(p->arena, bias, d->groups, f->n)))
-        return ONX_E_MEMORY;
+    if (bias)
+        ONX_TRY(take_bias(p, bias, d, f));
+    if (f->kind == AS_BYTES)
+        become_again(f, factor, d->groups * padded_columns(f->n));
     return ONX_OK;
 }
 

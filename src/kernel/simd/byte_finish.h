@@ -23,11 +23,12 @@ typedef struct finish {
     uint64_t k;          /* numbers of a column */
     const int32_t *sums; /* of the columns, as they are packed */
     const int32_t *zero; /* of the columns, as they are packed; NULL: all are 0 */
-    const int32_t *bias; /* AGAIN; NULL: none */
+    const int32_t *bias; /* what sums begin with; NULL: 0 */
     const float *factor; /* of the columns */
     const float *shift;  /* of AS_FLOATS and AS_BYTES; NULL: none */
     bool y_is_signed;    /* of bytes */
     int32_t y_zero;
+    float low, high; /* of AGAIN, without the zero point */
     float y_scale;
     simd_posts posts;
 } finish;
@@ -93,8 +94,7 @@ static inline __m128i low_bytes(onxi_vi x)
 
 static inline void finish_again(const finish *f, const finish_block *b, uint64_t width)
 {
-    const int32_t least = f->y_is_signed ? -128 : 0, most = least + 255;
-    const float low = (float)(least - f->y_zero), high = (float)(most - f->y_zero);
+    const float low = f->low, high = f->high;
     for (uint64_t v = 0; v < width; v += ONXI_LANES) {
         const onxi_vf factor = vf_load(f->factor + b->column + v);
         const uint64_t left = width - v;
