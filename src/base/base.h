@@ -116,6 +116,13 @@ static inline void onxi_release(onx_ctx *cx, void *ptr, uint64_t size)
         onxi_resize(cx, ptr, size, 0);
 }
 
+/* A block of `size` bytes that shares no line with another one: of what one thread writes in every run, while another
+ * thread writes or reads what the allocator has put beside it. NULL, recorded, when out of memory. It is freed by
+ * onxi_apart_free, with the same size; NULL is allowed there. */
+enum { ONXI_APART_BYTES = 128 /* bytes: lines that processors fetch together */ };
+void *onxi_apart_new(onx_ctx *cx, uint64_t size);
+void onxi_apart_free(onx_ctx *cx, void *ptr, uint64_t size);
+
 /* Large buffers that come and go (output, stacks of readers): one that was returned is reused. *size is at
  * least what was asked for. */
 void *onxi_buffer_take(onx_ctx *cx, uint64_t wanted, size_t *size);

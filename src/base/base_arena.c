@@ -26,12 +26,27 @@ void *onxi_resize(onx_ctx *cx, void *ptr, uint64_t old_size, uint64_t new_size)
     return p;
 }
 
+void *onxi_apart_new(onx_ctx *cx, uint64_t size)
+{
+    uint64_t whole;
+    if (!onxi_add_u64(size, 2 * ONXI_APART_BYTES, &whole))
+        whole = UINT64_MAX; /* which no allocator has */
+    char *p = onxi_resize(cx, NULL, 0, whole);
+    return p ? p + ONXI_APART_BYTES : NULL;
+}
+
+void onxi_apart_free(onx_ctx *cx, void *ptr, uint64_t size)
+{
+    if (ptr)
+        onxi_resize(cx, (char *)ptr - ONXI_APART_BYTES, size + 2 * ONXI_APART_BYTES, 0);
+}
+
 onx_status onx_arena_new(onx_ctx *cx, onx_arena **out)
 {
     ONXI_NEED(cx, out);
     *out = NULL;
     ONXI_NEED(cx, cx);
-    onx_arena *arena = onxi_resize(cx, NULL, 0, sizeof *arena);
+    onx_arena *arena = onxi_apart_new(cx, sizeof *arena);
     *out = arena;
     if (!arena)
         return ONX_E_MEMORY;
@@ -133,7 +148,7 @@ void onx_arena_free(onx_arena *arena)
         return;
     onx_ctx *cx = arena->cx;
     onxi_arena_reset(arena);
-    onxi_release(cx, arena, sizeof *arena);
+    onxi_apart_free(cx, arena, sizeof *arena);
 }
 
 /* Whether `more` bytes may be had and the work is not cancelled. The diagnostic that says otherwise needs a little more
@@ -288,7 +303,7 @@ void onx_arena_adopt(onx_arena *arena, onx_arena *from)
     /* The two may belong to different contexts (a worker's and its caller's): the bytes move along. */
     from->cx->arena_bytes -= from->total;
     arena->cx->arena_bytes += from->total;
-    onxi_release(from->cx, from, sizeof *from);
+    onxi_apart_free(from->cx, from, sizeof *from);
 }
 
 size_t onx_arena_size(const onx_arena *arena)

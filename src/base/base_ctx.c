@@ -18,9 +18,10 @@ const char *onx_status_text(onx_status status)
 onx_ctx *onx_ctx_new(const onx_allocator *allocator)
 {
     const onx_allocator *a = allocator ? allocator : &onxi_allocator_default;
-    onx_ctx *cx = a->resize(a->user, NULL, 0, sizeof *cx);
-    if (!cx)
+    char *block = a->resize(a->user, NULL, 0, sizeof(onx_ctx) + 2 * ONXI_APART_BYTES);
+    if (!block)
         return NULL;
+    onx_ctx *cx = (onx_ctx *)(void *)(block + ONXI_APART_BYTES); /* apart from those of other threads */
     memset(cx, 0, sizeof *cx);
     cx->allocator = *a;
     cx->secret = onxi_secret_make(cx);
@@ -40,7 +41,7 @@ void onx_ctx_free(onx_ctx *cx)
     if (cx->diags != cx->few_diags)
         onxi_release(cx, cx->diags, cx->diag_room * sizeof *cx->diags);
     onx_allocator a = cx->allocator;
-    a.resize(a.user, cx, sizeof *cx, 0);
+    a.resize(a.user, (char *)cx - ONXI_APART_BYTES, sizeof *cx + 2 * ONXI_APART_BYTES, 0);
 }
 
 onx_limits onx_ctx_limits(const onx_ctx *cx)

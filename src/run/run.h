@@ -242,10 +242,10 @@ onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, o
 
 /* run_seat.c: one place per thread that keeps the state of its last run, and so its plan, for its next run. Runs of
  * several threads then write to no shared memory. */
-enum { ONXI_RUN_SEATS = 16, ONXI_RUN_SEAT_BYTES = 128 /* cache lines that CPUs prefetch as a pair */ };
+enum { ONXI_RUN_SEATS = 16 };
 typedef struct onxi_run_seat {
     _Atomic(struct onxi_run_state *) state;
-    char apart[ONXI_RUN_SEAT_BYTES - sizeof(void *)];
+    char apart[ONXI_APART_BYTES - sizeof(void *)];
 } onxi_run_seat;
 
 /* Everything that is built once per model: by the caller for the model itself (a root), and by runs that override

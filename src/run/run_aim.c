@@ -22,12 +22,12 @@ bool onxi_run_aim_new(onxi_run_state *st)
     const onxi_run_graph *g = st->plan->graph;
     const uint32_t count = operand_count(st->plan);
     onxi_run_aim *a = &st->aim;
-    a->from = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->from);
-    a->to = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->to);
-    a->order = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->order);
-    a->updated = onxi_resize(st->cx, NULL, 0, (g->output_count + 1u) * sizeof *a->updated);
-    a->apart = onxi_resize(st->cx, NULL, 0, (count + 1u) * sizeof *a->apart);
-    a->storage = onxi_resize(st->cx, NULL, 0, (g->output_count + 1u) * sizeof *a->storage);
+    a->from = onxi_apart_new(st->cx, (count + 1u) * sizeof *a->from);
+    a->to = onxi_apart_new(st->cx, (count + 1u) * sizeof *a->to);
+    a->order = onxi_apart_new(st->cx, (count + 1u) * sizeof *a->order);
+    a->updated = onxi_apart_new(st->cx, (g->output_count + 1u) * sizeof *a->updated);
+    a->apart = onxi_apart_new(st->cx, (count + 1u) * sizeof *a->apart);
+    a->storage = onxi_apart_new(st->cx, (g->output_count + 1u) * sizeof *a->storage);
     if (!a->from || !a->to || !a->order || !a->updated || !a->apart || !a->storage)
         return false;
     for (uint32_t i = 0; i < count; i++)
@@ -47,12 +47,12 @@ void onxi_run_aim_free(onxi_run_state *st)
 {
     const uint32_t count = operand_count(st->plan);
     onxi_run_aim *a = &st->aim;
-    onxi_release(st->cx, a->from, (count + 1u) * sizeof *a->from);
-    onxi_release(st->cx, a->to, (count + 1u) * sizeof *a->to);
-    onxi_release(st->cx, a->order, (count + 1u) * sizeof *a->order);
-    onxi_release(st->cx, a->updated, (st->plan->graph->output_count + 1u) * sizeof *a->updated);
-    onxi_release(st->cx, a->apart, (count + 1u) * sizeof *a->apart);
-    onxi_release(st->cx, a->storage, (st->plan->graph->output_count + 1u) * sizeof *a->storage);
+    onxi_apart_free(st->cx, a->from, (count + 1u) * sizeof *a->from);
+    onxi_apart_free(st->cx, a->to, (count + 1u) * sizeof *a->to);
+    onxi_apart_free(st->cx, a->order, (count + 1u) * sizeof *a->order);
+    onxi_apart_free(st->cx, a->updated, (st->plan->graph->output_count + 1u) * sizeof *a->updated);
+    onxi_apart_free(st->cx, a->apart, (count + 1u) * sizeof *a->apart);
+    onxi_apart_free(st->cx, a->storage, (st->plan->graph->output_count + 1u) * sizeof *a->storage);
 }
 
 static void set_range(onxi_run_aim *a, uint32_t which, const onx_value *v)

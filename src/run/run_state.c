@@ -105,7 +105,7 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     onx_ctx *cx = outer ? outer->cx : onxi_run_ctx_child(s->cx);
     if (!cx)
         return ONX_E_MEMORY;
-    onxi_run_state *st = onxi_resize(cx, NULL, 0, sizeof *st);
+    onxi_run_state *st = onxi_apart_new(cx, sizeof *st);
     if (!st) {
         if (!outer)
             onx_ctx_free(cx);
@@ -118,15 +118,15 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     size_t operands = count_operands(plan);
     st->arrays_size = operands * sizeof(void *);
     st->base_size = plan->buffer_size + 64;
-    st->values = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->values);
-    st->slots = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->slots);
-    st->works = onxi_resize(cx, NULL, 0, (plan->step_count + 1u) * sizeof *st->works);
-    st->sites = onxi_resize(cx, NULL, 0, (plan->site_count + 1u) * sizeof *st->sites);
-    st->taken = onxi_resize(cx, NULL, 0, count_inputs(plan) * sizeof *st->taken);
-    st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
-    st->storage_at = onxi_resize(cx, NULL, 0, (plan->storage_count + 1u) * sizeof *st->storage_at);
+    st->values = onxi_apart_new(cx, (plan->slot_count + 1u) * sizeof *st->values);
+    st->slots = onxi_apart_new(cx, (plan->slot_count + 1u) * sizeof *st->slots);
+    st->works = onxi_apart_new(cx, (plan->step_count + 1u) * sizeof *st->works);
+    st->sites = onxi_apart_new(cx, (plan->site_count + 1u) * sizeof *st->sites);
+    st->taken = onxi_apart_new(cx, count_inputs(plan) * sizeof *st->taken);
+    st->arrays = onxi_apart_new(cx, st->arrays_size);
+    st->storage_at = onxi_apart_new(cx, (plan->storage_count + 1u) * sizeof *st->storage_at);
     bool held = onxi_ctx_hold(cx, st->base_size);
-    st->base = held ? onxi_resize(cx, NULL, 0, st->base_size) : NULL;
+    st->base = held ? onxi_apart_new(cx, st->base_size) : NULL;
     if (held && !st->base)
         onxi_ctx_let_go(cx, st->base_size);
     if (st->slots)
@@ -175,19 +175,19 @@ void onxi_run_state_free(onxi_run_state *st)
     onx_arena_free(st->text);
     onx_arena_free(st->scratch);
     onx_ctx *cx = st->cx;
-    onxi_release(cx, st->values, (plan->slot_count + 1u) * sizeof *st->values);
-    onxi_release(cx, st->slots, (plan->slot_count + 1u) * sizeof *st->slots);
-    onxi_release(cx, st->works, (plan->step_count + 1u) * sizeof *st->works);
-    onxi_release(cx, st->sites, (plan->site_count + 1u) * sizeof *st->sites);
-    onxi_release(cx, st->taken, count_inputs(plan) * sizeof *st->taken);
-    onxi_release(cx, st->arrays, st->arrays_size);
-    onxi_release(cx, st->storage_at, (plan->storage_count + 1u) * sizeof *st->storage_at);
+    onxi_apart_free(cx, st->values, (plan->slot_count + 1u) * sizeof *st->values);
+    onxi_apart_free(cx, st->slots, (plan->slot_count + 1u) * sizeof *st->slots);
+    onxi_apart_free(cx, st->works, (plan->step_count + 1u) * sizeof *st->works);
+    onxi_apart_free(cx, st->sites, (plan->site_count + 1u) * sizeof *st->sites);
+    onxi_apart_free(cx, st->taken, count_inputs(plan) * sizeof *st->taken);
+    onxi_apart_free(cx, st->arrays, st->arrays_size);
+    onxi_apart_free(cx, st->storage_at, (plan->storage_count + 1u) * sizeof *st->storage_at);
     onxi_run_aim_free(st);
     onxi_release(cx, st->space.memory, st->space.size);
-    onxi_release(cx, st->base, st->base_size);
+    onxi_apart_free(cx, st->base, st->base_size);
     if (st->base)
         onxi_ctx_let_go(cx, st->base_size);
-    onxi_release(cx, st, sizeof *st);
+    onxi_apart_free(cx, st, sizeof *st);
     if (!nested)
         onx_ctx_free(cx);
 }

@@ -1,5 +1,6 @@
 /* Memory of contexts without an allocator of their own: contents survive every change of size, small or mapped; blocks
  * of freed arenas are used again. */
+#include "base/base_ctx.h"
 #include "base/base_process.h"
 
 #include <setjmp.h>
@@ -171,6 +172,61 @@ static void test_base_memory__large_blocks_are_kept(void **state)
     onx_ctx_free(cx);
 }
 
+/* An allocator that puts each block directly behind the one before; user: a `row`. */
+typedef struct row {
+    char bytes[1 << 16];
+    size_t used;
+} row;
+
+static void *put_beside(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    row *r = user;
+    if (!new_size || new_size > sizeof r->bytes)
+        return NULL;
+    const size_t whole = (new_size + 15) & ~(size_t)15;
+    if (whole > sizeof r->bytes - r->used)
+        return NULL;
+    char *out = r->bytes + r->used;
+    r->used += whole;
+    if (ptr)
+        memcpy(out, ptr, old_size < new_size ? old_size : new_size);
+    return out;
+}
+
+/* What a run writes to lies in these: no line holds any of it and of a block that came before or after. */
+static void expect_apart(const row *r, const void *block, size_t from, size_t size)
+{
+    size_t at = (size_t)((const char *)block - r->bytes);
+    assert_true(at >= from + ONXI_APART_BYTES);
+    assert_true(r->used >= at + size + ONXI_APART_BYTES);
+}
+
+static void test_base_memory__no_line_is_shared(void **state)
+{
+    (void)state;
+    static row r;
+    r.used = 0;
+    const onx_allocator beside = { put_beside, &r };
+    onx_ctx *cx = onx_ctx_new(&beside);
+    assert_non_null(cx);
+    expect_apart(&r, cx, 0, sizeof(onx_ctx));
+    size_t from = r.used;
+    void *block = onxi_apart_new(cx, 100);
+    assert_non_null(block);
+    expect_apart(&r, block, from, 100);
+    memset(block, 1, 100);
+    from = r.used;
+    onx_arena *arena;
+    assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
+    expect_apart(&r, arena, from, sizeof *arena);
+    assert_null(onxi_apart_new(cx, sizeof r.bytes));
+    assert_null(onxi_apart_new(cx, UINT64_MAX - 1));
+    onx_arena_free(arena);
+    onxi_apart_free(cx, block, 100);
+    onxi_apart_free(cx, NULL, 100);
+    onx_ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_base_memory__blocks_are_used_again),
         cmocka_unit_test(test_base_memory__the_limit_is_said),
         cmocka_unit_test(test_base_memory__large_blocks_are_kept),
+        cmocka_unit_test(test_base_memory__no_line_is_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
