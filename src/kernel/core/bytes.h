@@ -12,7 +12,10 @@ typedef struct onxi_byte_meaning {
     uint8_t flip;
 } onxi_byte_meaning;
 
-/* `count` results from contiguous bytes, or (no step) from one byte for all of them. */
+/* `count` results from contiguous bytes, or (no step) from one byte for all of them. With the ratios r of scales to
+ * that of the result, a sum is a * ra + (b * rb + (zero - (za * ra + zb * rb))), each product fused with the sum that
+ * it is in but for zb * rb; operands change places where there is one byte for all of the first. A product is (a - za)
+ * * (b - zb) * (sa * sb / s) + zero, each step rounded to float. */
 typedef struct onxi_byte_pair {
     const uint8_t *a, *b;
     uint8_t *y;
@@ -48,8 +51,7 @@ typedef struct onxi_byte_loops {
 } onxi_byte_loops;
 extern const onxi_byte_loops onxi_byte_loops_base, onxi_byte_loops_v3, onxi_byte_loops_v4;
 
-/* The loops for the widest vectors of the CPU. All give the same bits, except where a sum lies halfway between two
- * integers. */
+/* The loops for the widest vectors of the CPU. All give the same bits. */
 static inline const onxi_byte_loops *onxi_byte_loops_best(void)
 {
     return ONXI_BEST_LEVEL(onxi_byte_loops);

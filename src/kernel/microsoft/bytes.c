@@ -1,9 +1,10 @@
-/* bytes.c - kernels of com.microsoft on 8-bit quantized tensors: elementwise sums and products, unary functions by
- * tables of all 256 values, and image means. Results are those of the function bodies of these operators
- * (op/microsoft/quantized.c), except that a value halfway between two integers may be rounded the other way, because a
- * sum or product is multiplied with a factor instead of being divided. */
+/* bytes.c - kernels of com.microsoft on tensors of bytes, which stand for numbers: sums and products element by
+ * element, functions of one number by a table of all bytes, and means of images. Results are those of the bodies of
+ * these operators (op/microsoft/quantized.c), but for sums, products and means that are next to a half, which round as
+ * they do in onnxruntime. */
 #include "kernel/core/bytes.h"
 #include "kernel/core/blocked.h"
+#include "kernel/core/quantize.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -275,6 +276,7 @@ static onx_status mean_run(onx_work *work, uint64_t first, uint64_t last)
     const int dtype = work->inputs[X]->dtype;
     const onxi_byte_meaning in = meaning_of(input(work, X_SCALE), input(work, X_ZERO), dtype),
                             out = meaning_of(input(work, Z_SCALE), input(work, Z_ZERO), dtype);
+    const float by = in.scale / (out.scale * (float)q->pixels);
     const uint64_t pieces = (q->channels + BYTES - 1) / BYTES;
     const onxi_byte_loops *l = onxi_byte_loops_best();
     for (uint64_t row = first; row < last; row++) {
@@ -288,8 +290,9 @@ static onx_status mean_run(onx_work *work, uint64_t first, uint64_t last)
         for (uint64_t c = 0; !q->last && c < n; c++)
             sums[c] = l->sum(x + (c0 + c) * q->pixels, in.flip, q->pixels);
         for (uint64_t c = 0; c < n; c++) {
-            const double real = (double)sums[c] - (double)q->pixels * in.zero;
-            y[c] = byte_of((float)(real * (double)in.scale / (double)q->pixels), &out);
+            const float all = (float)((int64_t)sums[c] - (int64_t)q->pixels * in.zero);
+            const float whole = onxi_requantized(all, by, (float)-out.zero, (float)(255 - out.zero));
+            y[c] = (uint8_t)((uint8_t)((int32_t)whole + out.zero) ^ out.flip);
         }
     }
     return ONX_OK;

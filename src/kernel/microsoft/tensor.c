@@ -2,6 +2,7 @@
  * of 16-bit integers, hashes. */
 #include "kernel/core/bytes.h"
 #include "kernel/core/inverse.h"
+#include "kernel/core/quantize.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -94,16 +95,14 @@ static int byte_at(const onx_value *v, uint64_t i)
     return v->dtype == ONX_INT8 ? ((const int8_t *)v->data)[i] : ((const uint8_t *)v->data)[i];
 }
 
-static void requantize(const onx_value *x, uint64_t from, uint64_t n, float by, int zero, int to_zero, onx_value *y,
-                       uint64_t to)
+/* Each byte of one scale and zero point in those of the result. */
+static void requantize(int dtype, float own, int own_zero, float scale, int zero, uint8_t *table)
 {
-    const bool is_signed = y->dtype == ONX_INT8;
-    const float low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
-    for (uint64_t i = 0; i < n; i++) {
-        float v = rintf((float)(byte_at(x, from + i) - zero) * by) + (float)to_zero;
-        v = v > low ? v : low; /* NaN becomes the least value */
-        v = v > high ? high : v;
-        ((uint8_t *)y->data)[to + i] = (uint8_t)(int)v;
+    const int least = dtype == ONX_INT8 ? -128 : 0;
+    const float low = (float)(least - zero);
+    for (int i = least; i < least + BYTES; i++) {
+        const float real = (float)(i - own_zero) * own;
+        table[(uint8_t)i] = (uint8_t)((int)onxi_requantized(real / scale, 1, low, low + 255) + zero);
     }
 }
 
@@ -117,9 +116,7 @@ static bool table_of(const onx_work *work, uint32_t i, uint8_t *table)
     uint8_t all[BYTES];
     for (unsigned b = 0; b < BYTES; b++)
         all[b] = (uint8_t)b;
-    onx_value to = { .dtype = y->dtype, .data = table };
-    const onx_value from = { .dtype = y->dtype, .data = all };
-    requantize(&from, 0, BYTES, own / scale, own_zero, zero, &to, 0);
+    requantize(y->dtype, own, own_zero, scale, zero, table);
     return memcmp(table, all, BYTES) != 0;
 }
 

@@ -2,6 +2,8 @@
 #include "kernel/core/bytes.h"
 #include "kernel/simd/round.h"
 
+#include <math.h>
+
 #ifndef __wasm__ /* as kernel/microsoft/bytes.c */
 
 __attribute__((always_inline)) static inline void put(uint8_t *y, byte_line v, uint64_t n)
@@ -12,37 +14,61 @@ __attribute__((always_inline)) static inline void put(uint8_t *y, byte_line v, u
         memcpy(y, &v, (size_t)n);
 }
 
-__attribute__((always_inline)) static inline onxi_vf numbers_of(const uint8_t *x, uint64_t n,
-                                                                const onxi_byte_meaning *m)
-{
-    return (floats_of(x, n, m->flip) - (float)m->zero) * m->scale;
-}
-
-/* What pairs are made of, for a loop over whole vectors and a rest of one. */
+/* What pairs are made of, for a loop over whole vectors and a rest of one. Bytes are read as numbers less `zero`: for
+ * sums these are the bytes themselves, for products they lose their zero points. */
 typedef struct pair_state {
-    onxi_vf u, v, factor; /* u, v: of bytes that are for all of them */
-    float low, high;
+    onxi_vf a, b;           /* of bytes that are for all of them */
+    float a_zero, b_zero;   /* of bytes as they are read */
+    float a_ratio, b_ratio; /* of sums: of the scales to that of the result; products: the first */
+    float fixed;            /* of sums: what there is without any byte; products: the zero point */
+    float low, high;        /* of sums: of results; products: without the zero point */
+    uint8_t flip;
 } pair_state;
 
 __attribute__((always_inline)) static inline void pair_at(const onxi_byte_pair *t, const pair_state *s,
                                                           const bool times, const bool a_step, const bool b_step,
                                                           uint64_t i, uint64_t n)
 {
-    const onxi_vf u = a_step ? numbers_of(t->a + i, n, &t->of[0]) : s->u;
-    const onxi_vf v = b_step ? numbers_of(t->b + i, n, &t->of[1]) : s->v;
-    const onxi_vf made = (times ? u * v : u + v) * s->factor;
-    put(t->y + i, bytes_of(rounded_within(made, s->low, s->high, t->of[2].zero)) ^ t->of[2].flip, n);
+    const onxi_vf a = a_step ? floats_of(t->a + i, n, s->flip) - s->a_zero : s->a;
+    const onxi_vf b = b_step ? floats_of(t->b + i, n, s->flip) - s->b_zero : s->b;
+    onxi_vf made =
+        times ? a * b * s->a_ratio : fused(a, vf_all(s->a_ratio), fused(b, vf_all(s->b_ratio), vf_all(s->fixed)));
+    made = vf_min(vf_max(made, vf_all(s->low)), vf_all(s->high)); /* NaN: low */
+    if (times)
+        made += s->fixed; /* no fused product: the bounds are in between */
+    put(t->y + i, bytes_of(rounded(made)), n);
+}
+
+/* onnxruntime's arithmetic, to the bit where its processor fuses products and sums. */
+static pair_state pair_start(const onxi_byte_pair *t)
+{
+    const onxi_byte_meaning *a = &t->of[0], *b = &t->of[1], *y = &t->of[2];
+    const int32_t from = y->flip ? 128 : 0, y_zero = y->zero - from; /* bytes are read `from` above what they are */
+    pair_state s = { .flip = y->flip, .low = (float)-from, .high = (float)(255 - from) };
+    if (t->times) {
+        s.a_zero = (float)a->zero;
+        s.b_zero = (float)b->zero;
+        s.a_ratio = a->scale * b->scale / y->scale;
+        s.fixed = (float)y_zero;
+        s.low -= s.fixed;
+        s.high -= s.fixed;
+    } else {
+        s.a_zero = s.b_zero = (float)from;
+        s.a_ratio = a->scale / y->scale;
+        s.b_ratio = b->scale / y->scale;
+        const float second = s.b_ratio * (float)(b->zero - from);
+        s.fixed = (float)y_zero - fmaf(s.a_ratio, (float)(a->zero - from), second);
+    }
+    s.a = vf_all(floats_of(t->a, 1, s.flip)[0] - s.a_zero);
+    s.b = vf_all(floats_of(t->b, 1, s.flip)[0] - s.b_zero);
+    return s;
 }
 
 __attribute__((always_inline)) static inline void pair_of(const onxi_byte_pair *given, const bool times,
                                                           const bool a_step, const bool b_step)
 {
     const onxi_byte_pair t = *given; /* which no byte that is written changes */
-    const pair_state s = { .u = vf_all(numbers_of(t.a, 1, &t.of[0])[0]),
-                           .v = vf_all(numbers_of(t.b, 1, &t.of[1])[0]),
-                           .factor = vf_all(1 / t.of[2].scale), /* a division takes as long as all the rest */
-                           .low = (float)-t.of[2].zero,
-                           .high = (float)(255 - t.of[2].zero) };
+    const pair_state s = pair_start(&t);
     uint64_t i = 0;
     for (; i + ONXI_LANES <= t.count; i += ONXI_LANES)
         pair_at(&t, &s, times, a_step, b_step, i, ONXI_LANES);
@@ -50,29 +76,40 @@ __attribute__((always_inline)) static inline void pair_of(const onxi_byte_pair *
         pair_at(&t, &s, times, a_step, b_step, i, t.count - i);
 }
 
-static void pair(const onxi_byte_pair *t)
+/* A byte for all of the first operand changes places with the second operand. */
+static onxi_byte_pair turned(const onxi_byte_pair *t)
 {
-    if (!t->count)
+    onxi_byte_pair other = *t;
+    other.a = t->b;
+    other.b = t->a;
+    other.a_step = t->b_step;
+    other.b_step = t->a_step;
+    other.of[0] = t->of[1];
+    other.of[1] = t->of[0];
+    return other;
+}
+
+static void pair(const onxi_byte_pair *given)
+{
+    if (!given->count)
         return;
-    const int form = t->times * 4 + t->a_step * 2 + t->b_step;
+    const onxi_byte_pair t = given->a_step || !given->b_step ? *given : turned(given);
+    const int form = t.times * 4 + t.a_step * 2 + t.b_step;
     switch (form) {
     case 7:
-        pair_of(t, true, true, true);
+        pair_of(&t, true, true, true);
         break;
     case 3:
-        pair_of(t, false, true, true);
+        pair_of(&t, false, true, true);
         break;
     case 6:
-        pair_of(t, true, true, false);
+        pair_of(&t, true, true, false);
         break;
     case 2:
-        pair_of(t, false, true, false);
+        pair_of(&t, false, true, false);
         break;
-    default: /* a byte for all of the first operand */
-        if (t->times)
-            pair_of(t, true, t->a_step, t->b_step);
-        else
-            pair_of(t, false, t->a_step, t->b_step);
+    default: /* one byte and one byte */
+        pair_of(&t, t.times, false, false);
         break;
     }
 }

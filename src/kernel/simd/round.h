@@ -38,6 +38,21 @@ static inline byte_line bytes_of(onxi_vi x)
 #endif
 }
 
+/* a * b + c, rounded once. Where no instruction does it, the sum is one of doubles, which hold it to the bit unless its
+ * parts are of very different size. */
+static inline onxi_vf fused(onxi_vf a, onxi_vf b, onxi_vf c)
+{
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    return (onxi_vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif ONXI_LANES == 8 && defined(__FMA__)
+    return (onxi_vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    const onxi_vd sum =
+        __builtin_convertvector(a, onxi_vd) * __builtin_convertvector(b, onxi_vd) + __builtin_convertvector(c, onxi_vd);
+    return __builtin_convertvector(sum, onxi_vf);
+#endif
+}
+
 /* The nearest integers, halves to even, of numbers that are below 2^22. */
 static inline onxi_vi rounded(onxi_vf x)
 {
