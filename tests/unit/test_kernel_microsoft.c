@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include "kernel/core/byte_rows.h"
+#include "kernel/core/bytes.h"
 #include "kernel/core/halves.h"
 #include "kernel/core/scores.h"
+#include <math.h>
 #include <stdlib.h>
 
 #include "unit/variants.h"
@@ -510,6 +512,133 @@ static void test_kernel_microsoft__experts(void **state)
     assert_int_equal(fast, turn);
 }
 
+/* ---- sums and products of bytes ---- */
+
+static const onxi_byte_loops *const byte_loops[] = {
+    &onxi_byte_loops_base,
+#ifdef ONX_WITH_X86_LEVELS
+    &onxi_byte_loops_v3,
+    &onxi_byte_loops_v4,
+#endif
+};
+
+/* As the header defines it; bytes and zero points as they are read, `from` above what they are. */
+static uint8_t pair_by_definition(const onxi_byte_pair *t, uint8_t a, uint8_t b)
+{
+    const onxi_byte_meaning *of = t->of;
+    const int from = of[2].flip ? 128 : 0;
+    const int x = (a ^ of[0].flip) - from, y = (b ^ of[1].flip) - from;
+    const int za = of[0].zero - from, zb = of[1].zero - from, zero = of[2].zero - from;
+    float made;
+    if (t->times) {
+        const float ratio = of[0].scale * of[1].scale / of[2].scale, share = (float)((x - za) * (y - zb)) * ratio;
+        made = share + (float)zero;
+    } else {
+        const float ra = of[0].scale / of[2].scale, rb = of[1].scale / of[2].scale, second = rb * (float)zb;
+        const float fixed = (float)zero - fmaf(ra, (float)za, second);
+        made = fmaf((float)x, ra, fmaf((float)y, rb, fixed));
+    }
+    made = rintf(made);
+    return (uint8_t)(int)(made < (float)-from ? (float)-from : made > (float)(255 - from) ? (float)(255 - from) : made);
+}
+
+static void compare_pairs(const onxi_byte_loops *l, onxi_byte_pair t)
+{
+    static uint8_t y[256];
+    static uint8_t all[256];
+    for (unsigned i = 0; i < 256; i++)
+        all[i] = (uint8_t)i;
+    t.y = y;
+    for (unsigned b = 0; b < 256; b++) {
+        const uint8_t one[1] = { (uint8_t)b };
+        t.count = 256 - b % 19;
+        for (unsigned turned = 0; turned < 2; turned++) {
+            onxi_byte_pair other = t;
+            t.a = turned ? one : all;
+            t.b = turned ? all : one;
+            t.a_step = !turned;
+            t.b_step = turned;
+            l->pair(&t);
+            other.of[0] = t.of[turned];
+            other.of[1] = t.of[!turned];
+            for (uint64_t i = 0; i < t.count; i++)
+                assert_int_equal(y[i], pair_by_definition(&other, (uint8_t)i, (uint8_t)b));
+        }
+        t.a = t.b = all;
+        t.a_step = t.b_step = true;
+        l->pair(&t);
+        for (uint64_t i = 0; i < t.count; i++)
+            assert_int_equal(y[i], pair_by_definition(&t, (uint8_t)i, (uint8_t)i));
+    }
+}
+
+/* With scales of which many sums are halves. */
+static void test_kernel_microsoft__pairs_of_bytes(void **state)
+{
+    static const float scales[][3] = {
+        { 0.05f, 0.05f, 0.1f }, { 0.03f, 0.07f, 0.1f }, { 0.25f, 0.5f, 0.75f }, { 0.0234f, 0.0517f, 0.0613f }
+    };
+    (void)state;
+    for (size_t level = 0; level < half_levels(); level++)
+        for (unsigned k = 0; k < 16; k++) {
+            const float *of = scales[k / 4];
+            const uint8_t flip = (uint8_t)(k % 2 << 7);
+            onxi_byte_pair t = { .times = k / 2 % 2,
+                                 .of = { { of[0], 3 + (int)k, flip }, { of[1], 130, flip }, { of[2], 90, flip } } };
+            if (t.times)
+                t.of[2].scale = of[0] * of[1] * 64;
+            compare_pairs(byte_loops[level], t);
+        }
+}
+
+/* Between DequantizeLinear and QuantizeLinear they are those of the QLinear operators, bit by bit. */
+static void test_kernel_microsoft__bytes_between_quantizers(void **state)
+{
+    static const struct {
+        const char *name, *between, *alone, *zero;
+    } forms[] = {
+        { "QAdd", "y = Add (af, bf)", "QLinearAdd (a, as, za, b, bs, zb, ys, zy)", "-9" },
+        { "QAdd", "r = Add (af, bf) y = Relu (r)", "QLinearAdd (a, as, za, b, bs, zb, ys, zy)", "-128" },
+        { "QMul", "y = Mul (af, bf)", "QLinearMul (a, as, za, b, bs, zb, ys, zy)", "-9" },
+        { "QMul", "r = Mul (af, bf) y = Relu (r)", "QLinearMul (a, as, za, b, bs, zb, ys, zy)", "-128" },
+        { "QMean", "y = GlobalAveragePool (af)", "QLinearGlobalAveragePool (a, as, za, ys, zy)", "-9" },
+        { NULL, "r = Add (af, bf) y = Relu (r)", NULL, "-127" }, /* which has numbers below 0 */
+    };
+    static writer w;
+    source s = { 36 };
+    (void)state;
+    if (!has("QLinearAdd"))
+        skip();
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        onx_value *in[] = { tensor(ONX_INT8, 4, (int64_t[]){ 2, 40, 6, 7 }),
+                            tensor(ONX_INT8, 4, (int64_t[]){ 2, 40, 6, 7 }) };
+        onx_value *out[2] = { NULL };
+        onx_doc *doc = NULL;
+        for (unsigned k = 0; k < 2; k++)
+            for (uint64_t n = 0; n < in[k]->count; n++)
+                ((uint8_t *)in[k]->data)[n] = (uint8_t)below(&s, 256);
+        begin(&w);
+        add(&w,
+            "int8[2, 40, 6, 7] a, int8[2, 40, 6, 7] b) => (int8[] q, int8[] z) <float as = {0.05}, float bs = {0.05}, "
+            "float ys = {0.1}, int8 za = {3}, int8 zb = {-8}, int8 zy = {%s}> {\n af = DequantizeLinear (a, as, za) "
+            "bf = DequantizeLinear (b, bs, zb) %s q = QuantizeLinear (y, ys, zy)\n z = %s%s\n}\n",
+            forms[i].zero, forms[i].between, forms[i].alone ? "com.microsoft." : "",
+            forms[i].alone ? forms[i].alone : "Identity (a)");
+        const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc);
+        say_all();
+        assert_int_equal(status, ONX_OK);
+        const char *row = run(doc, forms[i].name ? forms[i].name : "QAdd", &(onx_session_options){ .threads = 1 },
+                              (const onx_value *const *)(const void *)in, out);
+        assert_int_equal(strcmp(row, "none") != 0, forms[i].name != NULL);
+        assert_true(!forms[i].name || near_enough(out[0], out[1], 0));
+        for (unsigned k = 0; k < 2; k++) {
+            onx_value_free(in[k]);
+            onx_value_free(out[k]);
+        }
+        onx_doc_free(doc);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_microsoft__halves),
@@ -518,6 +647,8 @@ int main(void)
                                         cmocka_unit_test(test_kernel_microsoft__quantized_layers),
                                         cmocka_unit_test(test_kernel_microsoft__real_weights),
                                         cmocka_unit_test(test_kernel_microsoft__scores),
-                                        cmocka_unit_test(test_kernel_microsoft__experts) };
+                                        cmocka_unit_test(test_kernel_microsoft__experts),
+                                        cmocka_unit_test(test_kernel_microsoft__pairs_of_bytes),
+                                        cmocka_unit_test(test_kernel_microsoft__bytes_between_quantizers) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -306,8 +306,8 @@ static const struct {
     { "f = Clip (d, low, high)  y = QuantizeLinear (f, sy, zy)", true },
     { "a = Mul (half, d)  b = Exp (a)  f = Sub (b, d)  y = QuantizeLinear (f, sy, zy)", true },
     { "y = QuantizeLinear (d, sy, zy)", true },
-    { "e = DequantizeLinear (x, sy, zx)  f = Add (d, e)  y = QuantizeLinear (f, sy, zy)", true },
-    { "e = DequantizeLinear (other, sx, zx)  f = Add (d, e)  y = QuantizeLinear (f, sy, zy)", false },
+    { "e = DequantizeLinear (x, sy, zx)  f = Sub (d, e)  y = QuantizeLinear (f, sy, zy)", true },
+    { "e = DequantizeLinear (other, sx, zx)  f = Sub (d, e)  y = QuantizeLinear (f, sy, zy)", false },
     { "f = Mul (d, given)  y = QuantizeLinear (f, sy, zy)", false },
     { "f = Tanh (d)  y = QuantizeLinear (f, given, zy)", false },
 };

@@ -35,6 +35,32 @@ static onx_status check_meaning(const onx_prepare *p, uint32_t scale_at, uint32_
     return ONX_OK;
 }
 
+/* The same of what a rule has made, which is no error: the nodes run. */
+static bool has_meaning(const onx_prepare *p, uint32_t scale_at, uint32_t zero_at, int dtype)
+{
+    const onx_value *scale = onxi_operand(p->input_count, p->inputs, scale_at),
+                    *zero = onxi_operand(p->input_count, p->inputs, zero_at);
+    return scale && scale->dtype == ONX_FLOAT && scale->count == 1 &&
+           (!zero || (zero->dtype == dtype && zero->count == 1));
+}
+
+/* Of the result: without a zero point QuantizeLinear makes unsigned bytes; Relu in front of it does nothing where 0 is
+ * the least number that they stand for. */
+static bool result_has_meaning(const onx_prepare *p, uint32_t scale_at, uint32_t zero_at, int dtype)
+{
+    const onx_value *zero = onxi_operand(p->input_count, p->inputs, zero_at);
+    if (!has_meaning(p, scale_at, zero_at, dtype) || (!zero && dtype != ONX_UINT8))
+        return false;
+    const onxi_attr_value *function = onxi_attrs_get(p->attrs, "activation", ONX_ATTR_STRING);
+    return !function || (onx_str_is(function->s, "Relu") &&
+                         (!zero || (zero->data && *(const uint8_t *)zero->data == (dtype == ONX_INT8 ? 0x80 : 0))));
+}
+
+static bool is_byte(const onx_value *v)
+{
+    return v && v->kind == ONX_VALUE_TENSOR && (v->dtype == ONX_INT8 || v->dtype == ONX_UINT8);
+}
+
 static const onx_value *input(const onx_work *work, uint32_t i)
 {
     return onxi_operand(work->prepared->input_count, work->inputs, i);
@@ -96,6 +122,16 @@ static onx_status pair_types(onx_prepare *p)
         dims[d] = left == 1 ? right : left;
     }
     return onx_prepare_output(p, 0, (onx_dtype)a->dtype, rank, dims);
+}
+
+/* Of nodes between DequantizeLinear and QuantizeLinear. */
+static onx_status pair_types_by_rule(onx_prepare *p)
+{
+    const onx_value *a = p->inputs[A], *b = onxi_operand(p->input_count, p->inputs, B);
+    if (!is_byte(a) || !is_byte(b) || a->dtype != b->dtype || !has_meaning(p, A_SCALE, A_ZERO, a->dtype) ||
+        !has_meaning(p, B_SCALE, B_ZERO, a->dtype) || !result_has_meaning(p, Y_SCALE, Y_ZERO, a->dtype))
+        return ONX_OK;
+    return pair_types(p);
 }
 
 static onx_status pair_prepare(onx_prepare *p)
@@ -229,16 +265,31 @@ typedef struct mean_params {
     uint64_t channels, pixels, sums; /* sums: number of adjacent channels summed together */
 } mean_params;
 
+/* The attribute is one of QLinearGlobalAveragePool only. */
+static bool is_last(const onx_prepare *p)
+{
+    return onxi_attrs_int(p->attrs, "channels_last") != 0;
+}
+
 static onx_status mean_types(onx_prepare *p)
 {
     const onx_value *x = p->inputs[X];
-    const bool last = onx_prepare_is_set(p, "channels_last");
+    const bool last = is_last(p);
     int64_t dims[ONX_RANK_MAX];
     if (x->rank < 3)
         return onx_prepare_fail(p, ONX_E_INVALID, "the input is no image");
     for (uint32_t d = 0; d < x->rank; d++)
         dims[d] = d == 0 || d == (last ? x->rank - 1 : 1) ? x->dims[d] : 1;
     return onx_prepare_output(p, 0, (onx_dtype)x->dtype, x->rank, dims);
+}
+
+static onx_status mean_types_by_rule(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[X];
+    if (!is_byte(x) || x->rank < 3 || !has_meaning(p, X_SCALE, X_ZERO, x->dtype) ||
+        !result_has_meaning(p, Z_SCALE, Z_ZERO, x->dtype) || onxi_product(x->dims, 2, x->rank) > UINT32_MAX / BYTES)
+        return ONX_OK;
+    return mean_types(p);
 }
 
 static onx_status mean_prepare(onx_prepare *p)
@@ -251,7 +302,7 @@ static onx_status mean_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "the input is no image");
     ONX_TRY(check_meaning(p, X_SCALE, X_ZERO, x->dtype));
     ONX_TRY(check_meaning(p, Z_SCALE, Z_ZERO, x->dtype));
-    q->last = onx_prepare_is_set(p, "channels_last");
+    q->last = is_last(p);
     q->channels = (uint64_t)x->dims[q->last ? x->rank - 1 : 1];
     q->pixels = q->last ? onxi_product(x->dims, 1, x->rank - 1) : onxi_product(x->dims, 2, x->rank);
     if (q->pixels > UINT32_MAX / BYTES || y->count != (uint64_t)x->dims[0] * q->channels)
@@ -300,12 +351,16 @@ static onx_status mean_run(onx_work *work, uint64_t first, uint64_t last)
 
 static const bool second = true; /* selects the second of two operators that share a row */
 
-#define ROW(name, what, body_, ...)                                                                                    \
-    MS_KERNEL(name, .dtypes = ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8), .body = body_,                       \
-              .prepare = what##_prepare, .run = what##_run, .types = what##_types, __VA_ARGS__)
-#define ROWS(name, what, body_)                                                                                        \
-    ROW(name, what, body_, .preference = 1, .flags = ONX_KERNEL_LAYOUTS, .variant = "channels"),                       \
-        ROW(name, what, body_, .preference = 0)
+#define ROW(name, from, what, types_, body_, ...)                                                                      \
+    {                                                                                                                  \
+        .op = name, .domain = from, .since = 1, .dtypes = ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8),          \
+        .body = body_, .prepare = what##_prepare, .run = what##_run, .types = types_, __VA_ARGS__                      \
+    }
+#define BOTH(name, from, what, types, body)                                                                            \
+    ROW(name, from, what, types, body, .preference = 1, .flags = ONX_KERNEL_LAYOUTS, .variant = "channels"),           \
+        ROW(name, from, what, types, body, .preference = 0)
+#define ROWS(name, what, body)    BOTH(name, "com.microsoft", what, what##_types, body)
+#define BY_RULE(name, what, body) BOTH(name, "onx", what, what##_types_by_rule, body)
 #endif
 
 /* Nodes that run at once have rows of their own, without layouts. */
@@ -316,6 +371,9 @@ const onx_kernel onxi_kernels_microsoft_bytes[] = {
     ROWS("QLinearSigmoid", table, NULL),
     ROWS("QLinearLeakyRelu", table, &second),
     ROWS("QLinearGlobalAveragePool", mean, NULL),
+    BY_RULE("QAdd", pair, NULL),
+    BY_RULE("QMul", pair, &second),
+    BY_RULE("QMean", mean, NULL),
 #endif
     { 0 },
 };
