@@ -1,5 +1,5 @@
-/* cli_image.c - images as inputs: ImageDecoder reads them, and a small model that is made for each sizes, scales and
- * lays them out. */
+/* cli_image.c - images as inputs: ImageDecoder decodes them, and a small generated model resizes, scales and lays out
+ * the pixels. */
 #include "cli_image.h"
 
 #include <ctype.h>
@@ -35,7 +35,7 @@ static bool parse_number(const char **at, double *out)
     return true;
 }
 
-/* One number or three; 0 after a message. */
+/* Reads one number or three; 0 after an error message. */
 static unsigned parse_channels(const cli_call *call, const char *option, double out[3])
 {
     const char *text = cli_value(call, option), *at = text;
@@ -47,7 +47,7 @@ static unsigned parse_channels(const cli_call *call, const char *option, double 
         at++;
     }
     if (*at || count == 2 || count == 0 || at[-1] == ',') {
-        cli_error(call, "--%s %s: it takes one number, or three as in 0.485,0.456,0.406", option, text);
+        cli_error(call, "--%s %s: give one number, or three such as 0.485,0.456,0.406", option, text);
         return 0;
     }
     for (unsigned i = count; i < 3; i++)
@@ -75,11 +75,11 @@ bool cli_image_options_read(const cli_call *call, cli_image_options *out)
                                 .format = format ? *format : '\0',
                                 .has_range = range != NULL };
     if (range && !(parse_number(&at, &out->low) && *at++ == ':' && parse_number(&at, &out->high) && !*at)) {
-        cli_error(call, "--image-range %s: a range is like 0:1 or -1:1", range);
+        cli_error(call, "--image-range %s: a range is written like 0:1 or -1:1", range);
         return false;
     }
     if (size && !parse_size(size, &out->height, &out->width)) {
-        cli_error(call, "--image-size %s: a size is like 224x224, height first", size);
+        cli_error(call, "--image-size %s: a size is written like 224x224, height first", size);
         return false;
     }
     if ((cli_has(call, "mean") && !(out->means = parse_channels(call, "mean", out->mean))) ||
@@ -104,7 +104,7 @@ bool cli_is_image(const char *path)
     return false;
 }
 
-/* ---- what is wanted ---- */
+/* ---- what the input needs ---- */
 
 typedef struct image {
     cli_call *call;
@@ -115,11 +115,11 @@ typedef struct image {
     char layout[5];
     char format;           /* 'r', 'b', 'g' */
     int64_t count;         /* of the batch */
-    int64_t height, width; /* wanted; 0: what the file has */
+    int64_t height, width; /* requested; 0: that of the file */
     double low, high;
     bool integers;
     int64_t file_height, file_width;   /* of the file */
-    int64_t inner_height, inner_width; /* after sizing, before cutting and padding */
+    int64_t inner_height, inner_width; /* after resizing, before cropping and padding */
 } image;
 
 static onx_status misfit(const image *m, const char *why)
@@ -136,7 +136,7 @@ static onx_str metadata(const onx_model *model, const char *key)
     return onx_str_of("");
 }
 
-/* Where the denotations of the dimensions say that the channels are; -1: they do not. */
+/* The axis of channels according to the denotations of the dimensions; -1: they do not tell. */
 static int denoted_channel(const onx_tensor_shape *shape)
 {
     for (uint32_t i = 0; shape && i < shape->dim_count; i++)
@@ -150,7 +150,7 @@ static bool is_channels(int64_t size)
     return size == 1 || size == 3;
 }
 
-/* The order of dimensions by their number and where the channels seem to be. */
+/* The order of dimensions, from the rank and the likely axis of channels. */
 static const char *guess_layout(const onx_tensor_shape *shape, const cli_shape *known)
 {
     const int channel = denoted_channel(shape);
@@ -222,7 +222,7 @@ static onx_status choose_format(image *m, const onx_model *model, const cli_shap
         return misfit(m, why);
     }
     if (m->format == 'g' && (m->options->means == 3 || m->options->stds == 3))
-        return misfit(m, "a gray image has one channel, so --mean and --std take one number");
+        return misfit(m, "a gray image has one channel, so --mean and --std need one number");
     return ONX_OK;
 }
 
@@ -238,7 +238,7 @@ static onx_status choose_range(image *m, const onx_model *model)
                    { "NominalRange_16_235", 16, 235 } };
     const onx_dtype_class class = onx_dtype_class_of(m->dtype);
     if (class != ONX_CLASS_FLOATING && class != ONX_CLASS_SIGNED && class != ONX_CLASS_UNSIGNED)
-        return misfit(m, "an image becomes numbers, which its element type does not hold");
+        return misfit(m, "its element type is not numeric, so it cannot hold an image");
     m->integers = class != ONX_CLASS_FLOATING;
     m->low = 0;
     m->high = m->integers ? 255 : 1;
@@ -263,7 +263,7 @@ static int64_t scaled(int64_t size, int64_t to, int64_t of)
     return exact < 1 ? 1 : exact > 0x1p31 ? INT64_C(0x80000000) : (int64_t)exact;
 }
 
-/* What the file is sized to before it is cut or padded to what is wanted. */
+/* The size to which the image is resized before it is cropped or padded to the requested size. */
 static onx_status choose_sizes(image *m)
 {
     const char *how = m->options->resize ? m->options->resize : "stretch";
@@ -281,7 +281,7 @@ static onx_status choose_sizes(image *m)
     if (strcmp(how, "none") == 0 && (m->height != h || m->width != w)) {
         cli_error(m->call, "%s is %lld by %lld, and input \"%.*s\" %lld by %lld (height first)", m->path, (long long)h,
                   (long long)w, ONX_ARG(m->input), (long long)m->height, (long long)m->width);
-        cli_hint("--resize stretch, crop or pad makes it fit");
+        cli_hint("--resize stretch, crop or pad adapts the size");
         return ONX_E_INVALID;
     }
     if (strcmp(how, "crop") != 0 && strcmp(how, "pad") != 0)
@@ -294,10 +294,10 @@ static onx_status choose_sizes(image *m)
     return ONX_OK;
 }
 
-/* ---- the models ---- */
+/* ---- the generated models ---- */
 
-/* What went wrong in a model of ours is said at once, and of the image: later it would be taken for something about the
- * user's model, down to the line of its text. */
+/* Reports an error in a generated model at once, as an error about the image. Later it would be taken for an error in
+ * the user's model, down to the line of its text. */
 static onx_status blame_image(const image *m, onx_status status)
 {
     const char *before = m->call->input;
@@ -350,7 +350,7 @@ static void add_ints(builder *b, const char *name, const int64_t *values, uint32
     b->failed |= !t || !onx_graph_add_initializer(b->arena, b->graph, t);
 }
 
-/* One number per channel, in the second of four dimensions; 1 of them is a scalar. */
+/* One number per channel, along the second of four dimensions; a single number is a scalar. */
 static void add_floats(builder *b, const char *name, const float *values, int64_t count)
 {
     const int64_t dims[] = { 1, count, 1, 1 };
@@ -374,12 +374,13 @@ static onx_status finish(builder *b, const image *m, const onx_value *x, onx_val
     return status;
 }
 
-/* ---- what decoders print: libraries of formats write about damaged files to standard error by themselves. The stream
- * is the program's own, so it is redirected to a file meanwhile, and what they say becomes part of a message. ---- */
+/* ---- messages of decoders. Image libraries write messages about damaged files to standard error themselves. Standard
+ * error belongs to the program, so it is redirected to a file during decoding, and the first line becomes part of an
+ * error message. ---- */
 
 typedef struct overheard {
-    FILE *file; /* NULL: nothing is overheard, and they print */
-    int before; /* standard error as it was */
+    FILE *file; /* NULL: the output is not redirected, and libraries print directly */
+    int before; /* the original standard error */
 } overheard;
 
 static void listen(overheard *o)
@@ -397,7 +398,7 @@ static void listen(overheard *o)
     o->file = NULL;
 }
 
-/* The first line that was written since, without its end; "" for none. */
+/* The first line that was written since then, without its newline; "" if there is none. */
 static void listened(overheard *o, char *line, size_t room)
 {
     line[0] = 0;
@@ -427,15 +428,14 @@ static onx_status decode(image *m, const onx_value *bytes, onx_value **pixels)
     add_port(&b, true, ONX_UINT8, any, 3);
     overheard o = { 0 };
     char said[128];
-    if (!b.failed) /* else the only message is ours */
+    if (!b.failed) /* otherwise an error has been reported already */
         listen(&o);
     onx_status status = finish(&b, m, bytes, pixels);
     listened(&o, said, sizeof said);
     if (status != ONX_OK)
         return blame_image(m, status);
     if ((*pixels)->count == 0) {
-        cli_error(m->call, "%s is no image that can be decoded, or it is damaged%s%s", m->path, said[0] ? ": " : "",
-                  said);
+        cli_error(m->call, "%s cannot be decoded as an image, or is damaged%s%s", m->path, said[0] ? ": " : "", said);
         return ONX_E_INVALID;
     }
     if (said[0])
@@ -494,7 +494,7 @@ static void add_scaling(builder *b, const image *m)
     if (!m->integers)
         return;
     const bool is_signed = onx_dtype_class_of(m->dtype) == ONX_CLASS_SIGNED;
-    const int bits = (int)onx_dtype_bits(m->dtype) - is_signed; /* of the largest number */
+    const int bits = (int)onx_dtype_bits(m->dtype) - is_signed; /* bits of the largest value */
     const float least = is_signed ? -ldexpf(1, bits) : 0,
                 most = bits <= 16 ? ldexpf(1, bits) - 1 : nextafterf(ldexpf(1, bits), 0);
     onx_tensor *low = onx_tensor_new(b->arena, ONX_FLOAT, NULL, 0, &least, "least"),
@@ -519,7 +519,7 @@ static void add_layout(builder *b, const image *m)
         all[rank++] = k == 0 ? m->count : from[k];
     }
     uint32_t turned = rank;
-    for (int64_t k = 0; k < 4; k++) /* what the layout lacks has size 1 */
+    for (int64_t k = 0; k < 4; k++) /* dimensions that the layout does not have are of size 1 */
         if (!strchr(m->layout, letters[k]))
             perm[turned++] = k;
     onx_node *turn = add(b, "Transpose", "scaled", "turned");
@@ -601,7 +601,7 @@ onx_status cli_image_load(cli_call *call, const char *path, onx_doc *doc, onx_se
     *out = NULL;
     const onx_type_tensor *type = port.type && ONX_HAS(type, port.type, tensor_type) ? port.type->tensor_type : NULL;
     if (!type || !type->elem_type)
-        return misfit(&m, "it is no tensor that an image could become");
+        return misfit(&m, "it is not a tensor that could hold an image");
     m.dtype = (onx_dtype)type->elem_type;
     if (known && known->rank == 1 && m.dtype == ONX_UINT8) /* the model decodes it */
         return load_file(&m, out);

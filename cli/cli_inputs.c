@@ -1,4 +1,4 @@
-/* cli_inputs.c - inputs that are given: files, folders, archives, images, and values on the command line. */
+/* cli_inputs.c - inputs from files, folders, archives, images, and values on the command line. */
 #include "cli_inputs_reader.h"
 
 #include <onx/npy.h>
@@ -56,7 +56,7 @@ static void give(cli_reader *r, uint32_t input, onx_value *value)
     r->in->values[input] = value;
 }
 
-/* The shape that one number is spread over: what was asked for, or one that holds one element. */
+/* The shape that a single number fills: the requested one, or one with one element. */
 static const cli_shape *shape_for_one(cli_reader *r, uint32_t input, cli_shape *room)
 {
     const cli_request *q = cli_reader_request(r, input);
@@ -84,8 +84,7 @@ static onx_status give_literal(cli_reader *r, uint32_t input, onx_str text)
              port.name.ptr ? port.name.ptr : "");
     const int32_t dtype = cli_element_type(port.type);
     if (!dtype) {
-        cli_error(r->call, "%s: the model does not say that it is a tensor, so its value has to come from a file",
-                  what);
+        cli_error(r->call, "%s: the model does not declare it as a tensor, so its value has to come from a file", what);
         return ONX_E_MISUSE;
     }
     ONX_TRY(cli_literal(r->call, what, text, (onx_dtype)dtype, shape_for_one(r, input, &shape), &value));
@@ -105,7 +104,7 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* A text for a string input needs no quotes, unless it looks like a file or is one. */
+/* The value of a string input needs no quotes, unless it looks like a file name or is one. */
 static bool is_plain_text(const onx_type *type, const char *text)
 {
     static const char *const endings[] = { ".pb", ".npy", ".npz", ".json", ".textproto", ".onnxtxt" };
@@ -117,7 +116,7 @@ static bool is_plain_text(const onx_type *type, const char *text)
     return true;
 }
 
-/* A whole text, in the quotes that a literal has. */
+/* The whole text, quoted as a literal. */
 static onx_status give_text(cli_reader *r, uint32_t input, const char *text)
 {
     const onx_session_port port = onx_session_input(r->s, input);
@@ -138,7 +137,7 @@ static onx_status give_text(cli_reader *r, uint32_t input, const char *text)
     return status;
 }
 
-/* A .json file holds a message of ONNX, or a list. */
+/* A .json file contains a message of ONNX, or a list. */
 static onx_status give_json(cli_reader *r, uint32_t input, const char *path)
 {
     onx_buffer bytes;
@@ -179,7 +178,7 @@ static onx_status give_one(cli_reader *r, uint32_t input, const char *text)
     const onx_session_port port = onx_session_input(r->s, input);
     onx_value *value;
     if (!*text) {
-        cli_error(r->call, "--input %.*s= has no value", ONX_ARG(port.name));
+        cli_error(r->call, "--input %.*s= is empty", ONX_ARG(port.name));
         return ONX_E_MISUSE;
     }
     if (cli_is_literal(text))
@@ -203,7 +202,7 @@ static onx_status give_folder(cli_reader *r, const char *path)
     uint32_t count;
     onx_status status = cli_data_set(r->call, r->s, path, false, r->in->values, &count, &fault);
     if (status == ONX_OK && !count) {
-        cli_error(r->call, "%s: there is no input_0.pb in this folder", path);
+        cli_error(r->call, "%s: the folder contains no input_0.pb", path);
         status = ONX_E_NOT_FOUND;
     } else if (status != ONX_OK) {
         cli_error(r->call, "%s: %s", fault.path ? fault.path : path, fault.text);
@@ -228,7 +227,7 @@ static bool names_input(void *user, onx_str name)
     return false;
 }
 
-/* The value is kept by a list of one, which gives a reference of its own. */
+/* Moves the value into a list of one item, which returns a reference of its own. */
 static onx_status give_member(void *user, onx_str name, onx_value *value)
 {
     archive *a = user;
@@ -244,7 +243,7 @@ static onx_status give_member(void *user, onx_str name, onx_value *value)
     return ONX_OK;
 }
 
-/* An archive of one array for a model of one input needs no name. */
+/* An archive of one array needs no matching name if the model has one input. */
 static onx_status give_only_member(cli_reader *r, onx_str bytes)
 {
     onx_value *value;
@@ -273,7 +272,7 @@ static onx_status give_archive(cli_reader *r, const char *path)
     if (status == ONX_OK)
         r->call->input = before;
     if (status == ONX_E_NOT_FOUND && !onx_diag_total(r->call->cx, ONX_ERROR)) {
-        cli_error(r->call, "%s: no member has the name of an input", path);
+        cli_error(r->call, "%s: no member is named like an input", path);
         cli_reader_hint(r);
     }
     return status;
@@ -282,7 +281,7 @@ static onx_status give_archive(cli_reader *r, const char *path)
 static onx_status read_one_option(cli_reader *r, const char *text)
 {
     const char *equals = strchr(text, '=');
-    for (const char *at = text + strlen(text); equals && at > equals;) { /* the longest name that there is */
+    for (const char *at = text + strlen(text); equals && at > equals;) { /* the longest name that matches */
         if (*--at != '=')
             continue;
         const uint32_t input = cli_reader_find(r, onx_str_make(text, (size_t)(at - text)));
@@ -299,7 +298,7 @@ static onx_status read_one_option(cli_reader *r, const char *text)
     return ONX_E_MISUSE;
 }
 
-/* A file of one value is for the only input that no option gives. */
+/* A file with a single value is for the only input that no option gives. */
 static onx_status read_set(cli_reader *r)
 {
     uint32_t open = 0, last = 0;
@@ -314,7 +313,7 @@ static onx_status read_set(cli_reader *r)
         }
     if (open == 1)
         return give_one(r, last, r->set);
-    cli_error(r->call, "%s is the value of one input, and %u are not given", r->set, open);
+    cli_error(r->call, "%s contains one value, but %u inputs are not given", r->set, open);
     cli_reader_hint(r);
     return ONX_E_MISUSE;
 }
@@ -327,7 +326,7 @@ static onx_status read_options(cli_reader *r)
     if (r->set)
         ONX_TRY(read_set(r));
     if (cli_image_option_given(r->call) && !r->images) {
-        cli_error(r->call, "--%s is about images, and no input is one", cli_image_option_given(r->call));
+        cli_error(r->call, "--%s applies to images, but no input is given as one", cli_image_option_given(r->call));
         return ONX_E_MISUSE;
     }
     for (uint32_t i = 0; i < r->in->count; i++)

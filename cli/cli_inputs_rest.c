@@ -1,5 +1,4 @@
-/* cli_inputs_rest.c - what --dim, --shape, --range and --random say of inputs that are not given, and how those are
- * made up. */
+/* cli_inputs_rest.c - the options --dim, --shape, --range and --random, and making up the inputs that are not given. */
 #include "cli_inputs_reader.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ static cli_symbol *find_symbol(const cli_reader *r, onx_str name)
     return NULL;
 }
 
-/* Every symbol of the inputs, in their order; sizes are -1 until something says them. */
+/* Collects every symbol of the inputs, in their order; sizes are -1 until they are known. */
 static onx_status list_symbols(cli_reader *r)
 {
     for (uint32_t k = 0; k < r->in->count; k++)
@@ -54,9 +53,9 @@ static void hint_symbols(const cli_reader *r)
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", used ? ", " : "", ONX_ARG(dim));
     }
     if (used)
-        cli_hint("the inputs have %s; --shape NAME=1x512 says all dimensions of an input", known);
+        cli_hint("the inputs have %s; --shape NAME=1x512 gives all dimensions of an input", known);
     else
-        cli_hint("the inputs have no symbolic dimensions; --shape NAME=1x512 says those of an input");
+        cli_hint("the inputs have no symbolic dimensions; --shape NAME=1x512 gives those of an input");
 }
 
 static onx_status read_dims(cli_reader *r)
@@ -82,7 +81,7 @@ static int64_t size_of(const void *user, onx_str dim)
     return known && known->size >= 0 ? known->size : 1;
 }
 
-/* Symbols get their sizes from an input that is given. What does not fit is for the session to say. */
+/* Symbols get their sizes from the inputs that are given. The session reports contradictions. */
 void cli_reader_learn(cli_reader *r, uint32_t input)
 {
     const onx_tensor_shape *shape = cli_declared_shape(onx_session_input(r->s, input).type);
@@ -130,7 +129,7 @@ bool cli_shape_read(const char *text, cli_shape *out)
     }
 }
 
-/* Does a shape that was asked for fit what the model declares, and what is known of its symbols? */
+/* Does a requested shape fit the declared shape and the known symbols? */
 static onx_status fit_shape(cli_reader *r, const char *text, const onx_type *type, const cli_shape *asked)
 {
     const onx_tensor_shape *shape = cli_declared_shape(type);
@@ -157,7 +156,7 @@ static onx_status fit_shape(cli_reader *r, const char *text, const onx_type *typ
     return ONX_OK;
 }
 
-/* NAME=REST of an option about an input that is made up. */
+/* Splits NAME=REST of an option about a made-up input. */
 static onx_status named_request(cli_reader *r, const char *option, const char *text, cli_request **out,
                                 const char **rest)
 {
@@ -182,7 +181,7 @@ static onx_status read_shapes(cli_reader *r)
         cli_request *q;
         ONX_TRY(named_request(r, "shape", text, &q, &rest));
         if (!cli_shape_read(rest, &q->shape)) {
-            cli_error(r->call, "--shape %s: a shape is like 1x512, or [] for a scalar", text);
+            cli_error(r->call, "--shape %s: a shape is written like 1x512, or [] for a scalar", text);
             return ONX_E_MISUSE;
         }
         q->has_shape = true;
@@ -191,7 +190,7 @@ static onx_status read_shapes(cli_reader *r)
     return ONX_OK;
 }
 
-/* A decimal number, its end in *end. */
+/* Parses a decimal number; *end is set behind it. */
 static bool parse_bound(const char *text, double *out, char **end)
 {
     const size_t len = strspn(text, "0123456789.eE+-");
@@ -207,7 +206,7 @@ static onx_status read_ranges(cli_reader *r)
         char *end;
         ONX_TRY(named_request(r, "range", text, &q, &rest));
         if (!parse_bound(rest, &q->low, &end) || *end != ':' || !parse_bound(end + 1, &q->high, &end) || *end) {
-            cli_error(r->call, "--range %s: a range is like 0:99 or -0.5:0.5", text);
+            cli_error(r->call, "--range %s: a range is written like 0:99 or -0.5:0.5", text);
             return ONX_E_MISUSE;
         }
         if (q->low > q->high) {
@@ -254,7 +253,7 @@ onx_status cli_reader_requests(cli_reader *r)
     return read_ranges(r);
 }
 
-/* ---- the rest is made up ---- */
+/* ---- making up inputs ---- */
 
 static void tell_pattern(const cli_wish *wish)
 {
@@ -302,14 +301,14 @@ static void tell(cli_reader *r, onx_str name, const onx_value *v, const cli_wish
     fputc('\n', stderr);
 }
 
-/* What is known of the shape of a made-up input, for cli_fit_shapes. */
+/* The known dimensions of a made-up input, for cli_fit_shapes. */
 static void ask_shape(cli_reader *r, uint32_t input, cli_shape *out)
 {
     const onx_value *given = r->in->values[input];
     const onx_tensor_shape *shape = cli_declared_shape(onx_session_input(r->s, input).type);
     if (given && given->kind == ONX_VALUE_TENSOR && given->rank <= ONX_RANK_MAX) {
         out->rank = given->rank;
-        for (uint32_t i = 0; i < given->rank; i++) /* a scalar has no dims to copy from */
+        for (uint32_t i = 0; i < given->rank; i++) /* a scalar has no dims to copy */
             out->dims[i] = given->dims[i];
         return;
     }
@@ -324,7 +323,7 @@ static void ask_shape(cli_reader *r, uint32_t input, cli_shape *out)
     }
 }
 
-/* What is asked for becomes a wish, now that the shapes of all inputs are chosen. */
+/* Converts the demands on an input to the parameters of a made-up value, now that all shapes are chosen. */
 static void wish_for(const cli_numbers *n, const cli_shape *shapes, cli_wish *wish)
 {
     wish->has_range = wish->hint = n->pattern == CLI_PATTERN_RANGE;
@@ -360,7 +359,7 @@ static onx_status make_one(cli_reader *r, uint32_t input, const cli_numbers *ask
     return ONX_OK;
 }
 
-/* Which inputs are made up: those of --shape and --range, and with --random all that are required. */
+/* Selects the inputs to make up: those of --shape and --range, and with --random all required ones. */
 static onx_status choose_made_up(cli_reader *r, bool *wanted, bool *any)
 {
     const bool all = (r->flags & CLI_MAKE_UP) || cli_has(r->call, "random");
@@ -369,8 +368,8 @@ static onx_status choose_made_up(cli_reader *r, bool *wanted, bool *any)
         const cli_request *q = cli_reader_request(r, i);
         wanted[i] = !r->in->values[i] && (port.required || q);
         *any |= wanted[i];
-        if (r->in->values[i] && q && q->has_range) { /* a shape spreads a single number */
-            cli_error(r->call, "--range is for inputs that are made up, and \"%.*s\" is given", ONX_ARG(port.name));
+        if (r->in->values[i] && q && q->has_range) { /* a single number fills the shape */
+            cli_error(r->call, "--range applies to made-up inputs, but \"%.*s\" is given", ONX_ARG(port.name));
             return ONX_E_MISUSE;
         }
         if (wanted[i] && !q && !all) {

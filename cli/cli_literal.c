@@ -1,5 +1,5 @@
-/* cli_literal.c - values as people write them: 16000, true, "text", [[1, 2], [3, 4]], in the syntax of JSON with nan
- * and inf added. The element type and, where one number stands for it, the shape come from the input. */
+/* cli_literal.c - parses values that people write: 16000, true, "text", [[1, 2], [3, 4]]; the syntax is JSON with nan
+ * and inf added. The element type comes from the input, and so does the shape if a single number is given. */
 #include "cli_inputs.h"
 
 #include <errno.h>
@@ -15,9 +15,10 @@ typedef struct literal {
     uint32_t rank;
     int64_t dims[ONX_RANK_MAX];
     uint64_t count; /* elements so far */
-    /* where elements go: texts into the value, everything else into `wide`, which is converted at the end */
+    /* destination of elements: strings go into the value, all others into `wide`, which is converted at the end */
     onx_value *value;
-    void *wide; /* double, int64_t or uint64_t by the class of the type; NULL while the shape is found out */
+    void *wide; /* double, int64_t or uint64_t according to the class of the type; NULL during the first pass, which
+                 * determines the shape */
 } literal;
 
 static onx_status refuse(const literal *l, size_t at, const char *why)
@@ -41,7 +42,7 @@ static bool next_is(const literal *l, char c)
 
 enum { TOKEN_MOST = 400 };
 
-/* Letters, digits, points and signs from `at` on; 0 when there are none, or too many for a number. */
+/* The length of the run of letters, digits, points and signs at `at`; 0 if there are none, or too many for a number. */
 static size_t token(onx_str text, size_t at, char out[TOKEN_MOST + 1])
 {
     size_t n = 0;
@@ -60,7 +61,7 @@ static size_t token(onx_str text, size_t at, char out[TOKEN_MOST + 1])
 
 typedef struct number {
     double real;
-    int64_t whole; /* as it is below 2^63, else as the bits of an unsigned number */
+    int64_t whole; /* the value if it is below 2^63, else the bits of an unsigned number */
     bool is_whole, is_negative, is_word;
 } number;
 
@@ -108,7 +109,7 @@ static bool read_number(const char *text, number *out)
     return true;
 }
 
-/* Does an integer type, or bool, hold it? */
+/* Can an integer type, or bool, represent it? */
 static bool fits(onx_dtype dtype, const number *n)
 {
     onx_dtype_class class = onx_dtype_class_of((int32_t)dtype);
@@ -129,11 +130,11 @@ static onx_status put_number(literal *l)
     const size_t start = l->at, len = token(l->text, l->at, text);
     number n;
     if (l->dtype == ONX_STRING && len)
-        return refuse(l, start, "a text in double quotes is needed");
+        return refuse(l, start, "a text in double quotes is expected");
     if (!len)
         return refuse(l, start, l->at < l->text.len ? "no value starts like this" : "the value ends too early");
     if (!read_number(text, &n))
-        return refuse(l, start, "this is no number");
+        return refuse(l, start, "this is not a number");
     l->at += len;
     if (l->wide) {
         if (onx_dtype_class_of((int32_t)l->dtype) == ONX_CLASS_FLOATING) {
@@ -141,7 +142,7 @@ static onx_status put_number(literal *l)
         } else if (fits(l->dtype, &n)) {
             ((int64_t *)l->wide)[l->count] = n.whole;
         } else {
-            cli_error(l->call, "%s: %s is no %s", l->what, text, onx_dtype_name((int32_t)l->dtype));
+            cli_error(l->call, "%s: %s is not a %s", l->what, text, onx_dtype_name((int32_t)l->dtype));
             return ONX_E_MISUSE;
         }
     }
@@ -177,8 +178,8 @@ static size_t put_utf8(char *to, uint32_t c)
     return more + 1;
 }
 
-/* \n and so on, l->at after the backslash; what it stands for goes to `to`, at most 4 bytes and never more than were
- * read. 0: it is none. */
+/* Decodes an escape such as \n, with l->at behind the backslash, into `to`: at most 4 bytes, and never more than were
+ * read. 0 if the escape is invalid. */
 static size_t take_escape(literal *l, char *to)
 {
     static const char letters[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
@@ -205,7 +206,7 @@ static size_t take_escape(literal *l, char *to)
     return put_utf8(to, high);
 }
 
-/* l->at after the opening quote; room is as much as the text has left. */
+/* Parses a string with l->at behind the opening quote; the remaining length of the text bounds its size. */
 static onx_status take_text(literal *l, char *to, size_t *len)
 {
     *len = 0;
@@ -217,11 +218,11 @@ static onx_status take_text(literal *l, char *to, size_t *len)
         }
         const size_t n = take_escape(l, to + *len);
         if (!n)
-            return refuse(l, start, "no escape of JSON");
+            return refuse(l, start, "this is not an escape sequence of JSON");
         *len += n;
     }
     if (l->at == l->text.len)
-        return refuse(l, l->at, "the text does not end");
+        return refuse(l, l->at, "the closing quote is missing");
     l->at++;
     return ONX_OK;
 }
@@ -231,7 +232,7 @@ static onx_status put_text(literal *l)
     const size_t start = l->at++;
     size_t len, end = l->at;
     if (l->dtype != ONX_STRING)
-        return refuse(l, start, "a text where a number is needed");
+        return refuse(l, start, "a text where a number is expected");
     while (end < l->text.len && l->text.ptr[end] != '"')
         end += l->text.ptr[end] == '\\' ? 2 : 1;
     char *text = malloc((end < l->text.len ? end : l->text.len) - start + 4);
@@ -250,13 +251,14 @@ static onx_status walk(literal *l, uint32_t depth);
 static onx_status walk_list(literal *l, uint32_t depth)
 {
     const size_t start = l->at++;
-    const bool first = !l->value && l->rank <= depth; /* of its depth: it says how long the others are */
+    const bool first = !l->value && l->rank <= depth; /* the first list at its depth determines the length of the others
+                                                       * */
     int64_t items = 0;
     if (depth == ONX_RANK_MAX)
         return refuse(l, start, "lists nest too deeply");
     if (first) {
         if (l->count)
-            return refuse(l, start, "a list beside a single value");
+            return refuse(l, start, "a list and a single value at the same depth");
         l->rank = depth + 1;
         l->dims[depth] = -1;
     }
@@ -270,12 +272,12 @@ static onx_status walk_list(literal *l, uint32_t depth)
     }
     l->at++;
     if (l->dims[depth] >= 0 && l->dims[depth] != items)
-        return refuse(l, start, "this list is not as long as the others beside it");
+        return refuse(l, start, "this list and the others at its depth differ in length");
     l->dims[depth] = items;
     return ONX_OK;
 }
 
-/* One value of any depth, blanks around it. */
+/* Parses one value of any nesting depth, with blanks around it. */
 static onx_status walk(literal *l, uint32_t depth)
 {
     skip_blanks(l);
@@ -283,7 +285,7 @@ static onx_status walk(literal *l, uint32_t depth)
     if (next_is(l, '['))
         status = walk_list(l, depth);
     else if (!l->value && depth < l->rank)
-        status = refuse(l, l->at, "a single value beside a list");
+        status = refuse(l, l->at, "a single value and a list at the same depth");
     else
         status = next_is(l, '"') ? put_text(l) : put_number(l);
     skip_blanks(l);
@@ -298,7 +300,7 @@ static onx_status walk_all(literal *l)
     return l->at == l->text.len ? ONX_OK : refuse(l, l->at, "something follows the value");
 }
 
-/* ---- the value ---- */
+/* ---- building the value ---- */
 
 bool cli_is_literal(const char *text)
 {
@@ -310,7 +312,7 @@ bool cli_is_literal(const char *text)
     return len > 0 && token(onx_str_make(text, len), 0, word) == len && read_number(word, &n);
 }
 
-/* A single value fills the shape that it is to have. */
+/* A single value fills the requested shape. */
 static void spread(literal *l, const cli_shape *shape)
 {
     if (l->rank || !shape)
@@ -320,7 +322,8 @@ static void spread(literal *l, const cli_shape *shape)
         memcpy(l->dims, shape->dims, shape->rank * sizeof *shape->dims);
 }
 
-/* The first text for all elements after the `written`; the value may move its own, so they are set from a copy. */
+/* Copies the first string to all elements from `written` on. Setting an element may move the strings of the value, so
+ * they are set from a copy. */
 static onx_status fill_texts(onx_value *v, uint64_t written)
 {
     if (written >= v->count)
@@ -342,7 +345,7 @@ static onx_status fill(literal *l)
     const uint64_t written = l->count;
     if (v->dtype == ONX_STRING)
         return fill_texts(v, written);
-    for (uint64_t i = written; i < v->count; i++) /* the one element, over and over */
+    for (uint64_t i = written; i < v->count; i++) /* the one element, repeatedly */
         memcpy((char *)l->wide + i * 8, l->wide, 8);
     const onx_dtype_class class = onx_dtype_class_of(v->dtype);
     const onx_dtype from = class == ONX_CLASS_FLOATING ? ONX_DOUBLE
@@ -357,13 +360,13 @@ onx_status cli_literal(cli_call *call, const char *what, onx_str text, onx_dtype
     literal l = { .call = call, .what = what, .text = text, .dtype = dtype };
     *out = NULL;
     if (onx_dtype_class_of((int32_t)dtype) == ONX_CLASS_COMPLEX || !onx_dtype_name((int32_t)dtype)) {
-        cli_error(call, "%s: values of type %s come from files", what,
+        cli_error(call, "%s: values of type %s have to come from files", what,
                   onx_dtype_name((int32_t)dtype) ? onx_dtype_name((int32_t)dtype) : "unknown");
         return ONX_E_MISUSE;
     }
     ONX_TRY(walk_all(&l));
     spread(&l, shape);
-    for (uint32_t i = 0; i < l.rank; i++) /* a list of empty lists has no length inside */
+    for (uint32_t i = 0; i < l.rank; i++) /* a list of empty lists does not tell the length of the inner ones */
         l.dims[i] = l.dims[i] < 0 ? 0 : l.dims[i];
     ONX_TRY(onx_value_new_tensor(call->cx, dtype, l.rank, l.dims, out));
     l.value = *out;

@@ -1,4 +1,4 @@
-/* cli_made_up.c - values made up from a seed: of any type that has an element type. */
+/* cli_made_up.c - generates values from a seed, for any type that has an element type. */
 #include "cli_inputs.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static void type_range(onx_dtype_class class, unsigned bits, double *low, double
     *high = class == ONX_CLASS_BOOLEAN ? 1 : ldexp(1, (int)bits - (class == ONX_CLASS_SIGNED)) - 1;
 }
 
-/* A whole number from low to high, both included; low is one. The bounds are exact up to 2^53. */
+/* A random integer from low to high, both included; low is an integer. Bounds up to 2^53 are exact. */
 static int64_t whole_between(uint64_t r, double low, double high, bool is_unsigned)
 {
     const double span = floor(high) - low;
@@ -50,7 +50,7 @@ typedef struct numbers {
     double low, high;
 } numbers;
 
-/* The number at a place of a pattern that is no range. */
+/* The element at a position of a pattern other than a range. */
 static int64_t number_at(const cli_wish *wish, uint64_t index, uint64_t count, uint64_t random)
 {
     uint64_t place = index;
@@ -69,7 +69,7 @@ static int64_t number_at(const cli_wish *wish, uint64_t index, uint64_t count, u
     }
 }
 
-/* Up to 256 numbers at a time, converted together: the small types are packed. */
+/* Converts up to 256 elements at a time, because the narrow types are packed. */
 static onx_status put_numbers(maker *m, const numbers *n, onx_dtype dtype, char *to, uint64_t count)
 {
     enum { MOST = 256 };
@@ -102,7 +102,7 @@ static onx_status number_range(const maker *m, onx_dtype_class class, unsigned b
     double least, most;
     *out = (numbers){ class, bits, m->wish->has_range, -1, 1 };
     type_range(class, bits, &least, &most);
-    if (class != ONX_CLASS_FLOATING) { /* small types: all there is; the others: 0 to 9 */
+    if (class != ONX_CLASS_FLOATING) { /* narrow types: their whole range; others: 0 to 9 */
         out->low = bits < 8 ? least : 0;
         out->high = bits < 8 || class == ONX_CLASS_BOOLEAN ? most : 9;
     }
@@ -114,8 +114,9 @@ static onx_status number_range(const maker *m, onx_dtype_class class, unsigned b
         return ONX_OK;
     out->low = ceil(out->low);
     if (out->low > floor(out->high))
-        return refuse(m, "no whole number is in its --range");
-    return out->low < least || out->high > most ? refuse(m, "its --range goes beyond its element type") : ONX_OK;
+        return refuse(m, "its --range contains no integer");
+    return out->low < least || out->high > most ? refuse(m, "its --range exceeds the range of its element type")
+                                                : ONX_OK;
 }
 
 /* ---- tensors ---- */
@@ -136,15 +137,16 @@ static onx_status shape_by_type(const maker *m, const onx_tensor_shape *shape, c
     return ONX_OK;
 }
 
-/* Numerals where a node makes numbers of the texts, categories where one knows no others, else always the same. */
+/* Fills strings: numerals if a node parses them, categories if a node knows a list of them, otherwise a constant text.
+ * */
 static onx_status put_texts(maker *m, onx_value *v)
 {
     const cli_wish *wish = m->wish;
     const bool choice = wish->pattern == CLI_PATTERN_CHOICE && wish->choices->slot == ONX_SLOT_STRINGS;
     numbers n;
     if (wish->has_range && !wish->hint)
-        return refuse(m, "it holds texts, for which there is no --range");
-    if (!choice && wish->pattern == CLI_PATTERN_RANGE && !wish->hint) { /* all share one text */
+        return refuse(m, "its elements are strings, to which --range does not apply");
+    if (!choice && wish->pattern == CLI_PATTERN_RANGE && !wish->hint) { /* all elements share one text */
         for (uint64_t i = 0; i < v->count; i++)
             ((onx_str *)v->data)[i] = onx_str_of("text");
         return v->count ? onx_value_set_text(v, 0, onx_str_of("text")) : ONX_OK;
@@ -167,13 +169,13 @@ static onx_status make_tensor(maker *m, int32_t dtype, const onx_tensor_shape *d
     cli_shape shape;
     numbers n;
     if (!onx_dtype_name(dtype))
-        return refuse(m, "it has no element type that values could be made up for");
+        return refuse(m, "values of its element type cannot be made up");
     if (m->wish->shape)
         shape = *m->wish->shape;
     else
         ONX_TRY(shape_by_type(m, declared, &shape));
     const onx_status status = onx_value_new_tensor(m->call->cx, (onx_dtype)dtype, shape.rank, shape.dims, out);
-    if (status != ONX_OK) { /* the library says why, and does not know for what */
+    if (status != ONX_OK) { /* the library's message does not name the input */
         refuse(m, "no value of its shape can be made up");
         return status;
     }
@@ -202,7 +204,7 @@ static onx_status make_value(maker *m, const onx_type *type, unsigned depth, onx
                optional = type && ONX_HAS(type, type, optional_type) && type->optional_type;
     if ((!sequence && !optional) || depth > 100)
         return refuse(m, type ? "values of this type cannot be made up"
-                              : "the model does not say its type, so that no value can be made up");
+                              : "the model does not declare its type, so no value can be made up");
     const onx_type *inner = sequence ? type->sequence_type->elem_type : type->optional_type->elem_type;
     ONX_TRY(onx_value_new(m->call->cx, out));
     ONX_TRY(onx_value_reset_list(*out, sequence ? ONX_VALUE_SEQUENCE : ONX_VALUE_OPTIONAL, ONX_UNDEFINED));

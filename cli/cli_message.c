@@ -1,4 +1,5 @@
-/* cli_message.c - what is said on standard error: errors, diagnostics, progress; and findings, which are an answer. */
+/* cli_message.c - messages on standard error: errors, diagnostics, progress; and findings, which go to standard output.
+ * */
 #include "cli.h"
 #include "cli_ranks.h"
 
@@ -75,7 +76,7 @@ void cli_hint(const char *format, ...)
 
 /* ---- diagnostics ---- */
 
-/* The line of text with a caret below the place. Long lines are cut around it. */
+/* Prints the line of text with a caret below the position. Long lines are cut around it. */
 static void put_excerpt(FILE *to, const onx_diag *d)
 {
     enum { BEFORE = 60, AFTER = 40 };
@@ -138,28 +139,28 @@ bool cli_limit_was_hit(void)
     return limit_hit;
 }
 
-/* What the library advises, as this program takes it: `text` where the command has the option, else `otherwise`; NULL:
- * no such option, nothing to say. Limits are found in the message, which names the one that was reached, and so are
- * files of other kinds. */
+/* Translates the advice of the library into options of this program: `text` if the command has the option, otherwise
+ * `otherwise`; NULL: print no advice. Exceeded limits and files of other kinds are recognised by the message. */
 static const struct {
     const char *in, *option, *text, *otherwise;
-    bool in_message; /* there is no hint */
-    uint32_t most;   /* that the option takes; 0: whatever there may be */
+    bool in_message; /* matched against the message, because there is no hint */
+    uint32_t most;   /* maximum of the option's value; 0: unlimited */
 } advice[] = {
-    { "limit timeout", "timeout", "--timeout SECONDS is the limit of time", NULL, true, 0 },
+    { "limit timeout", "timeout", "--timeout SECONDS sets the limit", NULL, true, 0 },
     { "limit iterations", "max-iterations", "--max-iterations N raises the limit", NULL, true, 0 },
     { "limit depth", "max-depth", "--max-depth N raises the limit", NULL, true, ONX_DEPTH_MAX },
     { "limit memory", "max-memory", "--max-memory SIZE raises the limit", NULL, true, 0 },
     { "memory limit", "max-memory", "--max-memory SIZE raises the limit", NULL, true, 0 },
-    { "give the format, or", "from", "--from FORMAT says what it is; or give the file the extension that belongs to it",
-      "give the file the extension that belongs to it", false, 0 },
-    { "name the folder that external data is in", "external-dir", "--external-dir DIR says where its external data is",
-      NULL, false, 0 },
-    { "looks like a NumPy array", NULL, NULL, "arrays are told by their name: give the file the extension .npy", true,
-      0 },
-    { "looks like a zip archive", NULL, NULL, "arrays are told by their name: give the file the extension .npz", true,
-      0 },
-    { "allow links", "external-links", "--external-links follows links, for models that are trusted", NULL, false, 0 },
+    { "give the format, or", "from",
+      "give its format with --from FORMAT, or rename the file to the extension of its format",
+      "rename the file to the extension of its format", false, 0 },
+    { "name the folder that external data is in", "external-dir",
+      "--external-dir DIR names the folder of its external data", NULL, false, 0 },
+    { "looks like a NumPy array", NULL, NULL, "NumPy files are recognised by their extension: rename the file to .npy",
+      true, 0 },
+    { "looks like a zip archive", NULL, NULL, "NumPy files are recognised by their extension: rename the file to .npz",
+      true, 0 },
+    { "allow links", "external-links", "--external-links follows links; use it only for models that you trust", NULL, false, 0 },
 };
 
 static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)
@@ -184,7 +185,7 @@ static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)
         put_hint(to, d->hint);
 }
 
-/* What is found, without its place. */
+/* Prints a diagnostic without its position. */
 static void put_finding(FILE *to, const cli_call *call, const onx_diag *d)
 {
     limit_hit |= d->severity == ONX_ERROR && d->status == ONX_E_LIMIT;
@@ -213,7 +214,7 @@ static void put_finding(FILE *to, const cli_call *call, const onx_diag *d)
 
 static void put_diag(FILE *to, const cli_call *call, const onx_diag *d)
 {
-    /* Messages about files name the file themselves. */
+    /* messages about files contain the file name */
     if (d->status == ONX_E_IO && d->where.kind == ONX_AT_NOWHERE)
         fprintf(to, "onx %s: ", call->command->name);
     else
@@ -255,8 +256,8 @@ void cli_report(cli_call *call)
     report_to(stderr, call);
 }
 
-/* The part of a path that names an item of the model: graph.node[3] "conv1" (Conv) of
- * graph.node[3] "conv1" (Conv).input[0]. Empty when the path has no such part. */
+/* The part of a path that names an item of the model, such as graph.node[3] "conv1" (Conv) in graph.node[3] "conv1"
+ * (Conv).input[0]. Empty if the path has no such part. */
 static onx_str item_of(onx_str path)
 {
     size_t n = 0;

@@ -1,4 +1,5 @@
-/* cli_numpy.c - NumPy files as documents: an array is a tensor, an archive a graph of initializers; and back. */
+/* cli_numpy.c - reads NumPy files as documents (an array is a tensor, an archive a graph of initializers) and writes
+ * them. */
 #include "cli_numpy.h"
 
 #include <onx/npy.h>
@@ -63,7 +64,8 @@ static onx_status load_numpy(cli_call *call, const char *path, onx_kind *kind, o
     return status;
 }
 
-/* The kind that the content shows; 0: none, or none that can be asked for, as of a stream, which is read by now. */
+/* The kind that the content shows; 0 if it shows none, or cannot be inspected, like a stream that has been read
+ * already. */
 static onx_kind look(const cli_call *call, const char *path)
 {
     onx_buffer bytes;
@@ -118,13 +120,13 @@ static onx_status take_all(cli_call *call, onx_doc *doc, onx_kind kind, const ch
     const onx_graph *g = kind == ONX_KIND_GRAPH ? onx_doc_root(doc, kind) : NULL;
     const bool only_tensors = g && !g->node_count && !g->sparse_initializer_count && !g->input_count;
     if (kind != ONX_KIND_TENSOR && !only_tensors) {
-        cli_error(call, "%s: a NumPy file holds tensors, and nothing else of a %s", path, onx_kind_proto_name(kind));
-        cli_hint("--as tensor says that IN is a tensor; an .npz can hold a graph that has only initializers");
+        cli_error(call, "%s: a NumPy file can contain only tensors, not a %s", path, onx_kind_proto_name(kind));
+        cli_hint("--as tensor reads IN as a tensor; an .npz can hold a graph that has only initializers");
         return ONX_E_MISUSE;
     }
     if (g && g->initializer_count != 1 && cli_ends_in(path, ".npy")) {
-        cli_error(call, "%s: an .npy holds one tensor, and there are %u", path, g->initializer_count);
-        cli_hint("an .npz holds any number of them");
+        cli_error(call, "%s: an .npy file contains one tensor, but there are %u", path, g->initializer_count);
+        cli_hint("an .npz file can contain any number of tensors");
         return ONX_E_MISUSE;
     }
     const uint32_t count = g ? g->initializer_count : 1;

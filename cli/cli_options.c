@@ -1,4 +1,4 @@
-/* cli_options.c - reading the command line by the tables of the commands. */
+/* cli_options.c - parses the command line according to the option tables of the commands. */
 #include "cli.h"
 
 #include <onx/grad.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 const cli_option cli_common_options[] = {
-    /* first, as commands that run models have one of their own (cli_common_of) */
+    /* first in the table, because commands that run models have their own --timeout (cli_common_of) */
     { "timeout", 0, "SECONDS", NULL, "end the command when it takes longer" },
     { "help", 'h', NULL, NULL, "show this help" },
     { "color", 0, "WHEN", "auto|always|never", "colours; auto: on a terminal, unless NO_COLOR is set" },
@@ -75,9 +75,10 @@ const char *cli_value(const cli_call *call, const char *name)
     return last;
 }
 
-/* ---- near misses ---- */
+/* ---- suggestions for misspelled words ---- */
 
-/* How many letters have to be changed, added, dropped or swapped with their neighbour; words past 31 are cut. */
+/* Edit distance: the number of letters to change, insert, delete or swap with a neighbour; words are cut to 31 letters.
+ * */
 static unsigned distance(const char *a, const char *b)
 {
     enum { MOST = 31 };
@@ -108,7 +109,7 @@ const char *cli_nearest(const char *word, const char *(*candidate)(const void *f
     unsigned least = (unsigned)strlen(word) / 3 + 1;
     for (int i = 0; (name = candidate(from, i)) != NULL; i++) {
         unsigned d = distance(word, name);
-        /* The start of a name is as good as one slip: "conv" for "convert". */
+        /* A prefix of a name counts as one edit: "conv" for "convert". */
         if (strlen(word) > 1 && strncmp(name, word, strlen(word)) == 0 && d > 1)
             d = 1;
         if (d <= least && (!best || d < least)) {
@@ -134,7 +135,7 @@ static const char *option_name(const void *from, int index)
 
 /* ---- operands ---- */
 
-/* How many operands "IN OUT", "[NAME]", "DIR..." allow; *most is -1 for any number. */
+/* The number of operands that "IN OUT", "[NAME]" or "DIR..." allows; *most is -1 for any number. */
 static void operand_range(const char *spec, int *least, int *most)
 {
     *least = *most = 0;
@@ -188,9 +189,9 @@ static int check_choice(const cli_call *call, const cli_option *option, const ch
     cli_error(call, "--%s cannot be \"%s\"", option->name, value);
     const char *near = cli_nearest(value, choice_at, &choices);
     if (near)
-        cli_hint("did you mean \"%s\"? it is one of %s", near, option->choices);
+        cli_hint("did you mean \"%s\"? the value has to be one of %s", near, option->choices);
     else
-        cli_hint("it is one of %s", option->choices);
+        cli_hint("the value has to be one of %s", option->choices);
     return CLI_MISUSE;
 }
 
@@ -255,7 +256,7 @@ bool cli_checkpoint(const cli_call *call, int32_t *out)
     return true;
 }
 
-/* Decimal digits and nothing else, up to 2^63 - 1. */
+/* Parses decimal digits only, up to 2^63 - 1. */
 static bool whole_number(const char *text, int64_t *out)
 {
     char *end;
@@ -265,7 +266,7 @@ static bool whole_number(const char *text, int64_t *out)
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
-/* "NAME=N", split at the last '='; without one all of it is the number. */
+/* Splits "NAME=N" at the last '='; without '=' the whole text is the number. */
 static onx_str name_of_pair(const char *text, const char **number)
 {
     const char *at = strrchr(text, '=');
@@ -328,7 +329,7 @@ static int no_option(const cli_call *call, const char *word, size_t len)
     return CLI_MISUSE;
 }
 
-/* Takes the option at argv[*at], with its value. */
+/* Parses the option at argv[*at] and its value. */
 static int parse_option(cli_call *call, int argc, char **argv, int *at)
 {
     const char *word = argv[*at], *value = NULL;
@@ -408,8 +409,8 @@ int cli_parse(cli_call *call, int argc, char **argv)
 
 int cli_exit(cli_call *call, onx_status status)
 {
-    /* Every failure leaves a diagnostic; should one ever come without, then at least its kind is said. Standard output
-     * whose reader has closed it is checked when the program ends. */
+    /* Every failure should leave a diagnostic; if one does not, the kind of failure is printed. Standard output that
+     * its reader has closed is checked when the program ends. */
     if (status != ONX_OK && !call->told && !cli_said_error() && !onx_diag_total(call->cx, ONX_ERROR) && !ferror(stdout))
         cli_error(call, "%s", onx_status_text(status));
     switch (status) {

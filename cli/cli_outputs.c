@@ -1,4 +1,4 @@
-/* cli_outputs.c - which values of a run are shown or written, and where to. */
+/* cli_outputs.c - selects the values of a run to print or write, and their destination. */
 #include "cli_outputs.h"
 #include "cli_table.h"
 
@@ -15,7 +15,7 @@ static onx_status no_memory(const cli_outputs *o)
     return ONX_E_MEMORY;
 }
 
-/* ---- which ones ---- */
+/* ---- selecting values ---- */
 
 static bool makes(const onx_graph *g, onx_str name)
 {
@@ -40,7 +40,7 @@ static bool is_output(const onx_graph *g, onx_str name)
     return false;
 }
 
-/* A value inside of the main graph becomes an output, of the type that inference knows. */
+/* Makes a value inside of the main graph an output, with the type that inference found. */
 static onx_status add_output(cli_outputs *o, onx_doc *doc, onx_infer **infer, const char *name)
 {
     onx_graph *g = onx_doc_model(doc)->graph;
@@ -67,10 +67,10 @@ static onx_status find_wanted(cli_outputs *o, onx_doc *doc)
         else
             o->wanted[i] = o->inside = true;
     }
-    /* What inference finds wrong is for the session to say. */
+    /* Problems that inference finds are left to the session to report. */
     if (status == ONX_OK && onx_diag_total(o->call->cx, ONX_ERROR) == before)
         onx_diag_clear(o->call->cx);
-    /* The types are those of `infer`, which has to live as long as the document. */
+    /* The types belong to `infer`, which has to live as long as the document. */
     if (infer)
         o->infer = infer;
     return status;
@@ -95,12 +95,12 @@ onx_status cli_outputs_open(cli_call *call, onx_doc *doc, onx_session_options *o
     out->own = model && model->graph ? model->graph->output_count : 0;
     ONX_TRY(find_wanted(out, doc));
     out->inside |= out->all;
-    if (out->inside) /* every node on its own, and its values row-major */
+    if (out->inside) /* run every node separately, with row-major values */
         options->plain = options->no_optimize = true;
     return ONX_OK;
 }
 
-/* ---- where to ---- */
+/* ---- destinations ---- */
 
 typedef enum place { TO_TERMINAL, TO_STREAM, TO_FOLDER, TO_FILE, TO_ARCHIVE } place;
 
@@ -143,7 +143,7 @@ onx_status cli_outputs_claim(cli_outputs *o, const onx_session *s)
     const char *path = path_of(o);
     const place to = place_of(o);
     if (cli_has(o->call, "npy") && (to == TO_TERMINAL || to == TO_FILE || to == TO_ARCHIVE)) {
-        cli_error(o->call, "--npy is for --output with a folder or -");
+        cli_error(o->call, "--npy needs --output with a folder or -");
         return ONX_E_MISUSE;
     }
     if (to == TO_STREAM && cli_has(o->call, "json")) {
@@ -155,7 +155,7 @@ onx_status cli_outputs_claim(cli_outputs *o, const onx_session *s)
     if (to != TO_FOLDER)
         return onx_output_claim(o->call->cx, path, false);
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        cli_error(o->call, "cannot make the folder %s: %s", path, strerror(errno));
+        cli_error(o->call, "cannot create the folder %s: %s", path, strerror(errno));
         return ONX_E_IO;
     }
     for (uint32_t i = 0; !o->inside && i < onx_session_output_count(s); i++) {
@@ -167,7 +167,7 @@ onx_status cli_outputs_claim(cli_outputs *o, const onx_session *s)
     return ONX_OK;
 }
 
-/* ---- taking them ---- */
+/* ---- collecting values ---- */
 
 static cli_named *add_entry(cli_outputs *o)
 {
@@ -177,8 +177,8 @@ static cli_named *add_entry(cli_outputs *o)
     return &o->list[o->count++];
 }
 
-/* What is only shown in short is formatted at once: copies of all values may need very much more memory than the
- * run, and those of a sequence that grows, all of them together, as much as its length squared. */
+/* Values that are only summarised are formatted at once. Copies of all values may need far more memory than the run
+ * itself; those of a growing sequence need memory quadratic in its length. */
 static onx_status take_value(cli_outputs *o, cli_named *entry, const onx_value *v)
 {
     if (place_of(o) != TO_TERMINAL || cli_has(o->call, "json") || o->look.full) {
@@ -194,8 +194,8 @@ static onx_status take_value(cli_outputs *o, cli_named *entry, const onx_value *
     return fclose(to) != 0 || failed ? no_memory(o) : ONX_OK;
 }
 
-/* A value under a name, which gets a number where there are several of it: made in a loop, or by a function that is
- * called twice. */
+/* Stores a value under its name, with a number appended if the name occurs several times: in a loop, or in a function
+ * that is called more than once. */
 static onx_status keep(cli_outputs *o, onx_str name, const onx_value *v)
 {
     cli_named *entry = add_entry(o);
@@ -242,7 +242,7 @@ static onx_status number_names(cli_outputs *o)
         }
         const size_t room = entry->name.len + 16;
         entry->text = malloc(room);
-        if (entry->text) /* the table knows names by those of first entries, which stay */
+        if (entry->text) /* the table refers to the names of first entries, which are kept */
             snprintf(entry->text, room, "%.*s#%u", ONX_ARG(entry->name), ++times[first]);
         status = entry->text ? ONX_OK : ONX_E_MEMORY;
     }
@@ -284,8 +284,8 @@ static onx_status select_outputs(cli_outputs *o, const onx_session *s, onx_value
     ONX_TRY(status);
     for (int i = 0; (name = cli_value_at(o->call, "outputs", i)) != NULL; i++)
         if (o->wanted[i] && !o->seen[i]) {
-            cli_error(o->call, "nothing that ran has made \"%s\"", name);
-            cli_hint("onx infer --list names the values of the main graph; constants are not made while running");
+            cli_error(o->call, "no node that ran computed \"%s\"", name);
+            cli_hint("onx infer --list names the values of the main graph; constants are not computed by the run");
             return ONX_E_NOT_FOUND;
         }
     return number_names(o);
@@ -305,7 +305,7 @@ onx_status cli_outputs_run(cli_outputs *o, onx_session *s, const onx_run_options
     return select_outputs(o, s, outputs);
 }
 
-/* ---- putting them ---- */
+/* ---- printing and writing ---- */
 
 static void print_all(const cli_outputs *o)
 {
@@ -361,7 +361,7 @@ static onx_status write_archive(cli_outputs *o, const char *path)
 static onx_status write_single(cli_outputs *o, const char *path)
 {
     if (o->count != 1) {
-        cli_error(o->call, "there are %u outputs, and %s holds one", o->count,
+        cli_error(o->call, "there are %u outputs, but %s can hold only one", o->count,
                   strcmp(path, "-") == 0 ? "standard output" : path);
         cli_hint("choose one with --outputs NAME, or write FILE.npz or a folder");
         return ONX_E_MISUSE;

@@ -1,4 +1,4 @@
-/* cli_plan.c - `onx show --plan`, as the header says. */
+/* cli_plan.c - `onx show --plan`: prints the steps of a session's plan. */
 #include "cli_plan.h"
 
 #include "cli_inputs.h"
@@ -7,7 +7,7 @@
 
 typedef struct plan_totals {
     uint64_t steps, nodes, layouts; /* layouts: steps that change one */
-    uint64_t by_rules, in_passing;  /* nodes that run as part of something else */
+    uint64_t by_rules, in_passing;  /* nodes that run as part of another step */
 } plan_totals;
 
 static void put_type(const onx_value *v)

@@ -1,4 +1,4 @@
-/* cli_profile.c - what each operator and node takes, over several warm runs. */
+/* cli_profile.c - measures the time of each operator and node over several warm runs. */
 #include "cli_profile.h"
 #include "cli_table.h"
 
@@ -45,8 +45,8 @@ static bool append(cli_profile *p, const onx_run_event *e)
     return s->name && s->op;
 }
 
-/* Steps come in one order in every run. A run that starts over with other kernels reports others: then what was there
- * from that step on is forgotten, and the times so far do not count. */
+/* Steps come in the same order in every run. If a run restarts with other kernels, it reports other steps: the steps
+ * from that position on are then discarded, and so are the times so far. */
 void cli_profile_note(void *profile, const onx_run_event *e)
 {
     cli_profile *p = profile;
@@ -95,7 +95,7 @@ onx_status cli_profile_end(cli_profile *p, double seconds, bool counts)
     return ONX_OK;
 }
 
-/* One run more; `counts`: its times are added up. */
+/* Runs once more; `counts`: adds the times. */
 static onx_status run_once(cli_profile *p, onx_session *session, const onx_value *const *inputs, onx_value **outputs,
                            const onx_run_options *limits, bool counts)
 {
@@ -108,9 +108,9 @@ static onx_status run_once(cli_profile *p, onx_session *session, const onx_value
     return cli_profile_end(p, cli_now() - start, counts);
 }
 
-/* ---- what the machine does ---- */
+/* ---- measuring the machine ---- */
 
-/* Multiply-adds of a product of matrices per second, by the same kernels and threads as the session's. */
+/* Multiply-adds per second of a matrix product, with the kernels and threads of the session. */
 static onx_status measure_product(cli_profile *p, const onx_session_options *options)
 {
     static const char text[] =
@@ -142,14 +142,14 @@ static onx_status measure_product(cli_profile *p, const onx_session_options *opt
     return status;
 }
 
-/* Bytes that copying reads and writes per second, in more memory than caches hold. */
+/* Bytes read and written per second by copying more memory than the caches hold. */
 static void measure_copy(cli_profile *p)
 {
     enum { SIZE = 32 << 20 };
     char *from = malloc(SIZE), *to = malloc(SIZE);
     double best = 0;
     for (int i = 0; from && to && i < 4; i++) {
-        memset(from, i, i ? 1 : SIZE); /* the first round loads the pages */
+        memset(from, i, i ? 1 : SIZE); /* the first round touches the pages */
         const double start = cli_now();
         memcpy(to, from, SIZE);
         const double seconds = cli_now() - start;
@@ -166,7 +166,7 @@ onx_status cli_profile_measure(cli_profile *p, const onx_session_options *option
     return measure_product(p, options);
 }
 
-/* ---- arithmetic and bytes of nodes ---- */
+/* ---- arithmetic and memory traffic of nodes ---- */
 
 typedef struct sizes {
     cli_profile *profile;
@@ -191,7 +191,7 @@ static void take_cost(void *user, const cost_node *node)
     }
 }
 
-/* Symbols of the inputs as the values have them; names that come twice count once. */
+/* Sets the symbols of the inputs from the actual values; symbols that occur twice count once. */
 static uint32_t fix_symbols(const onx_session *s, const onx_value *const *inputs, onx_infer_fixed *list, uint32_t room)
 {
     uint32_t count = 0;
@@ -211,7 +211,7 @@ static uint32_t fix_symbols(const onx_session *s, const onx_value *const *inputs
     return count;
 }
 
-/* What cannot be known, as that of a model whose types do not fit, is left open. */
+/* Figures that cannot be computed, as for a model with inconsistent types, stay unknown. */
 static onx_status size_steps(cli_profile *p, onx_doc *doc, const onx_session *session, const onx_value *const *inputs)
 {
     enum { SYMBOLS = 64 };
@@ -234,7 +234,7 @@ static onx_status size_steps(cli_profile *p, onx_doc *doc, const onx_session *se
     return status == ONX_E_MEMORY ? status : ONX_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole profile ---- */
 
 onx_status cli_profile_run(cli_profile *p, onx_doc *doc, onx_session *session, const onx_session_options *options,
                            const onx_value *const *inputs, const onx_run_options *limits)

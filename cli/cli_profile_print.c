@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-/* What steps have in common. */
+/* Steps that are summed in one row. */
 typedef struct group {
     const char *op;
     size_t steps;
     uint64_t ns;
-    double macs, bytes; /* negative: not known of some */
+    double macs, bytes; /* negative: unknown for at least one step */
 } group;
 
 static int by_time(const void *pa, const void *pb)
@@ -22,7 +22,7 @@ static void add_to(double *sum, double part)
     *sum = *sum < 0 || part < 0 ? -1 : *sum + part;
 }
 
-/* By operator, most time first; NULL when out of memory. */
+/* Rows by operator, the longest time first; NULL when out of memory. */
 static group *by_operator(const cli_profile *p, size_t *count)
 {
     cli_tallies index = { .table = { .cx = p->call->cx } };
@@ -60,7 +60,7 @@ static uint64_t total_ns(const cli_profile *p)
     return total;
 }
 
-/* Units of work per second; negative: not known. */
+/* Work per second; negative: unknown. */
 static double rate(double work, uint64_t ns, unsigned runs)
 {
     return work > 0 && ns ? work * runs * 1e9 / (double)ns : -1;
@@ -71,7 +71,7 @@ static double share(uint64_t ns, uint64_t total)
     return total ? 100.0 * (double)ns / (double)total : 0;
 }
 
-/* "23.4 G" and the part of what the machine does; blank when not known. */
+/* Prints "23.4 G" and the percentage of the machine's rate; blank if unknown. */
 static void put_rate(double value, double most)
 {
     if (value < 0 || most <= 0)
@@ -106,7 +106,7 @@ static void put_step(const cli_profile *p, const profile_step *s, uint64_t total
     put_rate(rate(2 * s->macs, s->total_ns, p->runs), p->flops);
     put_rate(rate(s->bytes, s->total_ns, p->runs), p->copied);
     fputs("  ", stdout);
-    cli_put_text(stdout, onx_str_of(s->name)); /* whole: names differ at any place */
+    cli_put_text(stdout, onx_str_of(s->name)); /* not cut, because names may differ anywhere */
     if (s->post_ops)
         printf(" (+%u)", s->post_ops);
     if (s->measured)
@@ -144,7 +144,7 @@ onx_status cli_profile_print(const cli_profile *p)
     printf("\n%s in %zu steps, ", cli_duration((double)total * 1e-9 / p->runs).text, p->count);
     printf("%s a run, mean of %u warm run%s", cli_duration(p->seconds / p->runs).text, p->runs,
            p->runs == 1 ? "" : "s");
-    printf("; 100%% are %s flop/s of a product of matrices ", cli_count(p->flops).text);
+    printf("; 100%% are %s flop/s of a matrix product ", cli_count(p->flops).text);
     printf("and %s byte/s of copying\n", cli_count(p->copied).text);
     if (p->bound > 0)
         printf(

@@ -1,17 +1,17 @@
-/* cli_pull.c - what is asked of a value becomes what is asked of those that it is made of, back to the inputs. */
+/* cli_pull.c - propagates demands on a value backwards through the nodes that compute it, down to the inputs. */
 #include "cli_flow.h"
 
 #include <math.h>
 
-/* ---- asking ---- */
+/* ---- adding a demand ---- */
 
 static bool is_range(const cli_numbers *n)
 {
     return n->pattern == CLI_PATTERN_RANGE;
 }
 
-/* What was asked before is `old`. A range says less than a list, and more than any shape (-1, 1, ...), which a size
- * of one is, too; what is asked of texts alone says the least. */
+/* Which demand wins, where `old` is the earlier one. A range is weaker than a list, but stronger than the any-shape
+ * pattern (-1, 1, ...), which also satisfies a size of one; demands on strings alone are the weakest. */
 static void merge(cli_numbers *old, const cli_numbers *asked)
 {
     if (old->of_text || (old->pattern == CLI_PATTERN_FLAT && is_range(asked) && asked->low >= 0)) {
@@ -39,10 +39,10 @@ onx_status cli_flow_ask(cli_flow *flow, uint32_t value, const cli_numbers *asked
     if (value == CLI_FLOW_NONE || !asked->op)
         return ONX_OK;
     cli_flow_value *v = &flow->values[value];
-    const bool given = value < flow->input_count; /* its initializer, if it has one, may not be what it gets */
+    const bool given = value < flow->input_count; /* the input may override its initializer */
     const bool fits = is_range(asked) && v->low >= asked->low && v->high <= asked->high;
     if ((!given && !v->derived) || (fits && !(given && v->tensor)))
-        return ONX_OK; /* nobody can change it, or it is so anyway */
+        return ONX_OK; /* the value cannot be changed, or meets the demand already */
     if (v->asked) {
         merge(&flow->asked[v->asked - 1], asked);
         return ONX_OK;
@@ -62,16 +62,16 @@ static bool asked_of(const cli_flow *flow, uint32_t value, cli_numbers *out)
     return true;
 }
 
-/* ---- lists, put together of parts ---- */
+/* ---- lists that are concatenated from parts ---- */
 
 static void make_range(cli_numbers *n, double low, double high)
 {
     n->pattern = CLI_PATTERN_RANGE;
-    n->low = low + 0.0; /* so that no zero is below zero */
+    n->low = low + 0.0; /* so that zero is never negative zero */
     n->high = high + 0.0;
 }
 
-/* What the `count` numbers from `first` on are asked to be, of a list of `all`. */
+/* The demand on the `count` elements from `first` on, from the demand on a list of `all` elements. */
 static void part_of(const cli_numbers *asked, uint32_t first, uint32_t count, uint32_t all, cli_numbers *out)
 {
     *out = *asked;
@@ -89,7 +89,7 @@ static void part_of(const cli_numbers *asked, uint32_t first, uint32_t count, ui
     }
 }
 
-/* A shape of which one size may be -1: the first part that can be chosen is, where no constant says it already. */
+/* In a shape, one size may be -1: the first part that can be chosen gets it, unless a constant part has it already. */
 static onx_status pull_flat(cli_flow *flow, const cli_flow_step *step, const cli_numbers *asked)
 {
     bool open = true;
@@ -137,15 +137,15 @@ static onx_status pull_concat(cli_flow *flow, const cli_flow_step *step, const c
 
 /* ---- arithmetic ---- */
 
-/* Whatever shape or list was asked for, through arithmetic it is a single number that suits. */
+/* Through arithmetic, a demanded shape or list becomes a single number that satisfies it. */
 static void as_range(cli_numbers *n)
 {
     if (n->pattern != CLI_PATTERN_RANGE)
         make_range(n, n->pattern != CLI_PATTERN_STEPS, n->pattern != CLI_PATTERN_STEPS);
 }
 
-/* What is asked of an operand so that the result is in the range whatever the other one, from low to high, is. False:
- * there is nothing like that. `first`: it is the one on the left. */
+/* The demand on one operand so that the result is in the range for every value of the other operand, from low to high.
+ * False if there is none. `first`: the operand is the left one. */
 static bool across(cli_move_how how, bool first, double low, double high, cli_numbers *n)
 {
     const double least = n->low, most = n->high;
@@ -168,8 +168,8 @@ static bool across(cli_move_how how, bool first, double low, double high, cli_nu
     return n->low <= n->high;
 }
 
-/* Of two operands of which nothing is known the left one gets what was asked, the right one changes nothing: a mask of
- * 0 and 1 where that may be, else 1, or 0 where it is added. */
+/* If nothing is known of either operand, the left one gets the demand, and the right one gets a neutral value: a mask
+ * of 0 and 1 if possible, else 1, or 0 for an addition. */
 static void neutral(cli_move_how how, cli_numbers *n)
 {
     if (how == CLI_ADD || how == CLI_SUB)
@@ -178,7 +178,7 @@ static void neutral(cli_move_how how, cli_numbers *n)
         make_range(n, how == CLI_MUL && n->low <= 0 ? 0 : 1, 1);
 }
 
-/* x + x and x * x; of x - x and x / x nothing can be asked. */
+/* Handles x + x and x * x; x - x and x / x allow no demand. */
 static onx_status pull_both(cli_flow *flow, uint32_t x, cli_move_how how, cli_numbers *n)
 {
     if (how == CLI_ADD)
@@ -203,7 +203,7 @@ static onx_status pull_operand(cli_flow *flow, const cli_flow_step *step, const 
     if (isfinite(other->low) && isfinite(other->high)) {
         if (!across(move->how, index == 0, other->low, other->high, &n))
             return ONX_OK;
-    } else if (!other->derived) { /* a size that nobody knows: zero is safe with any */
+    } else if (!other->derived) { /* an unknown size: zero is safe for all sizes */
         if (n.low > 0 || n.high < 0)
             return ONX_OK;
         make_range(&n, 0, 0);
@@ -213,7 +213,7 @@ static onx_status pull_operand(cli_flow *flow, const cli_flow_step *step, const 
     return cli_flow_ask(flow, x, &n);
 }
 
-/* How many numbers are added up for one: of dimensions that are not known, one. */
+/* The number of elements that are summed for one result; unknown dimensions count as 1. */
 static double addends(cli_flow *flow, const cli_flow_step *step)
 {
     cli_shape shape;
@@ -283,8 +283,9 @@ typedef struct puller {
 
 static onx_status pull_list(cli_flow *flow, uint32_t last, const puller *p);
 
-/* A body makes what the node gives, and gets what the node is given. Of a Loop the first output of the body says
- * whether to go on, the first input of node and body are not the same, and values that go round are asked for once. */
+/* The outputs of a body become outputs of the node, and inputs of the node become inputs of the body. For a Loop, the
+ * first output of the body is its condition, the first inputs of node and body differ, and loop-carried values receive
+ * their demand only once. */
 static onx_status pull_body(cli_flow *flow, const cli_flow_step *step, const cli_flow_body *body, const puller *p)
 {
     const bool loop = cli_flow_is(step->node, "", "Loop");
@@ -300,7 +301,7 @@ static onx_status pull_body(cli_flow *flow, const cli_flow_step *step, const cli
     return ONX_OK;
 }
 
-/* Calls itself by pull_body, as deep as graphs nest, which cli_flow_open bounds. */
+/* Recursive through pull_body, up to the nesting depth of graphs, which cli_flow_open bounds. */
 static onx_status pull_list(cli_flow *flow, uint32_t last, const puller *p)
 {
     for (uint32_t at = last; at; at = flow->steps[at - 1].before) {

@@ -1,4 +1,5 @@
-/* cli_ranks.c - one rank of many: joining the others, who speaks, and sessions that all of them run. */
+/* cli_ranks.c - one rank of several: joining the others, deciding which rank prints, and sessions that all ranks run.
+ * */
 #include "cli_ranks.h"
 
 #include "cli_value.h"
@@ -9,16 +10,16 @@
 #include <unistd.h>
 
 enum { TAG_TOLD = 0x7ffffff4, TAG_DECIDE = 0x7ffffff6 };
-enum { SPEAK_SECONDS = 2 }; /* how long that one may take */
-#define TOLD_SECONDS 0.5    /* how long those before may take to say that they have failed, too */
+enum { SPEAK_SECONDS = 2 }; /* maximum time for reporting an error to the other ranks */
+#define TOLD_SECONDS 0.5    /* time to wait for earlier ranks to report that they failed as well */
 
 struct cli_ranks {
     onx_comm comm;
     uint64_t timeout_ns;
-    bool silent; /* another one says what went wrong */
+    bool silent; /* another rank prints the error */
 };
 
-/* What only the first rank says goes nowhere here. */
+/* Discards output that only the first rank prints. */
 static bool silence(void)
 {
     fflush(stdout);
@@ -45,7 +46,7 @@ onx_status cli_ranks_open(cli_call *call)
         return status;
     }
     r->timeout_ns = (uint64_t)(seconds * 1e9);
-    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* lines that several ranks say at once stay whole */
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* keeps lines of different ranks from mixing */
     call->ranks = r;
     if (r->comm.rank && !silence()) {
         cli_error(call, "cannot write to /dev/null");
@@ -98,7 +99,7 @@ onx_status cli_ranks_train(const cli_call *call, onx_trainer *trainer)
     return onx_trainer_set_ranks(trainer, &ranks);
 }
 
-/* Another rank has failed, and this one has nothing else to say. */
+/* Another rank has failed, and this one has no error of its own. */
 static bool only_cancelled(const cli_call *call)
 {
     for (size_t i = 0; i < onx_diag_count(call->cx); i++)

@@ -1,4 +1,4 @@
-/* cli_run.c - the options that run, bench and test have in common. */
+/* cli_run.c - the options that run, bench and test share. */
 #include "cli_value.h"
 
 #include <onx/kernel.h>
@@ -24,7 +24,7 @@ unsigned cli_isa(const char *name)
     return 0;
 }
 
-/* What --precision asks for; the table of options refuses other words. */
+/* The precision that --precision names; the option table has rejected all other words. */
 static unsigned read_precision(const cli_call *call)
 {
     static const char *const names[] = { [ONX_PRECISION_FULL] = "full",
@@ -38,16 +38,16 @@ static unsigned read_precision(const cli_call *call)
     return ONX_PRECISION_FULL;
 }
 
-/* What the environment asks for; another word than those that are known would have a comparison compare nothing. */
+/* Reads the environment. Unknown words are errors, because ignoring them would make a comparison compare nothing. */
 static bool read_environment(const cli_call *call, onx_session_options *session)
 {
     const char *kernels = getenv("ONX_KERNELS"), *isa = getenv("ONX_ISA");
     session->plain = kernels && strcmp(kernels, "plain") == 0;
     session->isa = cli_isa(isa);
     if (kernels && *kernels && !session->plain)
-        cli_error(call, "ONX_KERNELS in the environment is \"plain\" or nothing, not \"%s\"", kernels);
+        cli_error(call, "ONX_KERNELS in the environment has to be \"plain\" or unset, not \"%s\"", kernels);
     else if (isa && *isa && !session->isa)
-        cli_error(call, "ONX_ISA in the environment is base, v3, v4, vnni, bf16, amx or nothing, not \"%s\"", isa);
+        cli_error(call, "ONX_ISA in the environment has to be base, v3, v4, vnni, bf16, amx or unset, not \"%s\"", isa);
     else
         return true;
     return false;

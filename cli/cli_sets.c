@@ -1,4 +1,5 @@
-/* cli_sets.c - --batches: what is a set of inputs in a folder, which rank runs it, and where its outputs go. */
+/* cli_sets.c - --batches: finds the sets of inputs in a folder, distributes them over ranks, and names their outputs.
+ * */
 #include "cli_sets.h"
 
 #include "cli_files.h"
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 
 typedef struct set {
-    char *path, *name; /* of the file or folder; what its outputs are called */
+    char *path, *name; /* path of the file or folder; name of its outputs */
 } set;
 
 typedef struct sets {
@@ -27,24 +28,27 @@ bool cli_sets_options(const cli_call *call)
     const char *to = cli_value(call, "output-dir") ? cli_value(call, "output-dir") : cli_value(call, "output");
     const bool batches = cli_has(call, "batches");
     if (cli_has(call, "ranks") && !batches)
-        cli_error(call, "--ranks goes with --batches: what ranks share are sets of inputs");
+        cli_error(call, "--ranks needs --batches: it distributes sets of inputs over the ranks");
     else if (cli_has(call, "ranks") && cli_has(call, "configuration"))
-        cli_error(call, "--ranks has each rank run sets of its own, --configuration all ranks every set");
+        cli_error(
+            call,
+            "--ranks and --configuration exclude each other: with --ranks each rank runs its own sets, with --configuration all ranks run every set together");
     else if (cli_has(call, "ranks") && !to)
-        cli_error(call, "--ranks writes to a folder, which --output-dir names");
+        cli_error(call, "with --ranks, give the output folder with --output-dir");
     else if (cli_has(call, "ranks") && (cli_has(call, "json") || cli_has(call, "full") || cli_has(call, "top-k")))
-        cli_error(call, "--ranks prints no outputs, so that --json, --full and --top-k say nothing");
+        cli_error(call, "--ranks prints no outputs, so --json, --full and --top-k do not apply");
     else if (batches && cli_has(call, "profile"))
-        cli_error(call, "--profile is about one set of inputs, and --batches has several");
+        cli_error(call, "--profile measures one set of inputs, but --batches has several");
     else if (batches && to && !cli_has(call, "output-dir") &&
              (strcmp(to, "-") == 0 || cli_ends_in(to, ".npz") || cli_ends_in(to, ".npy") || cli_ends_in(to, ".pb")))
-        cli_error(call, "--batches writes to a folder, and %s is none", strcmp(to, "-") == 0 ? "standard output" : to);
+        cli_error(call, "--batches writes to a folder, but %s is not one",
+                  strcmp(to, "-") == 0 ? "standard output" : to);
     else
         return true;
     return false;
 }
 
-/* ---- what there is ---- */
+/* ---- finding the sets ---- */
 
 static bool is_set(const cli_call *call, const char *path)
 {
@@ -90,7 +94,7 @@ static int shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Two files may differ in their endings alone. */
+/* Two files may differ only in their extension. */
 static onx_status check_names(const sets *s)
 {
     cli_table names = { .cx = s->call->cx };
@@ -99,7 +103,8 @@ static onx_status check_names(const sets *s)
         const uint32_t hash = cli_table_hash(&names, onx_str_of(s->all[i].name), onx_str_of(""));
         CLI_TABLE_EACH (&names, hash, at)
             if (strcmp(s->all[at].name, s->all[i].name) == 0 && status == ONX_OK) {
-                cli_error(s->call, "%s and %s have one name for their outputs", s->all[at].path, s->all[i].path);
+                cli_error(s->call, "the outputs of %s and %s would have the same name", s->all[at].path,
+                          s->all[i].path);
                 status = ONX_E_MISUSE;
             }
         if (status == ONX_OK && !cli_table_add(&names, hash, i))
@@ -127,11 +132,11 @@ static onx_status list_sets(sets *s, const char *dir)
     ONX_TRY(status);
     if (s->count)
         return check_names(s);
-    cli_error(s->call, "%s: there are no inputs in this folder", dir);
+    cli_error(s->call, "%s: the folder contains no inputs", dir);
     return ONX_E_NOT_FOUND;
 }
 
-/* ---- running them ---- */
+/* ---- running the sets ---- */
 
 static onx_status run_one(cli_call *call, onx_session *s, const onx_run_options *limits, const cli_inputs *in,
                           cli_outputs *o)
@@ -148,7 +153,7 @@ static onx_status run_one(cli_call *call, onx_session *s, const onx_run_options 
     return status;
 }
 
-/* A name and its result; in JSON an object. */
+/* Prints a name and its result; in JSON an object. */
 static void begin_set(const cli_outputs *o, const set *at)
 {
     if (o->json) {
@@ -167,7 +172,7 @@ static onx_status run_set(cli_call *call, onx_doc *doc, onx_session *s, const on
     const unsigned flags = cli_ranks_first(call) ? 0 : CLI_SILENT;
     const char *model = call->input;
     onx_status status = cli_inputs_read_set(call, doc, s, at->path, flags, &in);
-    if (call->input != model) /* it is about a file whose path does not last */
+    if (call->input != model) /* diagnostics concern an input file, whose path is freed soon */
         cli_report(call);
     call->input = model;
     if (status == ONX_OK && o->folder && (cli_has(call, "ranks") || cli_ranks_first(call)))
@@ -211,7 +216,7 @@ onx_status cli_sets_run(cli_call *call, onx_doc *doc, onx_session *s, const onx_
     cli_json json = { .to = stdout };
     onx_status status = list_sets(&all, cli_value(call, "batches"));
     if (status == ONX_OK && to && mkdir(to, 0777) != 0 && errno != EEXIST) {
-        cli_error(call, "cannot make the folder %s: %s", to, strerror(errno));
+        cli_error(call, "cannot create the folder %s: %s", to, strerror(errno));
         status = ONX_E_IO;
     }
     if (status == ONX_OK && cli_has(call, "json") && cli_ranks_first(call)) {

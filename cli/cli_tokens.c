@@ -1,4 +1,4 @@
-/* cli_tokens.c - tokenizers for commands: which file, lists of ids, texts that grow token by token. */
+/* cli_tokens.c - tokenizers for commands: finding the file, lists of ids, and decoding ids as they are generated. */
 #include "cli_tokens.h"
 
 #include "cli_files.h"
@@ -31,8 +31,8 @@ bool cli_ids_read(const cli_call *call, const char *option, const char *text, cl
         char *end;
         const long long id = strtoll(p, &end, 10);
         if (end == p || id < 0 || id > INT32_MAX || (*end && !strchr(", \t\r\n", *end))) {
-            cli_error(call, "%s%s%s%s: a list of token ids is like 1,2,3", option ? "--" : "", option ? option : "",
-                      option ? " " : "", text);
+            cli_error(call, "%s%s%s%s: a list of token ids is written like 1,2,3", option ? "--" : "",
+                      option ? option : "", option ? " " : "", text);
             return false;
         }
         if (!cli_ids_add(call, out, id))
@@ -71,7 +71,7 @@ static onx_status load_tokenizer(cli_call *call, const char *path, onx_tokenizer
     onx_buffer bytes = { 0 };
     ONX_TRY(cli_load_bytes(call, path, &bytes));
     const onx_status status = onx_tokenizer_new(call->cx, onx_str_make(bytes.ptr, bytes.len), out);
-    if (status != ONX_OK) { /* it is what the errors are about, not the model */
+    if (status != ONX_OK) { /* diagnostics concern the tokenizer file, not the model */
         const char *input = call->input;
         call->input = path;
         cli_report(call);
@@ -98,9 +98,9 @@ onx_status cli_load_tokenizer(cli_call *call, const char *path, onx_tokenizer **
     return ONX_E_MISUSE;
 }
 
-/* ---- texts that grow ---- */
+/* ---- decoding ids as they are generated ---- */
 
-enum { KEPT = 4 }; /* ids before the new ones that are decoded again */
+enum { KEPT = 4 }; /* number of old ids that are decoded again together with the new ones */
 
 static onx_status append(cli_stream *s, const char *bytes, size_t len)
 {
@@ -121,7 +121,7 @@ static onx_status append(cli_stream *s, const char *bytes, size_t len)
     return ONX_OK;
 }
 
-/* What the new ids add to the text of those before; while it ends in the middle of a character it waits. */
+/* Appends the text of the new ids; an incomplete UTF-8 character is held back until the rest arrives. */
 onx_status cli_stream_on(cli_stream *s, bool last)
 {
     onx_buffer before = { 0 }, all = { 0 };

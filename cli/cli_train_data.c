@@ -1,4 +1,4 @@
-/* cli_train_data.c - samples for `onx train`: arrays of NumPy files whose first axis counts them. */
+/* cli_train_data.c - samples for `onx train`: arrays of NumPy files whose first axis counts the samples. */
 #include "cli_files.h"
 #include "cli_inputs.h"
 #include "cli_numpy.h"
@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-#define SAMPLES_MAX UINT32_MAX /* of arrays without elements, which take no memory, there may be any number */
+#define SAMPLES_MAX                                                                                                    \
+    UINT32_MAX /* arrays without elements need no memory, so their number of samples has to be limited                 \
+                * */
 
 static onx_status no_memory(const cli_call *call)
 {
@@ -77,17 +79,17 @@ static void hint_inputs(const cli_batches *s)
     if (s->count)
         cli_hint("the inputs of a step are %s", known);
     else
-        cli_hint("the step has no inputs but its variables");
+        cli_hint("the step has no inputs except its variables");
 }
 
 /* ---- reading ---- */
 
 typedef struct reader {
     cli_batches *s;
-    const char *path; /* the file in hand */
-    char other[80];   /* the first array of it that no input takes */
+    const char *path; /* the current file */
+    char other[80];   /* its first array that belongs to no input */
     bool has_other, found;
-    onx_status status; /* of files of a folder */
+    onx_status status; /* status of the files in a folder */
 } reader;
 
 static bool is_wanted(void *user, onx_str name)
@@ -112,21 +114,21 @@ static int32_t dtype_of(const cli_train_input *c)
     return c->type && ONX_HAS(type, c->type, tensor_type) && c->type->tensor_type ? c->type->tensor_type->elem_type : 0;
 }
 
-/* Does an array fit what the model declares, and those before it? */
+/* Does an array fit the declared type and the arrays before it? */
 static onx_status fit(const reader *r, const cli_train_input *c, const onx_value *v)
 {
     char why[200];
     const onx_tensor_shape *shape = shape_of(c);
     const int32_t dtype = dtype_of(c);
     if (v->rank == 0)
-        return unfit(r, c, "is a single value, and has no first axis that counts samples; --set NAME=VALUE gives one");
+        return unfit(r, c, "is a scalar without a first axis for samples; use --set NAME=VALUE for a fixed value");
     if (dtype && dtype != v->dtype) {
-        snprintf(why, sizeof why, "holds %s, and the input takes %s", onx_dtype_name(v->dtype),
+        snprintf(why, sizeof why, "has element type %s, but the input needs %s", onx_dtype_name(v->dtype),
                  onx_dtype_name(dtype) ? onx_dtype_name(dtype) : "another type");
         return unfit(r, c, why);
     }
     if (shape && shape->dim_count != v->rank) {
-        snprintf(why, sizeof why, "has %u dimensions, and the input %u", v->rank, shape->dim_count);
+        snprintf(why, sizeof why, "has %u dimensions, but the input has %u", v->rank, shape->dim_count);
         return unfit(r, c, why);
     }
     for (uint32_t i = 1; i < v->rank; i++) {
@@ -135,17 +137,17 @@ static onx_status fit(const reader *r, const cli_train_input *c, const onx_value
         const int64_t want = first->rank != v->rank ? -1 : known ? shape->dim[i]->dim_value : first->dims[i];
         if (v->dims[i] == want && first->dtype == v->dtype && first->dims[i] == v->dims[i])
             continue;
-        snprintf(why, sizeof why, "is %lld along axis %u, where %lld is wanted", (long long)v->dims[i], i,
+        snprintf(why, sizeof why, "is %lld along axis %u, where the input needs %lld", (long long)v->dims[i], i,
                  (long long)want);
         return unfit(r, c, why);
     }
     if (c->parts->count && c->parts->items[0]->dtype != v->dtype)
-        return unfit(r, c, "has another element type than in the file before");
+        return unfit(r, c, "and the array of the file before differ in element type");
     return ONX_OK;
 }
 
-/* What NumPy makes by itself is double and int64, and what other libraries save is often narrower: numbers of one kind
- * become those that the input takes, integers where all of them fit. */
+/* NumPy creates double and int64 by default, and other libraries often save narrower types. Elements are therefore
+ * converted to the type of the input: floats to floats, and integers to integers if all of them fit. */
 static bool converts(int32_t to, int32_t from)
 {
     const onx_dtype_class class = onx_dtype_class_of(from), wanted = onx_dtype_class_of(to);
@@ -156,7 +158,7 @@ static bool converts(int32_t to, int32_t from)
                      (class == ONX_CLASS_UNSIGNED && (wanted == ONX_CLASS_SIGNED || wanted == ONX_CLASS_UNSIGNED)));
 }
 
-/* The array in the type of the input; *own is NULL where it is that already, or cannot be. */
+/* The array converted to the type of the input; *own is NULL if no conversion is needed or possible. */
 static onx_status convert(const reader *r, const cli_train_input *c, const onx_value *value, onx_value **own)
 {
     const int32_t to = dtype_of(c);
@@ -165,7 +167,7 @@ static onx_status convert(const reader *r, const cli_train_input *c, const onx_v
         return ONX_OK;
     ONX_TRY(onx_value_new_tensor(r->s->call->cx, (onx_dtype)to, value->rank, value->dims, own));
     if (onx_dtype_bits(to) < onx_dtype_bits(value->dtype))
-        cli_warn(r->s->call, "%s: \"%s\" holds %s, and is rounded to %s", r->path, c->name,
+        cli_warn(r->s->call, "%s: \"%s\" is converted from %s to %s, with rounding", r->path, c->name,
                  onx_dtype_name(value->dtype), onx_dtype_name(to));
     return onx_convert((onx_dtype)to, (*own)->data, (onx_dtype)value->dtype, value->data, value->count, true);
 }
@@ -184,7 +186,7 @@ static onx_status take(void *user, onx_str name, onx_value *value)
     if (!c)
         return ONX_OK;
     if (c->set) {
-        cli_error(r->s->call, "%s: \"%s\" is given by --set, too", r->path, c->name);
+        cli_error(r->s->call, "%s: \"%s\" is also given by --set", r->path, c->name);
         return ONX_E_MISUSE;
     }
     if (!c->parts) {
@@ -199,7 +201,7 @@ static onx_status take(void *user, onx_str name, onx_value *value)
     return status;
 }
 
-/* An .npy file gives the input of its name. */
+/* An .npy file is for the input of the same name. */
 static onx_status read_array(reader *r, onx_str bytes)
 {
     const char *slash = strrchr(r->path, '/'), *name = slash ? slash + 1 : r->path;
@@ -233,10 +235,10 @@ static onx_status read_file(reader *r, const char *path)
     onx_buffer_free(&bytes);
     if (status == ONX_OK) {
         if (r->has_other)
-            cli_warn(call, "%s: no input takes \"%s\", which is left out", path, r->other);
+            cli_warn(call, "%s: no input is named \"%s\", so this array is ignored", path, r->other);
         call->input = before;
     } else if (onx_diag_total(call->cx, ONX_ERROR)) {
-        cli_report(call); /* `path` may be gone when the call ends */
+        cli_report(call); /* the path may be freed before the command ends */
         call->input = before;
     }
     return status;
@@ -259,7 +261,7 @@ static onx_status read_data(cli_batches *s)
         if (!whole)
             return ONX_E_IO;
         if (!r.found) {
-            cli_error(s->call, "--data %s: no array has the name of an input", path);
+            cli_error(s->call, "--data %s: no array is named like an input", path);
             hint_inputs(s);
             return ONX_E_NOT_FOUND;
         }
@@ -269,7 +271,7 @@ static onx_status read_data(cli_batches *s)
 
 /* ---- --set ---- */
 
-/* The shape that a single number fills: the declared one where that holds one element, else a scalar. */
+/* The shape that a single number fills: the declared one if it has one element, else a scalar. */
 static bool one_element(const cli_train_input *c, cli_shape *out)
 {
     const onx_tensor_shape *shape = shape_of(c);
@@ -300,7 +302,7 @@ static onx_status read_sets(cli_batches *s)
             return c ? ONX_E_MISUSE : ONX_E_NOT_FOUND;
         }
         if (!c->type || !ONX_HAS(type, c->type, tensor_type) || !c->type->tensor_type) {
-            cli_error(s->call, "--set %s: the model does not say that this input is a tensor", text);
+            cli_error(s->call, "--set %s: the model does not declare this input as a tensor", text);
             return ONX_E_MISUSE;
         }
         snprintf(what, sizeof what, "--set %.100s", c->name);
@@ -311,7 +313,7 @@ static onx_status read_sets(cli_batches *s)
     return ONX_OK;
 }
 
-/* ---- all together ---- */
+/* ---- all inputs ---- */
 
 static onx_status close_column(cli_batches *s, cli_train_input *c)
 {
@@ -319,8 +321,8 @@ static onx_status close_column(cli_batches *s, cli_train_input *c)
     if (!c->parts) {
         if (!c->required || c->set)
             return ONX_OK;
-        cli_error(s->call, "nothing gives the input \"%s\" a value", c->name);
-        cli_hint("--data names files with an array of that name, --set %s=VALUE gives one value", c->name);
+        cli_error(s->call, "the input \"%s\" has no value", c->name);
+        cli_hint("give a file with an array of that name with --data, or a fixed value with --set %s=VALUE", c->name);
         return ONX_E_MISUSE;
     }
     c->part_start = calloc(c->parts->count + 1, sizeof *c->part_start);
@@ -338,7 +340,7 @@ static onx_status close_column(cli_batches *s, cli_train_input *c)
     if (shape && shape->dim_count && ONX_HAS(dimension, shape->dim[0], dim_value)) {
         const int64_t fixed = shape->dim[0]->dim_value;
         if (fixed <= 0 || (s->fixed && s->fixed != fixed)) {
-            cli_error(s->call, "the first dimension of \"%s\" is %lld, which leaves no size for batches", c->name,
+            cli_error(s->call, "the first dimension of \"%s\" is %lld, which is not a batch size", c->name,
                       (long long)fixed);
             return ONX_E_INVALID;
         }
@@ -356,7 +358,7 @@ static onx_status close_all(cli_batches *s)
         if (!c->parts)
             continue;
         if (first && first->samples != c->samples) {
-            cli_error(s->call, "there are %llu samples of \"%s\" and %llu of \"%s\"",
+            cli_error(s->call, "there are %llu samples of \"%s\" but %llu of \"%s\"",
                       (unsigned long long)first->samples, first->name, (unsigned long long)c->samples, c->name);
             return ONX_E_INVALID;
         }
@@ -365,7 +367,7 @@ static onx_status close_all(cli_batches *s)
     }
     if (first && s->samples)
         return ONX_OK;
-    cli_error(s->call, first ? "the data are empty: they hold no samples" : "no input takes data");
+    cli_error(s->call, first ? "the data contain no samples" : "no input takes its values from data");
     return ONX_E_INVALID;
 }
 
@@ -397,7 +399,7 @@ void cli_batches_free(cli_batches *s)
 
 /* ---- batches ---- */
 
-/* Which part of the column has the sample: the last that begins at or before it and is not empty. */
+/* The array that contains the sample: the last one that begins at or before it and is not empty. */
 static uint64_t part_of(const cli_train_input *c, uint64_t sample)
 {
     uint64_t low = 0, high = c->parts->count;

@@ -1,5 +1,5 @@
-/* cli_train_measure.c - what `onx train` reads of its steps: the loss, and what else is one number; and the entry that
- * says the same without learning. */
+/* cli_train_measure.c - the results that `onx train` reads from its steps: the loss and other scalars; and the entry
+ * that computes them without training. */
 #include "cli_train.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static bool is_bound(const onx_training_info *info, onx_str name)
     return false;
 }
 
-/* Of a floating type and not known to have several elements. */
+/* Is the output of a floating-point type, and not known to have several elements? */
 static bool may_be_loss(const onx_type *type)
 {
     const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
@@ -35,7 +35,7 @@ static bool has_name(onx_value_info *const *list, uint32_t count, onx_str name)
     return false;
 }
 
-/* ---- what is measured ---- */
+/* ---- selecting the outputs ---- */
 
 static onx_status add(cli_call *call, cli_measures *m, onx_str name)
 {
@@ -82,14 +82,15 @@ onx_status cli_measures_open(cli_call *call, const onx_doc *doc, const cli_batch
             ONX_TRY(add(call, out, name));
     }
     if (!out->count) {
-        cli_error(call, "no output of the algorithm looks like a loss: one number that no variable takes");
-        cli_hint("--loss NAME says which output it is");
+        cli_error(call,
+                  "no output of the algorithm looks like a loss, that is, a scalar that is not assigned to a variable");
+        cli_hint("name the output with --loss NAME");
         return ONX_E_NOT_FOUND;
     }
     return algorithm ? add_inputs(call, doc, data, out) : ONX_OK;
 }
 
-/* Does the entry learn nothing, and need no input that there is not? */
+/* Does the entry update no variable, and need no input that has no value? */
 static bool evaluates(const onx_doc *doc, const cli_batches *data, uint32_t entry, const char *loss)
 {
     const onx_training_info *info = onx_doc_model(doc)->training_info[entry];
@@ -137,7 +138,7 @@ onx_status cli_measures_number(cli_call *call, const char *name, const onx_value
 {
     if (v->kind == ONX_VALUE_TENSOR && v->count == 1 && onx_dtype_class_of(v->dtype) == ONX_CLASS_FLOATING)
         return onx_convert(ONX_DOUBLE, out, (onx_dtype)v->dtype, v->data, 1, true);
-    cli_error(call, "\"%s\" is no single number", name);
+    cli_error(call, "\"%s\" is not a scalar", name);
     return ONX_E_INVALID;
 }
 

@@ -1,5 +1,4 @@
-/* cli_train_plot.c - the curves of `onx train` as a drawing: losses over epochs, on a logarithmic scale where they span
- * much. */
+/* cli_train_plot.c - plots the loss curves of `onx train`, on a logarithmic scale if the losses span a large range. */
 #include "cli_train.h"
 
 #include <math.h>
@@ -95,7 +94,7 @@ static void put_axes(drawing *d)
     put(d, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">epoch</text>\n", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6);
 }
 
-/* A line through the points, a dot at each end, and what it is called. */
+/* Draws a line through the points, a dot at each end, and its label. */
 static void put_curve(drawing *d, bool validation, const char *color, const char *name)
 {
     const cli_curve *last = NULL;

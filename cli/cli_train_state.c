@@ -1,5 +1,5 @@
-/* cli_train_state.c - checkpoints of `onx train`: the model with its variables, and the state of training in a property
- * of the model. */
+/* cli_train_state.c - checkpoints of `onx train`: the model with its variables, and the training state in a metadata
+ * property of the model. */
 #include "cli_train.h"
 
 #include <errno.h>
@@ -127,7 +127,7 @@ static bool same_list(onx_kind kind, const void *const *a, uint32_t a_count, con
     same_list(ONX_KIND_##KIND, (const void *const *)a->field, a->field##_count, (const void *const *)b->field,         \
               b->field##_count)
 
-/* The same but for the elements of initializers. */
+/* Are the models the same, except for the elements of initializers? */
 static bool same_graph(const onx_graph *a, const onx_graph *b)
 {
     if (!a || !b)
@@ -170,9 +170,9 @@ onx_status cli_train_resume(cli_call *call, const onx_doc *model, const char *pa
     ONX_TRY(cli_load(call, path, ONX_KIND_MODEL, out));
     const char *why = NULL;
     if (!same_model(onx_doc_model(model), onx_doc_model(*out)))
-        why = "holds another model";
+        why = "contains another model";
     else if (!read_property(onx_doc_model(*out), state))
-        why = "does not say where training stands: it is no checkpoint";
+        why = "contains no training state, so it is not a checkpoint";
     call->input = before;
     if (!why)
         return ONX_OK;

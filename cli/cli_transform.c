@@ -1,4 +1,4 @@
-/* cli_transform.c - the frame of the commands that change a model. */
+/* cli_transform.c - shared by the commands that change a model. */
 #include "cli_transform.h"
 
 #include <onx/text.h>

@@ -1,4 +1,4 @@
-/* cli_tune.c - sample data, runs over it, and the search for the nodes that have to stay as they were. */
+/* cli_tune.c - sample data, runs of the model over it, and the search for the nodes that must not be changed. */
 #include "cli_tune.h"
 #include "cli_files.h"
 #include "cli_table.h"
@@ -34,7 +34,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The test_data_sets and .npz files of a folder, or the folder itself when it is a test_data_set. */
+/* Adds the test_data_set folders and .npz files of a folder, or the folder itself if it is a test_data_set. */
 static onx_status add_folder(cli_samples *s, const char *folder)
 {
     const uint32_t before = s->count;
@@ -55,7 +55,7 @@ static onx_status add_folder(cli_samples *s, const char *folder)
     if (status == ONX_OK && is_set)
         return add_sample(s, folder, "");
     if (status == ONX_OK && s->count == before) {
-        cli_error(s->call, "%s has no sample: no input_0.pb, no test_data_set and no .npz", folder);
+        cli_error(s->call, "%s contains no sample: no input_0.pb, no test_data_set and no .npz", folder);
         return ONX_E_NOT_FOUND;
     }
     if (status == ONX_OK)
@@ -71,7 +71,7 @@ onx_status cli_samples_open(cli_call *call, cli_samples *s)
     if (!cli_number(call, "samples", 1, 100000, &made_up))
         return ONX_E_MISUSE;
     if (s->given && cli_has(call, "samples")) {
-        cli_error(call, "--data gives the samples, and --samples makes them up");
+        cli_error(call, "--data and --samples exclude each other: samples are either given or made up");
         return ONX_E_MISUSE;
     }
     for (int i = 0; (text = cli_value_at(call, "data", i)) != NULL; i++)
@@ -89,7 +89,8 @@ void cli_samples_close(cli_samples *s)
     *s = (cli_samples){ 0 };
 }
 
-/* Sample data is of the types that the model had: it is converted for a model whose inputs have other ones by now. */
+/* Sample data has the types of the original model; it is converted if the inputs of the changed model have other types.
+ * */
 static onx_status convert_inputs(const cli_samples *s, const onx_session *session, cli_inputs *in)
 {
     for (uint32_t i = 0; i < in->count; i++) {
@@ -114,7 +115,7 @@ void cli_samples_say(const cli_samples *s)
                 cli_color(stderr, CLI_PLAIN), s->count, s->count == 1 ? "" : "s");
 }
 
-/* The call as if it were one of `onx run` with this sample alone. */
+/* A call like that of `onx run` with only this sample as inputs. */
 onx_status cli_samples_read(const cli_samples *s, uint32_t index, onx_doc *doc, const onx_session *session,
                             cli_inputs *out)
 {
@@ -152,14 +153,14 @@ onx_status cli_samples_read(const cli_samples *s, uint32_t index, onx_doc *doc, 
 
 /* ---- runs ---- */
 
-/* Some inner values that are looked at together; `last`: and the inputs and outputs of the model. */
+/* Some inner values that are fetched together; `last`: this group also includes the inputs and outputs of the model. */
 typedef struct batch {
     const uint32_t *chosen;
     uint32_t count;
     bool last;
 } batch;
 
-/* Values are held at once, so there are never more than some of them. */
+/* Limits the group size, because its values are held in memory at once. */
 static uint32_t batch_size(const cli_inner *inner, const uint32_t *chosen, uint32_t count)
 {
     enum { AT_ONCE = 200, BYTES = 8 << 20 };
@@ -169,7 +170,7 @@ static uint32_t batch_size(const cli_inner *inner, const uint32_t *chosen, uint3
         const onx_type *type = inner->list[chosen[n++]]->type;
         const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
         uint64_t size = t ? onx_dtype_bits(t->elem_type) / 8u : 0;
-        for (uint32_t i = 0; t && t->shape && i < t->shape->dim_count; i++) /* what is not known is small, or tried */
+        for (uint32_t i = 0; t && t->shape && i < t->shape->dim_count; i++) /* unknown sizes are assumed to be small */
             if (ONX_HAS(dimension, t->shape->dim[i], dim_value) && t->shape->dim[i]->dim_value > 0)
                 size = size < BYTES ? size * (uint64_t)t->shape->dim[i]->dim_value : size;
         bytes += size < BYTES ? size : BYTES;
@@ -204,7 +205,7 @@ static onx_status run_sample(const cli_samples *s, cli_inner *inner, onx_session
     return status;
 }
 
-/* Memory before speed: weights are those of the file, and what is made of them is not kept. */
+/* Minimises memory: weights are read from the mapped file, and no packed copies are kept. */
 static onx_status observe_batch(const cli_samples *s, cli_inner *inner, const batch *b, const cli_visit *visit)
 {
     uint64_t threads = 0;
@@ -319,17 +320,18 @@ onx_status cli_save_beside(const cli_transform *t, onx_doc *doc, bool outside)
     return status;
 }
 
-/* ---- measuring a changed model against the one that it was ---- */
+/* ---- comparing a changed model with the original ---- */
 
-/* Values of the original that the changed model has under the same name, kept from one run for the other. */
+/* Values of the original that the changed model has under the same name; kept from the run of one for that of the
+ * other. */
 typedef struct measure {
     cli_tune *t;
     cli_inner *inner[2];
     cli_table names;  /* of inner[0] */
-    onx_value **kept; /* of the original: values + outputs of one sample */
-    double *worst;    /* per value and output of the original */
+    onx_value **kept; /* values and outputs of the original, for one sample */
+    double *worst;    /* the largest error, per value and output of the original */
     uint32_t sample;
-    uint32_t *partner; /* of the values of the changed model */
+    uint32_t *partner; /* per value of the changed model, its counterpart */
 } measure;
 
 static onx_status keep_value(void *user, uint32_t sample, uint32_t value, const onx_value *v)
@@ -353,7 +355,8 @@ static onx_status look_at_input(void *user, onx_str name, const onx_value *v)
                      onx_convert(ONX_DOUBLE, &x, (onx_dtype)v->dtype, at, 1, true) == ONX_OK && !isfinite(x);
     }
     if (m->t->told)
-        cli_warn(m->t->call, "\"%.*s\" has numbers in the data that are not finite: what they give is not measured",
+        cli_warn(m->t->call,
+                 "\"%.*s\" has elements in the data that are not finite: values computed from them are not measured",
                  ONX_ARG(name));
     return ONX_OK;
 }
@@ -367,7 +370,7 @@ static onx_status compare_value(void *user, uint32_t sample, uint32_t value, con
     if (!m->kept[own])
         return ONX_OK;
     const double apart = cli_apart(m->kept[own], v);
-    /* Whole numbers, as indexes, are right or wrong: how far they are apart says nothing. */
+    /* Integers, such as indexes, are right or wrong; the size of their difference means nothing. */
     const onx_dtype_class kind = onx_dtype_class_of(m->kept[own]->dtype);
     const bool real = kind == ONX_CLASS_FLOATING || kind == ONX_CLASS_COMPLEX;
     if (real && !(apart <= m->worst[own]))
@@ -405,7 +408,7 @@ static void drop_kept(measure *m)
     }
 }
 
-/* Some values of one sample at a time through both, so that those are all that is kept. */
+/* Runs both models on one sample for a group of values at a time, so that only these values are in memory. */
 static onx_status measure_samples(measure *m, const uint32_t *ours, const uint32_t *theirs, uint32_t count)
 {
     const cli_visit first = { keep_value, look_at_input, m }, second = { compare_value, NULL, m };
@@ -453,7 +456,7 @@ static onx_status measure_model(cli_tune *t, onx_doc *doc, bool inside, cli_inne
     return status;
 }
 
-/* ---- which nodes ---- */
+/* ---- ranking nodes ---- */
 
 static int by_added(const void *a, const void *b)
 {
@@ -485,13 +488,13 @@ static double error_of(const cli_tune *t, const cli_inner *original, const cli_t
     return 0;
 }
 
-/* Nodes, what is worst first. */
+/* Sorts nodes by error, the largest first. */
 typedef struct ranking {
     cli_node_error *nodes;
     uint32_t count;
 } ranking;
 
-/* What each node adds to the error of its inputs. */
+/* The error that each node adds to the error of its inputs. */
 static onx_status rank_nodes(cli_tune *t, const cli_inner *original, const double *worst, ranking *out)
 {
     const onx_graph *g = onx_doc_model(t->original)->graph;
@@ -528,8 +531,8 @@ static bool is_named(const cli_table *names, const ranking *r, onx_str name)
     return false;
 }
 
-/* The first `kept` of the ranking stay first. After them come those that add something as long as these are kept,
- * and then what is left. */
+/* Ranks the nodes. The first `kept` stay first; then come those that add an error while the first ones are kept, and
+ * then all others. */
 static onx_status rank_rest(cli_tune *t, ranking *order, uint32_t kept, const ranking *now)
 {
     const ranking old = *order, *const from[] = { now, &old };
@@ -575,7 +578,8 @@ static double worst_output(const cli_inner *original, const double *worst)
     return most;
 }
 
-/* The model with `more` of the ranked nodes left out, and its error. `inside`: what the others add, or NULL. */
+/* Changes the model with `more` of the ranked nodes left unchanged, and measures its error. `inside` receives the error
+ * that the other nodes add, or is NULL. */
 static onx_status attempt(cli_tune *t, cli_inner *original, const ranking *order, uint32_t more, ranking *inside,
                           onx_doc **out)
 {
@@ -606,8 +610,8 @@ static onx_status attempt(cli_tune *t, cli_inner *original, const ranking *order
     return status;
 }
 
-/* Twice as many each time, the others ranked anew: where nothing is left of a value, what comes after shows what it
- * adds only once the value is kept. Then halving what is in between. */
+/* Doubles the number of unchanged nodes each time, and ranks the others again: if a node destroys its value completely,
+ * the errors of later nodes only show once it is left unchanged. Then a binary search finds the smallest number. */
 static onx_status search(cli_tune *t, cli_inner *original, ranking *order, onx_doc **out)
 {
     uint32_t low = 0, high = 1, best = 0;
@@ -644,7 +648,8 @@ static onx_status search(cli_tune *t, cli_inner *original, ranking *order, onx_d
     return status;
 }
 
-/* Which of the nodes of the first measuring are kept at the end; those that showed nothing then join them. */
+/* Marks the nodes of the first measurement that are left unchanged at the end, and adds those that showed no error at
+ * first. */
 static onx_status mark_kept(cli_tune *t, const ranking *order)
 {
     ranking all = { t->nodes, t->node_count };
@@ -696,7 +701,7 @@ onx_status cli_tune_run(cli_tune *t, onx_doc **out)
     if (status == ONX_OK)
         status = measure_and_search(t, &original, out);
     if (status == ONX_OK && t->max_error >= 0 && !(t->error <= t->max_error)) {
-        cli_error(t->call, "an error of %g is left with all nodes as they were, more than %g", t->error, t->max_error);
+        cli_error(t->call, "even with all nodes unchanged the error is %g, more than %g", t->error, t->max_error);
         status = ONX_E_INVALID;
     }
     if (status != ONX_OK) {

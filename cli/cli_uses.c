@@ -1,4 +1,4 @@
-/* cli_uses.c - what a model does with its inputs: which numbers nodes take there, and which dims. */
+/* cli_uses.c - determines how a model uses its inputs: which elements and dimensions its nodes accept. */
 #include "cli_flow.h"
 
 #include "cli_attribute.h"
@@ -26,7 +26,7 @@ typedef struct use_row {
     double low, high;
 } use_row;
 
-enum { AXIS_ALL = 99 }; /* every dimension, so the smallest counts */
+enum { AXIS_ALL = 99 }; /* every dimension: the smallest one is the limit */
 static const use_row rows[] = {
 #define USE(op, input, kind, of, axis, low, high)            USE_IN("", op, input, kind, of, axis, low, high)
 #define USE_IN(domain, op, input, kind, of, axis, low, high) { domain, #op, input, USE_##kind, of, axis, low, high },
@@ -46,7 +46,7 @@ static int64_t attribute_int(const finder *f, const onx_node *node, const char *
     return cli_attribute_int(cli_op_of(onx_doc_model(f->flow->doc), node), node, name);
 }
 
-/* The axis that a row is about, of a value of that rank; false: there is no such axis. */
+/* The axis that a row of the table refers to, for a value of that rank; false if there is no such axis. */
 static bool axis_of(const finder *f, const onx_node *node, const use_row *row, uint32_t rank, uint32_t *out)
 {
     const char *name = row->kind == USE_LENGTH ? "time_axis" : "axis";
@@ -57,7 +57,7 @@ static bool axis_of(const finder *f, const onx_node *node, const use_row *row, u
     return axis >= 0 && axis < (int64_t)rank;
 }
 
-/* The size that bounds an index; -1: not known. */
+/* The size that bounds an index; -1 if unknown. */
 static int64_t bound(finder *f, const cli_flow_step *step, const use_row *row)
 {
     cli_shape shape;
@@ -73,7 +73,7 @@ static int64_t bound(finder *f, const cli_flow_step *step, const use_row *row)
     return axis_of(f, step->node, row, shape.rank, &axis) ? shape.dims[axis] : -1;
 }
 
-/* The size of a dimension of a value: a number, or that of an input that has its shape; false: nobody knows. */
+/* The size of a dimension of a value: a number, or the size of an input with the same shape; false if unknown. */
 static bool size_at(const finder *f, uint32_t value, const cli_shape *shape, uint32_t axis, cli_size *out)
 {
     const uint32_t like = f->flow->values[value].like;
@@ -81,7 +81,7 @@ static bool size_at(const finder *f, uint32_t value, const cli_shape *shape, uin
     return shape->dims[axis] >= 0 || like;
 }
 
-/* Sizes of parts add up to that of the axis, one each where that is not known. */
+/* Sizes of parts add up to the size of the axis; if that is not known, each part gets size 1. */
 static void ask_parts(finder *f, const cli_flow_step *step, const use_row *row, cli_numbers *n)
 {
     const uint32_t x = cli_flow_input(f->flow, step, row->of);
@@ -94,7 +94,7 @@ static void ask_parts(finder *f, const cli_flow_step *step, const use_row *row, 
     }
 }
 
-/* The sizes that another operand has, as far as a list goes. */
+/* The sizes of another operand, as far as the list has room. */
 static void ask_dims(const finder *f, const cli_flow_step *step, const use_row *row, cli_numbers *n)
 {
     const uint32_t x = cli_flow_input(f->flow, step, row->of);
@@ -106,11 +106,11 @@ static void ask_dims(const finder *f, const cli_flow_step *step, const use_row *
     for (uint32_t i = 0; i < shape.rank && n->count < most; i++)
         if (!size_at(f, x, &shape, i, &n->list[n->count++]))
             n->list[n->count - 1] = (cli_size){ .number = 1 };
-    if (row->low > 0) /* what comes behind */
+    if (row->low > 0) /* the remaining dimensions */
         n->list[n->count++] = (cli_size){ .number = 1 };
 }
 
-/* One of the categories that the node knows. */
+/* One of the categories that the node accepts. */
 static void ask_choice(const onx_node *node, cli_numbers *n)
 {
     const onx_attribute *texts = onx_node_attribute(node, "cats_strings"),
@@ -175,7 +175,7 @@ static void use_dim(cli_use *use, uint32_t rank, uint32_t axis, int64_t size)
         use->dims[axis] = size;
 }
 
-/* What the weights of a node demand of its first input. */
+/* The dimensions of the first input that the node's weights require. */
 static void use_dims(finder *f, const cli_flow_step *step, cli_use *use)
 {
     const onx_node *node = step->node;
@@ -198,7 +198,7 @@ static void use_dims(finder *f, const cli_flow_step *step, cli_use *use)
     }
 }
 
-/* How many features of its input a model of ai.onnx.ml reads, or 0. */
+/* The number of input features that a model of ai.onnx.ml reads, or 0. */
 static int64_t features_of(const finder *f, const onx_node *node)
 {
     const onx_str op = onx_view(node->op_type);

@@ -1,4 +1,5 @@
-/* cmd_bench.c - `onx bench`: how long decoding and encoding take; runs are in cmd_bench_model.c. */
+/* cmd_bench.c - `onx bench`: measures the time of decoding and encoding a file; cmd_bench_model.c measures runs of a
+ * model. */
 #include "cli_image.h"
 #include "cli_inputs.h"
 #include "cli_profile.h"
@@ -36,7 +37,7 @@ static int bench_codec(cli_call *call)
     double seconds = 2;
     if (!cli_number(call, "threads", 1, 1024, &threads) || !cli_real(call, "seconds", 0, 3600, &seconds))
         return CLI_MISUSE;
-    /* In memory of its own, so that no page of it is still to be read when the clock runs. */
+    /* The file is copied into memory first, so that no page of it has to be read from disk while the clock runs. */
     onx_buffer bytes;
     onx_status status = cli_load_bytes(call, call->operand[0], &bytes);
     if (status != ONX_OK)

@@ -1,5 +1,5 @@
-/* cmd_bench_accuracy.c - `onx bench MODEL --accuracy`: what a session as the options have it (--precision, say) gives,
- * against one in full precision without rewriting, on the same inputs. */
+/* cmd_bench_accuracy.c - `onx bench MODEL --accuracy`: compares the outputs of a session with the given options (such
+ * as --precision) with those of a session in full precision without rewriting, on the same inputs. */
 #include "cli_inputs.h"
 
 #include <onx/kernel.h>
@@ -9,14 +9,14 @@
 
 typedef struct errors {
     onx_str name;
-    bool compared; /* tensors of numbers of one shape */
+    bool compared; /* numeric tensors of the same shape */
     uint64_t count;
-    double most;     /* absolute difference */
-    double relative; /* the same by the largest finite number that is expected */
-    double cosine;   /* of the angle between the two; 1 where both are zeros */
+    double most;     /* largest absolute difference */
+    double relative; /* the same, divided by the largest finite magnitude that is expected */
+    double cosine;   /* cosine of the angle between the two; 1 if both are zero */
 } errors;
 
-/* Numbers as doubles, in memory that the caller frees; NULL: they are none. */
+/* The elements as doubles, in memory that the caller frees; NULL if they are not numeric. */
 static double *numbers(const onx_value *v)
 {
     if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype == ONX_STRING || v->count > SIZE_MAX / sizeof(double) - 1)
@@ -99,7 +99,7 @@ static void print_errors(cli_call *call, const errors *all, uint32_t count)
     cli_json_close(&json, '}');
 }
 
-/* The same inputs through both sessions. */
+/* Runs the same inputs through both sessions. */
 static onx_status measure(cli_call *call, onx_doc *doc, onx_session *s, onx_session *full,
                           const onx_run_options *limits)
 {

@@ -1,5 +1,5 @@
-/* cmd_bench_model.c - `onx bench MODEL`: how long a run takes, over and over with the same inputs, by one stream or by
- * several at once. */
+/* cmd_bench_model.c - `onx bench MODEL`: measures the time of a run by repeating it with the same inputs, in one stream
+ * or in several at once. */
 #include "cli_inputs.h"
 #include "cli_profile.h"
 #include "cli_ranks.h"
@@ -12,18 +12,20 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { WARM_UP = 3, LEAST = 5 }; /* runs before those that count, and how many count at least */
+enum { WARM_UP = 3, LEAST = 5 }; /* warm-up runs that are not measured, and the minimum number of measured runs */
 
-/* ---- memory, counted ---- */
+/* ---- counting memory ---- */
 
 enum { HUGE_PAGE = 2 << 20 };
 
-/* Bytes of a context: now and at most. One thread at a time uses a context, but the session's may be two. */
+/* Bytes that a context has allocated: now, and at most so far. One thread at a time uses a context, but the session's
+ * allocator may be called by two. */
 typedef struct counter {
     atomic_ullong now, most;
 } counter;
 
-/* What is large lies in huge pages, as in contexts that count nothing: else making a session takes longer here. */
+/* Large blocks use huge pages, as they do in contexts that count nothing; otherwise creating a session would take
+ * longer here than elsewhere. */
 static void *resize_large(void *ptr, size_t old_size, size_t new_size)
 {
     void *out = NULL;
@@ -79,13 +81,13 @@ static bool add_time(series *s, double seconds)
     return true;
 }
 
-/* Lets all threads through at once, or sends them home when not all could be made. */
+/* Lets all threads pass at once, or makes them return if not all of them could be created. */
 typedef enum gate_state { GATE_SHUT, GATE_OPEN, GATE_HOME } gate_state;
 typedef struct gate {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     gate_state state;
-    uint64_t waiting; /* threads that have come to it */
+    uint64_t waiting; /* threads that have reached the gate */
 } gate;
 
 static void move_gate(gate *g, gate_state state)
@@ -96,7 +98,7 @@ static void move_gate(gate *g, gate_state state)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Waits until as many threads wait at the gate. */
+/* Waits until that number of threads is waiting at the gate. */
 static void await_others(gate *g, uint64_t count)
 {
     pthread_mutex_lock(&g->lock);
@@ -124,16 +126,16 @@ typedef struct bench {
     onx_run_options limits;
     const onx_value *const *inputs;
     double seconds; /* how long to measure */
-    gate gate;      /* where streams wait when they are warm */
-    /* what came out, but for the series */
+    gate gate;      /* where streams wait after their warm-up */
+    /* results, except for the series of times */
     double load, plan, first; /* seconds */
     double opened;            /* when the gate was */
-    double rate;              /* runs per second of all streams */
+    double rate;              /* runs per second, all streams together */
     counter *memory;          /* of model and session */
     uint64_t threads, streams, plan_bytes, run_bytes;
 } bench;
 
-/* One of several threads that run the session; each has a context and outputs of its own. */
+/* One of several threads that run the session, each with its own context and outputs. */
 typedef struct stream {
     bench *bench;
     pthread_t thread;
@@ -143,7 +145,7 @@ typedef struct stream {
     double first, elapsed; /* elapsed: from when the gate opened to the end of its last run */
     onx_status status;
     onx_value **outputs;
-    char apart[128]; /* from the next one, or processors would wait for each other's counts */
+    char apart[128]; /* padding: keeps the counters of two streams on different cache lines, to avoid false sharing */
 } stream;
 
 static onx_status run_once(stream *s)
@@ -192,7 +194,7 @@ static bool begin_stream(bench *b, stream *s)
     return s->status == ONX_OK;
 }
 
-/* What went wrong in it is said; its times stay. */
+/* Reports the error of a stream; its times are kept. */
 static void end_stream(bench *b, stream *s)
 {
     for (uint32_t i = 0; s->outputs && i < onx_session_output_count(b->session); i++)
@@ -208,7 +210,7 @@ static void end_stream(bench *b, stream *s)
     onx_ctx_free(s->cx);
 }
 
-/* Runs them all; the first is this thread. */
+/* Runs all streams; the first one is the calling thread. */
 static onx_status run_streams(bench *b, stream *list, uint64_t count)
 {
     uint64_t started = 1;
@@ -216,12 +218,12 @@ static onx_status run_streams(bench *b, stream *list, uint64_t count)
         if (!begin_stream(b, &list[i]))
             return ONX_E_MEMORY;
     b->gate = (gate){ .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
-    warm_up(&list[0]); /* alone: the first run of the session is one of the times that are told */
+    warm_up(&list[0]); /* alone: the time of the session's first run is reported */
     for (; list[0].status == ONX_OK && started < count; started++)
         if (pthread_create(&list[started].thread, NULL, run_stream, &list[started]) != 0)
             break;
     const bool all = list[0].status == ONX_OK && started == count;
-    await_others(&b->gate, started - 1); /* what they do until they are warm would slow the first one */
+    await_others(&b->gate, started - 1); /* the warm-up of the other streams would slow down the first one */
     b->opened = cli_now();
     move_gate(&b->gate, all ? GATE_OPEN : GATE_HOME);
     if (all)
@@ -247,7 +249,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The times of all streams in one series, sorted; false when out of memory. */
+/* All times of all streams in one sorted series; false when out of memory. */
 static bool gather(const stream *list, uint64_t count, series *all)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -258,7 +260,7 @@ static bool gather(const stream *list, uint64_t count, series *all)
     return true;
 }
 
-/* ---- what is printed ---- */
+/* ---- printing ---- */
 
 static double at_part(const series *t, double part)
 {
@@ -274,7 +276,7 @@ static double mean_of(const series *t)
     return sum / (double)t->count;
 }
 
-/* Of the whole process, the file that is mapped included; 0 when it is not known. */
+/* Peak memory of the whole process, including the mapped file; 0 if unknown. */
 static uint64_t process_bytes(void)
 {
     struct rusage usage;
@@ -338,7 +340,7 @@ static void print_text(const bench *b, const series *t)
 
 /* ---- the command ---- */
 
-/* Prints what was measured; with --profile, runs some more times and prints that as well. */
+/* Prints the measurements; with --profile, runs the model some more times and prints the profile as well. */
 static onx_status answer(bench *b, const series *times, const onx_session_options *options)
 {
     cli_call *call = b->call;
@@ -403,10 +405,10 @@ int cli_bench_model(cli_call *call)
         !cli_number(call, "streams", 1, 1024, &b.streams))
         return CLI_MISUSE;
     if (call->ranks && (b.streams > 1 || cli_has(call, "profile")))
-        return cli_error(call, "--streams and --profile are about one rank, and --configuration asks for several");
+        return cli_error(call, "--streams and --profile measure a single rank, but --configuration runs several");
     if (cli_has(call, "trace") && !cli_has(call, "profile"))
-        return cli_error(call, "--trace goes with --profile");
-    /* The model and the session are made in a context whose memory is counted. */
+        return cli_error(call, "--trace needs --profile");
+    /* The model and the session are created in a context whose memory is counted. */
     onx_ctx *outer = call->cx, *counted = counted_context(call, &memory);
     if (!counted)
         return cli_error(call, "out of memory");

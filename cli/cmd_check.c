@@ -1,4 +1,4 @@
-/* cmd_check.c - `onx check`: which rules of ONNX files break; and what the rules are. */
+/* cmd_check.c - `onx check`: reports the rules that ONNX files break, and explains the rules. */
 #include "cli_check.h"
 #include "cli_files.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* ---- rules explained ---- */
+/* ---- explaining rules ---- */
 
 static const char *level_name(const onx_rule *rule)
 {
@@ -106,8 +106,8 @@ static void explain_markdown(void)
     }
 }
 
-/* Letters in capitals, and a number of one digit with its zero: "nd-4" is how people write ND-04. False when the word
- * is too long for any rule. */
+/* Converts letters to capitals and pads a number of one digit with a zero, because people write "nd-4" for ND-04. False
+ * if the word is too long to be a rule. */
 static bool spell_rule(const char *word, char *out, size_t size)
 {
     const char *dash = strchr(word, '-');
@@ -126,7 +126,7 @@ static const char *rule_candidate(const void *from, int index)
     return rule ? rule->id : NULL;
 }
 
-/* The rule that was meant: the nearest one, or the last of the group where the number is too large. */
+/* The rule that was probably meant: the nearest one, or the last one of its group if the number is too large. */
 static void suggest_rule(const char *word)
 {
     char id[32];
@@ -189,9 +189,9 @@ static int explain(cli_call *call, const char *id)
     return status;
 }
 
-/* ---- the call ---- */
+/* ---- the command ---- */
 
-/* Lists "A,B,C" of all values of an option, in memory that lives as long as the process needs it. */
+/* A list "A,B,C" of all values of an option, in memory that stays allocated until the process ends. */
 static bool read_list(const cli_call *call, const char *option, char **text_out, const char ***list_out,
                       size_t *count_out)
 {
@@ -270,7 +270,7 @@ static const struct {
     { "quiet", ONX_CHECK_NO_NOTES },
 };
 
-/* Findings of the reader are counted with those of the checker, of which some may not have been kept. */
+/* Findings of the reader are counted with those of the checker; the context may have dropped some of them. */
 static void add_readers(cli_call *call, check_result *r)
 {
     size_t kept[3] = { 0, 0, 0 };
@@ -286,7 +286,7 @@ typedef struct run {
     cli_call *call;
     const onx_check_options *options;
     check_report report;
-    int status; /* the worst of all files */
+    int status; /* the worst status of all files */
 } run;
 
 static void check_file(void *user, const char *path)
@@ -303,9 +303,9 @@ static void check_file(void *user, const char *path)
     }
     add_readers(call, &r);
     if (status == ONX_OK && all->options->flags & ONX_CHECK_STRICT && r.summary.warnings)
-        status = ONX_E_INVALID; /* warnings of the reader */
+        status = ONX_E_INVALID; /* warnings from the reader */
     if (doc)
-        (void)onx_text_locate(doc, 0); /* without memory findings have their paths alone */
+        (void)onx_text_locate(doc, 0); /* when this runs out of memory, findings have paths but no lines */
     r.exit_status = cli_exit(call, status);
     call->input = r.file;
     check_report_file(&all->report, &r);
@@ -314,7 +314,7 @@ static void check_file(void *user, const char *path)
     onx_doc_free(doc);
 }
 
-/* What a folder is searched for: the extensions that nothing but models have. */
+/* The extensions that a folder is searched for: those used only for models. */
 static bool is_model(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -331,7 +331,7 @@ static int check_all(cli_call *call, onx_check_options *o)
         if (!cli_each_file(call, call->operand[i], is_model, check_file, &all))
             all.status = CLI_MISUSE;
         else if (all.report.files == before)
-            all.status = cli_error(call, "%s: no .onnx or .onnxtxt file is there", call->operand[i]);
+            all.status = cli_error(call, "%s: the folder contains no .onnx or .onnxtxt file", call->operand[i]);
     }
     check_report_end(&all.report);
     call->input = NULL;
@@ -346,7 +346,7 @@ static int run_check(cli_call *call)
         return cli_error(call, "give a file or a folder, or --explain RULE");
     const char *format = cli_value(call, "format");
     if (format && strcmp(format, "markdown") == 0)
-        return cli_error(call, "--format markdown goes with --explain all");
+        return cli_error(call, "--format markdown needs --explain all");
     onx_check_options o = { .flags = 0 };
     uint64_t ir_version = 0, max_errors = 0;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

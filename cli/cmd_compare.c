@@ -1,5 +1,5 @@
-/* cmd_compare.c - `onx compare`: the same inputs through two models, through one model with two settings, or against
- * outputs in files; and where they begin to depart. */
+/* cmd_compare.c - `onx compare`: compares the outputs of two models, of one model with two settings, or of a model and
+ * files, on the same inputs; and finds the node where they begin to differ. */
 #include "cli_compare.h"
 #include "cli_files.h"
 #include "cli_image.h"
@@ -12,13 +12,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One of the two that are compared. */
+/* One side of the comparison. */
 typedef struct side {
     const char *path;
     onx_doc *doc;
     onx_session_options options;
     onx_session *session;
-    const onx_value **inputs; /* one per input; of the values of the first side */
+    const onx_value **inputs; /* one per input; borrowed from the first side */
     onx_value **outputs;      /* one per output of the session, freed with it */
     uint32_t output_count;
     cli_inner inner;
@@ -34,7 +34,7 @@ typedef struct comparison {
     cli_json json;
     bool is_json;
     uint64_t departed;
-    uint32_t first_output; /* of those that depart, in the order of the first side */
+    uint32_t first_output; /* the first output that deviates, in the order of the first side */
 } comparison;
 
 /* ---- running ---- */
@@ -66,8 +66,8 @@ static onx_status run_side(comparison *c, side *s)
 
 typedef onx_session_port (*port_at)(const onx_session *s, uint32_t index);
 
-/* For each port of one session the port of the other that it belongs to: by name, or in order when no name is the same;
- * UINT32_MAX: none. NULL when out of memory. */
+/* For each port of one session, the index of the matching port of the other: by name, or by position if no name
+ * matches; UINT32_MAX if there is none. NULL when out of memory. */
 static uint32_t *match_ports(const comparison *c, port_at at, const onx_session *of, uint32_t count,
                              const onx_session *to, uint32_t to_count)
 {
@@ -94,7 +94,7 @@ static uint32_t *match_ports(const comparison *c, port_at at, const onx_session 
     return good ? partner : NULL;
 }
 
-/* The inputs of the second model are those of the first. */
+/* Gives the second model the inputs of the first. */
 static onx_status share_inputs(comparison *c)
 {
     const onx_session *a = c->side[0].session, *b = c->side[1].session;
@@ -118,7 +118,7 @@ static onx_status share_inputs(comparison *c)
     return status;
 }
 
-/* ---- what is said of a value ---- */
+/* ---- describing a value ---- */
 
 static void json_value(comparison *c, onx_str name, const cli_distance *d)
 {
@@ -201,7 +201,7 @@ static onx_status compare_outputs(comparison *c)
     return status;
 }
 
-/* Outputs computed elsewhere: a folder of test data, an .npz with their names, or one file for one output. */
+/* Outputs computed elsewhere: a folder of test data, an .npz with the output names, or one file for a single output. */
 static onx_status compare_files(comparison *c)
 {
     const side *s = &c->side[0];
@@ -213,7 +213,7 @@ static onx_status compare_files(comparison *c)
         status = cli_data_set(c->call, s->session, c->against, true, wanted, &count, &fault);
         if (status != ONX_OK || !count)
             cli_error(c->call, "%s: %s", fault.path ? fault.path : c->against,
-                      count ? fault.text : "no output_0 is there");
+                      count ? fault.text : "the folder contains no output_0");
         status = status == ONX_OK && !count ? ONX_E_NOT_FOUND : status;
         free(fault.path);
     } else if (status == ONX_OK && s->output_count > 1 && !cli_ends_in(c->against, ".npz")) {
@@ -224,7 +224,7 @@ static onx_status compare_files(comparison *c)
         const onx_session_port port = onx_session_output(s->session, i);
         status = cli_value_load(c->call, c->against, port.type, port.name, &wanted[i]);
     }
-    /* What the files hold is what the model is measured against. */
+    /* The values in the files are the reference. */
     for (uint32_t i = 0; status == ONX_OK && i < s->output_count; i++) {
         cli_distance d;
         if (!wanted[i])
@@ -238,9 +238,9 @@ static onx_status compare_files(comparison *c)
     return status;
 }
 
-/* ---- where it begins ---- */
+/* ---- finding the first node that deviates ---- */
 
-/* Inner values that both models have, as indexes into their lists, in the order of the first. */
+/* Inner values that both models have, as indexes into the lists of both, in the order of the first model. */
 typedef struct pairs {
     uint32_t *index[2];
     uint32_t count;
@@ -271,7 +271,8 @@ static onx_status pair_values(comparison *c, pairs *p)
     return status;
 }
 
-/* Runs both with those of the pairs, from `from` on, as outputs. *out: the first of them that departs, or `count`. */
+/* Runs both models with the pairs from `from` on as outputs. *out is the first pair that deviates, or `count` if none
+ * does. */
 static onx_status first_of(comparison *c, const pairs *p, uint32_t from, uint32_t count, uint32_t *out, cli_distance *d)
 {
     *out = count;
@@ -280,7 +281,7 @@ static onx_status first_of(comparison *c, const pairs *p, uint32_t from, uint32_
         ONX_TRY(cli_inner_choose(&c->side[k].inner, p->index[k] + from, count));
         ONX_TRY(new_session(c, &c->side[k]));
         ONX_TRY(run_side(c, &c->side[k]));
-        onx_diag_clear(c->call->cx); /* warnings about the models have been said */
+        onx_diag_clear(c->call->cx); /* warnings about the models have been printed already */
     }
     for (uint32_t i = 0; i < count && *out == count; i++) {
         cli_compare_values(c->side[0].outputs[c->side[0].inner.outputs + i],
@@ -291,11 +292,11 @@ static onx_status first_of(comparison *c, const pairs *p, uint32_t from, uint32_
     return ONX_OK;
 }
 
-/* One value at a time, halving what is left: for values that do not fit into memory together, and where asking for all
- * of them hides the difference, because nodes that run as one then run alone. */
+/* Requests one value at a time, by binary search. This is for values that do not fit into memory together, and for
+ * differences that disappear when all values are requested, because fused nodes then run separately. */
 static onx_status halve(comparison *c, const pairs *p, uint32_t *out, cli_distance *d)
 {
-    uint32_t low = 0, high = p->count; /* the first that departs is in between; high: none is known */
+    uint32_t low = 0, high = p->count; /* the first deviating pair is in low..high; high: none has been found yet */
     cli_distance at;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -324,7 +325,7 @@ static void node_path(const comparison *c, uint32_t index, char *buf, size_t siz
         snprintf(buf + n, size - n, "(%.*s)", ONX_ARG(onx_view(node->op_type)));
 }
 
-/* The node that makes an output of the model. */
+/* The node that computes an output of the model. */
 static bool maker_of(const comparison *c, onx_str name, uint32_t *out)
 {
     const onx_graph *g = onx_doc_model(c->side[0].doc)->graph;
@@ -381,7 +382,7 @@ static onx_status bisect(comparison *c)
         const cli_inner *in = &c->side[0].inner;
         say_start(c, in->node[p.index[0][found]], onx_view(in->list[p.index[0][found]]->name), &d);
     } else if (status == ONX_OK && maker_of(c, output, &node)) {
-        say_start(c, node, output, NULL); /* nothing before it departs */
+        say_start(c, node, output, NULL); /* no inner value before it deviates */
     }
     free(p.index[0]);
     free(p.index[1]);
@@ -396,7 +397,7 @@ static onx_status compare(comparison *c)
     for (int k = 0; k < sides; k++) {
         ONX_TRY(cli_load(c->call, c->side[k].path, ONX_KIND_MODEL, &c->side[k].doc));
         ONX_TRY(new_session(c, &c->side[k]));
-        cli_report(c->call); /* while it is known of which model */
+        cli_report(c->call); /* reported here, where it is known which model the diagnostics belong to */
     }
     c->call->input = c->side[0].path;
     ONX_TRY(cli_inputs_read(c->call, c->side[0].doc, c->side[0].session, CLI_MAKE_UP, &c->inputs));
@@ -429,7 +430,7 @@ static onx_status compare(comparison *c)
     return status;
 }
 
-/* Settings of the second run. False after a message. */
+/* Reads the settings of the second run. False after an error message. */
 static bool read_settings(comparison *c, bool *any)
 {
     static const char *const settings[] = { "threads", "no-optimize", "kernels", "isa", "precision" };
@@ -462,7 +463,7 @@ static int read_call(comparison *c)
         return cli_error(call, "--against compares one model with files, with no settings and without --bisect");
     if (call->operand_count == 1 && !any && !c->against) {
         cli_error(call, "nothing to compare %s with", call->operand[0]);
-        cli_hint("give another model, a setting as --kernels plain or --threads 4, or --against FILE");
+        cli_hint("give another model, a setting such as --kernels plain or --threads 4, or --against FILE");
         return CLI_MISUSE;
     }
     c->side[0].path = call->operand[0];

@@ -1,4 +1,4 @@
-/* cmd_completion.c - shell completion from the tables. */
+/* cmd_completion.c - prints shell completion scripts, generated from the command tables. */
 #include "cli.h"
 
 /* ---- bash ---- */
@@ -77,7 +77,7 @@ static void complete_bash(void)
           stdout);
 }
 
-/* ---- what zsh and fish are told ---- */
+/* ---- shared by zsh and fish ---- */
 
 /* Does the value name something in the file system? */
 static bool is_path(const cli_option *o)
@@ -85,7 +85,7 @@ static bool is_path(const cli_option *o)
     return o->value && (strstr(o->value, "FILE") || strstr(o->value, "DIR"));
 }
 
-/* What the operands of a command are, where they are no files: "COMMAND", "SHELL" or NULL. */
+/* The kind of operands that a command takes if they are not files: "COMMAND", "SHELL" or NULL. */
 static const char *operand_word(const cli_command *c)
 {
     return strstr(c->operands, "COMMAND") ? "COMMAND" : strstr(c->operands, "SHELL") ? "SHELL" : NULL;
@@ -191,7 +191,7 @@ static void complete_zsh(void)
 
 /* ---- fish ---- */
 
-/* In quotes of fish a backslash comes before a quote as well. */
+/* Inside quotes, fish needs a backslash before a backslash and before a quote. */
 static void fish_description(const char *text)
 {
     fputs(" -d '", stdout);

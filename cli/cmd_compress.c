@@ -1,4 +1,4 @@
-/* cmd_compress.c - `onx compress`: a smaller model that computes the same. */
+/* cmd_compress.c - `onx compress`: makes a model smaller without changing its results. */
 #include "cli_tune.h"
 
 static int run_compress(cli_call *call)

@@ -1,7 +1,7 @@
-/* cmd_convert.c - `onx convert`: between all formats, with weights inside or outside. */
+/* cmd_convert.c - `onx convert`: converts between all formats, and moves weights into or out of the model file. */
 #include "cli_numpy.h"
 
-/* What --external and its relatives say; false, with the error printed, when they do not fit together. */
+/* Reads --external and the related options; false, with the error printed, if they contradict each other. */
 static bool external_options(const cli_call *call, onx_external_options *out)
 {
     static const char *const needs_external[] = { "external-threshold", "external-align", "external-split",
@@ -48,7 +48,7 @@ static int run_convert(cli_call *call)
         save.external = &external;
     const bool numpy = cli_is_numpy(out) && save.format == ONX_FORMAT_AUTO;
     if (numpy && save.external)
-        return cli_error(call, "--%s is about models, not NumPy files",
+        return cli_error(call, "--%s applies to models, not to NumPy files",
                          external.location ? "external" : "inline-external");
     if (save.format == ONX_FORMAT_AUTO && !numpy) {
         cli_error(call, "the extension of \"%s\" names no format", out);

@@ -1,4 +1,4 @@
-/* cmd_diff.c - `onx diff`: what differs between two models, graphs, functions or tensors. */
+/* cmd_diff.c - `onx diff`: prints the differences between two models, graphs, functions or tensors. */
 #include "cli_diff.h"
 #include "cli_numpy.h"
 
@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* ---- saying ---- */
+/* ---- printing differences ---- */
 
 onx_str cli_diff_format(cli_diff *d, const char *format, ...)
 {
@@ -40,7 +40,7 @@ static void put_short(onx_str text)
         cli_put_text(stdout, text);
 }
 
-/* Is it too long for its half of the line, and words that can be read over several? */
+/* Is the text too long for its half of the line, and can it be broken at blanks? */
 static bool is_prose(onx_str text)
 {
     return cli_is_terminal(stdout) && cli_columns(text) > room() && memchr(text.ptr, ' ', text.len) != NULL;
@@ -274,7 +274,7 @@ static int run_diff(cli_call *call)
         onx_doc_free(d.b);
         return cli_exit(call, status);
     }
-    call->input = NULL; /* from here on it is about both */
+    call->input = NULL; /* from here on, diagnostics concern both files */
     if (d.json) {
         cli_json_open(&d.out, NULL, '{');
         cli_json_cstr(&d.out, "a", call->operand[0]);

@@ -1,4 +1,5 @@
-/* cmd_edit.c - `onx edit`: names, ends, types, weights and metadata changed, and what comes around a model. */
+/* cmd_edit.c - `onx edit`: changes names, inputs, outputs, types, weights and metadata, and adds pre- and
+ * post-processing. */
 #include "cli_transform.h"
 #include "cli_value.h"
 
@@ -7,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* How the value of an option says the two texts of an edit. */
+/* The syntax of an option's value, which gives the two texts of an edit. */
 typedef enum shape {
     PAIR,       /* A=B */
     PAIR_OR_A,  /* A=B, or A alone */
@@ -44,7 +45,7 @@ static const struct {
     { "softmax", ONX_EDIT_SOFTMAX, PAIR_OR_A },
 };
 
-/* What an edit refers to, for as long as the model lives. */
+/* The data that an edit refers to; it lives as long as the model. */
 typedef struct held {
     onx_doc *doc;
     onx_value *value;
@@ -96,7 +97,7 @@ static onx_status read_edit(editor *e, size_t row, const char *text)
     return rows[row].how == TENSOR_FILE ? read_tensor(e, edit, h, equals + 1) : ONX_OK;
 }
 
-/* In the order of the command line. */
+/* The edits, in the order of the command line. */
 static onx_status read_edits(editor *e)
 {
     cli_call *call = e->call;

@@ -1,4 +1,4 @@
-/* cmd_extract.c - `onx extract`: a part of a model, or a model in parts. */
+/* cmd_extract.c - `onx extract`: writes a part of a model, or splits a model into parts. */
 #include "cli_transform.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static onx_status split(cli_transform *t, onx_doc *doc, const onx_split_options 
 typedef struct wanted {
     onx_extract_options part;
     onx_split_options split;
-    uint64_t count; /* of parts; 0: one, by `part` */
+    uint64_t count; /* number of parts; 0: the single part described by `part` */
 } wanted;
 
 static int work(cli_call *call, cli_transform *t, wanted *w)

@@ -27,7 +27,7 @@ static onx_status add(void *user, onx_str bytes)
     return ONX_OK;
 }
 
-/* Writes what is different, or only says so. */
+/* Writes the file if its text changes, or, with --check, only reports it. */
 static int settle(cli_call *call, const char *path, const onx_buffer *before, const buffer *after, bool check)
 {
     bool same = before->len == after->len && (before->len == 0 || memcmp(before->ptr, after->ptr, before->len) == 0);
@@ -46,7 +46,7 @@ static int settle(cli_call *call, const char *path, const onx_buffer *before, co
                     status != ONX_OK ? status : onx_save_bytes(call->cx, path, onx_str_make(after->ptr, after->len)));
 }
 
-/* Texts may hold any bytes in their strings, but none begins with control characters. */
+/* ONNX text may contain any bytes in its strings, but it never begins with a control character. */
 static bool is_binary(const char *bytes, size_t len)
 {
     enum { HEAD = 4 };
@@ -66,8 +66,8 @@ static int format_file(cli_call *call, const char *path, bool check)
     onx_status status = cli_load_bytes(call, path, &before);
     int result = cli_exit(call, status);
     if (status == ONX_OK && before.len && is_binary(before.ptr, before.len)) {
-        cli_error(call, "%s is no ONNX text but binary data", strcmp(path, "-") == 0 ? "standard input" : path);
-        cli_hint("onx convert %s FILE.onnxtxt makes text of a model", path);
+        cli_error(call, "%s is binary data, not ONNX text", strcmp(path, "-") == 0 ? "standard input" : path);
+        cli_hint("onx convert %s FILE.onnxtxt converts a model to text", path);
         result = CLI_FAULT;
         onx_buffer_free(&before);
     } else if (status == ONX_OK) {
@@ -76,7 +76,7 @@ static int format_file(cli_call *call, const char *path, bool check)
             onx_text_format(call->cx, cli_kind(call), onx_str_make(before.ptr, before.len), (onx_sink){ add, &after });
         result = status == ONX_OK ? settle(call, path, &before, &after, check) : cli_exit(call, status);
         if (result == CLI_OK && !onx_diag_total(call->cx, ONX_WARNING))
-            onx_diag_clear(call->cx); /* notes are about the model, not about its text */
+            onx_diag_clear(call->cx); /* the notes concern the model, not its text */
         onx_buffer_free(&before);
     }
     cli_report(call);

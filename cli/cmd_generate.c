@@ -7,25 +7,25 @@
 
 #include <stdlib.h>
 
-enum { BEFORE = 4 }; /* tokens of the prompt that new text is decoded with */
+enum { BEFORE = 4 }; /* number of prompt tokens that are decoded together with new tokens */
 
 typedef struct session {
     cli_call *call;
     onx_doc *doc;
     onx_generator *generator;
     onx_choice_options choice;
-    uint64_t most; /* new tokens */
-    cli_ids all;   /* the prompt, and what follows it */
+    uint64_t most; /* maximum number of new tokens */
+    cli_ids all;   /* the prompt and the generated tokens */
     uint64_t given;
-    onx_tokenizer *tokenizer; /* NULL: ids alone */
+    onx_tokenizer *tokenizer; /* NULL: only ids are printed */
     cli_stream stream;
-    size_t told;       /* of the text */
-    const char *ended; /* by what */
+    size_t told;       /* bytes of the text that have been printed */
+    const char *ended; /* why generation ended */
     double prompt_seconds, seconds;
     char *config; /* path of the configuration that was found, or NULL */
 } session;
 
-/* ---- what the command line says ---- */
+/* ---- reading the command line ---- */
 
 static onx_status read_config(session *s, onx_buffer *out)
 {
@@ -36,7 +36,7 @@ static onx_status read_config(session *s, onx_buffer *out)
     return s->config ? cli_load_bytes(s->call, given ? given : s->config, out) : ONX_OK;
 }
 
-/* Places in a text are those of the configuration: the model is spoken of by its nodes. */
+/* Positions in a text are those of the configuration file; diagnostics about the model name its nodes. */
 static void name_config(const session *s)
 {
     const size_t count = onx_diag_count(s->call->cx);
@@ -62,7 +62,7 @@ static bool read_choice(session *s)
     return true;
 }
 
-/* The one that is given, or is beside the model. */
+/* The file that is given, or the one beside the model. */
 static onx_status open_tokenizer(session *s)
 {
     static const char *const names[] = { "tokenizer.json", "tokenizer.model" };
@@ -102,14 +102,14 @@ static onx_status read_prompt(session *s)
     ONX_TRY(status);
     s->given = s->all.count;
     if (!s->tokenizer && cli_has(s->call, "stop")) {
-        cli_error(s->call, "--stop is about texts: --prompt or --tokenizer makes them");
+        cli_error(s->call, "--stop needs text: give --prompt or --tokenizer");
         return ONX_E_MISUSE;
     }
     s->stream = (cli_stream){ .call = s->call, .tokenizer = s->tokenizer, .ids = &s->all, .done = s->given };
     s->stream.from = s->given > BEFORE ? s->given - BEFORE : 0;
     if (s->given)
         return ONX_OK;
-    cli_error(s->call, "there is nothing to go on with: --prompt gives a text, --ids tokens");
+    cli_error(s->call, "there is nothing to continue: give a text with --prompt or tokens with --ids");
     return ONX_E_MISUSE;
 }
 
@@ -133,7 +133,7 @@ static onx_status open_all(session *s, const onx_session_options *options)
 
 /* ---- the loop ---- */
 
-/* Whether the token ends the text: --eos says so, else the configuration. */
+/* Whether the token ends the text: one of --eos, otherwise of the configuration. */
 static bool is_end(const session *s, const cli_ids *ends, int64_t id)
 {
     int64_t end;
@@ -146,7 +146,7 @@ static bool is_end(const session *s, const cli_ids *ends, int64_t id)
     return false;
 }
 
-/* Where the text first has one of the texts of --stop, or how much of it can be none of one. */
+/* The position of the first --stop text in the output, or the length of the prefix that cannot be part of one. */
 static bool find_stop(const session *s, bool last, size_t *at)
 {
     const char *stop;
@@ -166,7 +166,7 @@ static bool find_stop(const session *s, bool last, size_t *at)
     return found;
 }
 
-/* What is certain of the text, or the id. True when the text has come to a stop. */
+/* Prints the part of the text that cannot change any more, or the id. True when a --stop text is reached. */
 static bool put_token(session *s, int64_t id, bool last)
 {
     const bool quiet = cli_has(s->call, "json");
@@ -250,7 +250,7 @@ static onx_status generate(session *s)
     return status;
 }
 
-/* ---- what is told ---- */
+/* ---- reporting ---- */
 
 static double rate(uint64_t count, double seconds)
 {
@@ -260,7 +260,7 @@ static double rate(uint64_t count, double seconds)
 static void put_result(const session *s)
 {
     const uint64_t made = s->all.count - s->given,
-                   steps = made ? made - 1 : 0; /* the first token comes with the prompt */
+                   steps = made ? made - 1 : 0; /* the first token is computed together with the prompt */
     if (!cli_has(s->call, "json")) {
         fprintf(stderr, "%llu tokens read in %s, %.1f a second; %llu written in %s, %.1f a second\n",
                 (unsigned long long)s->given, cli_duration(s->prompt_seconds).text, rate(s->given, s->prompt_seconds),

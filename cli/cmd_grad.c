@@ -1,4 +1,4 @@
-/* cmd_grad.c - `onx grad`: the gradient of a value as nodes of the standard operators. */
+/* cmd_grad.c - `onx grad`: adds the gradient of a value as standard operators. */
 #include "cli.h"
 
 #include <onx/grad.h>
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The names of --wrt: given more than once, or separated by commas; NULL with the error printed. */
+/* The names of --wrt, which may be repeated or contain commas; NULL with the error printed. */
 static onx_str *read_names(const cli_call *call, uint32_t *count)
 {
     const char *text;
@@ -40,7 +40,7 @@ static int run_grad(cli_call *call)
     if (!cli_has(call, "output"))
         return cli_error(call, "say where the result goes with -o");
     if (!of != !cli_has(call, "wrt"))
-        return cli_error(call, "--of and --wrt belong together");
+        return cli_error(call, "--of and --wrt must be given together");
     onx_grad_options options = { .struct_size = sizeof options,
                                  .of = onx_str_of(of ? of : ""),
                                  .only = cli_has(call, "only") };

@@ -1,4 +1,4 @@
-/* cmd_help.c - help from the tables, for people at a terminal and as man pages. */
+/* cmd_help.c - prints help from the option tables, for terminals and as man pages. */
 #include "cli.h"
 
 /* ---- at a terminal ---- */
@@ -8,7 +8,7 @@ static void put_heading(FILE *to, const char *text)
     fprintf(to, "\n%s%s%s\n", cli_color(to, CLI_BOLD), text, cli_color(to, CLI_PLAIN));
 }
 
-/* Words of one paragraph, from `indent` on; the cursor is there already. */
+/* Fills the words of one paragraph with the indentation `indent`; the cursor is at that column already. */
 static void fill(FILE *to, const char *text, size_t len, unsigned indent)
 {
     cli_put_filled(to, onx_str_make(text, len), indent, cli_prose_width());
@@ -37,7 +37,7 @@ void cli_print_overview(FILE *to)
           to);
 }
 
-/* "-o, --output FILE" */
+/* Prints "-o, --output FILE". */
 static int option_text(const cli_option *o, char *buf, size_t size)
 {
     char letter[8] = "";
@@ -46,7 +46,7 @@ static int option_text(const cli_option *o, char *buf, size_t size)
     return snprintf(buf, size, "%s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
 }
 
-/* Paragraphs, filled; lines that start with a blank stay as they are. */
+/* Prints paragraphs, filled; lines that start with a blank are printed unchanged. */
 static void put_paragraphs(FILE *to, const char *text)
 {
     while (*text) {
@@ -65,7 +65,7 @@ static void put_paragraphs(FILE *to, const char *text)
     }
 }
 
-/* One option; its value's choices are listed when they are few enough to read. */
+/* Prints one option; the choices of its value are listed if they are few. */
 static void put_option(FILE *to, const cli_option *o)
 {
     char text[64];
@@ -189,7 +189,7 @@ static void man_program(void)
         stdout);
 }
 
-/* ---- libraries ---- */
+/* ---- optional libraries ---- */
 
 static void put_libraries(void)
 {

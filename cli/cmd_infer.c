@@ -1,9 +1,9 @@
-/* cmd_infer.c - `onx infer`: types and shapes of all values, and why some are not known. */
+/* cmd_infer.c - `onx infer`: infers the types and shapes of all values, and reports where inference stops. */
 #include "cli_dims.h"
 
 #include <onx/text.h>
 
-/* ---- the answer ---- */
+/* ---- the summary ---- */
 
 static void print_json(const onx_infer *infer)
 {

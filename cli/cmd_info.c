@@ -1,4 +1,4 @@
-/* cmd_info.c - `onx info`: a file on one screen, or as JSON. */
+/* cmd_info.c - `onx info`: prints a summary of a file that fits on one screen, or JSON. */
 #include "cli_cost.h"
 #include "cli_info.h"
 #include "cli_numpy.h"
@@ -9,7 +9,7 @@
 
 enum { LABEL = 12, LIST = 10, OPS = 12, TYPE_TEXT = 256 };
 
-/* ---- pieces of the screen ---- */
+/* ---- parts of the summary ---- */
 
 static void heading(const char *text)
 {
@@ -42,7 +42,7 @@ static void put_plural(uint64_t count, const char *one, const char *many)
     printf("%s %s", cli_thousands(count).text, count == 1 ? one : many);
 }
 
-/* "and 12 more", when a list was cut. */
+/* Prints "and 12 more" when a list was cut. */
 static void put_more(uint64_t count)
 {
     if (count)
@@ -81,7 +81,7 @@ static uint32_t limit(const cli_info *in, uint32_t count)
     return in->all || count <= LIST + 2 ? count : LIST;
 }
 
-/* A list of values, those with an initializer left out and counted unless `all`. */
+/* Prints a list of values; unless `all`, those with an initializer are only counted. */
 static void put_values(const cli_info *in, const char *title, onx_value_info **values, uint32_t count)
 {
     unsigned name_columns = LABEL, most = cli_width() / 2;
@@ -243,7 +243,7 @@ static void put_ops(const cli_info *in)
     }
     if (rows == ops->count)
         return;
-    /* The others, wrapped. */
+    /* Prints the other domains, wrapped. */
     unsigned at = 2;
     fputs("  ", stdout);
     fputs(cli_color(stdout, CLI_DIM), stdout);
@@ -449,7 +449,7 @@ static void put_model(const cli_info *in, const onx_model *m)
     put_metadata(in, m->metadata_props, m->metadata_props_count);
 }
 
-/* ---- parts ---- */
+/* ---- parts of models: graphs, nodes, tensors ---- */
 
 static void put_tensor(const onx_tensor *t)
 {
@@ -462,7 +462,7 @@ static void put_tensor(const onx_tensor *t)
     if (type)
         fputs(type, stdout);
     else
-        printf("%d, which is no element type", t->data_type);
+        printf("%d, which is not an element type", t->data_type);
     if (t->dims_count)
         putchar('[');
     for (uint32_t i = 0; i < t->dims_count; i++)
@@ -553,16 +553,16 @@ static void put_part(const cli_info *in, void *root)
 static int run_info(cli_call *call)
 {
     if (cli_has(call, "dim") && !cli_has(call, "cost"))
-        return cli_error(call, "--dim goes with --cost");
+        return cli_error(call, "--dim needs --cost");
     if (cli_has(call, "cost") && cli_kind(call) != ONX_KIND_MODEL)
-        return cli_error(call, "--cost is about models");
+        return cli_error(call, "--cost applies to models only");
     cli_info in = { .call = call, .path = call->operand[0], .kind = cli_kind(call), .all = cli_has(call, "all") };
     onx_status status = cli_load_any(call, in.path, ONX_FORMAT_AUTO, &in.kind, &in.doc);
     if (status != ONX_OK)
         return cli_exit(call, status);
     if (in.kind != ONX_KIND_MODEL && cli_has(call, "cost")) {
         onx_doc_free(in.doc);
-        return cli_error(call, "--cost is about models");
+        return cli_error(call, "--cost applies to models only");
     }
     void *root = onx_doc_root(in.doc, in.kind);
     status = cli_facts_collect(call->cx, in.kind, root, &in.facts);
@@ -577,7 +577,7 @@ static int run_info(cli_call *call)
         if (cli_has(call, "cost"))
             status = cli_cost_print(call, in.doc, NULL);
     }
-    const bool empty = in.kind == ONX_KIND_MODEL && cli_info_size(&in) == 0; /* said by the reader */
+    const bool empty = in.kind == ONX_KIND_MODEL && cli_info_size(&in) == 0; /* the reader has reported it */
     cli_facts_free(&in.facts);
     onx_doc_free(in.doc);
     return status == ONX_OK && empty ? CLI_FAULT : cli_exit(call, status);

@@ -1,10 +1,9 @@
-/* cmd_inline.c - `onx inline`: function bodies in place of calls. */
+/* cmd_inline.c - `onx inline`: replaces function calls by the function bodies. */
 #include "cli_transform.h"
 
 #include <stdlib.h>
 
-/* --function DOMAIN.NAME, as often as it is given: the name is what follows the last dot. NULL with the error
- * printed. */
+/* The values of --function DOMAIN.NAME; the name follows the last dot. NULL with the error printed. */
 static onx_function_name *read_names(const cli_call *call, const char *option, uint32_t *count)
 {
     onx_function_name *list = calloc((size_t)call->given_count + 1, sizeof *list);

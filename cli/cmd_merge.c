@@ -32,7 +32,7 @@ static onx_status merge(cli_transform *t, onx_doc **docs, const onx_merge_option
     cli_call *call = t->call;
     for (int i = 0; i < call->operand_count; i++)
         ONX_TRY(cli_load(call, call->operand[i], ONX_KIND_MODEL, &docs[i]));
-    call->input = NULL; /* what is said from here on is about all of them */
+    call->input = NULL; /* from here on, diagnostics concern all models */
     ONX_TRY(onx_merge(call->cx, docs[0], docs + 1, (uint32_t)call->operand_count - 1, options));
     return cli_transform_save(t, docs[0]);
 }

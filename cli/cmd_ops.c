@@ -1,5 +1,4 @@
-/* cmd_ops.c - the operator registry for people and tools: list, search, explain, export, and the page
- * docs/operators.md. */
+/* cmd_ops.c - `onx ops`: lists, searches, explains and exports operators, and prints the page docs/operators.md. */
 #include "cli.h"
 #include "cli_op_words.h"
 
@@ -17,9 +16,9 @@ static const char *shown_domain(const onx_op *op)
     return *onx_op_domain(op) ? onx_op_domain(op) : "ai.onnx";
 }
 
-/* ---- one operator in words ---- */
+/* ---- describing one operator ---- */
 
-/* Text, which may come from a document, filled up with spaces. */
+/* Prints a text, which may come from a document, padded with spaces. */
 static void put_padded(const char *text, unsigned columns)
 {
     cli_put_text(stdout, onx_str_of(text));
@@ -27,14 +26,14 @@ static void put_padded(const char *text, unsigned columns)
         putchar(' ');
 }
 
-/* Text after a label, filled. */
+/* Prints a label and a filled text. */
 static void put_wrapped(const char *label, const char *text)
 {
     const unsigned indent = (unsigned)printf(*label ? "  %-6s " : "  %s", label);
     cli_put_filled(stdout, onx_str_of(text), indent, cli_prose_width());
 }
 
-/* What the name means, further in. */
+/* Prints the meaning of a name, indented further. */
 static void put_meaning(const onx_op *op, const char *name)
 {
     const char *text = cli_op_word(op, name);
@@ -123,7 +122,7 @@ static void explain_versions(const onx_op *op, const onx_op *newest)
     }
 }
 
-/* A model to begin with; `onx ops NAME --example` prints it alone. */
+/* Prints a small model that uses the operator; `onx ops NAME --example` prints only this. */
 static void explain_example(const onx_op *newest)
 {
     char *text = NULL;
@@ -142,7 +141,7 @@ static void explain_example(const onx_op *newest)
     free(text);
 }
 
-/* What else there is to know, separated by commas. */
+/* Prints further properties, separated by commas. */
 static void facts(const onx_op *op, char *buf, size_t size)
 {
     static const struct {
@@ -209,9 +208,9 @@ static void explain(const onx_op *op, const onx_op *newest)
     explain_example(newest);
 }
 
-/* ---- the page of all operators ---- */
+/* ---- docs/operators.md ---- */
 
-/* Text in a line of Markdown: what would be markup is escaped. */
+/* Prints text into a line of Markdown; characters that would be markup are escaped. */
 static void put_markdown(const char *text)
 {
     for (; *text; text++) {
@@ -262,7 +261,7 @@ static int print_markdown(void)
     return CLI_OK;
 }
 
-/* ---- which operators ---- */
+/* ---- selecting operators ---- */
 
 static bool same_word(const char *a, const char *b)
 {
@@ -277,12 +276,12 @@ typedef struct query {
     const char *domain; /* NULL: every domain */
     int64_t opset;
     bool exact;     /* the word is the name of an operator */
-    char name[256]; /* `word` and `domain`, when they were parts of one word */
+    char name[256]; /* the parts of a word that contains both name and domain */
     char named_domain[256];
 } query;
 
-/* Names as other commands print them: "ai.onnx.ml.Scaler" (info), "Relu-14" (check), and both. What is no such name is
- * looked for as it is. */
+/* Splits names as other commands print them: "ai.onnx.ml.Scaler" (info), "Relu-14" (check), and both together. Other
+ * words are searched for unchanged. */
 static void read_name(query *q, const char *word)
 {
     const char *dash = strrchr(word, '-'), *dot = strrchr(word, '.');
@@ -307,7 +306,7 @@ static void read_name(query *q, const char *word)
     q->word = q->name;
 }
 
-/* Versions to come are taken for the newest known one; that is said. */
+/* Versions newer than the newest known one are replaced by it, with a warning. */
 static void warn_of_future(const cli_call *call, const query *q)
 {
     const char *domain = q->domain ? q->domain : "";
@@ -334,7 +333,7 @@ static bool has_word(const char *text, const char *word)
     return !*word;
 }
 
-/* The version that the query asks for of the index-th operator; NULL when it is not asked for. */
+/* The version of the index-th operator that the query selects; NULL if it selects none. */
 static const onx_op *matching(const query *q, uint32_t index)
 {
     const onx_op *newest = onx_registry_get(q->registry, index);
@@ -348,7 +347,7 @@ static const onx_op *matching(const query *q, uint32_t index)
         return newest;
     const onx_op *there = onx_registry_find(q->registry, domain, onx_str_of(onx_op_name(newest)), q->opset),
                  *op = newest;
-    while (op && op != there) /* another operator of that name may be in force */
+    while (op && op != there) /* another operator of that name may be the current one */
         op = onx_op_older(op);
     return op;
 }
@@ -370,7 +369,8 @@ static int print_json(const query *q)
         if (!op)
             continue;
         cli_op_json(&json, op);
-        while (q->exact && !q->opset && (op = onx_op_older(op))) /* an operator with all its versions */
+        while (q->exact && !q->opset && (op = onx_op_older(op))) /* a single operator is printed with all its versions
+                                                                  * */
             cli_op_json(&json, op);
     }
     cli_json_close(&json, ']');
@@ -379,7 +379,8 @@ static int print_json(const query *q)
 
 static int print_list(const query *q)
 {
-    const unsigned width = cli_is_terminal(stdout) ? cli_width() : UINT_MAX; /* one line each for other programs */
+    const unsigned width = cli_is_terminal(stdout) ? cli_width() : UINT_MAX; /* other programs get one line per operator
+                                                                              * */
     const char *domain = "";
     uint32_t count = 0;
     for (uint32_t i = 0; onx_registry_get(q->registry, i); i++) {
@@ -461,7 +462,7 @@ static int explain_all(const query *q)
     return CLI_OK;
 }
 
-/* The answer about operators, of which `q` tells where they are looked for. */
+/* Prints the operators that `q` selects. */
 static int answer(cli_call *call, query q)
 {
     if (call->operand_count)
@@ -476,7 +477,7 @@ static int answer(cli_call *call, query q)
         return no_operator(call, &q);
     warn_of_future(call, &q);
     if (cli_has(call, "example"))
-        return q.exact ? print_examples(call, &q) : cli_error(call, "--example goes with the name of an operator");
+        return q.exact ? print_examples(call, &q) : cli_error(call, "--example needs the name of an operator");
     if (cli_has(call, "json"))
         return print_json(&q);
     return q.exact ? explain_all(&q) : print_list(&q);

@@ -1,4 +1,4 @@
-/* cmd_outline.c - `onx outline`: repeated runs of nodes become functions. */
+/* cmd_outline.c - `onx outline`: turns repeated sequences of nodes into functions. */
 #include "cli_transform.h"
 
 static onx_status outline(onx_ctx *cx, onx_doc *doc, void *options)

@@ -1,4 +1,4 @@
-/* cmd_precision.c - `onx precision`: values and weights in another floating-point type. */
+/* cmd_precision.c - `onx precision`: converts values and weights to another floating-point type. */
 #include "cli_tune.h"
 
 #include <limits.h>
@@ -24,14 +24,14 @@ static onx_status apply(void *user, onx_doc *doc, const onx_str *keep, uint32_t 
     return onx_precision(h->call->cx, doc, &options);
 }
 
-/* ---- numbers beyond the range of the type, found in the data ---- */
+/* ---- values in the data that are beyond the range of the type ---- */
 
 typedef struct overflow {
     halving *h;
     cli_tune *tune;
     const cli_inner *inner;
     bool *beyond;    /* per inner value */
-    double *largest; /* the same: the greatest magnitude of its numbers, as long as none is beyond */
+    double *largest; /* per inner value: the largest magnitude of its elements, while none is beyond the range */
 } overflow;
 
 static onx_status look(void *user, uint32_t sample, uint32_t value, const onx_value *v)
@@ -65,7 +65,7 @@ static onx_str called(const onx_node *node)
     return name.len || !node->output_count ? name : onx_view(node->output[0]);
 }
 
-/* What makes such a value and what uses it stay. */
+/* Keeps the type of the nodes that produce and read such a value. */
 static onx_status keep_around(overflow *o)
 {
     const onx_graph *g = onx_doc_model(o->tune->original)->graph;
@@ -74,7 +74,8 @@ static onx_status keep_around(overflow *o)
             continue;
         const onx_str name = onx_view(o->inner->list[v]->name);
         ONX_TRY(cli_tune_keep(o->tune, called(g->node[o->inner->node[v]])));
-        cli_warn(o->h->call, "\"%.*s\" has numbers beyond float16: the nodes around it stay", ONX_ARG(name));
+        cli_warn(o->h->call, "\"%.*s\" has elements beyond the range of float16: the nodes around it keep their type",
+                 ONX_ARG(name));
         for (uint32_t i = 0; i < g->node_count; i++)
             for (uint32_t k = 0; k < g->node[i]->input_count; k++)
                 if (onx_str_equal(onx_view(g->node[i]->input[k]), name))
@@ -83,7 +84,7 @@ static onx_status keep_around(overflow *o)
     return ONX_OK;
 }
 
-/* Values of which nothing is left: the error of the outputs alone would not say why. */
+/* Reports values whose elements all become zero: the error of the outputs alone would not explain the loss. */
 static void tell_vanished(const overflow *o)
 {
     const double half_of_least = 0x1p-25;
@@ -94,7 +95,7 @@ static void tell_vanished(const overflow *o)
     if (count)
         cli_warn(
             o->h->call,
-            "\"%.*s\"%s: numbers of at most %.2g are too small for float16, and all become zero; bfloat16 has them",
+            "\"%.*s\"%s: all elements, of at most %.2g, are too small for float16 and become zero; bfloat16 can represent them",
             ONX_ARG(onx_view(o->inner->list[first]->name)), count > 1 ? " and others" : "", o->largest[first]);
 }
 
@@ -166,7 +167,9 @@ static onx_status convert(halving *h, const cli_samples *samples, double max_err
     onx_doc *doc = NULL;
     onx_status status = ONX_OK;
     if (measured && strcmp(t.path, "-") == 0) {
-        cli_error(call, "a model from standard input can be read only once: with data it has to be a file");
+        cli_error(
+            call,
+            "a model from standard input can be read only once: with --data or --samples the model has to be a file");
         return ONX_E_MISUSE;
     }
     if (measured)

@@ -1,4 +1,4 @@
-/* cmd_quantize.c - `onx quantize`: products of constant weights in few bits. */
+/* cmd_quantize.c - `onx quantize`: quantises products with constant weights to 8 or 4 bits. */
 #include "cli_attribute.h"
 #include "cli_table.h"
 #include "cli_tune.h"
@@ -7,13 +7,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct watched { /* a value of the model that ranges or moments are wanted of */
+typedef struct watched { /* a value of the model whose range or moments are needed */
     onx_str name;
     onx_observer *observer;
     float *moments;
-    uint32_t size; /* of the moments */
-    bool wanted;   /* moments, in the runs of now */
-    uint32_t at;   /* 1 + its index among the inner values; 0: it is none */
+    uint32_t size; /* length of the rows that the moments are about */
+    bool wanted;   /* the current runs collect the moments */
+    uint32_t at;   /* 1 + its index among the inner values; 0: not an inner value */
 } watched;
 
 typedef struct quantizing {
@@ -31,13 +31,13 @@ typedef struct quantizing {
     cli_table names;
     onx_value_range *range;
     const cli_samples *samples;
-    cli_inner inner; /* of the model before the change, for moments */
+    cli_inner inner; /* of the unchanged model, for moments */
 } quantizing;
 
-/* Rows that are not too long for moments; bytes of those that are held at a time. */
+/* The longest rows that moments are computed of; the bytes of moments that are held at a time. */
 enum { MOMENTS_MAX = 2048, MOMENTS_ROOM = 16 << 20 };
 
-/* ---- what is examined ---- */
+/* ---- which values to watch ---- */
 
 static bool is_product(const onx_node *node)
 {
@@ -86,9 +86,9 @@ static onx_status watch_products(quantizing *q, const onx_graph *g)
     return ONX_OK;
 }
 
-/* ---- looking ---- */
+/* ---- collecting ranges and moments ---- */
 
-/* X^T X of the rows, added up; values with rows that are too long, or that have changed their length, go without. */
+/* Accumulates X^T X of the rows; values whose rows are too long, or change their length, get no moments. */
 static onx_status add_moments(const quantizing *q, watched *w, const onx_value *v)
 {
     const uint32_t n =
@@ -161,18 +161,18 @@ static onx_status collect_ranges(quantizing *q)
         else
             onx_diag_clear(q->call->cx);
         if (bad && told++ < MOST_TOLD)
-            cli_warn(q->call, "\"%.*s\" has %llu numbers in the data that are not finite: they are passed over",
+            cli_warn(q->call, "\"%.*s\" has %llu elements in the data that are not finite: they are ignored",
                      ONX_ARG(w->name), (unsigned long long)bad);
     }
     if (told > MOST_TOLD)
-        cli_warn(q->call, "so it is with %u more", told - MOST_TOLD);
+        cli_warn(q->call, "%u more values have such elements", told - MOST_TOLD);
     q->options.range = q->range;
     return ONX_OK;
 }
 
-/* ---- moments: some at a time, as they are asked for ---- */
+/* ---- moments, computed in groups when they are requested ---- */
 
-/* What they take for a value at most. */
+/* The maximum number of bytes that the moments of one value take. */
 static size_t moments_size(const cli_inner *inner, uint32_t value)
 {
     const onx_type *type = inner->list[value]->type;
@@ -184,7 +184,8 @@ static size_t moments_size(const cli_inner *inner, uint32_t value)
     return n > 0 && n <= MOMENTS_MAX ? (size_t)n * (size_t)n * sizeof(float) : 0;
 }
 
-/* Runs the model for those of this value and, as far as there is room, of those that will be asked for next. */
+/* Runs the model for the moments of this value and, as far as memory allows, of the values that will be requested next.
+ * */
 static onx_status collect_moments(quantizing *q, watched *first)
 {
     size_t room = 0;
@@ -223,7 +224,7 @@ static onx_status give_moments(void *user, onx_str name, onx_value_moments *out)
     return ONX_OK;
 }
 
-/* Runs the model over the samples, or gets ready to do so; names are those of `doc`, which lives as long. */
+/* Runs the model over the samples, or prepares for it; the names belong to `doc`, which lives as long. */
 static onx_status calibrate(quantizing *q, const cli_samples *samples, onx_doc *doc)
 {
     const onx_graph *g = onx_doc_model(doc)->graph;
@@ -304,7 +305,7 @@ static int read_mode(quantizing *q)
                       : !fixed                               ? ONX_QUANTIZE_WEIGHTS
                       : form && strcmp(form, "qlinear") == 0 ? ONX_QUANTIZE_QLINEAR
                                                              : ONX_QUANTIZE_QDQ;
-    static const char *const methods[] = { "minmax", "entropy", "percentile", "mse" }; /* as the enum has them */
+    static const char *const methods[] = { "minmax", "entropy", "percentile", "mse" }; /* in the order of the enum */
     for (size_t i = 0; method && i < sizeof methods / sizeof *methods; i++)
         if (strcmp(method, methods[i]) == 0)
             q->method = (onx_observe_method)i;
@@ -339,7 +340,7 @@ static int read_options(quantizing *q)
     return -1;
 }
 
-/* A row for each product: what its output is off by, and what of that it adds itself. */
+/* Prints a row for each product: the error of its output, and the part of it that the node itself adds. */
 static void print_table(const cli_tune *t, FILE *to)
 {
     fprintf(to, "%12s %12s  layer\n", "error", "added");
@@ -365,7 +366,9 @@ static onx_status quantize(quantizing *q, const cli_samples *samples, double max
     onx_doc *doc = NULL, *sample = NULL;
     onx_status status = ONX_OK;
     if ((measured || fixed || q->feedback) && strcmp(t.path, "-") == 0) {
-        cli_error(call, "a model from standard input can be read only once: what is run before has to be a file");
+        cli_error(
+            call,
+            "a model from standard input can be read only once: a model that is run before the change has to be a file");
         return ONX_E_MISUSE;
     }
     if (fixed || q->feedback || measured)

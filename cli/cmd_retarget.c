@@ -1,11 +1,11 @@
-/* cmd_retarget.c - `onx retarget`: a model for other versions of its operator sets. */
+/* cmd_retarget.c - `onx retarget`: converts a model to other versions of its operator sets. */
 #include "cli_transform.h"
 
 #include <stdlib.h>
 
 /* ---- options ---- */
 
-/* --opset N and --opset DOMAIN=M; NULL with the error printed. */
+/* The values of --opset N and --opset DOMAIN=M; NULL with the error printed. */
 static onx_opset_version *read_opsets(const cli_call *call, uint32_t *count_out)
 {
     onx_opset_version *list = calloc((size_t)call->given_count + 1, sizeof *list);

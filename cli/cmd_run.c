@@ -1,4 +1,4 @@
-/* cmd_run.c - `onx run`: runs a model on inputs from files or made up, and writes or sums up the outputs. */
+/* cmd_run.c - `onx run`: runs a model on inputs from files or on made-up ones, and writes or summarises the outputs. */
 #include "cli_image.h"
 #include "cli_inputs.h"
 #include "cli_outputs.h"
@@ -18,7 +18,7 @@ static const char *trace_path(const cli_call *call)
 
 /* ---- the command ---- */
 
-/* Runs it again, some times, and says what took how long. */
+/* Runs the session several more times, and prints the profile. */
 static onx_status run_profile(cli_call *call, onx_doc *doc, onx_session *s, const onx_session_options *options,
                               const onx_run_options *limits, const onx_value *const *inputs)
 {
@@ -59,13 +59,13 @@ static int run_run(cli_call *call)
     if (!cli_run_options(call, &threads, &options, &limits))
         return CLI_MISUSE;
     if (cli_has(call, "trace") && !cli_has(call, "profile"))
-        return cli_error(call, "--trace goes with --profile");
+        return cli_error(call, "--trace needs --profile");
     if (call->ranks && cli_has(call, "profile"))
-        return cli_error(call, "--profile is about one rank, and --configuration asks for several");
+        return cli_error(call, "--profile measures a single rank, but --configuration runs several");
     if (!cli_sets_options(call))
         return CLI_MISUSE;
     if (cli_has(call, "json") && cli_has(call, "profile"))
-        return cli_error(call, "--json is about the outputs, and --profile prints a table beside them");
+        return cli_error(call, "--json prints the outputs, and --profile would print a table between them");
     onx_doc *doc;
     onx_session *s = NULL;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
@@ -89,7 +89,7 @@ static int run_run(cli_call *call)
     }
     onx_session_free(s);
     cli_outputs_free(&outputs);
-    if (call->input == input) /* else it is about the file of a value */
+    if (call->input == input) /* otherwise diagnostics concern the file of an input value */
         (void)onx_text_locate(doc, 0);
     onx_doc_free(doc);
     return cli_exit(call, status);

@@ -1,4 +1,4 @@
-/* cmd_shard.c - `onx shard`: a model with annotations that spread it over devices. */
+/* cmd_shard.c - `onx shard`: annotates a model with how it is distributed over devices. */
 #include "cli_dims.h"
 #include "cli_inputs.h"
 #include "cli_ranks.h"
@@ -23,7 +23,7 @@ typedef struct request {
 
 /* ---- options ---- */
 
-/* "2x4": parts of the batch and of the weights; "3x2x4": stages before them. */
+/* "2x4": parts of the batch by parts of the weights; "3x2x4": pipeline stages first. */
 static bool read_mesh(const cli_call *call, onx_shard_annotate_options *o, bool *given)
 {
     const char *text = cli_value(call, "mesh");
@@ -35,11 +35,13 @@ static bool read_mesh(const cli_call *call, onx_shard_annotate_options *o, bool 
     for (uint32_t i = 0; i < mesh.rank && fits; i++)
         fits = mesh.dims[i] >= 1 && mesh.dims[i] <= DEVICES_MOST;
     if (!fits)
-        return cli_error(call, "--mesh %s: a mesh is like 2x4, parts of the batch by parts of the weights, or 3x2x4",
-                         text),
+        return cli_error(
+                   call,
+                   "--mesh %s: a mesh is written 2x4 (parts of the batch by parts of the weights) or 3x2x4 (pipeline stages first)",
+                   text),
                false;
     if (mesh.rank == MESH_MOST && o->pipeline)
-        return cli_error(call, "--pipeline and a mesh of three numbers say the same"), false;
+        return cli_error(call, "--pipeline and a mesh of three numbers both give the number of stages"), false;
     if (mesh.rank == MESH_MOST)
         o->pipeline = (uint32_t)mesh.dims[0];
     o->data = (uint32_t)mesh.dims[mesh.rank - 2];
@@ -77,7 +79,7 @@ static bool read_figure(const cli_call *call, onx_shard_machine *m, const char *
             *figure_of(m, i) = strtod(rest, &end);
             if (end != rest && (!*end || *end == '\n') && *figure_of(m, i) > 0 && *figure_of(m, i) < 1e30)
                 return true;
-            return cli_error(call, "--machine %s: that is no number above 0", text), false;
+            return cli_error(call, "--machine %s: this is not a number above 0", text), false;
         }
     return cli_error(call,
                      "--machine %s: the figures are operations, bandwidth, latency, link, cache, shared and passes",
@@ -85,7 +87,7 @@ static bool read_figure(const cli_call *call, onx_shard_machine *m, const char *
            false;
 }
 
-/* A figure, or a file with one in each line, as --measure writes it. */
+/* Reads one figure, or a file with one figure per line, as --measure writes it. */
 static bool read_machine(const cli_call *call, onx_shard_machine *m)
 {
     const char *text;
@@ -107,24 +109,27 @@ static bool read_machine(const cli_call *call, onx_shard_machine *m)
     return true;
 }
 
-/* What is left of the devices goes to the one way that is asked for. */
+/* Gives the remaining devices to the only way of splitting that is requested. */
 static bool divide(const cli_call *call, onx_shard_annotate_options *o, uint64_t devices)
 {
     const bool tensor = cli_has(call, "tensor-parallel"), data = cli_has(call, "data-parallel");
     const uint32_t stages = o->pipeline ? o->pipeline : 1, rest = (uint32_t)(devices / stages);
     if (!devices)
-        return cli_error(call, "say how many devices: --devices, or --mesh"), false;
+        return cli_error(call, "give the number of devices with --devices or --mesh"), false;
     if (devices % stages)
         return cli_error(call, "%llu devices cannot be shared by %u stages", (unsigned long long)devices, stages),
                false;
     if (tensor && data)
-        return cli_error(call, "of both ways --mesh says how many devices each gets"), false;
+        return cli_error(call,
+                         "with both --tensor-parallel and --data-parallel, --mesh has to give the devices for each"),
+               false;
     if (tensor)
         o->tensor = rest;
     else if (data)
         o->data = rest;
     else if (rest > 1)
-        return cli_error(call, "say how: --auto, --tensor-parallel, --data-parallel, --pipeline %u, or --mesh", rest),
+        return cli_error(call, "say how to split: --auto, --tensor-parallel, --data-parallel, --pipeline %u, or --mesh",
+                         rest),
                false;
     return true;
 }
@@ -159,9 +164,9 @@ static bool read_request(const cli_call *call, request *r)
     r->automatic = cli_has(call, "auto");
     for (size_t i = 0; i < sizeof ways / sizeof *ways && r->automatic; i++)
         if (cli_has(call, ways[i]))
-            return cli_error(call, "--auto finds the way itself, without --%s", ways[i]), false;
+            return cli_error(call, "--auto chooses the mesh itself; omit --%s", ways[i]), false;
     if (r->automatic && !r->devices)
-        return cli_error(call, "say how many devices: --devices"), false;
+        return cli_error(call, "give the number of devices with --devices"), false;
     if (!r->automatic && !read_mesh_of(call, r))
         return false;
     if (cli_value(call, "name"))
@@ -173,7 +178,7 @@ static bool read_request(const cli_call *call, request *r)
     return true;
 }
 
-/* ---- what is said ---- */
+/* ---- printing ---- */
 
 static void print_trial(void *user, const onx_shard_trial *t)
 {
@@ -182,7 +187,7 @@ static void print_trial(void *user, const onx_shard_trial *t)
             cli_bytes(t->memory_bytes).text, t->fits ? "" : "  too much");
 }
 
-/* Shards need not be of quite the same size. */
+/* Shards may differ in size. */
 static bool is_near(uint64_t a, uint64_t b)
 {
     return (a > b ? a - b : b - a) <= a / 16;
@@ -194,7 +199,7 @@ static bool is_alike(const onx_shard_forecast *a, const onx_shard_forecast *b)
            is_near(a->value_bytes, b->value_bytes) && is_near(a->receive_bytes, b->receive_bytes);
 }
 
-/* A row for each run of devices that do the same. */
+/* Prints one row for each range of consecutive devices with the same load. */
 static void print_rows(FILE *to, const onx_shard_forecast *rows, uint32_t count)
 {
     enum { ROWS_MOST = 40 };
@@ -218,7 +223,7 @@ static void print_rows(FILE *to, const onx_shard_forecast *rows, uint32_t count)
     }
 }
 
-/* The plan, device by device, and its gain. */
+/* Prints the plan, device by device, and its speedup. */
 static onx_status print_plan(const request *r, onx_ctx *cx, const onx_doc *doc, onx_str configuration)
 {
     onx_shard_predict_options o = { .struct_size = sizeof o,
@@ -292,7 +297,7 @@ static int measure(cli_call *call)
 {
     onx_shard_machine m;
     if (call->ranks && cli_ranks_count(call) < 2)
-        return cli_error(call, "--ranks measures what is between two ranks, and there is one");
+        return cli_error(call, "--ranks measures the link between two ranks, but only one rank was started");
     const char *out = cli_value(call, "output");
     char text[512] = "";
     size_t used = 0;
@@ -311,7 +316,7 @@ static int run_shard(cli_call *call)
 {
     request r = { .options = { .struct_size = sizeof r.options } };
     if (cli_has(call, "ranks") && !cli_has(call, "measure"))
-        return cli_error(call, "--ranks goes with --measure");
+        return cli_error(call, "--ranks needs --measure");
     if (cli_has(call, "measure"))
         return call->operand_count ? (cli_error(call, "--measure takes no model"), CLI_MISUSE) : measure(call);
     if (!call->operand_count)

@@ -1,4 +1,4 @@
-/* cmd_show.c - `onx show`: a model, or one node of it, as text. */
+/* cmd_show.c - `onx show`: prints a model, or one node of it, as text. */
 #include "cli_inputs.h"
 #include "cli_numpy.h"
 #include "cli_plan.h"
@@ -8,9 +8,9 @@
 
 enum { ELIDE = 16, ELIDE_BYTES = 256 };
 
-/* ---- cutting payloads short, for the formats whose writers know no elision ---- */
+/* ---- shortening tensors, for the formats whose writers cannot abbreviate them ---- */
 
-/* A list keeps its first ELIDE elements. */
+/* Keeps the first ELIDE elements of a list. */
 static bool cut(uint64_t *count)
 {
     bool longer = *count > ELIDE;
@@ -47,7 +47,7 @@ static onx_status cut_tensor(onx_arena *arena, onx_tensor *t)
     longer |= cut32(&t->string_data_count);
     if (!longer)
         return ONX_OK;
-    /* Neither format has a mark for "and so on", so the description of the tensor says it. */
+    /* Neither format has a notation for omitted elements, so the doc_string of the tensor reports them. */
     char note[160];
     onx_bytes doc;
     if (raw > ELIDE_BYTES)
@@ -85,7 +85,7 @@ static onx_status look(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-/* Replaces what is shown by the node that --node names. */
+/* Replaces the printed message by the node that --node names. */
 static int pick_node(cli_call *call, onx_kind *kind, void **message)
 {
     const char *name = cli_value(call, "node");
@@ -104,7 +104,7 @@ static int pick_node(cli_call *call, onx_kind *kind, void **message)
 
 /* ---- training information ---- */
 
-typedef struct comment { /* a sink whose lines become comments */
+typedef struct comment { /* a sink that writes its lines as comments */
     bool inside;
 } comment;
 
@@ -144,7 +144,7 @@ static onx_status print_part(cli_call *call, uint32_t entry, const char *part, c
     return ONX_OK;
 }
 
-/* The syntax has no notation for training: it is shown as comments, as readable as the main graph. */
+/* ONNX text has no notation for training information, so it is printed as comments, as readable as the main graph. */
 static onx_status print_training(cli_call *call, const onx_model *model, const onx_text_options *options)
 {
     for (uint32_t i = 0; i < model->training_info_count; i++) {
@@ -203,7 +203,7 @@ static int run_show(cli_call *call)
     if (cli_has(call, "node"))
         answer = pick_node(call, &kind, &message);
     const char *format = cli_value(call, "format");
-    /* Sequences, maps and operator sets have no notation in ONNX text. */
+    /* ONNX text has no notation for sequences, maps and operator sets. */
     if (!format)
         format = onx_text_has_notation(kind) ? "onnxtxt" : "textproto";
     if (answer == CLI_OK && cli_has(call, "types") && (kind != ONX_KIND_MODEL || strcmp(format, "onnxtxt") != 0))

@@ -1,4 +1,4 @@
-/* cmd_simplify.c - `onx simplify`: a model without what its results do not need. */
+/* cmd_simplify.c - `onx simplify`: removes the parts of a model that its results do not need. */
 #include "cli_dims.h"
 #include "cli_inputs.h"
 #include "cli_transform.h"
@@ -39,7 +39,7 @@ static bool read_passes(const cli_call *call, request *r)
             r->passes[r->options.pass_count++] = onx_str_make(text, len);
         text += len + (text[len] != '\0');
     }
-    return r->options.pass_count != 0 || (cli_error(call, "--passes names no pass"), false);
+    return r->options.pass_count != 0 || (cli_error(call, "--passes is empty"), false);
 }
 
 static bool read_keep(const cli_call *call, request *r)
@@ -67,7 +67,7 @@ static bool read_shapes(const cli_call *call, request *r)
         if (!cli_split(call, "input-shape", text, &shape->name, &rest))
             return false;
         if (!cli_shape_read(rest, size))
-            return cli_error(call, "--input-shape %s: a shape is like 1x3x224x224", text), false;
+            return cli_error(call, "--input-shape %s: a shape is written like 1x3x224x224", text), false;
         shape->dims = size->dims;
         shape->rank = size->rank;
         r->options.shape_count++;
@@ -92,7 +92,7 @@ static bool read_request(const cli_call *call, request *r)
     return true;
 }
 
-/* ---- what is said ---- */
+/* ---- printing ---- */
 
 static onx_status count_node(void *user, const onx_visit *at)
 {

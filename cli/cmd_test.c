@@ -1,4 +1,4 @@
-/* cmd_test.c - `onx test`: test cases in the layout of the ONNX backend tests. */
+/* cmd_test.c - `onx test`: runs test cases in the layout of the ONNX backend tests. */
 #include "cli_attribute.h"
 #include "cli_files.h"
 #include "cli_inputs.h"
@@ -30,7 +30,7 @@ static bool exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* ---- which results can be compared by value ---- */
+/* ---- which results can be compared element by element ---- */
 
 static const onx_tensor *initializer(const onx_graph *g, onx_str name)
 {
@@ -40,7 +40,7 @@ static const onx_tensor *initializer(const onx_graph *g, onx_str name)
     return NULL;
 }
 
-/* A scalar that a node takes: from the inputs of the test, an initializer, or not known. */
+/* The scalar that a node reads: from the inputs of the test, or an initializer; otherwise it is not known. */
 static bool scalar_of(onx_doc *doc, onx_value *const *inputs, const onx_node *node, uint32_t index, double *out)
 {
     const onx_graph *g = onx_doc_model(doc)->graph;
@@ -55,9 +55,9 @@ static bool scalar_of(onx_doc *doc, onx_value *const *inputs, const onx_node *no
     return t && onx_tensor_get_f64(doc, t, 0, 1, out) == ONX_OK;
 }
 
-/* Dropout that drops without a seed, and operators that draw numbers (the marks of ONNX call more than those
- * nondeterministic: all that hold subgraphs, and AffineGrid). With a seed Dropout draws the numbers that the reference
- * draws, so it is compared. */
+/* Results are random for Dropout in training mode without a seed, and for operators that draw random numbers. (ONNX
+ * marks more operators as nondeterministic: all with subgraphs, and AffineGrid.) With a seed, Dropout draws the same
+ * numbers as the reference implementation, so its results are compared. */
 static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *node, int64_t opset)
 {
     const onx_op *op = onx_op_find(onx_view(node->domain), onx_view(node->op_type), opset);
@@ -79,7 +79,7 @@ static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *no
     return training != 0 && ratio != 0;
 }
 
-/* Nodes with the operator sets that they are read by. */
+/* Nodes, with the operator sets that define their meaning. */
 typedef struct node_list {
     onx_node *const *nodes;
     uint32_t count;
@@ -104,7 +104,7 @@ static bool any_random(onx_doc *doc, onx_value *const *inputs, node_list list)
                 continue;
             inner.nodes = (*body)->node;
             inner.count = (*body)->node_count;
-            if (any_random(doc, inputs, inner)) /* no deeper than the session's check allows */
+            if (any_random(doc, inputs, inner)) /* recursion is bounded: the session has checked the nesting depth */
                 return true;
         }
     }
@@ -123,7 +123,7 @@ static bool has_random(onx_doc *doc, onx_value *const *inputs)
     return found;
 }
 
-/* A data.json beside the model may give "rtol" and "atol". */
+/* The file data.json beside the model may contain "rtol" and "atol". */
 static tolerance bounds_of(const cli_call *call, const char *dir, tolerance bounds)
 {
     char *path = cli_join(call, dir, "data.json");
@@ -156,7 +156,8 @@ static bool load_set(test_report *report, const onx_session *s, const char *dir,
     return good;
 }
 
-/* A model that is one Dropout: whatever was dropped, an element is 0 or its input made larger by what is missing. */
+/* For a model that is a single Dropout: whichever elements were dropped, each output element is 0 or the scaled input.
+ * */
 static bool plausible_dropout(onx_doc *doc, onx_value *const *inputs, onx_value *got, onx_value *want, uint32_t output,
                               tolerance bounds, onx_value_difference *d)
 {
@@ -182,7 +183,7 @@ static bool plausible_dropout(onx_doc *doc, onx_value *const *inputs, onx_value 
     return true;
 }
 
-/* How many outputs were compared; -1 after a failure. */
+/* Returns the number of outputs that were compared, -1 after a failure. */
 static int compare(test_report *report, onx_doc *doc, onx_session *s, const char *dir, onx_value *const *in,
                    onx_value **got, onx_value **want, uint32_t count, bool by_value, tolerance bounds)
 {
@@ -192,7 +193,7 @@ static int compare(test_report *report, onx_doc *doc, onx_session *s, const char
         bool same = by_value ? onx_value_close(got[i], want[i], bounds.relative, bounds.absolute, &d)
                              : onx_value_same_type(got[i], want[i], &d);
         if (!same && got[i] && got[i]->kind != ONX_VALUE_OPTIONAL && want[i] && want[i]->kind == ONX_VALUE_OPTIONAL &&
-            want[i]->count) /* an optional and what it holds are one */
+            want[i]->count) /* an optional is compared by the value that it contains */
             same = by_value ? onx_value_close(got[i], want[i]->items[0], bounds.relative, bounds.absolute, &d)
                             : onx_value_same_type(got[i], want[i]->items[0], &d);
         if (same && !by_value)
@@ -258,7 +259,7 @@ static test_outcome run_sets(test_report *report, onx_doc *doc, onx_session *s, 
     int n = scandir(dir, &list, is_set, alphasort);
     test_outcome outcome = n > 0 ? TEST_PASSED : TEST_SKIPPED;
     if (n <= 0)
-        test_case_say(report, dir, "no test_data_set_* is there");
+        test_case_say(report, dir, "the folder contains no test_data_set_*");
     for (int i = 0; i < n; i++) {
         char *set = cli_join(report->call, dir, list[i]->d_name);
         if (!set || !run_set(report, doc, s, set, bounds, limits))
@@ -297,7 +298,7 @@ static int not_hidden(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* A case itself, or a folder of cases (and of folders of cases). */
+/* Runs a case, or a folder of cases, which may be nested. */
 static unsigned run_folder(tally *t, const char *dir, unsigned depth)
 {
     cli_call *call = t->report.call;
@@ -322,14 +323,14 @@ static unsigned run_folder(tally *t, const char *dir, unsigned depth)
     return cases;
 }
 
-/* An operand that holds no case is a mistake of the call: the user expects tests to be run. */
+/* An operand without any case is a usage error: the user expects tests to run. */
 static int no_case(const cli_call *call, const char *dir)
 {
     DIR *d = opendir(dir);
     if (!d)
         return cli_error(call, "%s: %s", dir, errno == ENOENT ? "there is no such folder" : strerror(errno));
     closedir(d);
-    int status = cli_error(call, "%s: no test case is there", dir);
+    int status = cli_error(call, "%s: the folder contains no test case", dir);
     cli_hint("a case is a folder with model.onnx and test_data_set_0");
     return status;
 }
@@ -344,7 +345,7 @@ static int run_test(cli_call *call)
         !cli_real(call, "atol", 0, DBL_MAX, &t.bounds.absolute))
         return CLI_MISUSE;
     if (call->ranks && cli_has(call, "junit"))
-        return cli_error(call, "--junit and --configuration do not go together");
+        return cli_error(call, "--junit and --configuration exclude each other");
     if (cli_has(call, "junit")) {
         onx_status claimed = onx_output_claim(call->cx, cli_value(call, "junit"), false);
         if (claimed != ONX_OK)

@@ -1,4 +1,4 @@
-/* cmd_tokenize.c - `onx tokenize`: texts as the ids of tokens, and back. */
+/* cmd_tokenize.c - `onx tokenize`: converts texts to token ids, and token ids to texts. */
 #include "cli_tokens.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static onx_status encode(session *s, onx_str text)
     return ONX_OK;
 }
 
-/* ---- and back ---- */
+/* ---- ids to texts ---- */
 
 static onx_status decode(session *s, const char *text)
 {
@@ -79,7 +79,7 @@ static onx_status one(session *s, onx_str text)
     return status;
 }
 
-/* ---- what is given ---- */
+/* ---- reading the command line ---- */
 
 static onx_status from_input(session *s)
 {
@@ -106,7 +106,7 @@ static int run_tokenize(cli_call *call)
                   .special = !cli_has(call, "plain"),
                   .all = cli_has(call, "special") };
     if (cli_has(call, "lines") && call->operand_count > 1)
-        return cli_error(call, "--lines is about standard input, and there are texts");
+        return cli_error(call, "--lines applies to standard input, but texts are given");
     onx_status status = cli_load_tokenizer(call, call->operand[0], &s.tokenizer);
     if (status == ONX_OK && s.is_json)
         cli_json_open(&s.json, NULL, '[');

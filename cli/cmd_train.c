@@ -1,4 +1,4 @@
-/* cmd_train.c - `onx train`: the training information of a model executed over data, epoch by epoch. */
+/* cmd_train.c - `onx train`: executes the training information of a model over data, epoch by epoch. */
 #include "cli_inputs.h"
 #include "cli_profile.h"
 #include "cli_ranks.h"
@@ -14,15 +14,15 @@ typedef enum schedule { CONSTANT, COSINE, STEP } schedule;
 
 typedef struct session {
     cli_call *call;
-    onx_doc *doc; /* holds the variables as they were after the last complete epoch */
+    onx_doc *doc; /* holds the variables after the last complete epoch */
     onx_trainer *trainer;
     cli_batches data;
     cli_train_state state;
     uint64_t entry, epochs, patience;
-    uint64_t learning, validating; /* samples */
-    uint64_t *order, *epoch_order; /* those learned from come first */
-    cli_measures steps, checks;    /* of samples learned from, and of those kept for validation */
-    double started;                /* when, and how many samples were done since */
+    uint64_t learning, validating; /* number of samples */
+    uint64_t *order, *epoch_order; /* the training samples come first */
+    cli_measures steps, checks;    /* of training samples, and of validation samples */
+    double started;                /* start time, and the number of samples since then */
     uint64_t behind;
     cli_curve *curve;
     uint64_t curve_count;
@@ -33,9 +33,9 @@ typedef struct session {
     bool saved; /* OUT has been written */
     char *log;  /* lines of --log */
     size_t log_len;
-    FILE *to; /* of lines for people */
+    FILE *to; /* stream for readable lines */
     cli_profile profile;
-    bool profiled; /* full batches are, from the second on */
+    bool profiled; /* full batches are profiled, from the second one on */
 } session;
 
 static onx_status no_memory(const session *s)
@@ -56,8 +56,8 @@ static void shuffle(uint64_t *list, uint64_t count, uint64_t seed, uint64_t roun
     }
 }
 
-/* Which samples are learned from, and which are kept for validation: the last ones, or any where they are shuffled. It
- * depends on nothing but seed and options, so that a run that is resumed keeps the same. */
+/* Chooses the training samples and the validation samples. The latter are the last ones, or random ones if samples are
+ * shuffled. The choice depends only on the seed and the options, so that a resumed run makes the same choice. */
 static onx_status split(session *s)
 {
     const uint64_t n = s->data.samples;
@@ -71,7 +71,7 @@ static onx_status split(session *s)
         shuffle(s->order, n, s->state.seed, 0);
     s->validating = (uint64_t)ceil((double)n * s->state.validation);
     s->learning = s->validating < n ? n - s->validating : 0;
-    if (s->data.fixed) { /* batches that are not full cannot run */
+    if (s->data.fixed) { /* the model cannot run partial batches */
         s->learning -= s->learning % s->state.batch;
         s->validating -= s->validating % s->state.batch;
     }
@@ -98,7 +98,7 @@ static onx_status set_rate(session *s, uint64_t batch)
     return onx_convert((onx_dtype)s->rate->value->dtype, s->rate->value->data, ONX_DOUBLE, &rate, 1, true);
 }
 
-/* All ranks see it. */
+/* Prints an error that all ranks detect. */
 static onx_status not_finite(const session *s, const char *what)
 {
     if (!cli_ranks_first(s->call))
@@ -124,8 +124,8 @@ static void show_progress(session *s, bool learn, double loss, uint64_t at, uint
     cli_progress(what, at, count);
 }
 
-/* The part of a batch that belongs to this rank, as the batch in hand. A rank without any has one that does not count.
- */
+/* Makes the part of a batch that belongs to this rank the current batch. A rank without samples runs one that does not
+ * count. */
 static onx_status take_batch(session *s, const uint64_t *which, uint64_t count)
 {
     const uint64_t rank = cli_ranks_rank(s->call), ranks = cli_ranks_count(s->call);
@@ -134,7 +134,7 @@ static onx_status take_batch(session *s, const uint64_t *which, uint64_t count)
     return onx_trainer_set_weight(s->trainer, (double)mine);
 }
 
-/* One step of `count` samples. */
+/* Runs one step of `count` samples. */
 static onx_status learn_step(session *s, uint64_t count)
 {
     const cli_measures *m = &s->steps;
@@ -146,7 +146,7 @@ static onx_status learn_step(session *s, uint64_t count)
     return profiled ? cli_profile_end(&s->profile, cli_now() - start, warm) : ONX_OK;
 }
 
-/* The means over samples, learned from or not. */
+/* The mean loss over samples, with or without training on them. */
 static onx_status run_samples(session *s, const uint64_t *which, uint64_t count, bool learn)
 {
     cli_measures *m = learn ? &s->steps : &s->checks;
@@ -169,7 +169,7 @@ static onx_status run_samples(session *s, const uint64_t *which, uint64_t count,
     return ONX_OK;
 }
 
-/* A last step may have spoiled variables without a loss that shows it. */
+/* The last step of an epoch may make variables NaN without a loss that shows it. */
 static onx_status check_variables(const session *s)
 {
     enum { AT_ONCE = 1024 };
@@ -193,7 +193,7 @@ static onx_status check_variables(const session *s)
     return ONX_OK;
 }
 
-/* ---- what is told ---- */
+/* ---- reporting ---- */
 
 static void put_line(const session *s, bool validated, double seconds)
 {
@@ -224,7 +224,7 @@ static onx_status add_log(session *s, const char *text, size_t len)
     return ONX_OK;
 }
 
-/* Numbers beside the loss: names of columns, or values. */
+/* The columns besides the loss: their names, or their values. */
 static onx_status add_measures(session *s, bool csv, bool names, bool validated)
 {
     const struct {
@@ -250,7 +250,7 @@ static onx_status add_measures(session *s, bool csv, bool names, bool validated)
     return ONX_OK;
 }
 
-/* The whole file each time, so that it never ends within a line. */
+/* Rewrites the whole file each time, so that it never ends within a line. */
 static onx_status write_log(session *s, bool validated, double seconds)
 {
     const char *path = cli_value(s->call, "log");
@@ -277,7 +277,7 @@ static onx_status write_log(session *s, bool validated, double seconds)
     return cli_train_save_bytes(s->call, path, onx_str_make(s->log, s->log_len));
 }
 
-/* The curves so far, of this run. */
+/* Plots the curves of this run so far. */
 static onx_status write_plot(session *s, bool validated)
 {
     const char *path = cli_value(s->call, "plot");
@@ -292,7 +292,7 @@ static onx_status write_plot(session *s, bool validated)
     return cli_train_plot(s->call, path, s->curve, s->curve_count);
 }
 
-/* The lines of the epochs before, as far as they are there. */
+/* Reads the log lines of earlier epochs, as far as they exist. */
 static onx_status take_log(void *user, onx_str old)
 {
     session *s = user;
@@ -303,7 +303,7 @@ static onx_status take_log(void *user, onx_str old)
     return len ? add_log(s, old.ptr, len) : ONX_OK;
 }
 
-/* A run that is resumed keeps them. */
+/* A resumed run keeps the lines of earlier epochs. */
 static onx_status read_log(session *s)
 {
     const char *path = cli_value(s->call, "log");
@@ -326,7 +326,8 @@ static onx_status save_result(session *s)
     return ONX_OK;
 }
 
-/* The checkpoint is last: what was written before it is written again by a run that resumes from the one before. */
+/* The checkpoint is written last: if the run is interrupted before, resuming repeats the epoch and writes the other
+ * files again. */
 static onx_status write_files(session *s, bool validated, double seconds)
 {
     const char *checkpoint = cli_value(s->call, "checkpoint");
@@ -368,7 +369,7 @@ static onx_status run_epochs(session *s)
     onx_status status = ONX_OK;
     while (status == ONX_OK && s->state.epoch < s->epochs) {
         if (s->patience && s->state.waiting >= s->patience) {
-            fprintf(s->to, "no better for %llu epoch%s\n", (unsigned long long)s->state.waiting,
+            fprintf(s->to, "no improvement for %llu epoch%s\n", (unsigned long long)s->state.waiting,
                     s->state.waiting == 1 ? "" : "s");
             break;
         }
@@ -377,7 +378,7 @@ static onx_status run_epochs(session *s)
     cli_progress_end();
     if (status != ONX_OK && !s->state.epoch)
         return status;
-    /* Else OUT has the best of those that were validated. */
+    /* with validation, OUT contains the best epoch */
     const onx_status saved = s->validating ? ONX_OK : save_result(s);
     if (status != ONX_OK && saved == ONX_OK) {
         cli_report(s->call);
@@ -389,13 +390,13 @@ static onx_status run_epochs(session *s)
     return status != ONX_OK ? status : saved;
 }
 
-/* What operators and nodes of a step take. */
+/* Prints the time of the operators and nodes of a step. */
 static onx_status tell_profile(session *s, const onx_session_options *options)
 {
     if (!s->profiled || !cli_ranks_first(s->call))
         return ONX_OK;
     if (!s->profile.runs) {
-        cli_warn(s->call, "no profile: the first step does not count, and there was no other of a whole batch");
+        cli_warn(s->call, "no profile: only full batches after the first step are measured, and there were none");
         return ONX_OK;
     }
     ONX_TRY(cli_profile_measure(&s->profile, options));
@@ -404,7 +405,7 @@ static onx_status tell_profile(session *s, const onx_session_options *options)
     return cli_profile_print(&s->profile);
 }
 
-/* Nothing is learned: the loss over all samples. */
+/* Evaluates the loss over all samples without training. */
 static onx_status evaluate(session *s)
 {
     ONX_TRY(run_samples(s, s->order, s->learning, false));
@@ -415,9 +416,9 @@ static onx_status evaluate(session *s)
     return ONX_OK;
 }
 
-/* ---- what the command line says ---- */
+/* ---- reading the command line ---- */
 
-/* An input that --set gives no value begins with that of its initializer. */
+/* An input without a value from --set starts with the value of its initializer. */
 static onx_status take_default(session *s, cli_train_input *c)
 {
     const onx_graph *graphs[] = { onx_doc_model(s->doc)->graph,
@@ -443,14 +444,14 @@ static onx_status read_schedule(session *s)
     while (s->schedule <= STEP && strcmp(words[s->schedule], word) != 0)
         s->schedule++;
     if (s->schedule > STEP) {
-        cli_error(s->call, "--schedule %s: a schedule is constant, cosine or step", text);
+        cli_error(s->call, "--schedule %s: the schedule has to be constant, cosine or step", text);
         return ONX_E_MISUSE;
     }
     s->rate = cli_batches_find(&s->data, name);
     if (s->rate && !s->rate->value)
         ONX_TRY(take_default(s, s->rate));
     if (!s->rate || !s->rate->set) {
-        cli_error(s->call, "--schedule %s: --set gives no input \"%.*s\" a value to start from", text, ONX_ARG(name));
+        cli_error(s->call, "--schedule %s: give the input \"%.*s\" a start value with --set", text, ONX_ARG(name));
         return ONX_E_MISUSE;
     }
     return cli_measures_number(s->call, s->rate->name, s->rate->value, &s->rate_start);
@@ -476,7 +477,7 @@ static onx_status read_sizes(session *s)
     return split(s);
 }
 
-/* Whether what will be written may be, before the work. */
+/* Checks that the output files can be written before the work starts. */
 static onx_status claim(const session *s, const char *option)
 {
     return cli_has(s->call, option) && cli_ranks_first(s->call)
@@ -484,7 +485,7 @@ static onx_status claim(const session *s, const char *option)
                : ONX_OK;
 }
 
-/* The document that is trained: that of the checkpoint, where there is one to resume from. */
+/* The document to train: the checkpoint if the run resumes from one, otherwise the model. */
 static onx_status resume(session *s)
 {
     cli_train_state old;
@@ -498,11 +499,14 @@ static onx_status resume(session *s)
     s->state.epoch = old.epoch;
     s->state.waiting = old.waiting;
     s->state.best = old.best;
-    s->state.batch = old.batch; /* compared with what the command line says, later */
+    s->state.batch = old.batch; /* compared with the command line later */
     s->state.samples = old.samples;
     if (old.seed != s->state.seed || old.shuffle != s->state.shuffle || old.validation < s->state.validation ||
         old.validation > s->state.validation)
-        cli_warn(s->call, "%s was made with other options; training goes on, but not as if it had never stopped", path);
+        cli_warn(
+            s->call,
+            "%s was made with other options; training continues, but the result will differ from that of an uninterrupted run",
+            path);
     return ONX_OK;
 }
 
@@ -517,13 +521,14 @@ static onx_status open_all(session *s, const onx_session_options *options, const
     const onx_status status = onx_trainer_new(call->cx, s->doc, options, &s->trainer);
     if (status == ONX_E_NOT_FOUND) {
         cli_report(call);
-        cli_hint("onx trainable gives a model training information");
+        cli_hint("onx trainable adds training information to a model");
     }
     ONX_TRY(status);
     ONX_TRY(onx_trainer_set_run(s->trainer, limits));
     ONX_TRY(cli_ranks_train(call, s->trainer));
     if (s->entry >= onx_trainer_count(s->trainer)) {
-        cli_error(call, "--entry %llu: the model has %u", (unsigned long long)s->entry, onx_trainer_count(s->trainer));
+        cli_error(call, "--entry %llu: the model has only %u entries", (unsigned long long)s->entry,
+                  onx_trainer_count(s->trainer));
         return ONX_E_NOT_FOUND;
     }
     ONX_TRY(cli_batches_open(call, s->doc, s->trainer, (uint32_t)s->entry, &s->data));
@@ -537,7 +542,7 @@ static onx_status open_all(session *s, const onx_session_options *options, const
     ONX_TRY(read_sizes(s));
     ONX_TRY(read_log(s));
     if (old.epoch && (old.batch != s->state.batch || old.samples != s->state.samples))
-        cli_warn(call, "the checkpoint is of %llu samples in batches of %llu; training goes on with %llu and %llu",
+        cli_warn(call, "the checkpoint is of %llu samples in batches of %llu; training continues with %llu and %llu",
                  (unsigned long long)old.samples, (unsigned long long)old.batch, (unsigned long long)s->state.samples,
                  (unsigned long long)s->state.batch);
     return old.epoch || cli_has(call, "keep") || cli_has(call, "evaluate") ? ONX_OK
@@ -576,25 +581,25 @@ static int run_train(cli_call *call)
         !cli_real(call, "validation", 0, 0.99, &s.state.validation))
         return CLI_MISUSE;
     if (!cli_has(call, "data"))
-        return cli_error(call, "--data names the files with samples");
+        return cli_error(call, "name the files with samples with --data");
     if (!out && !cli_has(call, "checkpoint") && !cli_has(call, "evaluate"))
         return cli_error(call, "say where the result goes with -o, or --checkpoint");
     if (cli_has(call, "resume") && !cli_has(call, "checkpoint"))
-        return cli_error(call, "--resume goes on from the file of --checkpoint");
+        return cli_error(call, "--resume needs --checkpoint FILE to continue from");
     if (log && !cli_ends_in(log, ".csv") && !cli_ends_in(log, ".jsonl"))
-        return cli_error(call, "--log %s: a log is a .jsonl or a .csv file", log);
+        return cli_error(call, "--log %s: the log has to be a .jsonl or .csv file", log);
     if (cli_has(call, "evaluate") && (out || cli_has(call, "checkpoint") || s.state.validation > 0))
-        return cli_error(call, "--evaluate writes nothing, and takes all samples");
+        return cli_error(call, "--evaluate writes no files and uses all samples; it excludes options about these");
     if (cli_has(call, "plot") && !cli_ends_in(cli_value(call, "plot"), ".svg"))
-        return cli_error(call, "--plot %s: curves are drawn into a .svg file", cli_value(call, "plot"));
+        return cli_error(call, "--plot %s: the plot has to be a .svg file", cli_value(call, "plot"));
     if (out && strcmp(out, "-") == 0 && s.state.validation > 0)
-        return cli_error(call, "with --validation the result is written whenever it is the best, which needs a file");
+        return cli_error(call, "with --validation the result is written after each best epoch, so it has to be a file");
     if (s.profiled && cli_has(call, "evaluate"))
-        return cli_error(call, "--profile is about steps that learn, and --evaluate makes none");
+        return cli_error(call, "--profile measures training steps, and --evaluate runs none");
     if (s.profiled && s.to == stderr)
-        return cli_error(call, "--profile prints to standard output, which -o - makes the result");
+        return cli_error(call, "--profile prints to standard output, which -o - uses for the result");
     if (cli_has(call, "trace") && !s.profiled)
-        return cli_error(call, "--trace goes with --profile");
+        return cli_error(call, "--trace needs --profile");
     if (call->ranks && !cli_has(call, "threads"))
         options.threads = 1; /* several ranks may share a machine */
     if (s.profiled) {

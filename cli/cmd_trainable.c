@@ -1,4 +1,4 @@
-/* cmd_trainable.c - `onx trainable`: training information for a model that has none. */
+/* cmd_trainable.c - `onx trainable`: adds training information to a model. */
 #include "cli_attribute.h"
 #include "cli_transform.h"
 #include "cli_tune.h"
@@ -45,7 +45,7 @@ static bool read_numbers(request *r)
             return false;
         n->value = strtod(rest, &end);
         if (end == rest || *end)
-            return cli_error(r->call, "--number %s: \"%s\" is no number", text, rest), false;
+            return cli_error(r->call, "--number %s: \"%s\" is not a number", text, rest), false;
     }
     r->options.number = r->numbers;
     r->options.number_count = count;
@@ -78,7 +78,7 @@ static bool read_request(request *r)
         o->axis = strtoll(axis, &end, 10);
         o->axis_given = true;
         if (end == axis || *end)
-            return cli_error(call, "--axis %s: an axis is a number", axis), false;
+            return cli_error(call, "--axis %s: the axis has to be an integer", axis), false;
     }
     o->lora_rank = (uint32_t)rank;
     o->seed = (uint32_t)seed;
@@ -142,7 +142,7 @@ static onx_status make_trainable(onx_ctx *cx, onx_doc *doc, void *user)
         hint_rows(r->call, &r->options);
     if (status == ONX_E_INVALID && onx_doc_model(doc) && onx_doc_model(doc)->training_info_count) {
         cli_report(r->call);
-        cli_hint("onx edit --strip training takes it away");
+        cli_hint("onx edit --strip training removes it");
     }
     if (status == ONX_E_UNSUPPORTED && !r->options.quantized && is_quantised(doc)) {
         cli_report(r->call);

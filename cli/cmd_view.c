@@ -1,4 +1,4 @@
-/* cmd_view.c - `onx view`: a model as one page for a browser. */
+/* cmd_view.c - `onx view`: draws a model as one page for a browser. */
 #include "cli_inputs.h"
 #include "cli_view_page.h"
 
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Elements of weights that are read for one page, some seconds at most. */
+/* Maximum number of weight elements that are read for one page; this takes a few seconds at most. */
 enum { BUDGET = 1 << 28 };
 
 static const char *base_name(const char *path)
@@ -18,8 +18,8 @@ static const char *base_name(const char *path)
 
 /* ---- a model ---- */
 
-/* Findings first, so that what the drawing says of the model comes after them. What cannot be inferred has no type,
- * and is among the findings. */
+/* Runs the checker before inference and layout, so that their diagnostics come after its findings. Values that
+ * inference cannot type have no type in the view; the findings say why. */
 static onx_status analyse(cli_call *call, cli_view *view)
 {
     if (!cli_has(call, "no-check")) {
@@ -31,7 +31,7 @@ static onx_status analyse(cli_call *call, cli_view *view)
     return status == ONX_E_MEMORY || status == ONX_E_LIMIT ? status : ONX_OK;
 }
 
-/* A model that cannot be read is a view of its findings alone. */
+/* A model that cannot be read is shown as a view of its findings only. */
 static onx_status open_view(cli_call *call, const char *path, cli_view *view)
 {
     const size_t first = onx_diag_count(call->cx);
@@ -55,7 +55,7 @@ static void close_view(cli_view *view)
     onx_doc_free(view->doc);
 }
 
-/* ---- what is made of it ---- */
+/* ---- output ---- */
 
 typedef struct maker {
     cli_call *call;
@@ -91,7 +91,7 @@ static void put_dot(FILE *to, const maker *m)
     cli_view_dot(to, m->view, cli_view_main(m->view));
 }
 
-/* What `put` writes, in memory; false when that ran out. */
+/* Collects the output of `put` in memory; false when out of memory. */
 static bool in_memory(const maker *m, void (*put)(FILE *to, const maker *m), char **out, size_t *size)
 {
     *out = NULL;
@@ -132,11 +132,11 @@ static bool make_page(const maker *m, char **page, size_t *size)
 
 /* ---- the command ---- */
 
-/* What is written for names that end so: the main graph alone. Others get a page. */
+/* Drawings of the main graph, selected by these file name extensions. Other outputs get a page. */
 static const struct drawing {
     const char *ending, *language;
     void (*put)(FILE *to, const maker *m);
-    uint32_t boxes_most; /* programs that show more are of no use */
+    uint32_t boxes_most; /* drawings with more boxes cannot be displayed in practice */
 } drawings[] = { { ".svg", "SVG", put_drawing, 20000 }, { ".dot", "a file for Graphviz", put_dot, 200000 } };
 
 static const struct drawing *drawing_of(const char *path)
@@ -159,7 +159,8 @@ static onx_status write_output(cli_call *call, const maker *m, const char *path)
             return ONX_E_MISUSE;
         }
         if (s->box_kind.count > drawing->boxes_most) {
-            cli_error(call, "the graph has %u boxes, and %s of more than %u is of no use; write a page (.html)",
+            cli_error(call,
+                      "the graph has %u boxes, and %s cannot usefully show more than %u; write a page (.html) instead",
                       s->box_kind.count, drawing->language, drawing->boxes_most);
             return ONX_E_MISUSE;
         }
@@ -171,7 +172,7 @@ static onx_status write_output(cli_call *call, const maker *m, const char *path)
     return status;
 }
 
-/* model.html in the current folder, for model.onnx somewhere. */
+/* For model.onnx in any folder, the name model.html in the current folder. */
 static bool page_path(const cli_call *call, char *buf, size_t size)
 {
     const char *out = cli_value(call, "output"), *name = base_name(call->operand[0]);
@@ -204,7 +205,7 @@ static void tell(const cli_call *call, const cli_view *view, const char *path)
     fputc('\n', stderr);
 }
 
-/* The model, and the one to compare it with. Close them in any case. */
+/* The model, and the one to compare it with. Close both in any case. */
 static onx_status open_views(maker *m)
 {
     const char *against = cli_value(m->call, "against");
@@ -233,7 +234,7 @@ static void close_views(const maker *m)
         close_view(&m->view[i]);
 }
 
-/* Is there something to be shown: a model, or why there is none? */
+/* Is there something to show: a model, or the findings that explain why it cannot be read? */
 static bool is_shown(const maker *m, onx_status status)
 {
     const cli_view *last = &m->view[m->count - 1];
@@ -257,14 +258,14 @@ static int write_view(cli_call *call)
         if (written == ONX_OK)
             tell(call, &views[m.count - 1], path);
         if (written == ONX_OK && read)
-            onx_diag_clear(call->cx); /* the page has them */
+            onx_diag_clear(call->cx); /* the page contains them */
     }
     const bool scarce = views[0].scarce;
     close_views(&m);
     return scarce ? cli_error(call, "out of memory") : cli_exit(call, status);
 }
 
-/* The models as they are now, at each request. */
+/* Reads the models again at each request. */
 static bool make_now(void *user, char **page, size_t *size)
 {
     cli_call *call = user;
@@ -290,7 +291,7 @@ static int run_view(cli_call *call)
     if (cli_has(call, "output"))
         return cli_error(call, "--serve writes no file");
     if (strcmp(call->operand[0], "-") == 0)
-        return cli_error(call, "--serve reads the model each time, so it has to be a file");
+        return cli_error(call, "--serve reads the model again at each request, so it has to be a file");
     return cli_view_serve(call, (uint16_t)port, make_now, call);
 }
 

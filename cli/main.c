@@ -1,4 +1,4 @@
-/* main.c - the program `onx`: finds the command, makes the context, runs it, prints what is to be said. */
+/* main.c - the program `onx`: finds the command, creates the context, runs the command, prints messages. */
 #include "cli_opsets.h"
 #include "cli_ranks.h"
 
@@ -41,14 +41,14 @@ int cli_no_command(const char *name)
     return CLI_MISUSE;
 }
 
-/* Was the reader of standard output closed? Then no message is needed. */
+/* Has the reader closed standard output? Then no message is needed. */
 static bool reader_left(void)
 {
     struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
     return poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR) != 0;
 }
 
-/* What was printed must have arrived: a full disk makes the call fail. */
+/* Flushes standard output and checks it: the call fails if the disk is full, for example. */
 static int flush_output(int status)
 {
     errno = 0;
@@ -96,13 +96,14 @@ static int run_command(const cli_command *command, int argc, char **argv)
         cli_report(&call);
         if (cli_deadline_end() && status == CLI_MISUSE) {
             cli_error(&call, "this takes longer than %s s", cli_value(&call, "timeout"));
-            cli_hint("--timeout SECONDS is the limit of time");
+            cli_hint("--timeout SECONDS sets the limit");
             status = CLI_FAULT;
         }
-        /* An error of the library that the command went on after, as one that ran out of memory while it printed. */
+        /* The command may have continued after an error of the library, for example when it ran out of memory while
+         * printing. */
         if (status == CLI_OK && call.told)
             status = CLI_MISUSE;
-        /* Memory that ran out because of a limit is the model's fault, not that of the call. */
+        /* Exceeding a memory limit is a fault of the model, not of the call. */
         if (status == CLI_MISUSE && cli_limit_was_hit())
             status = CLI_FAULT;
         cli_ranks_close(&call, status != CLI_OK);
@@ -114,7 +115,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return status;
 }
 
-/* Scripts ask for it before they do anything: nothing is set up that it does not need, not even memory. */
+/* Scripts call --version before anything else, so it needs no set-up at all, not even memory. */
 static int print_version(void)
 {
     static char room[64];

@@ -41,22 +41,22 @@ done
 expect 0 "$ONX" run model.onnxtxt --batches files -i 'scale=[1,2,3,4]' --outputs a --npy -o several
 diff -r alone several >/dev/null || fail "files of one value give other results: $(diff -r alone several)"
 expect 2 "$ONX" run model.onnxtxt --batches files -o no
-says err 'files/part1.npy is the value of one input, and 2 are not given'
+says err 'files/part1.npy contains one value, but 2 inputs are not given'
 
 # What cannot be done.
 cp sets/case1.npz files/part1.npz
 expect 2 "$ONX" run model.onnxtxt --batches files -i 'scale=[1,2,3,4]' -o no
-says err 'have one name for their outputs'
+says err 'would have the same name'
 rm files/part1.npz
 mkdir empty
 expect 2 "$ONX" run model.onnxtxt --batches empty -o no
-says err 'empty: there are no inputs in this folder'
+says err 'empty: the folder contains no inputs'
 expect 2 "$ONX" run model.onnxtxt --batches missing -o no
 says err 'cannot read the folder missing'
 expect 2 "$ONX" run model.onnxtxt --batches sets -o no.npz
-says err 'batches writes to a folder, and no.npz is none'
+says err 'batches writes to a folder, but no.npz is not one'
 expect 2 "$ONX" run model.onnxtxt --batches sets --profile
-says err 'profile is about one set of inputs'
+says err 'profile measures one set of inputs'
 mkdir bad
 echo 'not an array' >bad/a.npz
 expect 1 "$ONX" run model.onnxtxt --batches bad -o no
@@ -75,7 +75,7 @@ if has_ranks; then
     ranks 1 1 "$ONX" run model.onnxtxt --ranks --batches sets --json -o no
     says err 'ranks prints no outputs'
     ranks 1 1 "$ONX" run model.onnxtxt --ranks --batches sets --configuration c -o no
-    says err 'configuration all ranks every set'
+    says err 'configuration all ranks run every set together'
     cp bad/a.npz sets/case3.npz
     ranks 1 2 "$ONX" run model.onnxtxt --batches sets --ranks -o shared
     [ "$(grep -c 'sets/case3.npz' err)" -le 2 ] || fail "what is wrong is said too often: $(cat err)"

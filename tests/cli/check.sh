@@ -91,7 +91,7 @@ says err 'missing.onnx'
 says out 'many/deep/b.onnx: invalid'
 says out '3 files: 1 valid, 1 invalid, 1 unreadable'
 expect 2 "$ONX" check many/empty
-says err 'no .onnx or .onnxtxt file is there'
+says err 'the folder contains no .onnx or .onnxtxt file'
 
 # parts
 printf '# a comment\ny = Relu(x, z)\n' >node.onnxtxt

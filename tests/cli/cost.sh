@@ -66,7 +66,7 @@ END
 fi
 # mistakes of the call
 expect 2 "$ONX" info --dim N=1 m.onnxtxt
-says err '--dim goes with --cost'
+says err '--dim needs --cost'
 expect 2 "$ONX" info --cost --dim N=x m.onnxtxt
 expect 2 "$ONX" info --cost --as graph m.onnxtxt
 # Sizes beyond all numbers, and dims below 0, are no reason to fail.

@@ -110,7 +110,7 @@ refused() { # STATUS TEXT ARGUMENT...
     expect "$status" "$ONX" generate "$@"
     says err "$text"
 }
-refused 2 "--ids tokens" grows.onnxtxt
+refused 2 "tokens with --ids" grows.onnxtxt
 refused 2 "a list of token ids" grows.onnxtxt --ids 1,x
 refused 2 "a list of token ids" grows.onnxtxt --ids 1,-2
 refused 2 "a list of token ids" grows.onnxtxt --ids 1 --eos 99999999999

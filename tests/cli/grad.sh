@@ -255,7 +255,7 @@ expect 2 "$ONX" grad model.onnxtxt -o x.onnx --of nope --wrt x
 says err 'no value nope'
 expect 2 "$ONX" grad model.onnxtxt -o x.onnx --of loss --wrt nope
 expect 2 "$ONX" grad model.onnxtxt -o x.onnx --of loss
-says err "belong together"
+says err "must be given together"
 expect 2 "$ONX" grad model.onnxtxt --of loss --wrt x
 cat >none.onnxtxt <<'END'
 <ir_version: 13, opset_import: ["" : 26]>

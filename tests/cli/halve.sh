@@ -195,14 +195,14 @@ g (float[4] x) => (float[4] y)
 }
 END
 expect 0 "$ONX" precision large.onnxtxt -o half.onnx --to float16 --keep-io --data x=[3,4,5,6]
-says err '"a" has numbers beyond float16: the nodes around it stay'
+says err '"a" has elements beyond the range of float16: the nodes around it keep their type'
 ! grep -q "too small" err || fail "numbers that are left are said to vanish"
 says out "error "
 expect 0 "$ONX" compare large.onnxtxt half.onnx -i x=[3,4,5,6] --rtol 0.01
 # ... and numbers of which it leaves nothing
 sed 's/30000/0.00000001/' large.onnxtxt >tiny.onnxtxt
 expect 0 "$ONX" precision tiny.onnxtxt -o half.onnx --to float16 --keep-io --data x=[0.1,0.2,0.3,0.4]
-says err '"a" and others: numbers of at most 4e-09 are too small for float16, and all become zero; bfloat16 has them'
+says err '"a" and others: all elements, of at most 4e-09, are too small for float16 and become zero; bfloat16 can represent them'
 expect 0 "$ONX" precision plain.onnxtxt -o half.onnx --to float16 --keep-io --data x=[[1.1,2.2,3.3],[4.4,5.5,6.6]] --max-error 0
 says out "error 0,"
 expect 0 "$ONX" compare plain.onnxtxt half.onnx --rtol 0 --atol 0
@@ -258,7 +258,7 @@ expect 0 "$ONX" convert out.onnx out.onnxtxt
 [ "$(grep -c '^ *float16\[8, *8\] w' out.onnxtxt)" -ge 5 ] || fail "layers that lose nothing were kept: $(cat out)"
 awk 'BEGIN { for (i = 0; i < 32; i++) printf "%s%s", (i ? "," : "{\"dims\": [4, 8], \"data_type\": 1, \"float_data\": ["), (i ? i : "\"NaN\""); print "]}" }' >nan.json
 expect 0 "$ONX" precision vanish.onnxtxt -o out.onnx --to bfloat16 --data x=nan.json
-says err '"x" has numbers in the data that are not finite'
+says err '"x" has elements in the data that are not finite'
 # Boxes of classes that an offset keeps apart, 16 numbers apart in float16 there; ranks of what Softmax leaves; a grid;
 # angles of positions: what is worked out for them stays, unless --all says otherwise.
 cat >boxes.onnxtxt <<'END'

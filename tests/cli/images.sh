@@ -108,7 +108,7 @@ bad nchw.onnxtxt -i x=p.ppm --image-layout hwc
 bad nchw.onnxtxt -i x=p.ppm --image-format gray
 bad gray1.onnxtxt -i x=p.ppm --mean 1,2,3
 bad nchw.onnxtxt --random --resize crop
-says err "no input is one"
+says err "no input is given as one"
 bad nchw.onnxtxt -i x=none.png
 model four 'float[1,4,2,2]'
 bad four.onnxtxt -i x=p.ppm
@@ -124,7 +124,7 @@ echo text >text.png
 head -c 20 p.ppm >cut.ppm
 for file in empty.png text.png; do
     expect 1 "$ONX" run nchw.onnxtxt -i x=$file
-    says err "$file is no image that can be decoded"
+    says err "$file cannot be decoded as an image"
 done
 "$ONX" run nchw.onnxtxt -i x=cut.ppm >out 2>err # some pixels, or none
 [ $? -le 1 ] || fail "a file that is cut short"
@@ -135,7 +135,7 @@ printf '\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000
 "$ONX" run nchw.onnxtxt -i x=cut.png >out 2>err
 [ $? -le 1 ] || fail "a file that is cut short"
 grep -v '^onx run: ' err && fail "a library's message is not part of ours"
-says err "cut.png is no image that can be decoded, or it is damaged: "
+says err "cut.png cannot be decoded as an image, or is damaged: "
 printf 'P6\n60000 60000\n255\n' >huge.ppm # a header that lies
 expect 1 "$ONX" run nchw.onnxtxt -i x=huge.ppm --max-memory 64M
 says err "huge.ppm: graph.node"

@@ -128,7 +128,7 @@ cp made/output_3.pb set/input_3.pb
 expect 0 "$ONX" run same.onnxtxt --random -o pair
 mkdir empty two
 expect 2 run --random -i empty
-says err "there is no input_0.pb in this folder"
+says err "the folder contains no input_0.pb"
 cp pair/output_0.pb two/input_0.pb
 expect 0 "$ONX" run same.onnxtxt --random -o pair --npy
 cp pair/output_0.npy two/input_1.npy

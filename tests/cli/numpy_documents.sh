@@ -32,7 +32,7 @@ for from in x.data - fifo; do
     [ $from = fifo ] && { cat x.npy >fifo & }
     expect 1 "$ONX" show "$from" <x.npy
     says err "a NumPy array"
-    says err "hint: arrays are told by their name: give the file the extension .npy"
+    says err "hint: NumPy files are recognised by their extension: rename the file to .npy"
     [ "$(grep -c error: err)" -eq 1 ] || fail "more than one message: $(cat err)"
 done
 
@@ -56,10 +56,10 @@ if "$ONX" show all.npz >out 2>err; then
     expect 0 "$ONX" convert x.npz alone.npy # one tensor is one, whatever file it was in
     same again.npy alone.npy
     expect 2 "$ONX" convert all.npz two.npy
-    says err "an .npy holds one tensor, and there are 2"
+    says err "an .npy file contains one tensor, but there are 2"
     # members that name no input
     expect 2 "$ONX" run model.onnxtxt --random -i all.npz
-    says err "all.npz: no member has the name of an input"
+    says err "all.npz: no member is named like an input"
     sed 's/ y,/ x,/; s/{ y =/{ x2 =/' model.onnxtxt >unused
     sed 's/(x)  z/(a)  z/; s/float\[2,3\] x/float[2,3] a/; s/ y/ x/g' model.onnxtxt >source.onnxtxt
     expect 0 "$ONX" run source.onnxtxt --random -o part.npz
@@ -74,7 +74,7 @@ fi
 # ---- mistakes
 expect 2 "$ONX" show --as model x.npy
 expect 2 "$ONX" convert model.onnxtxt model.npy
-says err "a NumPy file holds tensors"
+says err "a NumPy file can contain only tensors"
 expect 2 "$ONX" convert x.npy y.npy --external data
 expect 2 "$ONX" diff x.npy model.onnxtxt
 expect 2 "$ONX" info --cost x.npy
@@ -90,6 +90,6 @@ expect 1 "$ONX" info empty.onnx
 says err "the file is empty"
 expect 0 "$ONX" convert model.onnxtxt model.onnx
 expect 1 "$ONX" fmt model.onnx
-says err "model.onnx is no ONNX text but binary data"
+says err "model.onnx is binary data, not ONNX text"
 [ "$(wc -l <err)" -le 2 ] || fail "fmt says more than that"
 done_testing

@@ -53,7 +53,7 @@ for name in h deep inner v u y b bad; do
     grep -q "^$name  " out || fail "$name is not shown"
 done
 expect 2 run --outputs nothing
-says err 'nothing that ran has made "nothing"'
+says err 'no node that ran computed "nothing"'
 expect 2 run --outputs w # the branch that is not taken
 
 # ---- files

@@ -42,7 +42,7 @@ END
 fi
 rm -f trace.json onx-trace.json
 expect 2 "$ONX" run n.onnxtxt --random --trace trace.json
-says err "--trace goes with --profile"
+says err "--trace needs --profile"
 # The same for bench, as JSON too; it writes no file that nobody asked for.
 expect 0 "$ONX" bench n.onnxtxt --seconds 0 --profile --json
 if command -v python3 >/dev/null; then

@@ -154,7 +154,7 @@ awk 'BEGIN {
     print "y = Relu(a5000) }" }' >chain.onnxtxt
 expect 0 "$ONX" quantize chain.onnxtxt -o q.onnx --mode static --data "x=[[0,0]]"
 [ "$(wc -l <err)" -lt 20 ] || fail "$(wc -l <err) warnings"
-says err "so it is with 4993 more"
+says err "4993 more values have such elements"
 mkdir -p empty
 expect 2 "$ONX" quantize net.onnxtxt -o none.onnx --mode static --data empty
 says err "no sample"

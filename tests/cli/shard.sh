@@ -62,11 +62,11 @@ says out 'too much'
 expect 0 "$ONX" shard layer/model.onnxtxt --dry-run --devices 4096 --data-parallel --machine link=1e9
 says out 'data4096'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4 --auto --mesh 2x2
-says err '--auto finds the way itself'
+says err '--auto chooses the mesh itself'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --machine speed=1
 says err 'the figures are operations'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --machine link=fast
-says err 'no number above 0'
+says err 'not a number above 0'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --machine missing.txt
 says err 'cannot open missing.txt'
 expect 2 "$ONX" shard
@@ -83,15 +83,15 @@ says err 'cannot be cut into 9 stages'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4
 says err 'say how'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --tensor-parallel
-says err 'say how many devices'
+says err 'give the number of devices'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 4
-says err 'a mesh is like 2x4'
+says err 'a mesh is written 2x4'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --devices 5
 says err 'the mesh has 4 devices, not 5'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 5 --pipeline 2 --tensor-parallel
 says err '5 devices cannot be shared by 2 stages'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4 --data-parallel --tensor-parallel
-says err 'how many devices each gets'
+says err 'has to give the devices for each'
 
 # A node of very many operands takes time in proportion to them.
 {
@@ -147,7 +147,7 @@ if has_ranks; then
     ranks 0 3 "$ONX" shard --measure --ranks -o ranks.txt
     [ "$(grep -c '^[a-z]*=[0-9.e+-]*$' ranks.txt)" = 7 ] || fail "ranks do not measure seven figures: $(cat ranks.txt)"
     ranks 1 1 "$ONX" shard --measure --ranks
-    says err 'and there is one'
+    says err 'but only one rank was started'
     mkdir -p case/test_data_set_0
     cat >copy.onnxtxt <<'END_MODEL'
 <ir_version: 9, opset_import: ["" : 20]>

@@ -51,10 +51,10 @@ mkdir -p set/bare set/empty
 cp same/model.onnx set/bare/model.onnx
 cp -r same set/same
 expect 0 "$ONX" test set
-says out 'skip set/bare: no test_data_set_* is there'
+says out 'skip set/bare: the folder contains no test_data_set_*'
 says out '1 passed, 0 failed, 1 skipped'
 expect 2 "$ONX" test set/empty
-says err 'no test case is there'
+says err 'the folder contains no test case'
 expect 2 "$ONX" test nowhere same
 says err 'nowhere: there is no such folder'
 says out '1 passed, 0 failed'

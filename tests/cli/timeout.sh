@@ -12,7 +12,7 @@ while read -r words; do
     # shellcheck disable=SC2086
     expect 1 timeout 100 "$ONX" $words --timeout 0.0001
     says err "this takes longer than 0.0001 s"
-    says err "hint: --timeout SECONDS is the limit of time"
+    says err "hint: --timeout SECONDS sets the limit"
 done <<'END'
 check long.onnx
 check --full long.onnxtxt

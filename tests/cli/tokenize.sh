@@ -53,7 +53,7 @@ expect 0 "$ONX" tokenize folder --decode "$(cat out)"
 expect 2 "$ONX" tokenize "$cases" a
 says err "neither tokenizer.json nor tokenizer.model"
 expect 2 "$ONX" tokenize "$cases/gpt2.json" --decode 1,x
-says err "a list of token ids is like"
+says err "a list of token ids is written like"
 printf 'a\377b' >broken
 expect 1 "$ONX" tokenize "$cases/gpt2.json" <broken
 says err "byte 1 of the text is not UTF-8"

@@ -89,7 +89,7 @@ cp d/t.npy double
 expect 0 "$ONX" run double.onnxtxt -i x0=d/x.npy -o double/x.npy
 # shellcheck disable=SC2086
 expect 0 "$ONX" train m.textproto --data double --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
-says err '"x" holds double, and is rounded to float'
+says err '"x" is converted from double to float, with rounding'
 same a.onnx c.onnx
 expect 0 "$ONX" train m.textproto --data d/x.npy --data d/t.npy --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
 same a.onnx c.onnx
@@ -152,10 +152,10 @@ expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --epochs 2 --log curve
 [ "$(wc -l <curve.csv)" -eq 3 ] || fail "curve.csv has not 3 lines"
 sed 's/op_type: "Mul" input: "e" input: "e"/op_type: "Mul" input: "e" input: "s2"/; s/node { op_type: "ReduceMean"/node { op_type: "Identity" input: "e" output: "s2" } &/' m.textproto >changed.textproto
 expect 1 "$ONX" train changed.textproto --data d --set rate=0.1 -o x.onnx --checkpoint state.onnx --resume
-says err "holds another model"
+says err "contains another model"
 cp m.textproto plain.textproto
 expect 1 "$ONX" train m.textproto --data d --set rate=0.1 -o x.onnx --checkpoint plain.textproto --resume
-says err "is no checkpoint"
+says err "is not a checkpoint"
 expect 2 "$ONX" train m.textproto --data d --set rate=0.1 -o x.onnx --checkpoint x.onnx
 expect 2 "$ONX" train m.textproto --data d --set rate=0.1 -o m.textproto --checkpoint d/x.npy
 
@@ -168,7 +168,7 @@ same constant.onnx none.onnx
 cmp -s cosine.onnx none.onnx && fail "cosine changes nothing"
 cmp -s cosine.onnx step.onnx && fail "cosine and step are the same"
 expect 0 "$ONX" train m.textproto --data d --set rate=0 --epochs 9 --patience 2 -o x.onnx
-says out "no better for 2 epochs"
+says out "no improvement for 2 epochs"
 [ "$(grep -c ^epoch out)" -eq 3 ] || fail "stopped late: $(cat out)"
 
 # ---- a loss that is not finite
@@ -247,33 +247,33 @@ array alone/x.npy 5,2 10
 array scalar/x.npy '' 1
 mkdir nothing others
 array others/z.npy 5,2 10
-refused 2 "--data names" m.textproto -o x.onnx
+refused 2 "samples with --data" m.textproto -o x.onnx
 refused 2 "say where" m.textproto --data d --set rate=0.1
-refused 2 'nothing gives the input "rate"' m.textproto --data d -o x.onnx
-refused 2 'nothing gives the input "t"' m.textproto --data alone --set rate=0.1 -o x.onnx
+refused 2 'the input "rate" has no value' m.textproto --data d -o x.onnx
+refused 2 'the input "t" has no value' m.textproto --data alone --set rate=0.1 -o x.onnx
 refused 2 'no input "nope"' m.textproto --data d --set nope=1 -o x.onnx
 refused 2 'no input "w"' m.textproto --data d --set rate=1 --set w=1 -o x.onnx
 refused 2 "twice" m.textproto --data d --set rate=1 --set rate=1 -o x.onnx
-refused 2 "too" m.textproto --data d --set rate=1 --set x=1 -o x.onnx
+refused 2 "also given by --set" m.textproto --data d --set rate=1 --set x=1 -o x.onnx
 refused 2 "--set rate" m.textproto --data d --set rate=fast -o x.onnx
-refused 1 "hold no samples" m.textproto --data empty --set rate=0.1 -o x.onnx
-refused 1 'there are 5 samples of "x" and 4 of "t"' m.textproto --data few --set rate=0.1 -o x.onnx
-refused 1 "is 3 along axis 1, where 2 is wanted" m.textproto --data wide --set rate=0.1 -o x.onnx
-refused 1 "holds int32, and the input takes float" m.textproto --data ints --set rate=0.1 -o x.onnx
-refused 1 "no first axis" m.textproto --data scalar --set rate=0.1 -o x.onnx
-refused 2 "no array has the name" m.textproto --data nothing --set rate=0.1 -o x.onnx
-refused 2 "no array has the name" m.textproto --data others --set rate=0.1 -o x.onnx
+refused 1 "contain no samples" m.textproto --data empty --set rate=0.1 -o x.onnx
+refused 1 'there are 5 samples of "x" but 4 of "t"' m.textproto --data few --set rate=0.1 -o x.onnx
+refused 1 "is 3 along axis 1, where the input needs 2" m.textproto --data wide --set rate=0.1 -o x.onnx
+refused 1 "has element type int32, but the input needs float" m.textproto --data ints --set rate=0.1 -o x.onnx
+refused 1 "without a first axis" m.textproto --data scalar --set rate=0.1 -o x.onnx
+refused 2 "no array is named like an input" m.textproto --data nothing --set rate=0.1 -o x.onnx
+refused 2 "no array is named like an input" m.textproto --data others --set rate=0.1 -o x.onnx
 refused 2 "come from" m.textproto --data m.textproto --set rate=0.1 -o x.onnx
 refused 2 "none" m.textproto --data none --set rate=0.1 -o x.onnx
 refused 2 "--entry 1" m.textproto --data d --set rate=0.1 --entry 1 -o x.onnx
 refused 2 "no output" m.textproto --data d --set rate=0.1 --loss nope -o x.onnx
-refused 1 "no single number" m.textproto --data d --set rate=0.1 --loss y -o x.onnx
-refused 2 "a schedule is" m.textproto --data d --set rate=0.1 --schedule rate=up -o x.onnx
-refused 2 "a value to start from" m.textproto --data d --set rate=0.1 --schedule x=cosine -o x.onnx
+refused 1 "not a scalar" m.textproto --data d --set rate=0.1 --loss y -o x.onnx
+refused 2 "the schedule has to be" m.textproto --data d --set rate=0.1 --schedule rate=up -o x.onnx
+refused 2 "a start value with --set" m.textproto --data d --set rate=0.1 --schedule x=cosine -o x.onnx
 refused 2 "--validation" m.textproto --data d --set rate=0.1 --validation 1 -o x.onnx
 refused 2 "--checkpoint" m.textproto --data d --set rate=0.1 --resume -o x.onnx
-refused 2 "a log is" m.textproto --data d --set rate=0.1 --log log.txt -o x.onnx
-refused 2 "needs a file" m.textproto --data d --set rate=0.1 --validation 0.5 -o -
+refused 2 "the log has to be" m.textproto --data d --set rate=0.1 --log log.txt -o x.onnx
+refused 2 "has to be a file" m.textproto --data d --set rate=0.1 --validation 0.5 -o -
 refused 2 "no training information" draw_x.onnxtxt --data d -o x.onnx
 says err "onx trainable"
 array huge.npy '4294967297, 0' 0
@@ -304,9 +304,9 @@ for type in '<i4 4' '|u1 1'; do
     [ ! -s err ] || fail "labels of ${type% *}: $(cat err)"
 done
 array narrow/label.npy 2, 2 '<f4'
-refused 1 '"label" holds float, and the input takes int64' classes.onnx --data narrow -o x.onnx
+refused 1 '"label" has element type float, but the input needs int64' classes.onnx --data narrow -o x.onnx
 array narrow/label.npy 2, 4 '<u8'
-refused 1 '"label" holds uint64, and the input takes int64' classes.onnx --data narrow -o x.onnx
+refused 1 '"label" has element type uint64, but the input needs int64' classes.onnx --data narrow -o x.onnx
 refused 1 "label -1 of element 1 is none of 3 classes" classes.onnx --data low -o x.onnx
 sed 's/key: "b" value: "b_new"/key: "nope" value: "b_new"/' m.textproto >names.textproto
 refused 1 "nope" names.textproto --data d --set rate=0.1 -o x.onnx
@@ -326,7 +326,7 @@ END
 expect 0 "$ONX" run draw.onnxtxt -i x0=d/x.npy -i t0=d/t.npy -o all.npz
 # shellcheck disable=SC2086
 expect 0 "$ONX" train m.textproto --data all.npz --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
-says err 'no input takes "more"'
+says err 'no input is named "more"'
 same a.onnx c.onnx
 head -c 900 all.npz >cut.npz
 refused 1 "cut.npz" m.textproto --data cut.npz --set rate=0.1 -o x.onnx
@@ -340,11 +340,11 @@ says out 'mean of 11 warm runs'
 says t.json '"traceEvents"'
 same unprofiled.onnx profiled.onnx
 expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --keep --epochs 1 --batch 200 -o profiled.onnx --profile
-says err 'the first step does not count'
+says err 'only full batches after the first step are measured'
 expect 2 "$ONX" train m.textproto --data d --set rate=0.1 --keep -o profiled.onnx --trace t.json
-says err 'trace goes with --profile'
+says err 'trace needs --profile'
 expect 2 "$ONX" train m.textproto --data d --set rate=0.1 --keep --evaluate --profile
-says err 'steps that learn'
+says err 'measures training steps'
 expect 2 "$ONX" train m.textproto --data d --set rate=0.1 --keep --profile -o -
 says err 'standard output'
 done_testing

@@ -177,7 +177,7 @@ expect 0 "$ONX" train t.onnx --data d --epochs 2 -o after.onnx --schedule rate=c
 expect 0 "$ONX" run after.onnx -i x='[[1]]'
 about "a schedule" y 0.8832 1e-5
 expect 2 "$ONX" train t.onnx --data d -o after.onnx --schedule x=cosine
-says err "a value to start from"
+says err "a start value with --set"
 
 # ---- which weights, how they begin
 ones() { awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++) printf "%s1", (i > 1 ? ", " : "") }'; }
@@ -406,7 +406,7 @@ says err "losses are cross-entropy, mse"
 refused 2 "no optimiser nope" net.onnxtxt -o x.onnx --optimizer nope
 says err "optimisers are sgd"
 refused 2 "have no number beta1" net.onnxtxt -o x.onnx --optimizer sgd --number beta1=0.5
-refused 2 "is no number" net.onnxtxt -o x.onnx --number beta1=fast
+refused 2 "is not a number" net.onnxtxt -o x.onnx --number beta1=fast
 refused 2 "no output nope" net.onnxtxt -o x.onnx --output-name nope
 refused 1 "float or double" net.onnxtxt -o x.onnx --output-name same
 refused 2 "no weight that the loss depends on is like nope*" net.onnxtxt -o x.onnx --train 'nope*'

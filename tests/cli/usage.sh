@@ -35,7 +35,7 @@ expect 2 "$ONX" help --max-memory -5
 expect 0 "$ONX" help --max-memory 16g
 expect 2 "$ONX" help --max-memory 99999999999t
 expect 2 "$ONX" help --color=rainbow
-says err "it is one of auto|always|never"
+says err "the value has to be one of auto|always|never"
 expect 2 "$ONX" help --color=alwais
 says err 'did you mean "always"?'
 expect 0 "$ONX" help -- help
@@ -146,9 +146,9 @@ expect 0 "$ONX" convert w.onnxtxt w.onnx --external w.data --external-threshold 
 says err "--external-dir DIR"
 cp w.onnx binary.json
 expect 1 "$ONX" info binary.json
-says err "hint: give the file the extension"
+says err "hint: rename the file to the extension"
 expect 1 "$ONX" convert binary.json x.onnxtxt
-says err "hint: --from FORMAT"
+says err "with --from FORMAT"
 
 # Colours: never into a file, unless asked for.
 esc=$(printf '\033')
