@@ -1,10 +1,10 @@
-/* base_arena.c - memory that is freed all at once: blocks that double in size, cut from the front. */
+/* base_arena.c - memory that is freed all at once: a list of blocks that double in size; allocation bumps a pointer. */
 #include "base/base.h"
 #include "base/base_ctx.h"
 
 typedef struct onxi_block {
     struct onxi_block *next;
-    size_t size; /* header included */
+    size_t size; /* including the header */
 } onxi_block;
 
 enum {
@@ -70,7 +70,7 @@ void *onxi_buffer_take(onx_ctx *cx, uint64_t wanted, size_t *size)
     return onxi_resize(cx, NULL, 0, wanted);
 }
 
-/* The largest ones are kept. */
+/* Keeps the largest buffers. */
 void onxi_buffer_give(onx_ctx *cx, void *ptr, size_t size)
 {
     if (size >= BUFFER_KEEP_MIN && size <= BUFFER_KEEP_MAX) {
@@ -104,7 +104,7 @@ void onxi_arena_drop_spare(onx_ctx *cx)
     cx->spare_bytes = 0;
 }
 
-/* Where spare blocks of a size are kept; NULL for sizes that only blocks of their own have. */
+/* The list of spare blocks of a size; NULL for sizes that only dedicated blocks have. */
 static onxi_block **spare_of(onx_ctx *cx, size_t size)
 {
     if (size < BLOCK_MIN || size > BLOCK_MAX || (size & (size - 1)))
@@ -151,7 +151,7 @@ void onx_arena_free(onx_arena *arena)
     onxi_apart_free(cx, arena, sizeof *arena);
 }
 
-/* Whether `more` bytes may be had and the work is not cancelled. The diagnostic that says otherwise needs a little more
+/* Checks that `more` bytes may be allocated and the work is not cancelled. The diagnostic on failure needs some memory
  * itself. */
 static bool within_limit(onx_ctx *cx, size_t more)
 {
@@ -189,8 +189,9 @@ uint64_t onxi_ctx_room(const onx_ctx *cx)
     return cx->arena_bytes < cx->limits.memory ? cx->limits.memory - cx->arena_bytes : 0;
 }
 
-/* Powers of two, so that freed blocks fit the next arena. A block of full size is a huge page (base_memory.c), which is
- * touched whole: that costs what 200 small pages cost, so it comes as soon as more than those are in use. */
+/* Block sizes are powers of two, so that freed blocks fit the next arena. A full-size block is a huge page
+ * (base_memory.c), which is cleared as a whole. That costs as much as clearing 200 small pages, so it is used once more
+ * than that much memory is in use. */
 static size_t block_size_after(size_t total)
 {
     if (total < BLOCK_MIN)
@@ -207,7 +208,7 @@ void *onxi_arena_grow(onx_arena *arena, uint64_t size)
         return NULL;
     }
     rounded &= ~(size_t)7;
-    /* What would use up a good part of a block gets one of its own, and the current one stays current. */
+    /* A request that would use a large part of a block gets a dedicated block; the current block stays current. */
     bool own = rounded > want / 4;
     size_t block_size = own ? rounded : want;
     if (!within_limit(arena->cx, block_size))
@@ -232,7 +233,8 @@ void *onx_arena_alloc(onx_arena *arena, size_t size)
 {
     ONXI_NEED_OR(NULL, arena, NULL);
     enum { SMALL = 64 };
-    /* Most requests are messages. A fixed size is cleared without a call; what follows the request is free room. */
+    /* Most requests are message structs. Their fixed size allows clearing without a function call; clearing beyond the
+     * request is safe, because free room follows it. */
     bool roomy = size <= SMALL && (size_t)(arena->end - arena->at) >= SMALL;
     void *p = onxi_arena_get(arena, size ? size : 1);
     if (!p)
@@ -258,7 +260,7 @@ bool onxi_grow(onx_ctx *cx, onx_arena *arena, void *list, size_t size, void *roo
     void *old, *more;
     uint64_t have = 0;
     uint32_t narrow;
-    memcpy(&old, list, sizeof old); /* whatever type it points to */
+    memcpy(&old, list, sizeof old); /* the pointer may have any type */
     if (room_size == sizeof narrow) {
         memcpy(&narrow, room, sizeof narrow);
         have = narrow;
@@ -300,7 +302,8 @@ void onx_arena_adopt(onx_arena *arena, onx_arena *from)
         last = &(*last)->next;
     *last = from->blocks;
     arena->total += from->total;
-    /* The two may belong to different contexts (a worker's and its caller's): the bytes move along. */
+    /* The arenas may belong to different contexts (a worker's and its caller's): the byte count moves with the blocks.
+     * */
     from->cx->arena_bytes -= from->total;
     arena->cx->arena_bytes += from->total;
     onxi_apart_free(from->cx, from, sizeof *from);
@@ -326,7 +329,7 @@ onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out)
     if (!record)
         return ONX_E_MEMORY;
     *record = bytes;
-    /* Arena memory is below 2^48 on every system in use (larger addresses are given out on explicit wish only). */
+    /* Addresses are below 2^48 on all supported systems (larger ones are used only on explicit request). */
     out->bits = (uint64_t)(uintptr_t)record | (uint64_t)0xffff << 48;
     return ONX_OK;
 }

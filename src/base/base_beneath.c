@@ -1,6 +1,6 @@
-/* base_beneath.c - opening files by untrusted names: always below a given folder, through no link unless
- * asked. The kernel walks the path where it can (openat2), else we do, one component at a time; both refuse the same
- * things. */
+/* base_beneath.c - opens files with untrusted names: always below a given folder, and never through a link unless
+ * requested. The kernel resolves the path if it can (openat2); otherwise this file does, one component at a time. Both
+ * refuse the same paths. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -30,12 +30,12 @@ static onx_status refuse(const attempt *a, const char *rule, const char *format,
     return ONX_E_INVALID;
 }
 
-/* The same for a file that would be read if links were allowed. */
+/* The same for a file that would be accepted if links were allowed. */
 static onx_status refuse_link(const attempt *a, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
 static onx_status refuse_link(const attempt *a, const char *rule, const char *format, ...)
 {
     onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = rule, .where = a->where };
-    diag.hint = onx_str_of("allow links, where the folder is trusted");
+    diag.hint = onx_str_of("allow links, if the folder is trusted");
     va_list args;
     va_start(args, format);
     onxi_vreport(a->cx, &diag, format, args);
@@ -43,8 +43,8 @@ static onx_status refuse_link(const attempt *a, const char *rule, const char *fo
     return ONX_E_INVALID;
 }
 
-/* Only for the wording, after the file was refused for a link: would following it leave the folder? Where a link points
- * at nothing, what it names as missing is examined. */
+/* Decides the wording of the message after a file was refused because of a link: would following it leave the folder?
+ * For a dangling link, the missing path is examined. */
 static bool leads_outside(const attempt *a)
 {
     char root[PATH_MAX], name[PATH_MAX], target[PATH_MAX];
@@ -58,7 +58,7 @@ static bool leads_outside(const attempt *a)
     return strncmp(target, root, len) != 0 || (target[len] && target[len] != '/');
 }
 
-/* What is wrong is not the model but the machine, or who asks. */
+/* Failures of the machine or of permissions, which are no fault of the model. */
 static bool is_of_system(int error)
 {
     return error == EACCES || error == EPERM || error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE;
@@ -83,7 +83,7 @@ static onx_status refuse_errno(const attempt *a, int error)
     return refuse(a, "E-09", "cannot open %.*s: %s", ONX_ARG(a->path), onxi_error_text(error, reason, sizeof reason));
 }
 
-/* Cuts the next component off; empty ones and "." are skipped. False at the end. */
+/* Splits off the next component; empty components and "." are skipped. False at the end. */
 static bool next_component(onx_str *rest, onx_str *part)
 {
     while (rest->len) {
@@ -97,7 +97,7 @@ static bool next_component(onx_str *rest, onx_str *part)
     return false;
 }
 
-/* The component as a C string; false when it is none that may be opened. */
+/* The component as a C string; false if it must not be opened. */
 static bool name_of(onx_str part, char name[NAME_MAX + 1])
 {
     if (part.len > NAME_MAX || memchr(part.ptr, 0, part.len) || onx_str_is(part, ".."))
@@ -107,7 +107,7 @@ static bool name_of(onx_str part, char name[NAME_MAX + 1])
     return true;
 }
 
-/* A folder that is no link, by descriptor; makes it when asked to. -1 with errno set. */
+/* Opens a folder that is not a link; with ONXI_BENEATH_MAKE creates it if needed. -1 with errno set. */
 static int open_folder(int dir, const char *name, bool make)
 {
     int fd = openat(dir, name, onxi_platform_folder_flags() | O_NOFOLLOW);
@@ -120,7 +120,8 @@ static int open_folder(int dir, const char *name, bool make)
     return fd;
 }
 
-/* Walks to the folder of the last component, whose name goes to `name` and, as part of the path, to `leaf`. */
+/* Walks to the folder that contains the last component; the component's name is copied to `name`, and `leaf` is its
+ * position in the path. */
 static onx_status walk(const attempt *a, int dir, bool make, int *folder_out, onx_str *leaf, char name[NAME_MAX + 1])
 {
     onx_str rest = a->path, next;
@@ -150,7 +151,7 @@ static onx_status walk(const attempt *a, int dir, bool make, int *folder_out, on
 
 #define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC)
 
-/* With a zero at its end; false with errno set. */
+/* Copies with a terminating zero; false with errno set. */
 static bool copy_path(onx_str path, char text[PATH_MAX])
 {
     if (path.len >= PATH_MAX) {
@@ -162,7 +163,7 @@ static bool copy_path(onx_str path, char text[PATH_MAX])
     return true;
 }
 
-/* -1 with errno set; ENOSYS when the kernel does not know how. */
+/* -1 with errno set; ENOSYS if the kernel does not support the call. */
 static int open_by_kernel(int dir, onx_str path)
 {
     char text[PATH_MAX];
@@ -171,7 +172,7 @@ static int open_by_kernel(int dir, onx_str path)
     return onxi_platform_open_beneath(dir, text, READ_FLAGS);
 }
 
-/* Is it relative, without ".."? */
+/* Is the path relative, without ".."? */
 static bool is_below(onx_str path)
 {
     onx_str rest = path, part;
@@ -183,7 +184,7 @@ static bool is_below(onx_str path)
     return true;
 }
 
-/* Through whatever links there are; -1 with errno set. */
+/* Follows all links; -1 with errno set. */
 static int open_through_links(int dir, onx_str path)
 {
     char text[PATH_MAX];
@@ -224,7 +225,7 @@ onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path
         fd = open_by_kernel(dir, path);
         error = errno;
     }
-    /* Old kernels do not know the call, and sandboxes tend to forbid what they do not know. */
+    /* Old kernels do not have the call, and sandboxes often forbid calls that they do not know. */
     if (fd < 0 && (error == ENOSYS || error == EPERM || error == E2BIG || error == EINVAL))
         ONX_TRY(open_stepwise(&a, dir, &fd));
     else if (fd < 0)

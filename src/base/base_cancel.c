@@ -1,4 +1,4 @@
-/* base_cancel.c - what ends work from another thread. */
+/* base_cancel.c - cancellation of work from another thread. */
 #include "base/base_ctx.h"
 
 #include <stdatomic.h>
@@ -58,7 +58,7 @@ onx_status onxi_ctx_go_on(onx_ctx *cx)
 {
     if (!onx_cancel_is_set(cx->cancel) || cx->reporting)
         return ONX_OK;
-    /* Said once in a call, however often it is asked on the way out. */
+    /* Reported once per public call, however often it is checked while the call returns. */
     if (!cx->cancelled) {
         (void)onxi_fail(cx, ONX_E_CANCELLED, ONXI_NOWHERE, "the work was cancelled");
         cx->cancelled = cx->calls > 0;

@@ -1,5 +1,5 @@
-/* base_convert.c - elements from one type to another. The common pairs have loops of their own; all others go through
- * small blocks of doubles or 64-bit integers, which hold every value of their class exactly. */
+/* base_convert.c - converts elements from one type to another. Common pairs have their own loops; all others go through
+ * small blocks of doubles or 64-bit integers, which represent every value of their class exactly. */
 #include <onx/tensor.h>
 
 #include "base/base.h"
@@ -16,7 +16,7 @@ static bool is_integer(onx_dtype dtype)
     return class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED || class == ONX_CLASS_BOOLEAN;
 }
 
-/* ---- blocks in: elements first .. first+n-1 ---- */
+/* ---- loading blocks: elements first .. first+n-1 ---- */
 
 #define LOAD(type, expression)                                                                                         \
     do {                                                                                                               \
@@ -28,7 +28,7 @@ static bool is_integer(onx_dtype dtype)
         }                                                                                                              \
     } while (0)
 
-/* Element `index` of a type with 4 or 2 bits: the first one is in the low bits of a byte. */
+/* Element `index` of a 4-bit or 2-bit type: the first element is in the low bits of a byte. */
 static unsigned packed_at(const void *in, unsigned bits, uint64_t index)
 {
     unsigned per_byte = 8 / bits;
@@ -84,8 +84,8 @@ static void load_i64(onx_dtype from, const void *in, uint64_t first, size_t n, i
     }
 }
 
-/* To double, the last bit set when something was lost ("round to odd"): a second rounding, to a narrower type, then
- * gives what rounding once would have given. */
+/* Converts to double, rounding to odd: if the result is inexact, its last bit is set. Rounding again to a narrower type
+ * then gives the same result as rounding once. */
 static double odd_f64(uint64_t magnitude, bool negative)
 {
     double value;
@@ -144,7 +144,7 @@ static void load_f64(onx_dtype from, const void *in, uint64_t first, size_t n, d
     case ONX_INT64:
         LOAD(int64_t, odd_f64(x < 0 ? 0 - (uint64_t)x : (uint64_t)x, x < 0));
         break;
-    default: { /* integers that a double holds */
+    default: { /* integers that a double represents exactly */
         int64_t whole[BLOCK];
         load_i64(from, in, first, n, whole);
         for (size_t i = 0; i < n; i++)
@@ -153,7 +153,7 @@ static void load_f64(onx_dtype from, const void *in, uint64_t first, size_t n, d
     }
 }
 
-/* ---- blocks out ---- */
+/* ---- storing blocks ---- */
 
 #define STORE(type, expression)                                                                                        \
     do {                                                                                                               \
@@ -164,7 +164,7 @@ static void load_f64(onx_dtype from, const void *in, uint64_t first, size_t n, d
         }                                                                                                              \
     } while (0)
 
-/* `first` begins a byte; unused bits of the last byte become zero. */
+/* `first` is at a byte boundary; unused bits of the last byte become zero. */
 static void store_packed(unsigned bits, const uint8_t *in, size_t n, uint64_t first, void *out)
 {
     unsigned per_byte = 8 / bits;
@@ -177,7 +177,7 @@ static void store_packed(unsigned bits, const uint8_t *in, size_t n, uint64_t fi
     }
 }
 
-/* The low bits are kept, as Cast does. */
+/* Keeps the low bits, as Cast does. */
 static void store_i64(onx_dtype to, const int64_t *in, size_t n, uint64_t first, void *out)
 {
     switch (to) {
@@ -209,7 +209,7 @@ static void store_i64(onx_dtype to, const int64_t *in, size_t n, uint64_t first,
     }
 }
 
-/* Truncates towards zero; NaN is 0, values past the 64-bit types become their bounds. */
+/* Truncates towards zero; NaN becomes 0, values outside of the 64-bit range saturate. */
 static int64_t whole_of(double value, bool to_u64)
 {
     if (value != value)
@@ -223,7 +223,7 @@ static int64_t whole_of(double value, bool to_u64)
     return (int64_t)value;
 }
 
-/* To float, to odd (see odd_f64), so that rounding up to a power of two sees what was lost. */
+/* Converts to float, rounding to odd (see odd_f64), so that rounding up to a power of two is exact. */
 static float odd_f32(double value)
 {
     float y = (float)value;
@@ -232,7 +232,7 @@ static float odd_f32(double value)
     uint32_t bits;
     memcpy(&bits, &y, sizeof bits);
     if (fabs((double)y) > fabs(value))
-        bits--; /* rounded away from zero: back */
+        bits--; /* was rounded away from zero: step back */
     bits |= 1;
     memcpy(&y, &bits, sizeof y);
     return y;
@@ -269,7 +269,7 @@ static void store_f64(onx_dtype to, const double *in, size_t n, uint64_t first, 
     }
     case ONX_BOOL:
         STORE(uint8_t, in[i] != 0);
-        break; /* NaN is not zero */
+        break; /* NaN converts to true */
     default: {
         int64_t whole[BLOCK];
         for (size_t i = 0; i < n; i++)
@@ -279,7 +279,7 @@ static void store_f64(onx_dtype to, const double *in, size_t n, uint64_t first, 
     }
 }
 
-/* ---- the common pairs ---- */
+/* ---- loops of the common pairs ---- */
 
 #define EACH(from_type, to_type, expression)                                                                           \
     do {                                                                                                               \
@@ -338,7 +338,7 @@ static bool convert_pair(onx_dtype to, void *out, onx_dtype from, const void *in
         EACH(uint8_t, float, x != 0);
         return true;
     case PAIR(ONX_FLOAT, ONX_BOOL):
-        EACH(float, uint8_t, x != 0); /* NaN is not zero */
+        EACH(float, uint8_t, x != 0); /* NaN converts to true */
         return true;
     case PAIR(ONX_INT32, ONX_DOUBLE):
         EACH(int32_t, double, x);
@@ -402,7 +402,7 @@ onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, 
         return ONX_OK;
     }
     memmove(out, in, (size_t)bytes);
-    /* The same type: bits stay, but for the unused ones of the last byte. */
+    /* Copies elements of the same type; unused bits of the last byte become zero. */
     unsigned bits = onx_dtype_bits(to), used = (unsigned)(count % (8 / (bits < 8 ? bits : 8))) * bits;
     if (bits < 8 && used)
         ((unsigned char *)out)[bytes - 1] &= (unsigned char)((1u << used) - 1);

@@ -57,7 +57,8 @@ void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
         return;
     if (limits.depth > ONX_DEPTH_MAX)
         limits.depth = ONX_DEPTH_MAX;
-    /* Where addresses have 32 bits, what is within the limit fits in a size_t, and so does a little more. */
+    /* On systems with 32-bit addresses, this keeps sizes within the limit, plus a little more, in the range of size_t.
+     * */
     enum { MORE = 1 << 16 };
     if (SIZE_MAX < UINT64_MAX && limits.memory > SIZE_MAX - MORE)
         limits.memory = SIZE_MAX - MORE;
@@ -101,7 +102,7 @@ onx_ctx *onxi_ctx_worker(const onx_ctx *cx)
     worker->secret = cx->secret;
     worker->arena_bytes = cx->arena_bytes;
     worker->cancel = cx->cancel;
-    worker->cancelled = true; /* which the context says, and not each of its workers */
+    worker->cancelled = true; /* the context reports the cancellation, not each worker */
     return worker;
 }
 
@@ -150,7 +151,7 @@ void onxi_diag_rewind(onx_ctx *cx, onxi_diag_mark mark)
     if (cx->logged > cx->diag_count)
         cx->logged = cx->diag_count;
     memcpy(cx->totals, mark.totals, sizeof mark.totals);
-    cx->cancelled = false; /* it is to be said again */
+    cx->cancelled = false; /* the next call reports it again */
 }
 
 void onxi_diag_forget(onx_ctx *cx, const char *rule)
@@ -177,7 +178,7 @@ void onx_ctx_set_log(onx_ctx *cx, const onx_log *log)
     cx->logged = cx->diag_count;
 }
 
-/* Diagnostics that are final. */
+/* Passes the diagnostics that are final to the log function. */
 static void write_log(onx_ctx *cx)
 {
     if (cx->calls)
@@ -189,8 +190,8 @@ static void write_log(onx_ctx *cx)
     cx->logged = cx->diag_count;
 }
 
-/* Is one more of that severity to be kept? The first error is, even when warnings have used up all places: without it
- * it would be unknown why a call failed. */
+/* May one more diagnostic of that severity be kept? The first error always may, even if warnings have used up the
+ * limit: without it, it would be unknown why a call failed. */
 static bool is_wanted(const onx_ctx *cx, onx_severity severity)
 {
     if (cx->diag_count < cx->limits.diagnostics)
@@ -198,7 +199,7 @@ static bool is_wanted(const onx_ctx *cx, onx_severity severity)
     return severity == ONX_ERROR && cx->totals[ONX_ERROR] == 1 && cx->limits.diagnostics;
 }
 
-/* What is recorded where there is no memory for more. */
+/* The diagnostic for running out of memory while recording a diagnostic. */
 static void push_no_memory(onx_ctx *cx)
 {
     cx->no_memory = (onx_diag){ .severity = ONX_ERROR,
@@ -208,7 +209,7 @@ static void push_no_memory(onx_ctx *cx)
         cx->diags[cx->diag_count++] = &cx->no_memory;
 }
 
-/* Room for two more, of which one stays free. */
+/* Reserves room for two more, of which one stays free. */
 static bool diags_grow(onx_ctx *cx)
 {
     if (cx->diag_count + 1 < cx->diag_room)
@@ -225,7 +226,7 @@ static bool diags_grow(onx_ctx *cx)
     return true;
 }
 
-/* A new diagnostic; NULL past the limit, or, then recorded, out of memory. */
+/* A new diagnostic; NULL beyond the limit, or when out of memory, which is then recorded. */
 static onx_diag *diag_push(onx_ctx *cx, onx_severity severity)
 {
     cx->totals[severity]++;
@@ -284,14 +285,14 @@ void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list
 {
     if (cx->reporting)
         return;
-    cx->reporting = true; /* what fails while recording is not recorded in turn */
+    cx->reporting = true; /* errors during recording are not recorded */
     if (diag->severity == ONX_ERROR)
         cx->last_error = diag->status;
     onx_diag *d = diag_push(cx, diag->severity);
     if (d) {
         *d = *diag;
         d->message = keep_format(cx, format, args);
-        if (!d->message.len) /* no memory for it: the kind of failure is something */
+        if (!d->message.len) /* no memory for the text: at least the kind of failure is reported */
             d->message = onx_str_of(onx_status_text(diag->status));
         d->where.path = keep(cx, diag->where.path);
         d->value = keep(cx, diag->value);
@@ -332,7 +333,7 @@ void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where w
 
 onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument)
 {
-    /* The condition begins with what it is about: "inputs || !input_count", "own.only || !own.only_count". */
+    /* The condition begins with the name of the argument: "inputs || !input_count", "own.only || !own.only_count". */
     static const char *const copies[] = { "own.", "(own)." };
     const char *of = "";
     for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
@@ -378,7 +379,7 @@ onx_status onxi_no_memory(onx_ctx *cx)
 
 static onx_status tell(onx_ctx *cx, size_t errors, onx_status status)
 {
-    /* Whatever failed after that failed for lack of what was not done. */
+    /* After that, every failure is a consequence of the missing memory. */
     if (cx->cancelled || (status == ONX_E_MEMORY && onx_cancel_is_set(cx->cancel))) {
         (void)onxi_ctx_go_on(cx);
         return ONX_E_CANCELLED;
@@ -416,7 +417,7 @@ void onxi_diag_move(onx_ctx *cx, onx_ctx *from)
     onx_diag_clear(from);
 }
 
-/* snprintf that adds to the end of what is there. */
+/* Like snprintf, but appends to the buffer. */
 static void put(char *buf, size_t size, size_t *len, const char *format, ...) ONX_PRINTF(4, 5);
 static void put(char *buf, size_t size, size_t *len, const char *format, ...)
 {
@@ -453,7 +454,7 @@ size_t onx_diag_format(const onx_diag *d, char *buf, size_t size)
         put(buf, size, &n, ", expected %.*s", ONX_ARG(d->expected));
     if (d->rule)
         put(buf, size, &n, " [%s]", d->rule);
-    /* Names from a file may hold escape sequences, which a terminal would obey. */
+    /* Names from a file may contain escape sequences, which a terminal would execute. */
     for (size_t i = 0; i < n && i + 1 < size; i++)
         if ((unsigned char)buf[i] < 0x20 || buf[i] == 0x7f)
             buf[i] = '?';

@@ -1,4 +1,4 @@
-/* base_dtype.c - what dtype.def says about the element types, by number. */
+/* base_dtype.c - properties of the element types, from dtype.def. */
 #include "base/base.h"
 
 typedef struct dtype_row {

@@ -1,5 +1,5 @@
-/* base_file.c - the bytes of a file: mapped when it is a regular one, read when it is standard input, or a FIFO that
- * was asked for. Nothing else is opened, so that no name can block the reader or hand it an endless stream. */
+/* base_file.c - reads the bytes of a file: maps a regular file, and reads standard input, or a FIFO if requested. Other
+ * files are not opened, so that no name can block the reader or supply an endless stream. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static onx_status fail(onx_ctx *cx, const char *path, const char *doing, int err
 const char *onxi_error_text(int error, char *buf, size_t size)
 {
 #ifdef __GLIBC__
-    return strerror_r(error, buf, size); /* the GNU form: the text may be elsewhere */
+    return strerror_r(error, buf, size); /* the GNU variant may return a pointer to static memory */
 #else
     return strerror_r(error, buf, size) == 0 ? buf : "unknown error";
 #endif
@@ -49,7 +49,7 @@ const char *onxi_mode_name(unsigned mode)
     }
 }
 
-/* Reads to the end, however long that is; the context's memory limit bounds it. */
+/* Reads to the end; the context's memory limit bounds the size. */
 onx_status onxi_file_load(onx_ctx *cx, int fd, size_t expected, const char *shown, onxi_file *out)
 {
     uint64_t limit = onx_ctx_limits(cx).memory;
@@ -66,7 +66,7 @@ onx_status onxi_file_load(onx_ctx *cx, int fd, size_t expected, const char *show
                                    shown, (unsigned long long)limit);
                 break;
             }
-            /* A byte more than is expected, so that the end is met without growing. */
+            /* one byte more than expected, so that the end is detected without growing the buffer */
             const uint64_t first = expected < FIRST_CHUNK ? (uint64_t)FIRST_CHUNK : (uint64_t)expected + 1;
             if (!ONXI_GROW(cx, buf, room, room ? (uint64_t)room + 1 : first)) {
                 status = ONX_E_MEMORY;
@@ -113,11 +113,11 @@ onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, 
             return ONX_OK;
         }
     }
-    /* Empty files, and files of virtual file systems that claim to be empty, or that cannot be mapped. */
+    /* The file is empty, or is a virtual file that reports size 0 or cannot be mapped. */
     return onxi_file_load(cx, fd, (size_t)size, shown, out);
 }
 
-/* From here on reading waits, first of all for a writer: until then a FIFO looks as if it had ended. */
+/* From here on, opening blocks: a FIFO without a writer would otherwise look like an empty file. */
 static onx_status await_writer(onx_ctx *cx, const char *path, int fd)
 {
     struct pollfd wanted = { .fd = fd, .events = POLLIN };
@@ -130,11 +130,11 @@ static onx_status await_writer(onx_ctx *cx, const char *path, int fd)
     return ONX_OK;
 }
 
-/* The id of a stream is 0. */
+/* a stream has the id 0 */
 static onx_status open_path(onx_ctx *cx, const char *path, bool streams, int *fd_out, uint64_t *size_out,
                             onxi_file_id *id_out)
 {
-    /* O_NONBLOCK: a FIFO without a writer must not stop us before we have seen what it is. */
+    /* O_NONBLOCK: opening a FIFO without a writer must not block before its type has been checked */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return fail(cx, path, "open", errno);
@@ -225,8 +225,8 @@ void onxi_file_forget(const onxi_file *file, onx_str bytes)
     uintptr_t from = (uintptr_t)bytes.ptr, to = from + bytes.len;
     if (from < low || to > high)
         return;
-    /* Outwards to whole pages: dropping a neighbour costs reading it again, keeping the pages of many small pieces
-     * would cost what we are here to save. */
+    /* Extends the range to whole pages. Dropping a neighbouring byte costs reading it again, but keeping the partial
+     * pages of many small pieces would keep much of the memory. */
     from = from / page * page;
     to = to > high - page ? high : (to + page - 1) / page * page;
     if (from < to)

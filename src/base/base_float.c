@@ -1,5 +1,5 @@
-/* base_float.c - the floats that C has no type for: 16, 8 and 4 bits. One description per format drives reading
- * and rounding; 16-bit types have a fast way from float besides (docs/notes/small_floats.md). */
+/* base_float.c - the floating-point types that C does not have: 16, 8 and 4 bits. A table row describes each format for
+ * reading and rounding; 16-bit types also have a fast conversion from float (docs/notes/small_floats.md). */
 #include <onx/tensor.h>
 
 #include "base/base.h"
@@ -7,9 +7,9 @@
 typedef enum special {
     IEEE,   /* infinities and NaNs where IEEE 754 has them */
     FN,     /* no infinities; NaN is all ones */
-    FNUZ,   /* no infinities, no negative zero; NaN takes its place */
-    FINITE, /* neither */
-    SCALE   /* E8M0: a power of two without sign; all ones is NaN */
+    FNUZ,   /* no infinities, no negative zero; its bit pattern is NaN */
+    FINITE, /* neither infinities nor NaN */
+    SCALE   /* E8M0: an unsigned power of two; all ones is NaN */
 } special;
 
 typedef struct format {
@@ -49,7 +49,7 @@ float onx_float16_to_f32(uint16_t bits)
     uint32_t exponent = rest & 0x0f800000u;
     if (exponent == 0x0f800000u) /* infinity, NaN */
         return f32_of(sign | (rest + ((255u - 31u) << 23)));
-    if (exponent == 0) /* rest / 2^23 * 2^-14, by the subtraction of 2^-14 from 2^-14 + rest */
+    if (exponent == 0) /* rest / 2^23 * 2^-14, computed by subtracting 2^-14 from 2^-14 + rest */
         return f32_of(sign | f32_bits(f32_of(rest + (113u << 23)) - f32_of(113u << 23)));
     return f32_of(sign | (rest + ((127u - 15u) << 23)));
 }
@@ -81,7 +81,8 @@ float onx_small_float_to_f32(onx_dtype dtype, uint8_t bits)
         return f32_of(sign | (rest == f->max + 1u ? 0x7f800000u : nan));
     uint32_t exponent = rest >> f->mantissa, mantissa = rest & ((1u << f->mantissa) - 1);
     if (exponent == 0) {
-        uint32_t unit = (uint32_t)(127 + 1 - f->bias - f->mantissa) << 23; /* the smallest step, a power of two */
+        uint32_t unit = (uint32_t)(127 + 1 - f->bias - f->mantissa) << 23; /* the smallest step of the format, a power
+                                                                            * of two */
         return f32_of(sign | f32_bits((float)mantissa * f32_of(unit)));
     }
     uint32_t field = exponent + (uint32_t)(127 - f->bias);
@@ -97,13 +98,13 @@ uint16_t onx_f32_to_float16(float value)
     bits &= 0x7fffffffu;
     uint32_t out;
     if (bits > 0x7f800000u)
-        out = 0x7e00u | ((bits >> 13) & 0x1ffu); /* quiet, as much of the payload as fits */
+        out = 0x7e00u | ((bits >> 13) & 0x1ffu); /* a quiet NaN, with as many payload bits as fit */
     else if (bits >= 0x47800000u)                /* 65536 */
         out = 0x7c00u;
-    else if (bits < 0x38800000u) /* below 2^-14: adding 0.5 makes the unit of the sum that of the result */
+    else if (bits < 0x38800000u) /* below 2^-14: adding 0.5 aligns the unit of the sum with that of the result */
         out = f32_bits(f32_of(bits) + 0.5f) - 0x3f000000u;
     else
-        out = (bits - (112u << 23) + 0xfffu + ((bits >> 13) & 1u)) >> 13; /* may carry into infinity, as it should */
+        out = (bits - (112u << 23) + 0xfffu + ((bits >> 13) & 1u)) >> 13; /* a carry into infinity is correct */
     return (uint16_t)(sign | out);
 }
 
@@ -115,14 +116,14 @@ uint16_t onx_f32_to_bfloat16(float value)
     return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/* What becomes of a value past the largest finite one, infinity included. */
+/* The result for a value beyond the largest finite one, including infinity. */
 static uint16_t overflow(const format *f, uint16_t sign, bool saturate)
 {
     if (saturate || f->special == FINITE)
         return (uint16_t)(sign | f->max);
     if (f->special == FNUZ)
         return 0x80;
-    return (uint16_t)(sign | (f->max + 1u)); /* the infinity of IEEE, the NaN of FN */
+    return (uint16_t)(sign | (f->max + 1u)); /* infinity in IEEE formats, NaN in FN */
 }
 
 static uint16_t not_a_number(const format *f, uint16_t sign)
@@ -135,7 +136,7 @@ static uint16_t not_a_number(const format *f, uint16_t sign)
     case FNUZ:
         return 0x80;
     default:
-        return 0x8; /* FLOAT4E2M1 has none: the test data of the standard has negative zero here */
+        return 0x8; /* FLOAT4E2M1 has no NaN: the standard's test data uses negative zero here */
     }
 }
 
@@ -152,13 +153,13 @@ uint16_t onxi_f64_to_float(onx_dtype dtype, double value, bool saturate)
     uint64_t out = 0;
     int target = exponent - 1023 + f->bias; /* exponent field in the new format; below 1: subnormal */
     int shift = 52 - f->mantissa + (target < 1 ? 1 - target : 0);
-    if (exponent != 0 && shift < 55) { /* else it is less than half of the smallest step */
+    if (exponent != 0 && shift < 55) { /* otherwise the value is less than half of the smallest step */
         mantissa |= (uint64_t)1 << 52;
         uint64_t rest = mantissa & (((uint64_t)1 << shift) - 1), half = (uint64_t)1 << (shift - 1);
         out = mantissa >> shift;
         out += rest > half || (rest == half && (out & 1));
         if (target > 1)
-            out += (uint64_t)(target - 1) << f->mantissa; /* `out` carries the leading one, which adds the last 1 */
+            out += (uint64_t)(target - 1) << f->mantissa; /* `out` includes the leading one, which adds the last 1 */
     }
     if (out > f->max)
         return overflow(f, sign, saturate);
@@ -173,7 +174,8 @@ uint8_t onx_f32_to_float8e8m0(float value, onx_round_mode mode, bool saturate)
     if (bits >= 0x7f800000u)
         return 0xff;
     uint32_t exponent = bits >> 23, rest = bits & 0x7fffffu, half = 0x400000u;
-    if (exponent == 0) { /* code 0 is 2^-127, itself subnormal in float: what is below it is 2^-127 in any mode */
+    if (exponent == 0) { /* code 0 is 2^-127, which is subnormal in float; smaller values become 2^-127 in every
+                          * rounding mode */
         if (rest <= half)
             return 0;
         rest = (rest - half) << 1; /* position between 2^-127 and 2^-126 */

@@ -1,6 +1,6 @@
-/* base_guard.c - which files must not be replaced: those that a job reads, and those that it has written. A file is
- * told by its device and inode, one that does not exist yet by its folder and name, so that no spelling of a path, no
- * symbolic link and no hard link makes one file look like two (docs/notes/files.md). */
+/* base_guard.c - records the files that must not be replaced: those that a job reads, and those that it has written. An
+ * existing file is identified by device and inode, one that does not exist yet by its folder and name, so that no
+ * spelling of a path, symbolic link or hard link makes one file look like two (docs/notes/files.md). */
 #include "base/base.h"
 #include "base/base_ctx.h"
 
@@ -9,20 +9,21 @@
 
 typedef enum output_state {
     NO_OUTPUT,
-    CLAIMED, /* will be written; the output of the same spelling takes it up */
+    CLAIMED, /* will be written; the output with the same spelling takes the claim over */
     OPENED,  /* is being written */
     WRITTEN
 } output_state;
 
-/* What is known of a file, or of a name in a folder: then `name` is not empty, and the id is that of the folder. */
+/* What is known of a file, or of a name in a folder; for the latter `name` is not empty, and the id is that of the
+ * folder. */
 typedef struct entry {
     onxi_file_id id;
     onx_str name;
-    const char *read_as; /* how messages name it as an input; NULL: it is none */
+    const char *read_as; /* name of the file as an input, for messages; NULL: it is not an input */
     const char *written_as;
-    const void *owner; /* OPENED: the one that writes it */
+    const void *owner; /* OPENED: the output that writes it */
     output_state state;
-    bool in_place; /* it was claimed so that it may replace an input */
+    bool in_place; /* the claim allows it to replace an input */
 } entry;
 
 typedef struct onxi_guard {
@@ -52,7 +53,7 @@ static bool same_id(onxi_file_id a, onxi_file_id b)
     return a.device == b.device && a.inode == b.inode;
 }
 
-/* The entry of the file or name, a new one where there is none. */
+/* The entry of the file or name; a new one is created if there is none. */
 static onx_status find_or_add(onx_ctx *cx, onxi_file_id id, onx_str name, entry **out)
 {
     onxi_guard *g = cx->guard;
@@ -71,7 +72,7 @@ static onx_status find_or_add(onx_ctx *cx, onxi_file_id id, onx_str name, entry 
     return ONX_OK;
 }
 
-/* ---- the life of a guard ---- */
+/* ---- entering and leaving ---- */
 
 onx_status onxi_guard_enter(onx_ctx *cx)
 {
@@ -132,7 +133,7 @@ void onxi_guard_unwatch(onx_ctx *cx, onxi_guard_source *source)
     source->watched = false;
 }
 
-/* ---- what is read ---- */
+/* ---- files that are read ---- */
 
 onxi_file_id onxi_file_id_of(const struct stat *st)
 {
@@ -156,7 +157,7 @@ onx_status onxi_guard_read_beneath(onx_ctx *cx, int folder, onx_str location)
     struct stat st;
     if (!cx->guard || fstat(folder, &st) != 0)
         return ONX_OK;
-    /* By name in the folder first: a model may refer to one file a million times. */
+    /* Looks up by name in the folder first, because a model may refer to one file a million times. */
     ONX_TRY(find_or_add(cx, onxi_file_id_of(&st), location, &e));
     if (e->read_as)
         return ONX_OK;
@@ -166,7 +167,7 @@ onx_status onxi_guard_read_beneath(onx_ctx *cx, int folder, onx_str location)
     return fstatat(folder, e->read_as, &st, 0) == 0 ? onxi_guard_read(cx, onxi_file_id_of(&st), location) : ONX_OK;
 }
 
-/* ---- what is written ---- */
+/* ---- files that are written ---- */
 
 static onx_status refuse(onx_ctx *cx, const char *shown, const char *what, const char *other)
 {
@@ -180,7 +181,7 @@ static onx_status refuse(onx_ctx *cx, const char *shown, const char *what, const
     return ONX_E_MISUSE;
 }
 
-/* Is the file or name free for this output? Refuses it otherwise. */
+/* May this output use the file or name? Records an error if not. */
 static onx_status expect_free(onx_ctx *cx, const entry *e, const onxi_guard_write *w, output_state to)
 {
     bool taken_up = e->state == CLAIMED && to == OPENED && strcmp(e->written_as, w->shown) == 0;
@@ -206,7 +207,7 @@ static bool target_of(const onxi_guard_write *w, struct stat *st)
     return fstatat(w->folder, w->name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
 }
 
-/* What is known of the file or name, when the output may have it. */
+/* The entry of the file or name if the output may use it. */
 static onx_status look(onx_ctx *cx, onxi_file_id id, onx_str name, onxi_guard_write *w, output_state to, entry **out)
 {
     ONX_TRY(find_or_add(cx, id, name, out));
@@ -228,7 +229,7 @@ static onx_status take(onx_ctx *cx, onxi_file_id id, onx_str name, onxi_guard_wr
     return ONX_OK;
 }
 
-/* Takes the name and the file that has it now: both, or, when one is refused, none of them. */
+/* Claims both the name and the file that has it now; if either is refused, neither is claimed. */
 static onx_status begin(onx_ctx *cx, onxi_guard_write *w, output_state to)
 {
     struct stat folder, target;
@@ -237,7 +238,8 @@ static onx_status begin(onx_ctx *cx, onxi_guard_write *w, output_state to)
         return ONX_OK;
     ONX_TRY(list_sources(cx));
     const onx_str name = onx_str_of(w->name), any = { 0 };
-    bool named = fstat(w->folder, &folder) == 0; /* else the output meets that itself, and says so */
+    bool named = fstat(w->folder, &folder) == 0; /* otherwise opening the output fails as well, and reports the reason
+                                                  * */
     bool exists = target_of(w, &target);
     if (named)
         ONX_TRY(look(cx, onxi_file_id_of(&folder), name, w, to, &e));
@@ -282,7 +284,7 @@ onx_status onxi_guard_replace(onx_ctx *cx, const onxi_guard_write *w)
     entry *e;
     ONX_TRY(find_or_add(cx, onxi_file_id_of(&st), (onx_str){ 0 }, &e));
     ONX_TRY(expect_free(cx, e, w, OPENED));
-    if (st.st_nlink == 1) { /* gone with its last name; the system may give the number to another file */
+    if (st.st_nlink == 1) { /* its last name is removed, and the system may reuse the inode number */
         e->read_as = NULL;
         e->state = NO_OUTPUT;
     }

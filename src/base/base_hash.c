@@ -1,4 +1,5 @@
-/* base_hash.c - a quick hash of bytes for tables in memory, and the secret that keeps others from steering it. */
+/* base_hash.c - a fast hash of bytes for tables in memory, and its secret, which prevents others from causing
+ * collisions. */
 #include "base/base_ctx.h"
 
 #include <time.h>
@@ -17,15 +18,15 @@ static uint64_t load32(const unsigned char *p)
     return v;
 }
 
-/* Each product has a secret in both factors: with a constant in one of them, a file could hold the bytes that make that
- * factor 0, and with it the product, whatever the other one is. */
+/* Each product has a secret in both factors. With a constant as one factor, a file could contain bytes that make the
+ * other factor 0, and so the product 0, whatever the rest is. */
 uint64_t onxi_hash(onxi_secret secret, const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
     uint64_t h = secret.a ^ 0x9e3779b97f4a7c15u ^ len;
     for (; len > 16; p += 16, len -= 16)
         h = onxi_hash_fold(load64(p) ^ h, load64(p + 8) ^ secret.b ^ 0xd6e8feb86659fd93u);
-    /* The rest in words of fixed size that may overlap: a copy of every length would be a call each time. */
+    /* Reads the last bytes as fixed-size words that may overlap: copies of variable length would be function calls. */
     uint64_t a = 0, b = 0;
     if (len >= 8) {
         a = load64(p);
@@ -39,7 +40,7 @@ uint64_t onxi_hash(onxi_secret secret, const void *bytes, size_t len)
     return onxi_hash_fold(a ^ secret.b ^ 0xa0761d6478bd642fu, b ^ h ^ 0xe7037ed1a0b428dbu);
 }
 
-/* Four sums side by side, so that no product waits for the one before. */
+/* Four independent sums, so that the latencies of the multiplications overlap. */
 onxi_digest onxi_digest_of(onxi_secret secret, const void *bytes, size_t len)
 {
     enum { LANES = 4, STRIPE = 16 * LANES };
@@ -71,8 +72,8 @@ onxi_secret onxi_secret_make(const void *address)
     onxi_secret secret = { 0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u };
     if (onxi_platform_random(&secret, sizeof secret, false))
         return secret;
-    /* Forbidden here, or too early after the start of the system: what the kernel gave the process, where things are,
-     * and the time. */
+    /* No random numbers are available: getrandom is forbidden here, or the system has just started. Uses the random
+     * bytes that the kernel gave the process, addresses, and the time. */
     const void *given = onxi_platform_seed();
     if (given)
         memcpy(&secret, given, sizeof secret);

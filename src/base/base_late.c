@@ -1,7 +1,6 @@
-/* base_late.c - files where the system has no mappings: room for the whole file, which nothing has touched, and bytes
- * that are read into it when somebody asks for them. Weights that are only packed are read past it, some at a time, so
- * they are never in memory as a whole, and fresh memory, which costs more than the bytes in it, is not needed for them.
- */
+/* base_late.c - on systems without mappings: a file is represented by untouched memory of its size, and bytes are read
+ * into it on demand. Weights that are only packed are read past that memory, in pieces, so that they are never in
+ * memory as a whole. This also avoids touching fresh memory, which costs more than reading the bytes. */
 #include "base/base_late.h"
 
 #include <errno.h>
@@ -9,16 +8,16 @@
 #include <unistd.h>
 
 enum {
-    LEAST = 1 << 16, /* bytes of a file: fewer are read at once (web/npm/lib/weights.js counts on it) */
-    BLOCK = 1 << 16, /* that are read together */
+    LEAST = 1 << 16, /* smaller files are read at once (web/npm/lib/weights.js relies on it) */
+    BLOCK = 1 << 16, /* bytes that are read together */
 };
 
 struct onxi_late {
     int fd;
-    atomic_bool broken;    /* bytes could not be read */
-    size_t blocks, room;   /* room: bytes of this */
-    const char *shown;     /* how messages name the file */
-    unsigned char there[]; /* by block: read, or not yet; the name is behind */
+    atomic_bool broken;    /* some bytes could not be read */
+    size_t blocks, room;   /* room: size of this struct in bytes */
+    const char *shown;     /* name of the file for messages */
+    unsigned char there[]; /* per block: has it been read? The name follows */
 };
 
 onx_status onxi_late_open(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out)
@@ -54,8 +53,7 @@ onx_status onxi_late_open(onx_ctx *cx, int fd, uint64_t size, const char *shown,
 
 onx_status onxi_file_map_late(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out)
 {
-    if (ONXI_PLATFORM_PAGES || size < LEAST ||
-        size > SIZE_MAX / 2) /* where memory has pages, files are mapped to them */
+    if (ONXI_PLATFORM_PAGES || size < LEAST || size > SIZE_MAX / 2) /* systems with pages map files instead */
         return onxi_file_map(cx, fd, size, shown, out);
     return onxi_late_open(cx, fd, size, shown, out);
 }
@@ -68,7 +66,7 @@ void onxi_late_close(onx_ctx *cx, struct onxi_late *late)
     onxi_release(cx, late, late->room);
 }
 
-/* False with errno set; ENODATA where the file has become shorter. */
+/* False with errno set; ENODATA if the file has become shorter. */
 static bool read_at(const struct onxi_late *late, uint64_t from, size_t size, char *out)
 {
     while (size) {

@@ -1,32 +1,33 @@
-/* base_left.c - bytes that were made of others and whose maker is gone: whoever is about to make the same finds them
- * here, by the name that follows from what they were made of. Large ones are lent to the system meanwhile, which may
- * take their pages; that shows, since each page of them had a word that is not 0. */
+/* base_left.c - derived data, such as packed weights, whose owner is gone: whoever needs the same data finds it here,
+ * under a digest of what it was derived from. The system may reclaim the pages of large entries meanwhile. This is
+ * detected, because a word that is not 0 was recorded for each page. */
 #include "base/base.h"
 #include "base/base_ctx.h"
 #include "base/base_process.h"
 
 enum {
-    LENT_LEAST = 2 << 20, /* bytes of a mapping of its own, as base_memory.c makes it */
-    PAGE = 4096,          /* no page is smaller; of one that is larger each part is looked at */
+    LENT_LEAST = 2 << 20, /* the size in bytes from which base_memory.c uses a separate mapping */
+    PAGE = 4096,          /* the smallest page size; a larger page is checked in several parts */
     WORD = sizeof(uint64_t)
 };
 
-/* Bytes that are here at most without being lent. */
+/* Maximum number of bytes here that the system may not reclaim. */
 #define HELD_MOST ((size_t)128 << 20)
 
 typedef uint64_t __attribute__((may_alias)) word;
 
 typedef struct onxi_left_entry {
-    struct onxi_left_entry *next;            /* with names of one kind */
-    struct onxi_left_entry *newer, **before; /* by age; the pointer to this one there */
+    struct onxi_left_entry *next;            /* next entry in the hash chain */
+    struct onxi_left_entry *newer, **before; /* list by age; `before` points to the pointer to this entry */
     onxi_digest name;
     onxi_left_free *free;
     void *owner, *bytes;
     size_t size;
     bool lent;
-    uint64_t asked;     /* as it was when this came */
-    size_t room;        /* bytes of this one */
-    uint16_t witness[]; /* of each page that is lent: a word that is not 0; PAGE / WORD: all are */
+    uint64_t asked;     /* value of onxi_left.asked when this entry was put */
+    size_t room;        /* size of this struct in bytes */
+    uint16_t witness[]; /* for each reclaimable page, the position of a word that is not 0; PAGE / WORD: the page is all
+                         * zeros */
 } entry;
 
 static bool is_lent(const void *bytes, size_t size)
@@ -35,7 +36,7 @@ static bool is_lent(const void *bytes, size_t size)
            (uintptr_t)bytes % LENT_LEAST == 0;
 }
 
-/* ---- lending ---- */
+/* ---- letting the system reclaim pages ---- */
 
 static bool lend(entry *e)
 {
@@ -49,14 +50,14 @@ static bool lend(entry *e)
     return e->lent = onxi_platform_lend(e->bytes, e->size / PAGE * PAGE);
 }
 
-/* Writes to each page, which makes it ours again, what is there. False: the system has taken one. */
+/* Writes each page with its own contents, which makes it unreclaimable again. False if the system has taken a page. */
 static bool take_back(const entry *e)
 {
     word *words = e->bytes;
     for (size_t page = 0; e->lent && page < e->size / PAGE; page++) {
         word *at = words + page * (PAGE / WORD) + e->witness[page];
         if (e->witness[page] == PAGE / WORD)
-            continue; /* taken or not, it holds zeros */
+            continue; /* whether taken or not, the page holds zeros */
         uint64_t seen = __atomic_load_n(at, __ATOMIC_RELAXED);
         if (!seen || !__atomic_compare_exchange_n(at, &seen, seen, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             return false;
@@ -120,9 +121,9 @@ static entry *find(onxi_left *left, onxi_digest name, size_t size)
     return e;
 }
 
-/* ---- what others call ---- */
+/* ---- the interface ---- */
 
-/* Nobody waits for another thread, which after a fork may be none. */
+/* Never blocks on the lock: after a fork, the thread that holds it may not exist. */
 static onxi_left *enter(void)
 {
     onxi_left *left = &onxi_process_get()->left;
@@ -143,8 +144,8 @@ bool onxi_left_begin(onxi_secret *secret)
     return true;
 }
 
-/* Makes room for so many more bytes. What nobody asked for since it came, though somebody asked, goes; what came since
- * then belongs together with what is to come, and one is as good as the other. */
+/* Makes room for `size` more bytes by dropping the oldest entries. Only entries that were put before the last
+ * onxi_left_begin are dropped: newer ones belong to the same set as the new entry, and are as useful as it. */
 static bool make_room(onxi_left *left, size_t size, bool lends)
 {
     for (entry *e = left->oldest, *newer; e && e->asked != left->asked; e = newer) {
@@ -174,7 +175,7 @@ bool onxi_left_put(onxi_digest name, void *owner, void *bytes, size_t size, onxi
                       .size = size,
                       .asked = left->asked,
                       .room = room };
-        if (lends && !lend(e)) { /* not here */
+        if (lends && !lend(e)) { /* the system does not support it */
             free_entry(e);
             e = NULL;
         }

@@ -1,10 +1,10 @@
-/* base_library.c - optional libraries of others, loaded when something first needs them and then kept. Nothing is
- * linked with them: a program that never asks does not pay for them, and one that finds none of them says so. */
+/* base_library.c - optional third-party libraries, loaded on first use and never unloaded. Nothing is linked against
+ * them: a program that does not use them pays nothing, and a missing library is reported when it is needed. */
 #include "base/base_process.h"
 
 /* ---- the list ---- */
 
-/* Files by the names under which the dynamic linker knows the binary interfaces that we can use, newest first. */
+/* File names under which the dynamic linker knows the supported binary interfaces, newest first. */
 #ifdef ONX_WITH_CRYPTO
 #define CRYPTO_FILES "libcrypto.so.3", "libcrypto.so.1.1"
 #else
@@ -35,7 +35,9 @@
 #else
 #define MPG123_FILES NULL
 #endif
-#ifndef ONX_WITH_DNNL /* the major version whose headers there were: the interfaces differ */
+#ifndef ONX_WITH_DNNL /* the major version of the headers at build time, because the interfaces differ between         \
+                       * versions                                                                                      \
+                       * */
 #define DNNL_FILES NULL
 #elif ONX_WITH_DNNL >= 3
 #define DNNL_FILES "libdnnl.so.3"
@@ -48,12 +50,13 @@
 #define ZIP_FILES NULL
 #endif
 
-#ifdef ONX_WITH_MPI /* a part of ours, as the binary interfaces of MPI differ */
+#ifdef ONX_WITH_MPI /* a wrapper that is part of this project, because the binary interfaces of MPI implementations    \
+                     * differ */
 #define MPI_FILES "libonx-mpi.so.0"
 #else
 #define MPI_FILES NULL
 #endif
-#ifndef ONX_LIBRARIES_FROM_PROGRAMS /* the folder of libraries as seen from that of programs */
+#ifndef ONX_LIBRARIES_FROM_PROGRAMS /* the folder of libraries, relative to that of programs */
 #define ONX_LIBRARIES_FROM_PROGRAMS "../lib"
 #endif
 
@@ -61,9 +64,9 @@ enum { FILES_MAX = 3 };
 
 typedef struct library_row {
     const char *name, *what, *package;
-    const char *missing, *left_out;   /* how messages say that it is not there */
-    bool ours;                        /* a part of this library, installed with it */
-    const char *files[FILES_MAX + 1]; /* none: left out of the build */
+    const char *missing, *left_out;   /* texts of messages about the missing library */
+    bool ours;                        /* part of this project, and installed with it */
+    const char *files[FILES_MAX + 1]; /* empty: left out of the build */
 } library_row;
 
 #define LIBRARY(name_, package_, what_, ours_, ...)                                                                    \
@@ -94,8 +97,9 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
 
 /* ---- loading ---- */
 
-/* A part of ours is beside the library, or where a program that has the library in it knows libraries to be; only
- * then does the dynamic linker look. So nothing has to tell the latter to search such folders, for every library. */
+/* Loads a part of this project from the folder of this library or, if the library is linked into a program, from the
+ * folder of libraries beside that of the program; only if this fails is the dynamic linker asked. So its search path
+ * need not contain these folders. */
 static void *open_file(const library_row *row, const char *file)
 {
     static const char *const folders[] = { ".", ONX_LIBRARIES_FROM_PROGRAMS };
@@ -105,7 +109,7 @@ static void *open_file(const library_row *row, const char *file)
     return handle ? handle : onxi_platform_library_open(file, false);
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static void open_library(const library_row *row, onxi_library_state *l)
 {
     for (size_t i = 0; row->files[i] && !l->handle; i++)
@@ -114,7 +118,7 @@ static void open_library(const library_row *row, onxi_library_state *l)
     atomic_store(&l->tried, true);
 }
 
-/* Under the lock; all or nothing but for optional ones. */
+/* Called with the lock held; finds all functions or none, except optional ones. */
 static bool find_functions(const onxi_library_state *l, const char *const *names, size_t count, unsigned char *out)
 {
     if (!l->handle || count > ONXI_FUNCTIONS_MAX)
@@ -129,7 +133,7 @@ static bool find_functions(const onxi_library_state *l, const char *const *names
     return true;
 }
 
-/* Whose names these are, or the next free place; NULL when there is none. */
+/* The entry of these names, or the next free one; NULL if there is none. */
 static onxi_library_user *find_user(onxi_library_state *l, const char *const *names)
 {
     for (int i = 0; i < ONXI_USERS_MAX; i++) {
@@ -163,7 +167,7 @@ const char *onxi_library_missing(onxi_library library)
     return rows[library].files[0] ? rows[library].missing : rows[library].left_out;
 }
 
-/* ---- what there is ---- */
+/* ---- listing libraries ---- */
 
 bool onx_library(uint32_t index, onx_library_info *out)
 {

@@ -1,6 +1,6 @@
-/* base_memory.c - the allocator of contexts that are given none: the C library for what is small, huge pages for what
- * is large. Touching fresh memory 4 KiB at a time costs more than decoding into it, and having it cleared by the system
- * as much as packing into it: what a session had is there for the next one. */
+/* base_memory.c - the default allocator: the C library for small blocks, huge pages for large ones. Touching fresh
+ * memory in 4 KiB pages costs more than decoding into it, and clearing it in the kernel costs as much as packing
+ * weights into it. Therefore the blocks of a closed session are kept for the next one. */
 #include "base/base.h"
 #include "base/base_ctx.h"
 #include "base/base_process.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20, PAGE_MAX = 64 << 10 /* no system's ordinary page is larger */ };
+enum { HUGE_PAGE = 2 << 20, PAGE_MAX = 64 << 10 /* at least the ordinary page size of every system */ };
 
-/* Whether a block of this size is a mapping of its own. The size alone tells, so a block needs no header. */
+/* Whether a block of this size is a separate mapping. Only the size decides, so a block needs no header. */
 static bool is_mapped(size_t size)
 {
     return ONXI_PLATFORM_PAGES && size >= HUGE_PAGE && onxi_platform_has_mappings();
@@ -39,7 +39,7 @@ static void take_out(onxi_kept *kept, unsigned i)
     memmove(kept->block + i, kept->block + i + 1, (--kept->count - i) * sizeof *kept->block);
 }
 
-/* Gives the oldest ones back until `size` bytes, or all, are gone. */
+/* Unmaps the oldest blocks until `size` bytes, or all, are gone. */
 static void drop(onxi_kept *kept, size_t size)
 {
     for (size_t gone = 0; kept->count && gone < size;) {
@@ -49,7 +49,7 @@ static void drop(onxi_kept *kept, size_t size)
     }
 }
 
-/* How many bytes may be kept beside what is left. */
+/* How many bytes may be kept here, in addition to derived data (base_left.c). */
 static size_t most_kept(void)
 {
     const size_t left = atomic_load_explicit(&onxi_process_get()->left.all, memory_order_relaxed);
@@ -67,7 +67,8 @@ void onxi_memory_make_room(void)
     pthread_mutex_unlock(&kept->lock);
 }
 
-/* A mapping of whole pages is kept, or given back. Nobody waits for another thread, which after a fork may be none. */
+/* Keeps a mapping of whole pages, or unmaps it. Never blocks on the lock: after a fork, the thread that holds it may
+ * not exist. */
 static void unmap(void *ptr, size_t size)
 {
     onxi_kept *kept = &onxi_process_get()->kept;
@@ -90,7 +91,8 @@ static void unmap(void *ptr, size_t size)
     pthread_mutex_unlock(&kept->lock);
 }
 
-/* One that is kept, of just this size. Where there is none others go, so that the process is no larger than without. */
+/* Takes a kept block of exactly this size. If there is none, other blocks are unmapped, so that the process does not
+ * use more memory than it would without keeping blocks. */
 static void *take_kept(size_t size)
 {
     onxi_kept *kept = &onxi_process_get()->kept;
@@ -110,14 +112,15 @@ static void *take_kept(size_t size)
 
 /* ---- mappings ---- */
 
-/* A mapping that begins at a huge page: too much is mapped, and what is not needed around it is given back. */
+/* Creates a mapping that is aligned to a huge page: maps more than needed and unmaps the excess on both sides. */
 static void *map(size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
     size = whole_pages(size);
     void *old = take_kept(size);
-    if (!old && onxi_memory_keeps() && onxi_left_drop(size)) /* which gives it back */
+    if (!old && onxi_memory_keeps() && onxi_left_drop(size)) /* the entries that were dropped have freed memory, which
+                                                              * is kept now */
         old = take_kept(size);
     if (old)
         return old;
@@ -142,7 +145,7 @@ static void *remap(void *ptr, size_t old_size, size_t new_size)
     return moved;
 }
 
-/* From the C library to a mapping or back. */
+/* Moves a block from the C library to a mapping or back. */
 static void *move(void *ptr, size_t old_size, size_t new_size)
 {
     void *to = is_mapped(new_size) ? map(new_size) : malloc(new_size);
@@ -156,7 +159,7 @@ static void *move(void *ptr, size_t old_size, size_t new_size)
     return to;
 }
 
-/* The one place that calls realloc. */
+/* The only place that calls realloc. */
 static void *resize(void *user, void *ptr, size_t old_size, size_t new_size)
 {
     (void)user;

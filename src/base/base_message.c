@@ -1,4 +1,4 @@
-/* base_message.c - where the field of a message is in memory, by its table. */
+/* base_message.c - computes the address of a field in a message from its table. */
 #include "base/base.h"
 
 static onxi_place place_in(const void *part, uint16_t offset, const onxi_field *field, uint16_t count_offset)

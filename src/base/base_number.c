@@ -1,19 +1,19 @@
-/* base_number.c - floating point as decimal text and back, correctly rounded and whatever the locale. Short decimals
- * take exact arithmetic in double; the rest goes to the C library, whose decimal point is never relied upon. */
+/* base_number.c - conversion between floating point and decimal text, correctly rounded and independent of the locale.
+ * Short decimals take exact arithmetic in double; the rest uses the C library without relying on its decimal point. */
 #include "base/base.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A double holds integers up to 2^53 and these powers of ten exactly, so that one multiplication or division of the
- * two is correctly rounded. */
+/* A double represents integers up to 2^53 and these powers of ten exactly, so one multiplication or division of the two
+ * is correctly rounded. */
 enum { POWER_MAX = 22 };
 static const double powers[POWER_MAX + 1] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 
-/* A double that is itself rounded is rounded again to float. That is right unless the double is halfway between two
- * floats, where the first rounding may have put it. */
+/* Rounds a rounded double again to float. The result is correct unless the double is exactly halfway between two
+ * floats, because the first rounding may have moved it there. */
 static bool rounds_once_more(double value)
 {
     uint64_t bits;
@@ -21,18 +21,18 @@ static bool rounds_once_more(double value)
     return value >= 0x1p-126 && value < 0x1p127 && (bits & 0x1fffffffu) != 0x10000000u;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 enum { MANTISSA_DIGITS = 18 };
 
 typedef struct number {
     bool negative;
-    bool cut;   /* digits other than 0 follow those of the mantissa */
-    int digits; /* of the mantissa, leading zeros not counted */
+    bool cut;   /* nonzero digits follow those in the mantissa */
+    int digits; /* number of digits in the mantissa, without leading zeros */
     uint64_t mantissa;
     int64_t scale;            /* value = mantissa * 10^scale, unless cut */
     int64_t exponent;         /* as written after the e */
-    const char *first, *last; /* digits and point */
+    const char *first, *last; /* digits and decimal point */
 } number;
 
 /* [ ( "e" | "E" ) [ "+" | "-" ] digits ] up to `end` */
@@ -116,11 +116,11 @@ static bool parse_word(onx_str text, double *out)
     return true;
 }
 
-/* The middle between two doubles has at most 767 significant digits; of longer numbers it is enough to know whether
- * anything but zeros follows. */
+/* The midpoint between two doubles has at most 767 significant digits; of longer numbers, only whether a nonzero digit
+ * follows matters. */
 enum { DIGITS_MAX = 780 };
 
-/* The digits, without point, then e and the exponent: a form that no locale changes. */
+/* Writes the digits without a point, then e and the exponent: this form is independent of the locale. */
 static double parse_slow(const number *n, bool to_float)
 {
     char buf[DIGITS_MAX + 32];
@@ -152,7 +152,7 @@ static double parse_slow(const number *n, bool to_float)
     return to_float ? (double)strtof(buf, NULL) : strtod(buf, NULL);
 }
 
-/* The magnitude when it takes one exact operation; false else. */
+/* Computes the magnitude if one exact operation suffices; false otherwise. */
 static bool parse_fast(const number *n, double *out)
 {
     if (n->cut || n->mantissa >> 53 || n->scale > POWER_MAX || n->scale < -POWER_MAX)
@@ -203,7 +203,8 @@ typedef struct decimal {
     int exponent; /* of the first digit: d.ddd * 10^exponent */
 } decimal;
 
-/* Like %g: exponents outside of -4 .. 15 are written as such. Trailing zeros of `d` have been dropped. */
+/* Like %g: exponents outside of -4 .. 15 are written in scientific notation. Trailing zeros of `d` have been dropped.
+ * */
 static size_t format_decimal(char *buf, bool negative, const decimal *d)
 {
     char *p = buf;
@@ -271,7 +272,7 @@ static void shortest_float(float value, decimal *d)
     set_digits(d, digits, -exponent);
 }
 
-/* Does m * 10^-scale, m an integer below 2^53, read as the value? */
+/* Does m * 10^-scale, with an integer m below 2^53, round to the value? */
 static bool reads_as(double m, int scale, double value)
 {
     return (scale >= 0 ? m / powers[scale] : m * powers[-scale]) == value;
@@ -282,13 +283,13 @@ static double scaled(double value, int scale)
     return rint(scale >= 0 ? value * powers[scale] : value / powers[-scale]);
 }
 
-/* The shortest decimal, when that can be found with exact powers of ten; false else. `value` is above 0. */
+/* The shortest decimal, if exact powers of ten suffice to find it; false otherwise. `value` is above 0. */
 static bool shortest_fast(double value, decimal *d)
 {
     int exponent = (int)floor(log10(value)), most = 15, least = 1;
     if (exponent < -POWER_MAX + 16 || exponent > POWER_MAX)
         return false;
-    /* One probe in the middle spares long values the search among the short ones. */
+    /* one probe in the middle avoids searching the short lengths for long values */
     if (!reads_as(scaled(value, most - 1 - exponent), most - 1 - exponent, value))
         return false;
     if (!reads_as(scaled(value, most / 2 - exponent), most / 2 - exponent, value))
@@ -308,23 +309,23 @@ static bool shortest_fast(double value, decimal *d)
 
 __extension__ typedef unsigned __int128 wide;
 
-/* The nearest m * 10^-scale, exactly, for value = mantissa * 2^-shift; true when it reads back as the value. */
+/* The nearest m * 10^-scale, computed exactly, for value = mantissa * 2^-shift; true if it rounds to the value. */
 static bool round_exactly(uint64_t mantissa, int shift, int scale, uint64_t *out)
 {
     wide unit = 1, half = (wide)1 << (shift - 1), rest;
     for (int i = 0; i < scale; i++)
-        unit *= 10; /* one place of the value's last bit, in 10^-scale * 2^-shift */
+        unit *= 10; /* one unit in the last place of the value, in 10^-scale * 2^-shift */
     wide scaled_up = mantissa * unit;
     wide m = (scaled_up + half) >> shift;
     *out = (uint64_t)m;
     wide back = m << shift;
     rest = back > scaled_up ? back - scaled_up : scaled_up - back;
     if (mantissa == (uint64_t)1 << 52)
-        return rest * 4 < unit; /* a power of two: the neighbour below is only half as far */
+        return rest * 4 < unit; /* at a power of two, the neighbour below is only half as far away */
     return rest * 2 < unit || (rest * 2 == unit && (mantissa & 1) == 0);
 }
 
-/* 16 or 17 digits of a double between 1e-3 and 1e15, for which no shorter text will do. */
+/* 16 or 17 digits of a double between 1e-3 and 1e15 that has no shorter form. */
 static bool shortest_exact(double value, decimal *d)
 {
     int exponent2, exponent = (int)floor(log10(value));
@@ -345,12 +346,12 @@ static bool shortest_exact(double value, decimal *d)
 {
     (void)value;
     (void)d;
-    return false; /* the C library takes longer, but gives the same */
+    return false; /* the C library takes longer, but gives the same result */
 }
 
 #endif
 
-/* `count` digits by the C library, whose decimal point, whatever it is, is skipped. */
+/* `count` digits from the C library; its decimal point is skipped, whatever it is. */
 static void library_digits(double value, int count, decimal *d)
 {
     char buf[64];
@@ -372,7 +373,7 @@ static bool library_reads_as(const decimal *d, double value)
 
 static void shortest_slow(double value, decimal *d)
 {
-    int low = 1, high = 17; /* this number of digits is always enough; one digit more never does worse */
+    int low = 1, high = 17; /* 17 digits always suffice, and one digit more is never less accurate */
     while (low < high) {
         int middle = (low + high) / 2;
         library_digits(value, middle, d);

@@ -1,5 +1,5 @@
-/* base_output.c - safe writing of files: into a temporary file in the same folder, synced, then put in the place of the
- * old one. Whatever goes wrong before that, the old file is whole (docs/notes/files.md). */
+/* base_output.c - atomic replacement of files: data is written to a temporary file in the same folder, which is synced
+ * and then renamed. If anything fails before the rename, the old file is intact (docs/notes/files.md). */
 #include "base/base.h"
 #include "base/base_ctx.h"
 
@@ -14,31 +14,31 @@
 #include <unistd.h>
 
 #define BUFFER_SIZE ((size_t)1 << 16)
-#define LARGE       ((size_t)1 << 14) /* pieces from here on are written from where they are */
-#define HOLE        ((size_t)1 << 16) /* runs of zeros from here on become holes */
+#define LARGE       ((size_t)1 << 14) /* larger pieces bypass the buffer */
+#define HOLE        ((size_t)1 << 16) /* longer runs of zeros become holes */
 
 struct onxi_output {
     onx_ctx *cx;
     int fd;
-    int dir; /* -1: not written through a temporary file */
+    int dir; /* -1: there is no temporary file */
     bool finished;
-    bool unsynced;     /* it may be lost when the system stops */
-    bool sparse;       /* holes are allowed: a temporary file of our own */
-    bool exists;       /* there was a file of that name */
-    bool owned;        /* fd is to be closed */
-    bool own_dir;      /* dir as well */
-    onx_status status; /* the first failure; later calls answer the same */
-    uint64_t size;     /* bytes given so far, buffered ones included */
-    uint64_t written;  /* file offset: bytes that have left the buffer */
-    uint64_t end;      /* length of the file as the system sees it, less than `written` after a hole */
+    bool unsynced;     /* the data may be lost when the system stops */
+    bool sparse;       /* holes are allowed, because the file is our temporary file */
+    bool exists;       /* a file of that name existed */
+    bool owned;        /* fd has to be closed */
+    bool own_dir;      /* dir has to be closed */
+    onx_status status; /* the first failure; later calls return the same status */
+    uint64_t size;     /* bytes appended so far, including buffered ones */
+    uint64_t written;  /* file offset: bytes that have been written from the buffer */
+    uint64_t end;      /* length of the file; less than `written` after a hole */
     onxi_guard_write guard;
     onxi_file_id made; /* the new file */
     size_t used;
     size_t shown_size;
     char *shown; /* the name for messages */
     char name[NAME_MAX + 1];
-    char temp[NAME_MAX + 1]; /* of the temporary file; empty: it has no name, and is gone when it is closed */
-    char *buffer; /* BUFFER_SIZE bytes, until all is written: many files may wait for their renaming together */
+    char temp[NAME_MAX + 1]; /* of the temporary file; empty: it has no name, and disappears when it is closed */
+    char *buffer; /* BUFFER_SIZE bytes, freed when all is written, because many files may wait for a common rename */
 };
 
 static onx_status fail(onxi_output *o, const char *doing, int error)
@@ -51,7 +51,7 @@ static onx_status fail(onxi_output *o, const char *doing, int error)
 
 /* ---- writing ---- */
 
-/* Writes all of the vector, whatever the system takes at a time. */
+/* Writes the whole vector, in as many calls as the system needs. */
 static onx_status write_vector(onxi_output *o, struct iovec *iov, int count)
 {
     while (count > 0) {
@@ -65,12 +65,13 @@ static onx_status write_vector(onxi_output *o, struct iovec *iov, int count)
         ssize_t n = writev(o->fd, iov, count);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* a terminal or pipe made non-blocking by others */
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* a terminal or pipe that another process made
+                                                                   * non-blocking */
             struct pollfd p = { .fd = o->fd, .events = POLLOUT };
             (void)poll(&p, 1, -1);
             continue;
         }
-        if (n < 0 && errno == EFAULT) { /* what is written is in a mapped file that has become shorter */
+        if (n < 0 && errno == EFAULT) { /* the data is in a mapped file that has become shorter */
             o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE,
                                   "cannot write %s: a file that is being read was cut short", o->shown);
             return o->status;
@@ -102,7 +103,7 @@ static onx_status flush_with(onxi_output *o, onx_str more)
     return write_vector(o, iov, 2);
 }
 
-/* Leaves a hole: the bytes read as zeros and take no space. */
+/* Leaves a hole: its bytes read as zeros and take no disk space. */
 static onx_status leave_hole(onxi_output *o, uint64_t count)
 {
     ONX_TRY(flush_with(o, onx_str_make(NULL, 0)));
@@ -120,7 +121,7 @@ static bool is_zero(const char *p, size_t len)
     return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
 }
 
-/* A large piece: zero blocks become holes, what is between them is written at once. */
+/* Writes a large piece: blocks of zeros become holes, the rest is written directly. */
 static onx_status write_large(onxi_output *o, onx_str s)
 {
     if (!o->sparse)
@@ -203,7 +204,7 @@ static onx_status output_new(onx_ctx *cx, const char *shown, onxi_output **out)
     return ONX_OK;
 }
 
-/* `.name.xxxxxxxxxxxx.tmp`, the name cut where it would get too long. */
+/* Builds `.name.xxxxxxxxxxxx.tmp`; the name is cut if it would be too long. */
 static bool make_temp_name(onxi_output *o)
 {
     unsigned char random[6];
@@ -214,8 +215,8 @@ static bool make_temp_name(onxi_output *o)
     return n > 0 && (size_t)n < sizeof o->temp;
 }
 
-/* A name for the temporary file, by `make`, which answers as system calls do. The watcher is told before the name
- * is there and after it is gone, so that there is no moment at which a signal would leave it behind. */
+/* Finds a name for the temporary file; `make` creates it and returns like a system call. The watcher is told before the
+ * name exists and after it is gone, so that a signal at any moment can remove the file. */
 static onx_status name_temp(onxi_output *o, int (*make)(onxi_output *o, mode_t mode), mode_t mode)
 {
     const onx_temp_watch *watch = &o->cx->temps;
@@ -248,7 +249,7 @@ static int make_named(onxi_output *o, mode_t mode)
     return o->fd = openat(o->dir, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-/* Links the nameless file under a name; the way by /proc is the one that needs no privilege. */
+/* Gives the unnamed file a name by linking it through /proc, the only way that needs no privilege. */
 static int link_nameless(const onxi_output *o, const char *name)
 {
     char from[40];
@@ -265,7 +266,7 @@ static int link_temp(onxi_output *o, mode_t mode)
     return link_nameless(o, o->temp);
 }
 
-/* A file without a name, which nothing can leave behind, where system and file system have that. */
+/* Creates an unnamed file, which cannot be left behind, if the system and file system support this. */
 static bool open_nameless(onxi_output *o, mode_t mode)
 {
     if (!o->cx->named_temps && access("/proc/self/fd", X_OK) == 0)
@@ -273,7 +274,7 @@ static bool open_nameless(onxi_output *o, mode_t mode)
     return o->fd >= 0;
 }
 
-/* The new file gets owner and mode of the one that it replaces. */
+/* The new file gets the owner and mode of the file that it replaces. */
 static onx_status take_over(onxi_output *o, const struct stat *old)
 {
     struct stat st;
@@ -281,7 +282,7 @@ static onx_status take_over(onxi_output *o, const struct stat *old)
         return fail(o, "look at", errno);
     mode_t mode = old->st_mode & 0777;
     if ((old->st_uid != st.st_uid || old->st_gid != st.st_gid) && fchown(o->fd, old->st_uid, old->st_gid) != 0)
-        mode = (mode & 0707) | (mode & 07) << 3; /* another group now: give it no more than others have */
+        mode = (mode & 0707) | (mode & 07) << 3; /* the group differs: give it no more rights than others have */
     if (fchmod(o->fd, mode) != 0)
         return fail(o, "set the mode of", errno);
     return ONX_OK;
@@ -309,10 +310,10 @@ static onx_status open_temp(onxi_output *o, bool strict)
                               (unsigned long long)old.st_nlink);
         return o->status;
     }
-    /* A file that may not be written is not replaced without its owner's knowledge either. */
+    /* A file without write permission is not replaced, because its owner may not want that. */
     if (o->exists && faccessat(o->dir, o->name, W_OK, AT_EACCESS) != 0)
         return fail(o, "write", errno);
-    mode_t mode = o->exists ? 0600 : 0666; /* one that replaces another is private until it has its mode */
+    mode_t mode = o->exists ? 0600 : 0666; /* a replacement is private until its mode is set */
     if (!open_nameless(o, mode))
         ONX_TRY(name_temp(o, make_named, mode));
     if (fstat(o->fd, &made) != 0)
@@ -351,7 +352,7 @@ onx_status onxi_output_open_at(onx_ctx *cx, int dir, const char *name, const cha
     return ONX_OK;
 }
 
-/* Opens the folder of the path and names the file in it. A symbolic link is followed here, so that the link stays. */
+/* Opens the folder of the path and stores the file's name. A symbolic link is resolved here, so that it is kept. */
 static onx_status open_folder(onxi_output *o, const char *path)
 {
     char real[PATH_MAX];
@@ -376,13 +377,14 @@ static onx_status open_folder(onxi_output *o, const char *path)
     else if (!set_name(o, slash ? slash + 1 : path))
         status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: not the name of a file", o->shown);
     else if ((o->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 &&
-             (o->dir = open(folder, onxi_platform_folder_flags())) < 0) /* may be writable, yet not readable */
+             (o->dir = open(folder, onxi_platform_folder_flags())) < 0) /* the folder may be writable without being
+                                                                         * readable */
         status = fail(o, "open the folder of", errno);
     onxi_release(o->cx, cut, cut_size);
     return status;
 }
 
-/* Devices and FIFOs are not replaced but written to. */
+/* Devices and FIFOs are written to, not replaced. */
 static onx_status open_special(onxi_output *o, const char *path, bool *done)
 {
     struct stat st;
@@ -440,7 +442,7 @@ onx_status onx_output_claim(onx_ctx *cx, const char *path, bool in_place)
     if (strcmp(path, "-") == 0)
         return onxi_guard_stream(cx, STDOUT_FILENO, "standard output");
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return ONX_OK; /* a device, or what writing refuses */
+        return ONX_OK; /* a device, or something that the output itself refuses */
     ONX_TRY(output_new(cx, path, &o));
     o->own_dir = true;
     onx_status status = open_folder(o, path);
@@ -473,7 +475,7 @@ static void output_free(onxi_output *o)
     onxi_release(o->cx, o, sizeof *o);
 }
 
-/* Not every file that can be written can be synced: pipes, devices and some network folders say so. */
+/* Some writable files cannot be synced: pipes, devices and files on some network file systems. */
 static bool sync_failed(int fd)
 {
     while (fsync(fd) != 0) {
@@ -484,7 +486,7 @@ static bool sync_failed(int fd)
     return false;
 }
 
-/* A folder opened by path only (EBADF), as one that cannot be read has to be, cannot be synced. */
+/* A folder that was opened for path lookup only (EBADF) cannot be synced; unreadable folders have to be opened so. */
 bool onxi_folder_sync_failed(int dir)
 {
     return sync_failed(dir) && errno != EBADF;
@@ -526,14 +528,14 @@ onx_status onxi_output_finish(onxi_output *o)
     return close_output(o);
 }
 
-/* The complete file gets its name. */
+/* Renames the complete file. */
 static onx_status put_in_place(onxi_output *o)
 {
     ONX_TRY(o->status = onxi_guard_replace(o->cx, &o->guard));
     if (!o->exists && !o->temp[0]) {
         if (link_nameless(o, o->name) == 0)
             return close_output(o);
-        if (errno != EEXIST) /* one was made meanwhile: as if it had been there */
+        if (errno != EEXIST) /* a file of that name was created meanwhile: replace it */
             return fail(o, "name the finished file", errno);
         ONX_TRY(o->status = onxi_guard_replace(o->cx, &o->guard));
     }
@@ -556,8 +558,8 @@ onx_status onxi_output_commit(onxi_output *o)
         return status;
     }
     status = onxi_guard_done(o->cx, o->made, &o->guard);
-    /* The new file is in place; what is left is to make the name survive a power cut. A folder that belongs to the
-     * caller is the caller's to sync, once for all files. */
+    /* The new file is in place; syncing the folder makes the rename durable. If the folder was passed by the caller,
+     * the caller syncs it, once for all files. */
     if (o->own_dir && onxi_folder_sync_failed(o->dir))
         status = fail(o, "sync the folder of", errno);
     output_free(o);
@@ -570,7 +572,7 @@ void onxi_output_abandon(onxi_output *o)
         return;
     onxi_guard_give_up(o->cx, o);
     if (o->dir >= 0 && o->temp[0])
-        (void)unlinkat(o->dir, o->temp, 0); /* best effort: the failure that led here is the one to report */
+        (void)unlinkat(o->dir, o->temp, 0); /* best effort: the error that led here is the one to report */
     forget_temp(o);
     output_free(o);
 }

@@ -1,4 +1,4 @@
-/* base_platform.c - what systems do differently, and what is done where they lack it. */
+/* base_platform.c - differences between operating systems, and replacements for what they lack. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -21,9 +21,9 @@
 #include <sys/sysctl.h>
 #endif
 #if defined(__linux__) || defined(__APPLE__) || defined(__EMSCRIPTEN__)
-#include <sys/random.h> /* of Apple's and Emscripten's, only getentropy is used */
+#include <sys/random.h> /* on Apple's systems and Emscripten, only getentropy is used from it */
 #endif
-/* A program of WebAssembly loads nothing while it runs: Emscripten's functions for that end the program. */
+/* A WebAssembly program cannot load libraries at run time: Emscripten's functions for this terminate the program. */
 #ifndef __EMSCRIPTEN__
 #include <dlfcn.h>
 #endif
@@ -45,7 +45,7 @@ int onxi_platform_open_beneath(int dir, const char *path, int flags)
     struct open_how how = { .flags = (uint64_t)(unsigned)flags,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
     long fd = -1;
-    for (int tries = 0; tries < 16 && fd < 0; tries++) { /* EAGAIN: something was renamed meanwhile */
+    for (int tries = 0; tries < 16 && fd < 0; tries++) { /* EAGAIN: a component was renamed meanwhile */
         fd = syscall(SYS_openat2, dir, path, &how, sizeof how);
         if (fd < 0 && errno != EAGAIN && errno != EINTR)
             break;
@@ -83,7 +83,7 @@ bool onxi_platform_path_of(int fd, char *path, size_t size)
 int onxi_platform_same_file(int fd)
 {
 #ifdef __EMSCRIPTEN__
-    return fcntl(fd, F_DUPFD, 0); /* nothing can be started, and it does not know F_DUPFD_CLOEXEC */
+    return fcntl(fd, F_DUPFD, 0); /* no program can be executed, and F_DUPFD_CLOEXEC is unknown */
 #else
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 #endif
@@ -160,7 +160,7 @@ void onxi_platform_advise_sequential(void *ptr, size_t size)
 
 void onxi_platform_advise_unneeded(void *ptr, size_t size)
 {
-    /* Where a mapping is imitated by a copy, giving it back would lose it. */
+    /* If a mapping is emulated by a copy, dropping its pages would lose the data. */
 #if defined(MADV_DONTNEED) && !defined(__EMSCRIPTEN__)
     (void)madvise(ptr, size, MADV_DONTNEED);
 #else
@@ -194,7 +194,7 @@ const void *onxi_platform_seed(void)
 unsigned onxi_platform_processors(void)
 {
 #if defined(__linux__)
-    cpu_set_t set; /* more than fit in there are not asked for */
+    cpu_set_t set; /* processors beyond its size are ignored */
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return (unsigned)CPU_COUNT(&set);
 #endif
@@ -203,7 +203,7 @@ unsigned onxi_platform_processors(void)
 }
 
 #if defined(__linux__)
-/* Lines of /proc/cpuinfo about the first processor that say what it is; others say how fast it runs just now. */
+/* The lines of /proc/cpuinfo that identify the first processor; other lines give its current speed. */
 static bool is_about_model(const char *line)
 {
     static const char *const names[] = { "vendor_id",       "cpu family",       "model",       "stepping",
@@ -328,8 +328,8 @@ void *onxi_platform_library_open(const char *name, bool all_now)
     return dlopen(name, (all_now ? RTLD_NOW : RTLD_LAZY) | RTLD_LOCAL);
 }
 
-/* The file that the code at this address was loaded from, as a path without links. A program is known to the dynamic
- * linker by the name that it was called by, which need not be a path. */
+/* The file that contains the code at this address, as a path without links. The dynamic linker knows a program by the
+ * name under which it was called, which need not be a path. */
 static bool file_of_code(const void *address, char *path)
 {
     Dl_info here;

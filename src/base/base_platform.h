@@ -1,5 +1,5 @@
-/* base_platform.h - what systems do differently: the one place that asks which system this is. Everything else of the
- * library is written for POSIX, and for what is here. */
+/* base_platform.h - differences between operating systems: the only place that asks which system this is. The rest of
+ * the library is written for POSIX and for the functions declared here. */
 #ifndef ONXI_BASE_PLATFORM_H
 #define ONXI_BASE_PLATFORM_H
 
@@ -9,21 +9,22 @@
 
 /* ---- files ---- */
 
-/* A folder that is only walked through need not be readable, where a system can open it so. */
+/* The flags that open a folder for path lookup only, which needs no read permission on systems that support this. */
 int onxi_platform_folder_flags(void);
-/* Lets the system walk a path below a folder, through no link. -1 with errno set; ENOSYS: it does not know how. */
+/* Lets the kernel resolve a path below a folder, refusing links. -1 with errno set; ENOSYS if the system cannot do
+ * this. */
 int onxi_platform_open_beneath(int dir, const char *path, int flags);
-/* A file without a name in that folder, which nothing can leave behind; -1 where there is no such thing. */
+/* An unnamed file in that folder, which cannot be left behind; -1 if unsupported. */
 int onxi_platform_open_nameless(int dir, int flags, unsigned mode);
-/* A path that leads to an open file or folder; false where there is none. */
+/* A path that leads to an open file or folder; false if there is none. */
 bool onxi_platform_path_of(int fd, char *path, size_t size);
-/* The same open file by another number, which no program that is started gets. */
+/* A duplicate of the descriptor that is closed when a program is executed. */
 int onxi_platform_same_file(int fd);
-/* Where the next bytes of a file are that are not a hole, at or after `at`; -1 with ENXIO: nowhere. Where the system
- * does not tell, everything is taken for data. */
+/* The offset of the next data (not a hole) at or after `at`; -1 with ENXIO if there is none. Systems that cannot tell
+ * treat everything as data. */
 int64_t onxi_platform_data_after(int fd, int64_t at);
 
-/* Do files outlast the process? Those of a module of WebAssembly, which is fetched anew, do not. */
+/* Do files outlive the process? The files of a WebAssembly module do not. */
 enum {
 #ifdef __wasm__
     ONXI_PLATFORM_KEEPS = 0
@@ -32,7 +33,8 @@ enum {
 #endif
 };
 
-/* Is there room for kernels that many networks do without? A module of WebAssembly is fetched by everybody. */
+/* Is code size unimportant, so that kernels that few networks need can be included? A WebAssembly module is downloaded
+ * by every user. */
 #ifdef __wasm__
 #define ONXI_PLATFORM_ROOMY 0
 #else
@@ -41,7 +43,7 @@ enum {
 
 /* ---- memory ---- */
 
-/* Does memory come in pages that are filled when they are touched? That of WebAssembly is there as a whole. */
+/* Does memory consist of pages that are allocated on first access? WebAssembly memory does not. */
 enum {
 #ifdef __wasm__
     ONXI_PLATFORM_PAGES = 0
@@ -50,54 +52,54 @@ enum {
 #endif
 };
 
-/* Is a large block best taken as a mapping of its own? Not where a sanitizer watches the C library, nor where
- * mappings are only imitated. */
+/* Should a large block be a mapping of its own? Not if a sanitizer watches the C library, nor if mappings are only
+ * emulated. */
 bool onxi_platform_has_mappings(void);
-/* Gives a mapping another size, at another place if need be; NULL when that cannot be done. */
+/* Resizes a mapping, moving it if necessary; NULL if this is not possible. */
 void *onxi_platform_remap(void *mapping, size_t old_size, size_t new_size);
-/* The system may take the pages of a mapping until they are written to again, and they then hold whatever. False: it
- * cannot be told so. */
+/* Allows the system to reclaim the pages of a mapping until they are written again; their contents are then undefined.
+ * False if the system does not support this. */
 bool onxi_platform_lend(void *mapping, size_t size);
-/* Advice, which a system may ignore: use huge pages; this is read once, from front to back; this is not needed again.
- */
+/* Advice that a system may ignore: use huge pages; the bytes are read once, sequentially; the bytes are not needed
+ * again. */
 void onxi_platform_advise_huge(void *ptr, size_t size);
 void onxi_platform_advise_sequential(void *ptr, size_t size);
 void onxi_platform_advise_unneeded(void *ptr, size_t size);
 
 /* ---- random numbers ---- */
 
-/* False when there are none, or, unless it may `wait`, none yet. */
+/* False if no random numbers are available or, unless the call may `wait`, not yet. */
 bool onxi_platform_random(void *out, size_t size, bool wait);
-/* 16 bytes that the process was started with and no other process knows, or NULL. */
+/* 16 random bytes that the system gave this process when it started, or NULL. */
 const void *onxi_platform_seed(void);
 
 /* ---- processors ---- */
 
-/* That this process may run on, at least 1. */
+/* The number of processors that this process may run on, at least 1. */
 unsigned onxi_platform_processors(void);
-/* What tells processors apart that run at other speeds: the model that the system says, or at least the architecture.
- */
+/* A text that differs between processors of different speed: the model name from the system, or at least the
+ * architecture. */
 void onxi_platform_processor_model(char *out, size_t size);
-/* Tells a processor that this thread is only waiting. */
+/* Tells the processor that this thread is spinning. */
 void onxi_platform_pause(void);
-/* Has this thread lost its processor to another one since *seen was last filled, other than by waiting for something?
- * True where the system does not tell. */
+/* Was this thread preempted since *seen was last filled, other than by blocking? True if the system cannot tell. */
 bool onxi_platform_preempted(uint64_t *seen);
-/* Asks for the tile registers of AMX, once for a process: they are kept for programs that have asked. */
+/* Requests the use of AMX tile registers, once per process: Linux saves them only for processes that have asked. */
 bool onxi_platform_permit_tiles(void);
 
 /* ---- shared libraries ---- */
 
-/* NULL when it cannot be loaded, and onxi_platform_library_error says why. `name` is that of Linux (libx.so.1), or a
- * path. */
+/* Loads a library; NULL on failure, with the reason from onxi_platform_library_error. `name` is the Linux name
+ * (libx.so.1) or a path. */
 void *onxi_platform_library_open(const char *name, bool all_now);
-/* As above, for one that is installed with the file that the code at this address was loaded from: in a folder that is
- * given as seen from that of the file. */
+/* The same for a library that is installed with the file that contains the code at this address: `folder` is relative
+ * to the folder of that file. */
 void *onxi_platform_library_open_beside(const void *address, const char *folder, const char *name);
 void *onxi_platform_library_find(void *library, const char *symbol);
 void onxi_platform_library_close(void *library);
 const char *onxi_platform_library_error(void);
-/* The library that this address is in is never unloaded; its symbols are shown to what is loaded later. */
+/* Pins the library that contains this address, so that it is never unloaded, and makes its symbols visible to libraries
+ * that are loaded later. */
 void onxi_platform_library_keep(const void *address);
 void onxi_platform_library_show(const void *address);
 

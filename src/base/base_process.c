@@ -1,6 +1,6 @@
-/* base_process.c - the one home of mutable data of the process (scripts/check_symbols allows it here alone). The system
- * keeps loaded libraries once per process, so what was found in them is kept so, too; and one team of threads serves
- * all sessions, since two would fight over the same processors. */
+/* base_process.c - the only mutable global data of the library (scripts/check_symbols allows it here alone). The system
+ * loads a library once per process, so the functions found in it are kept per process, too; and one thread pool serves
+ * all sessions, because two pools would compete for the same processors. */
 #include "base/base_process.h"
 
 static onxi_process process = {

@@ -1,4 +1,4 @@
-/* base_process.h - what there is once per process, whatever the number of contexts and sessions. */
+/* base_process.h - the data that exists once per process, whatever the number of contexts and sessions. */
 #ifndef ONXI_BASE_PROCESS_H
 #define ONXI_BASE_PROCESS_H
 
@@ -9,18 +9,18 @@
 
 /* ---- libraries (base_library.c) ---- */
 
-/* Functions of one library that a file uses, and files that use it. */
+/* The functions of a library that one file uses; one entry per file. */
 enum { ONXI_FUNCTIONS_MAX = 64, ONXI_USERS_MAX = 3 };
 
 typedef struct onxi_library_user {
-    _Atomic(const char *const *) names; /* which are asked for; set when `functions` is filled */
+    _Atomic(const char *const *) names; /* the names to look up; set when `functions` is filled */
     _Alignas(void *) unsigned char functions[ONXI_FUNCTIONS_MAX * sizeof(void *)];
 } onxi_library_user;
 
 typedef struct onxi_library_state {
-    atomic_bool tried; /* opened or known to be missing */
-    void *handle;      /* NULL: not on this machine */
-    const char *file;  /* under which it was found */
+    atomic_bool tried; /* a load was attempted */
+    void *handle;      /* NULL: not installed */
+    const char *file;  /* the name under which it was found */
     onxi_library_user users[ONXI_USERS_MAX];
 } onxi_library_state;
 
@@ -28,7 +28,7 @@ typedef struct onxi_library_state {
 
 enum { ONXI_KEPT_BLOCKS = 64 };
 
-/* Large blocks that nobody needs now, the oldest first. */
+/* Free large blocks, the oldest first. */
 typedef struct onxi_kept {
     atomic_bool on; /* onxi_memory_keep was called */
     pthread_mutex_t lock;
@@ -40,48 +40,49 @@ typedef struct onxi_kept {
     } block[ONXI_KEPT_BLOCKS];
 } onxi_kept;
 
-/* ---- what was made (base_left.c) ---- */
+/* ---- derived data that is kept (base_left.c) ---- */
 
 enum { ONXI_LEFT_CHAINS = 1024 };
 
 typedef struct onxi_left {
     pthread_mutex_t lock;
     bool has_secret;
-    uint64_t asked; /* how often somebody began to ask for what is here */
+    uint64_t asked; /* number of calls of onxi_left_begin */
     onxi_secret secret;
     atomic_size_t all; /* bytes */
-    size_t held;       /* of these, those that are not lent to the system */
+    size_t held;       /* of these, bytes that the system may not reclaim */
     struct onxi_left_entry *oldest, **end, *chain[ONXI_LEFT_CHAINS];
 } onxi_left;
 
 /* ---- threads (base_team.c) ---- */
 
-/* A job that is posted. It lies here and not with its caller, so that a helper who comes late reads nothing that is
- * gone; one line, since it is handed to and fro. */
+/* A posted job. It is stored here rather than by its caller, so that a helper that arrives late does not read freed
+ * memory; it takes one cache line, because that line moves between processors. */
 typedef struct onxi_team_slot {
-    _Alignas(64) _Atomic uint64_t left; /* parts that nobody has, and helpers that may come (base_team.c) */
-    atomic_uint threads;                /* that may work on it, the caller counted; 0: free */
-    atomic_uint done;                   /* parts that helpers have done */
+    _Alignas(64) _Atomic uint64_t left; /* parts not handed out yet, and helpers that may still join (base_team.c) */
+    atomic_uint threads;                /* threads that may work on it, including the caller; 0: the entry is free */
+    atomic_uint done;                   /* parts that helpers have completed */
     onxi_team_work *work;
     void *user;
     uint64_t pieces;
-    uint64_t off_processor; /* nanoseconds that a helper had parts and no processor, at most */
-    uint32_t parts;         /* into which the pieces go */
+    uint64_t off_processor; /* upper bound of the nanoseconds in which a helper that had parts was not running */
+    uint32_t parts;         /* number of parts into which the pieces are grouped */
 } onxi_team_slot;
 
-/* Callers at a time; others do all by themselves. */
+/* Number of callers that can post a job at the same time; others work alone. */
 enum { ONXI_TEAM_SLOTS = 64 };
 
 typedef struct onxi_team {
     onxi_team_slot slot[ONXI_TEAM_SLOTS];
-    _Alignas(64) atomic_uint posts; /* how many there were: threads without work look at it before they sleep */
-    atomic_uint slots;              /* that were ever taken, from the first */
+    _Alignas(64) atomic_uint posts; /* number of posted jobs: idle threads check it before they sleep */
+    atomic_uint slots;              /* number of entries that were ever in use, counted from the first */
     atomic_uint sleeping;
-    _Alignas(64) _Atomic uint64_t alone_until; /* on the monotonic clock: threads lose their processors until then */
+    _Alignas(64) _Atomic uint64_t alone_until; /* on the monotonic clock: until then callers work alone, because threads
+                                                * were preempted */
     atomic_uint threads;
-    pthread_mutex_t lock; /* for making threads, and for falling asleep */
+    pthread_mutex_t lock; /* protects the creation of threads, and falling asleep */
     pthread_cond_t posted, done;
-    bool prepared; /* for forks and against unloading */
+    bool prepared; /* fork handlers are installed, and the library is pinned */
 } onxi_team;
 
 typedef struct onxi_process {
@@ -90,19 +91,19 @@ typedef struct onxi_process {
     pthread_mutex_t library_lock;
     onxi_library_state library[ONXI_LIBRARY_COUNT];
     onxi_team team;
-    atomic_uint threads; /* that have a number */
+    atomic_uint threads; /* threads that have a number */
     onxi_kept kept;
     onxi_left left;
 } onxi_process;
 
 onxi_process *onxi_process_get(void);
-/* What a thread knows of itself. */
+/* Data of one thread. */
 typedef struct onxi_process_thread {
-    bool in_piece;      /* it does a piece of a job */
-    unsigned slot;      /* of its last job as a caller */
-    uint64_t ended;     /* its last job as a caller, on the monotonic clock */
-    uint64_t at, used;  /* when its processor time was looked at, and what that was; at 0: not yet */
-    uint64_t preempted; /* as onxi_platform_preempted has it */
+    bool in_piece;      /* it is computing a piece of a job */
+    unsigned slot;      /* the entry of its last job as a caller */
+    uint64_t ended;     /* when its last job as a caller ended, on the monotonic clock */
+    uint64_t at, used;  /* when its CPU time was last read, and its value; at 0: not yet */
+    uint64_t preempted; /* as onxi_platform_preempted counts it */
     unsigned number;    /* onxi_process_thread_number; 0: none yet */
 } onxi_process_thread;
 onxi_process_thread *onxi_process_this_thread(void);

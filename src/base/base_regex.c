@@ -31,7 +31,7 @@ typedef struct pcre2 {
 
 static const char *const function_names[] = { FUNCTIONS(ONXI_FUNCTION_NAME) };
 
-/* The workspace of the longest match has six numbers for each state that an expression may be in. */
+/* The workspace of the longest-match algorithm has six integers per state of the expression. */
 enum { STEPS_PER_BYTE = 8, STEPS_MIN = 100000, STEPS_PATIENT = 5000000, HEAP_KIB = 1 << 18, WORKSPACE = 1 << 14 };
 
 struct onxi_regex {
@@ -44,11 +44,11 @@ struct onxi_regex {
 struct onxi_matcher {
     onx_ctx *cx;
     const pcre2 *lib;
-    pcre2_match_data *data, *longest; /* of all groups; of the whole match */
+    pcre2_match_data *data, *longest; /* for all groups; for the whole match only */
     pcre2_match_context *context;
     int *workspace;
     const pcre2_match_data *last;
-    uint32_t count; /* groups that the last match tells of */
+    uint32_t count; /* groups that the last match reports */
     uint32_t limit;
 };
 
@@ -100,7 +100,7 @@ onx_status onxi_regex_compile(onx_ctx *cx, onx_arena *arena, onx_str pattern, un
     }
     ONX_TRY(compile(cx, pattern, q, why));
     (void)q->lib->pcre2_pattern_info(q->code, PCRE2_INFO_CAPTURECOUNT, &q->groups);
-    if (!(flags & ONXI_REGEX_LONGEST)) /* where it cannot be done, it is interpreted */
+    if (!(flags & ONXI_REGEX_LONGEST)) /* expressions that cannot be compiled to machine code are interpreted */
         (void)q->lib->pcre2_jit_compile(q->code, PCRE2_JIT_COMPLETE);
     return ONX_OK;
 }
@@ -162,7 +162,7 @@ static onx_status ready_for_first(onxi_matcher *m)
     return ONX_OK;
 }
 
-/* How often an expression may try again: some times for each byte that is left, so that none takes for ever. */
+/* The backtracking limit: a number of steps per remaining byte, so that no match takes forever. */
 static void limit_steps(onxi_matcher *m, const onxi_regex *q, size_t left)
 {
     const uint64_t least = q->flags & ONXI_REGEX_PATIENT ? STEPS_PATIENT : STEPS_MIN,
@@ -225,7 +225,7 @@ onx_status onxi_regex_match(onx_ctx *cx, const onxi_regex *regex, onxi_matcher *
 
 bool onxi_matcher_group(const onxi_matcher *m, uint32_t index, size_t *start, size_t *end)
 {
-    /* The library takes no constant here, and changes nothing. */
+    /* PCRE2's parameter is not const, but it does not modify the object. */
     const PCRE2_SIZE *places = m->lib->pcre2_get_ovector_pointer((pcre2_match_data *)(uintptr_t)m->last);
     *start = *end = 0;
     if (index >= m->count || places[2 * index] == PCRE2_UNSET || places[2 * index + 1] < places[2 * index])

@@ -1,5 +1,5 @@
-/* base_shortest.c - the shortest decimal that reads back to a float, in integer arithmetic alone. The method is that of
- * R. Giulietti, "The Schubfach way to render doubles" (2021), in the size for 32 bits. */
+/* base_shortest.c - the shortest decimal that reads back as the same float, in integer arithmetic only. It uses the
+ * method of R. Giulietti, "The Schubfach way to render doubles" (2021), in the variant for 32 bits. */
 #include "base/base.h"
 
 enum { POWER_MIN = -31, POWER_MAX = 45, BIAS = 150, HIDDEN = 1 << 23 };
@@ -26,7 +26,7 @@ static const uint64_t powers[POWER_MAX - POWER_MIN + 1] = {
     /* clang-format on */
 };
 
-/* The high part of the product, its last bit set when anything was cut off. */
+/* The high part of the product; its last bit is set if bits were cut off. */
 static uint32_t product(uint64_t power, uint32_t factor)
 {
     uint64_t low = (power & 0xffffffffu) * factor, high = (power >> 32) * factor + (low >> 32);
@@ -44,11 +44,11 @@ uint32_t onxi_shortest_f32(uint32_t bits, int *exponent)
     uint32_t fraction = bits & (HIDDEN - 1), biased = bits >> 23 & 0xffu;
     uint32_t c = biased ? HIDDEN | fraction : fraction;
     int q = (int)(biased ? biased : 1) - BIAS;
-    if (q <= 0 && q > -24 && (c & ((1u << -q) - 1)) == 0) { /* a whole number */
+    if (q <= 0 && q > -24 && (c & ((1u << -q) - 1)) == 0) { /* an integer */
         *exponent = 0;
         return c >> -q;
     }
-    /* Four times the value and the middles to its neighbours, scaled by a power of ten to a few digits more than
+    /* Four times the value and the midpoints to its neighbours, scaled by a power of ten to a few digits more than
      * needed. */
     uint32_t odd = c & 1, closer = fraction == 0 && biased > 1;
     int k = (q * 1262611 - (closer ? 524031 : 0)) >> 22;

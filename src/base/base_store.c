@@ -1,6 +1,6 @@
-/* base_store.c - a folder of files that are found again by what they were made of. Names and checksums are digests with
- * the folder's own secret: one who cannot read that can neither aim at the name of a file nor make one that is taken
- * for whole. */
+/* base_store.c - a folder of files that are named by a digest of their origin. Names and checksums are digests keyed
+ * with the folder's secret: without read access to the secret nobody can predict a file name, or forge a file that
+ * passes the check. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -17,12 +17,12 @@ enum { UNIT = 64, BLOCK = 1 << 20 };
 #define MAGIC       0x31656b61736b6e6fu
 #define SECRET_NAME "secret"
 
-/* The last UNIT bytes of a file; between its contents and them there are zeros up to a multiple of UNIT. In the byte
- * order of the machine, so that a file of another one is not taken for one of ours. */
+/* The last UNIT bytes of a file; zeros pad the contents to a multiple of UNIT. It is in the byte order of the machine,
+ * so that files from machines of the other byte order are rejected. */
 typedef struct trailer {
     uint64_t magic, size; /* of the contents */
     onxi_digest name, contents;
-    onxi_digest self; /* of all that comes before */
+    onxi_digest self; /* digest of all preceding members */
 } trailer;
 _Static_assert(sizeof(trailer) == UNIT, "no holes");
 
@@ -31,10 +31,10 @@ struct onxi_store {
     int dir; /* -1: nothing is found and nothing is kept */
     onxi_secret secret;
     bool read_only;  /* writing has failed */
-    uint32_t untold; /* what onxi_store_tell has to say */
+    uint32_t untold; /* number of problems that onxi_store_tell has to report */
     size_t folder_size;
     char *folder;
-    char said[2 * NAME_MAX]; /* of the first one */
+    char said[2 * NAME_MAX]; /* text of the first problem */
 };
 
 static void note(onxi_store *s, const char *format, ...) ONX_PRINTF(2, 3);
@@ -63,8 +63,8 @@ void onxi_store_tell(onxi_store *s, onx_ctx *cx)
 
 /* ---- opening ---- */
 
-/* Bytes of other users are never trusted, nor what others may change while it is mapped. The size is `least` or more,
- * and `most` at most. */
+/* Files of other users are never trusted, nor files that others could change while they are mapped. The size must be
+ * between `least` and `most`. */
 static const char *distrust(const struct stat *st, uint64_t least, uint64_t most)
 {
     if (!S_ISREG(st->st_mode))
@@ -77,7 +77,7 @@ static const char *distrust(const struct stat *st, uint64_t least, uint64_t most
     return size < least || size > most ? "has another size" : NULL;
 }
 
-/* -1: there is none, or none to be trusted, which `why` says. */
+/* Opens a trusted file; -1 if there is none, and *why gives the reason. */
 static int open_trusted(const onxi_store *s, const char *name, uint64_t least, uint64_t most, uint64_t *size,
                         const char **why)
 {
@@ -112,7 +112,8 @@ static bool read_secret(onxi_store *s, const char **why)
     return whole;
 }
 
-/* A new one under its name at once and whole: where two processes come together, both use that of the first. */
+/* Creates the secret under its final name, complete from the start; if two processes do this at once, both use the
+ * first one. */
 static void make_secret(onxi_store *s, bool replace)
 {
     unsigned char random[sizeof s->secret + 8];
@@ -132,7 +133,7 @@ static void make_secret(onxi_store *s, bool replace)
             (void)linkat(s->dir, temp, s->dir, SECRET_NAME, 0);
     }
     close(fd);
-    (void)unlinkat(s->dir, temp, 0); /* whatever failed shows when the secret is read */
+    (void)unlinkat(s->dir, temp, 0); /* failures show when the secret is read */
 }
 
 static void find_secret(onxi_store *s)
@@ -214,7 +215,7 @@ onxi_digest onxi_store_digest(const onxi_store *s, unsigned threads, onxi_digest
 
 onxi_digest onxi_digest_then(onxi_secret secret, unsigned threads, onxi_digest before, const void *bytes, size_t len)
 {
-    enum { BLOCKS = 64 }; /* at a time: the sum is the same for every number of threads */
+    enum { BLOCKS = 64 }; /* at a time; fixed, so that the digest is the same for every number of threads */
     onxi_digest blocks[BLOCKS + 1];
     for (size_t at = 0, step; at == 0 || at < len; at += step) {
         step = len - at < (size_t)BLOCKS * BLOCK ? len - at : (size_t)BLOCKS * BLOCK;
@@ -236,7 +237,7 @@ static void name_file(onxi_digest name, char out[48])
     snprintf(out, 48, "%016llx%016llx.pack", (unsigned long long)name.a, (unsigned long long)name.b);
 }
 
-/* Bytes of a file; 0: too many. */
+/* The size of a file; 0 if it would be too large. */
 static size_t file_size(uint64_t size)
 {
     return size > SIZE_MAX / 2 - 2 * UNIT ? 0 : ((size_t)size + UNIT - 1) / UNIT * UNIT + UNIT;
@@ -250,7 +251,7 @@ static trailer make_trailer(const onxi_store *s, unsigned threads, onxi_digest n
     return t;
 }
 
-/* Is what is mapped what its last bytes say, and that? *size: of the contents. */
+/* Checks a mapped file against its trailer and the requested name. *size is the size of its contents. */
 static bool is_whole(const onxi_store *s, unsigned threads, onxi_digest name, const char *map, size_t all,
                      uint64_t *size)
 {
@@ -305,7 +306,7 @@ static onx_status write_file(onxi_store *s, const char *file, const trailer *t, 
 {
     onxi_output *o;
     (void)unlinkat(s->dir, file,
-                   0); /* what is there was not to be trusted: the new one takes over none of its rights */
+                   0); /* the existing file was not trusted, so the new one does not inherit its permissions */
     ONX_TRY(onxi_output_open_at(s->cx, s->dir, file, file, &o));
     onx_status status = onxi_output_disposable(o);
     if (status == ONX_OK)
@@ -331,6 +332,6 @@ void onxi_store_put(onxi_store *s, unsigned threads, onxi_digest name, const voi
     if (write_file(s, file, &t, bytes) == ONX_OK)
         return;
     onxi_diag_rewind(s->cx, said);
-    s->read_only = true; /* the next one would fail, too */
+    s->read_only = true; /* further writes would fail, too */
     note(s, "cannot write there, so nothing new is kept");
 }

@@ -1,4 +1,4 @@
-/* base_table.c - the hash table, and texts and numbers as its keys. */
+/* base_table.c - the hash table, and the maps with strings and integers as keys. */
 #include "base/base.h"
 
 enum { SLOTS_MIN = 16 };
@@ -33,7 +33,7 @@ void onxi_table_clear(onxi_table *table)
     table->count = 0;
 }
 
-/* The most entries for that many slots: short ways at five eighths. */
+/* The maximum number of entries for that many slots: a load factor of five eighths keeps probe sequences short. */
 static uint64_t limit_of(uint64_t slots)
 {
     return slots / 8 * 5;
@@ -81,7 +81,7 @@ uint32_t onxi_table_hash_texts(const onxi_table *table, onx_str a, onx_str b, on
     return (uint32_t)(c.len ? onxi_hash(onxi_hash_then(table->secret, h + 1), c.ptr, c.len) : h);
 }
 
-/* ---- texts ---- */
+/* ---- strings as keys ---- */
 
 onxi_dict onxi_dict_on_heap(onx_ctx *cx)
 {
@@ -137,7 +137,7 @@ onxi_dict_entry *onxi_dict_at(onxi_dict *dict, onx_str key, uint32_t value, bool
     return entry;
 }
 
-/* ---- numbers ---- */
+/* ---- integers as keys ---- */
 
 onxi_map onxi_map_on_heap(onx_ctx *cx)
 {

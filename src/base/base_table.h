@@ -1,5 +1,5 @@
-/* base_table.h - the one hash table, keyed with a secret of the context, and what is made of it: texts and numbers as
- * keys. Included by base.h. See docs/notes/hashing.md. */
+/* base_table.h - the one hash table, keyed with a secret of the context, and maps built on it with strings and integers
+ * as keys. Included by base.h. See docs/notes/hashing.md. */
 #ifndef ONXI_BASE_TABLE_H
 #define ONXI_BASE_TABLE_H
 
@@ -7,16 +7,16 @@
 
 /* ---- hashing ---- */
 
-/* Made when a context is made; one who does not know it cannot choose names that fall on one place. */
+/* Created with a context. Whoever does not know it cannot choose names that collide. */
 typedef struct onxi_secret {
     uint64_t a, b;
 } onxi_secret;
 
 onxi_secret onxi_ctx_secret(const onx_ctx *cx);
-/* 64 well mixed bits. They differ from run to run: for tables in memory, never for output or files. */
+/* 64 well-mixed bits. They differ between runs: use them for tables in memory, never for output or files. */
 uint64_t onxi_hash(onxi_secret secret, const void *bytes, size_t len);
 
-/* Multiply and fold: the two halves of a 128-bit product. */
+/* Multiply and fold: the exclusive or of the two halves of a 128-bit product. */
 static inline uint64_t onxi_hash_fold(uint64_t a, uint64_t b)
 {
     __extension__ unsigned __int128 product = (unsigned __int128)a * b;
@@ -26,13 +26,13 @@ static inline uint64_t onxi_hash_word(onxi_secret secret, uint64_t word)
 {
     return onxi_hash_fold(word ^ secret.a, secret.b | 1);
 }
-/* What the next part of a key of several parts is hashed with. */
+/* The secret for hashing the next part of a key that consists of several parts. */
 static inline onxi_secret onxi_hash_then(onxi_secret secret, uint64_t hash)
 {
     return (onxi_secret){ secret.a ^ hash, secret.b };
 }
 
-/* 128 bits of many bytes, at the speed of memory. With a secret that stays the same they may go to files. */
+/* A 128-bit digest of many bytes, at memory speed. It may be stored in files if the secret stays the same. */
 typedef struct onxi_digest {
     uint64_t a, b;
 } onxi_digest;
@@ -42,8 +42,9 @@ onxi_digest onxi_digest_of(onxi_secret secret, const void *bytes, size_t len);
 
 #define ONXI_NO_ENTRY UINT32_MAX
 
-/* Entries stay with the user, in an array; the table knows their indexes, and only the user can compare keys. What is
- * found or printed never follows the order of the slots. All zero is an empty table to look into, not to add to. */
+/* Entries stay with the user, in an array; the table stores their indexes, and only the user can compare keys. Results
+ * and output never depend on the order of the slots. A zeroed struct is an empty table for lookups, but not for
+ * insertions. */
 typedef struct onxi_table {
     uint64_t *slots; /* hash << 32 | index + 1, 0: free; linear probing from the low bits of the hash on */
     uint32_t mask;   /* slots - 1 */
@@ -53,15 +54,15 @@ typedef struct onxi_table {
     onx_arena *arena; /* where the slots are; NULL: on the heap of cx */
 } onxi_table;
 
-/* Nothing is allocated yet. The slots of the first kind are freed by onxi_table_free, those of the second kind with the
- * arena, which also keeps the slots that a table outgrows (as much again in all). */
+/* Initialises a table without allocating. Slots on the heap are freed by onxi_table_free; slots in an arena are freed
+ * with it, together with the smaller slot arrays that a growing table leaves behind (in total as much again). */
 onxi_table onxi_table_on_heap(onx_ctx *cx);
 onxi_table onxi_table_in_arena(onx_arena *arena);
-/* Leaves an empty table. */
+/* Frees the slots and leaves an empty table. */
 void onxi_table_free(onxi_table *table);
-/* Forgets all entries and keeps the slots. */
+/* Removes all entries and keeps the slots. */
 void onxi_table_clear(onxi_table *table);
-/* Makes room for `count` entries in all; false, recorded, when there is no memory or they are more than 2^30. */
+/* Reserves room for `count` entries in all; false, with a diagnostic, when out of memory or above 2^30 entries. */
 bool onxi_table_reserve(onxi_table *table, uint64_t count);
 
 static inline uint32_t onxi_table_hash(const onxi_table *table, onx_str key)
@@ -72,7 +73,7 @@ static inline uint32_t onxi_table_hash_word(const onxi_table *table, uint64_t ke
 {
     return (uint32_t)onxi_hash_word(table->secret, key);
 }
-/* Of a key of three texts, such as name, domain and overload; the latter two are empty as a rule. */
+/* The hash of a key of three strings, such as name, domain and overload; the last two are usually empty. */
 uint32_t onxi_table_hash_texts(const onxi_table *table, onx_str a, onx_str b, onx_str c);
 
 static inline void onxi_table_prefetch(const onxi_table *table, uint32_t hash)
@@ -81,7 +82,7 @@ static inline void onxi_table_prefetch(const onxi_table *table, uint32_t hash)
         __builtin_prefetch(&table->slots[hash & table->mask]);
 }
 
-/* The first entry from slot *at on whose hash that is, and where it is; ONXI_NO_ENTRY at a free slot. */
+/* The first entry with that hash from slot *at on; *at becomes its slot. ONXI_NO_ENTRY at a free slot. */
 static inline uint32_t onxi_table_seek(const onxi_table *table, uint32_t hash, uint32_t *at)
 {
     if (!table->slots)
@@ -92,18 +93,18 @@ static inline uint32_t onxi_table_seek(const onxi_table *table, uint32_t hash, u
     return ONXI_NO_ENTRY;
 }
 
-/* A loop over the entries whose hash that is, mostly none or the one that is looked for: `i` is the index. */
+/* Loops over the entries with that hash, usually none or the one that is searched for; `i` is the index. */
 #define ONXI_TABLE_EACH(table, hash, i)                                                                                \
     for (uint32_t i##_at = (hash), i; (i = onxi_table_seek((table), (hash), &i##_at)) != ONXI_NO_ENTRY; i##_at++)
 
-/* Adds an index at the slot where onxi_table_seek ended, in a table that has room reserved. */
+/* Inserts an index at the slot where onxi_table_seek ended; room must have been reserved. */
 static inline void onxi_table_place(onxi_table *table, uint32_t hash, uint32_t at, uint32_t index)
 {
     table->slots[at & table->mask] = (uint64_t)hash << 32 | (uint64_t)(index + 1);
     table->count++;
 }
 
-/* Adds an index; false, recorded, when out of memory. An index past 2^32 - 2 is a mistake of the caller. */
+/* Inserts an index; false, with a diagnostic, when out of memory. An index above 2^32 - 2 is a programming error. */
 static inline bool onxi_table_add(onxi_table *table, uint32_t hash, uint32_t index)
 {
     if (table->count >= table->limit && !onxi_table_reserve(table, (uint64_t)table->count + 1))
@@ -115,14 +116,14 @@ static inline bool onxi_table_add(onxi_table *table, uint32_t hash, uint32_t ind
     return true;
 }
 
-/* ---- texts as keys ---- */
+/* ---- strings as keys ---- */
 
 typedef struct onxi_dict_entry {
-    onx_str key; /* where the caller has it */
+    onx_str key; /* borrowed from the caller */
     uint32_t value;
 } onxi_dict_entry;
 
-/* The entries are in the order in which they were added. */
+/* Entries are in insertion order. */
 typedef struct onxi_dict {
     onxi_table table;
     onxi_dict_entry *entries;
@@ -132,15 +133,15 @@ typedef struct onxi_dict {
 onxi_dict onxi_dict_on_heap(onx_ctx *cx);
 onxi_dict onxi_dict_in_arena(onx_arena *arena);
 void onxi_dict_free(onxi_dict *dict);
-/* Makes room for `count` entries in all, in one piece; false, recorded, when there is none. */
+/* Reserves room for `count` entries in all, in one block; false, with a diagnostic, when out of memory. */
 bool onxi_dict_reserve(onxi_dict *dict, uint64_t count);
-/* NULL when the key is not there. */
+/* The entry of the key, NULL if there is none. */
 onxi_dict_entry *onxi_dict_find(const onxi_dict *dict, onx_str key);
-/* The entry of the key, made with that value where there is none, and then *made_out (may be NULL) is true. NULL,
- * recorded, when out of memory. It stays where it is until the next one is made. */
+/* The entry of the key. If there is none, one is created with that value, and *made_out (may be NULL) becomes true.
+ * NULL, with a diagnostic, when out of memory. The pointer is valid until the next entry is created. */
 onxi_dict_entry *onxi_dict_at(onxi_dict *dict, onx_str key, uint32_t value, bool *made_out);
 
-/* ---- numbers as keys ---- */
+/* ---- integers as keys ---- */
 
 typedef struct onxi_map_entry {
     uint64_t key;
@@ -156,10 +157,10 @@ typedef struct onxi_map {
 onxi_map onxi_map_on_heap(onx_ctx *cx);
 onxi_map onxi_map_in_arena(onx_arena *arena);
 void onxi_map_free(onxi_map *map);
-/* NULL when the key is not there. */
+/* The value of the key, NULL if there is none. */
 void *onxi_map_find(const onxi_map *map, uint64_t key);
-/* Where the value of the key is, made as NULL where there is none. NULL, recorded, when out of memory. It stays where
- * it is until the next one is made. */
+/* The address of the value of the key; a new value is NULL. Returns NULL, with a diagnostic, when out of memory. The
+ * pointer is valid until the next entry is created. */
 void **onxi_map_at(onxi_map *map, uint64_t key);
 
 #endif

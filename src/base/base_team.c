@@ -1,32 +1,32 @@
-/* base_team.c - one team of threads per process that all callers share (docs/notes/threads.md).
+/* base_team.c - one thread pool per process, shared by all callers (docs/notes/threads.md).
  *
- * A caller posts a job, works on it itself, and is helped by threads of the team that have nothing better to do. It can
- * finish alone, so callers never wait for each other, and a team that is busy or gets no processor costs nothing. Jobs
- * of a microsecond come one after the other, so no lock is taken and the system is not called for one, and threads
- * write what others read only to hand out work and to say that it is done.
+ * A caller posts a job, works on it itself, and is helped by idle threads of the pool. A caller can finish alone, so
+ * callers never wait for each other, and a pool that is busy or gets no CPU time costs nothing. Jobs may take only a
+ * microsecond, so posting one takes no lock and no system call, and threads write shared memory only to hand out work
+ * and to report that it is done.
  *
- * What can cost is a thread that loses its processor to another process in the middle of a piece: a helper, for which
- * the caller then waits, or the caller, which would have a processor for itself without the helper. When that was seen,
- * callers stay alone for a while. */
+ * A preempted thread is costly: if a helper is preempted in the middle of a piece, the caller waits for it; and a
+ * helper may take the processor that the caller needs. After a preemption was observed, callers work alone for a while.
+ * */
 #include "base/base_process.h"
 
 #include <signal.h>
 #include <time.h>
 
 enum {
-    TEAM_MAX = 1023,            /* threads, the callers not counted */
-    SPIN_NANOSECONDS = 100000,  /* before a thread sleeps; waking up takes about as long */
-    STALL_NANOSECONDS = 200000, /* without a processor, from which on they count */
-    LOOK_NANOSECONDS = 1000000, /* between looks at what a caller got of its processor */
-    ALONE_FACTOR = 16 /* how many times the time lost callers stay alone: so much of the time is lost at most */
+    TEAM_MAX = 1023,            /* threads in the pool, without callers */
+    SPIN_NANOSECONDS = 100000,  /* how long an idle thread spins before it sleeps; waking up takes about as long */
+    STALL_NANOSECONDS = 200000, /* time off the processor that counts as a preemption */
+    LOOK_NANOSECONDS = 1000000, /* minimum time between two measurements of a caller's CPU time */
+    ALONE_FACTOR = 16 /* callers work alone for this multiple of the lost time, so at most 1/16 of the time is lost */
 };
 
-/* ---- what is left of a job ---- */
+/* ---- the state of a job ---- */
 
-/* Parts are handed out from both ends: the caller goes up from the first one, helpers down from the last, so that a
- * thread finds in its caches what it wrote in the job before. All that decides who may do what is in one number: the
- * first part that nobody has, the end of these, and how many helpers may still come. */
-enum { PARTS_MAX = 0xffff, END_AT = 16, HELPERS_AT = 32, CALLER_SLEEPS = 1 << 20 /* in `done`, above all parts */ };
+/* Parts are handed out from both ends: the caller takes them from the first one upwards, helpers from the last one
+ * downwards, so that a thread finds data of the previous job in its caches. One 64-bit number contains all state that
+ * decides who may take what: the first free part, the end of the free parts, and how many helpers may still join. */
+enum { PARTS_MAX = 0xffff, END_AT = 16, HELPERS_AT = 32, CALLER_SLEEPS = 1 << 20 /* a flag in `done` */ };
 
 static uint64_t left_of(uint64_t first, uint64_t end, uint64_t helpers)
 {
@@ -42,8 +42,8 @@ static part_range range_of(uint64_t left)
     return (part_range){ left & PARTS_MAX, left >> END_AT & PARTS_MAX, left >> HELPERS_AT };
 }
 
-/* How many parts a thread takes at a time: fewer towards the end. A job that ends meanwhile has 0 threads: what is then
- * taken is not given. */
+/* How many parts a thread takes at a time: fewer towards the end. If the job has ended meanwhile, it has 0 threads, and
+ * taking the parts fails. */
 static uint64_t share_of(uint64_t parts, unsigned threads)
 {
     const uint64_t share = threads ? parts / (2 * threads) : 0;
@@ -60,7 +60,7 @@ static void do_parts(const onxi_team_slot *slot, uint64_t first, uint64_t end, u
 
 /* ---- waiting ---- */
 
-/* Where threads have no clock of their own they are taken to have a processor all the time. */
+/* On systems without per-thread CPU clocks, threads are assumed to run all the time. */
 static uint64_t clock_of(clockid_t clock)
 {
     struct timespec t;
@@ -74,10 +74,10 @@ static uint64_t now(void)
     return clock_of(CLOCK_MONOTONIC);
 }
 
-/* Until the number is another one, but not for long. */
+/* Spins until the number changes, but not for long. */
 static void spin_while(const atomic_uint *number, unsigned same)
 {
-    enum { PAUSES = 32 }; /* between looks at the clock */
+    enum { PAUSES = 32 }; /* between two reads of the clock */
     uint64_t end = now() + SPIN_NANOSECONDS;
     do {
         for (int i = 0; i < PAUSES; i++) {
@@ -90,7 +90,7 @@ static void spin_while(const atomic_uint *number, unsigned same)
 
 /* ---- the threads of the team ---- */
 
-/* When a helper looked at its processor time, which is a call of the system: too long for each job. */
+/* When a helper last read its CPU time; that is a system call, which is too slow for every job. */
 typedef struct processor_look {
     uint64_t at, used;
 } processor_look;
@@ -100,17 +100,17 @@ static processor_look look_at_processor(void)
     return (processor_look){ .at = now(), .used = clock_of(CLOCK_THREAD_CPUTIME_ID) };
 }
 
-/* Nanoseconds since a look in which it had no processor, though it wanted one. */
+/* Nanoseconds since the last read in which the helper was runnable but not running. */
 static uint64_t lost_since(const processor_look *look)
 {
     const processor_look l = look_at_processor();
     const uint64_t took = l.at - look->at, used = l.used - look->used, off = took > used ? took - used : 0;
     if (off >= STALL_NANOSECONDS && !onxi_platform_preempted(&onxi_process_this_thread()->preempted))
-        return 0; /* it waited for a page of a file, say */
+        return 0; /* it was blocked, for example by a page fault on a file */
     return off;
 }
 
-/* A job that can do with help. Callers that run at the same time share the threads that each of them alone may use. */
+/* A job that may still use helpers. Callers that run at the same time share the threads that each may use. */
 static onxi_team_slot *find_job(onxi_team *team)
 {
     onxi_team_slot *found = NULL;
@@ -131,7 +131,7 @@ static onxi_team_slot *find_job(onxi_team *team)
     return working < allowed ? found : NULL;
 }
 
-/* Parts for a helper, the first time (*me is 0) with a number for it. */
+/* Takes parts for a helper; the first time (*me is 0) it also gets a worker number. */
 static bool take_last(onxi_team_slot *slot, unsigned *me, uint64_t *first, uint64_t *end)
 {
     uint64_t left = atomic_load_explicit(&slot->left, memory_order_relaxed);
@@ -156,7 +156,8 @@ static void help(onxi_team *team, onxi_team_slot *slot, const processor_look *lo
     unsigned me = 0, parts = 0;
     uint64_t first, end;
     const uint64_t start = now();
-    while (take_last(slot, &me, &first, &end)) { /* from the first part on the slot is this job's until they are done */
+    while (take_last(slot, &me, &first, &end)) { /* from its first part on, the entry belongs to this job until the
+                                                  * parts are done */
         do_parts(slot, first, end, me);
         parts += (unsigned)(end - first);
     }
@@ -170,7 +171,7 @@ static void help(onxi_team *team, onxi_team_slot *slot, const processor_look *lo
             slot->off_processor = off;
         pthread_mutex_unlock(&team->lock);
     }
-    /* The caller may return once all parts are done; nothing of the job is touched after it. */
+    /* The caller may return once all parts are done; the job must not be accessed after this. */
     if (atomic_fetch_add_explicit(&slot->done, parts, memory_order_release) & CALLER_SLEEPS) {
         pthread_mutex_lock(&team->lock);
         pthread_cond_broadcast(&team->done);
@@ -178,7 +179,7 @@ static void help(onxi_team *team, onxi_team_slot *slot, const processor_look *lo
     }
 }
 
-/* Until something is posted; a caller that sees nobody asleep has posted before the last look. */
+/* Sleeps until a job is posted. A caller that sees no sleeping thread has posted before the last check. */
 static void sleep_on(onxi_team *team, unsigned seen)
 {
     pthread_mutex_lock(&team->lock);
@@ -192,7 +193,7 @@ static void sleep_on(onxi_team *team, unsigned seen)
 static void *thread_of_team(void *argument)
 {
     onxi_team *team = argument;
-    onxi_process_this_thread()->in_piece = true; /* what it runs never posts jobs */
+    onxi_process_this_thread()->in_piece = true; /* nested calls from its pieces never post jobs */
     processor_look look = look_at_processor();
     for (;;) {
         const unsigned seen = atomic_load_explicit(&team->posts, memory_order_acquire);
@@ -212,7 +213,7 @@ static void *thread_of_team(void *argument)
     return NULL;
 }
 
-/* ---- making them ---- */
+/* ---- creating threads ---- */
 
 static void before_fork(void)
 {
@@ -224,7 +225,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&onxi_process_get()->team.lock);
 }
 
-/* The child has one thread, and the team makes itself anew. */
+/* After a fork the child has only one thread; the pool is created again on demand. */
 static void after_fork_in_child(void)
 {
     onxi_team *team = &onxi_process_get()->team;
@@ -239,14 +240,14 @@ static void after_fork_in_child(void)
     atomic_store_explicit(&team->sleeping, 0, memory_order_relaxed);
 }
 
-/* Threads outlive every session, so the code that they run must not be unloaded. */
+/* Threads outlive every session, so their code must not be unloaded. */
 static void stay_loaded(void)
 {
     static const char mark = 0;
     onxi_platform_library_keep(&mark);
 }
 
-/* They are never joined, and signals are for the program's own threads. */
+/* Threads are detached, and signals are blocked in them, because signals are for the program's own threads. */
 static void make_threads(onxi_team *team, unsigned wanted)
 {
     sigset_t all, before;
@@ -270,7 +271,7 @@ static void make_threads(onxi_team *team, unsigned wanted)
 
 /* ---- callers ---- */
 
-/* A slot for the caller, the one that it had before if that is free; NULL: all are taken. */
+/* An entry for the caller, preferably its previous one; NULL if all are in use. */
 static onxi_team_slot *take_slot(onxi_team *team, onxi_process_thread *t, unsigned threads)
 {
     for (unsigned i = 0; i < ONXI_TEAM_SLOTS; i++) {
@@ -289,7 +290,7 @@ static onxi_team_slot *take_slot(onxi_team *team, onxi_process_thread *t, unsign
     return NULL;
 }
 
-/* All parts are left but those that the caller takes at once, from the first to the result. */
+/* Posts all parts except those that the caller takes immediately, from the first one to the returned end. */
 static uint64_t post(onxi_team *team, onxi_team_slot *slot, unsigned helpers)
 {
     const uint64_t mine = share_of(slot->parts, helpers + 1);
@@ -309,7 +310,7 @@ static uint64_t post(onxi_team *team, onxi_team_slot *slot, unsigned helpers)
     return mine;
 }
 
-/* Parts for the caller; false when helpers have the rest. */
+/* Takes parts for the caller; false if helpers have all remaining ones. */
 static bool take_first(onxi_team_slot *slot, unsigned threads, uint64_t *first, uint64_t *end)
 {
     uint64_t left = atomic_load_explicit(&slot->left, memory_order_relaxed);
@@ -325,7 +326,7 @@ static bool take_first(onxi_team_slot *slot, unsigned threads, uint64_t *first, 
     }
 }
 
-/* Until helpers have done so many parts. */
+/* Waits until helpers have completed that many parts. */
 static void finish(onxi_team *team, onxi_team_slot *slot, unsigned parts)
 {
     unsigned done = atomic_load_explicit(&slot->done, memory_order_acquire);
@@ -351,7 +352,7 @@ static void stay_alone(onxi_team *team, uint64_t lost)
         atomic_store_explicit(&team->alone_until, now() + lost * ALONE_FACTOR, memory_order_relaxed);
 }
 
-/* A caller begins a job: what it lost before, while it may have waited for something else, does not count. */
+/* A caller begins a job: time lost before, when it may have been blocked, does not count. */
 static void watch_caller(onxi_process_thread *t, uint64_t start)
 {
     if (t->at && start - t->ended < STALL_NANOSECONDS)
@@ -361,7 +362,7 @@ static void watch_caller(onxi_process_thread *t, uint64_t start)
     (void)onxi_platform_preempted(&t->preempted);
 }
 
-/* It has done its pieces: was there a processor for it, now and then? */
+/* After its pieces: checks now and then whether the caller lost CPU time. */
 static void judge_caller(onxi_team *team, onxi_process_thread *t, uint64_t end)
 {
     if (end - t->at < LOOK_NANOSECONDS)

@@ -1,7 +1,7 @@
-/* base_utf8.c - is it UTF-8? */
+/* base_utf8.c - validation of UTF-8. */
 #include "base/base.h"
 
-/* Bytes of the character at p, or 0 when it is none: overlong, a surrogate, past U+10FFFF, cut off. */
+/* The length of the character at p, or 0 if it is invalid: overlong, a surrogate, past U+10FFFF, or truncated. */
 static size_t character(const unsigned char *p, size_t left)
 {
     unsigned lead = p[0];

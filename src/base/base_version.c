@@ -1,4 +1,4 @@
-/* base_version.c - which release this is, and what it was built with. */
+/* base_version.c - the version of the library, and what it was built with. */
 #include "base/base.h"
 
 #define TEXT_(x) #x

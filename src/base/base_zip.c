@@ -1,6 +1,6 @@
-/* base_zip.c - a member of a zip archive, by libzip, an optional library: it checks the sum of what it unpacks, and
- * knows archives beyond 4 GiB. What an archive says about sizes is believed as far as deflate could have packed that
- * much. */
+/* base_zip.c - reads members of zip archives with libzip, an optional library that verifies checksums and supports
+ * archives beyond 4 GiB. A size that an archive claims is accepted if deflate could have compressed that much data into
+ * it. */
 #include "base/base.h"
 
 #ifdef ONX_WITH_ZIP
@@ -46,7 +46,7 @@ static onx_status open_archive(onx_ctx *cx, const zip_library *lib, onx_str byte
     return status;
 }
 
-/* The member of that name, with or without the suffix; the only one when there is no other. */
+/* The member of that name, with or without the suffix; or the only member. */
 static onx_status find(onx_ctx *cx, const zip_library *lib, zip_t *zip, onx_str name, const char *suffix,
                        zip_stat_t *out)
 {
@@ -67,10 +67,10 @@ static onx_status find(onx_ctx *cx, const zip_library *lib, zip_t *zip, onx_str 
                      (long long)count, ONX_ARG(name));
 }
 
-/* Is it a member that may be unpacked, and may its size be believed? */
+/* May the member be unpacked, and is its size plausible? */
 static onx_status judge(onx_ctx *cx, const zip_stat_t *st)
 {
-    enum { DEFLATE_MOST = 1100 }; /* deflate makes no more than 1032 bytes of one */
+    enum { DEFLATE_MOST = 1100 }; /* deflate expands one byte to at most 1032 */
     const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     const uint64_t limit = onx_ctx_limits(cx).memory;
     if ((st->valid & needed) != needed)
@@ -90,7 +90,7 @@ static onx_status judge(onx_ctx *cx, const zip_stat_t *st)
     return ONX_OK;
 }
 
-/* Reads to the end, which is where the sum is compared. */
+/* Reads to the end, where libzip compares the checksum. */
 static onx_status unpack(onx_ctx *cx, const zip_library *lib, zip_t *zip, const zip_stat_t *st, char *to)
 {
     char more;
@@ -112,14 +112,14 @@ static onx_status unpack(onx_ctx *cx, const zip_library *lib, zip_t *zip, const 
     return status;
 }
 
-/* *zip is to be discarded. */
+/* *zip has to be discarded. */
 static onx_status open_library(onx_ctx *cx, onx_str archive, const zip_library **lib, zip_t **zip)
 {
     *lib = ONXI_FUNCTIONS(ONXI_LIBRARY_ZIP, function_names);
     if (!*lib)
         return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "a zip archive %s",
                          onxi_library_missing(ONXI_LIBRARY_ZIP));
-    if (!archive.len) /* an archive to come, for libzip */
+    if (!archive.len) /* libzip would create a new archive */
         return damaged(cx, "cannot be read", "it is empty");
     return open_archive(cx, *lib, archive, zip);
 }
