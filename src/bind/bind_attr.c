@@ -1,5 +1,5 @@
-/* bind_attr.c - the values of a node's attributes: references to parameters of functions, defaults, and what stands for
- * values that are not written. */
+/* bind_attr.c - the values of a node's attributes: resolves references to function parameters, defaults, and values
+ * that were not written. */
 #include "bind/bind.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ onx_status onxi_arguments_make(onxi_arguments *arguments, const onxi_parameters 
     arguments->values = (const onx_attribute **)ONXI_ARRAY(arena, void *, parameters->count);
     if (!arguments->values)
         return ONX_E_MEMORY;
-    for (uint32_t i = count; i-- > 0;) { /* of two with one name the first counts */
+    for (uint32_t i = count; i-- > 0;) { /* of two with the same name, the first one counts */
         const uint32_t at = find(parameters, onx_view(list[i]->name));
         if (at != ONXI_UNBOUND)
             arguments->values[at] = onxi_arguments_resolve(outer, list[i]);
@@ -146,10 +146,10 @@ static onx_status read_value(const onx_attribute *a, uint8_t want, onxi_attr_val
     }
     if (kind->needed)
         return at_fault(fault, "A-06", name, "attribute %s of type %s has no value%s", type_name(type), "");
-    return ONX_OK; /* 0, 0.0, nothing: as proto3 writes it */
+    return ONX_OK; /* proto3 does not write 0, 0.0 and empty values */
 }
 
-/* Where there is no row the node itself says what attributes there are. */
+/* Without a row, the attributes are those that the node gives. */
 static onx_status read_open(const onx_node *node, const onxi_arguments *arguments, onxi_attr_value *values,
                             uint32_t *count, onxi_attr_fault *fault)
 {
@@ -167,14 +167,14 @@ static onx_status read_open(const onx_node *node, const onxi_arguments *argument
 static onx_status read_declared(const onxi_bound *bound, const onx_node *node, const onxi_arguments *arguments,
                                 onxi_attr_value *values, onxi_attr_fault *fault)
 {
-    uint32_t next = 0, required = 0; /* nodes mostly give attributes in the order of the row */
+    uint32_t next = 0, required = 0; /* nodes mostly list attributes in the order of the row */
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const onx_str name = onx_view(node->attribute[i]->name);
         uint32_t at = next < bound->attr_count && onx_str_equal(values[next].name, name) ? next : 0;
         while (at < bound->attr_count && !onx_str_equal(values[at].name, name))
             at++;
         if (at == bound->attr_count || values[at].given)
-            continue; /* not of the operator (ND-17), or given before */
+            continue; /* unknown to the operator (ND-17), or a duplicate */
         next = at + 1;
         const onx_attribute *a = onxi_arguments_resolve(arguments, node->attribute[i]);
         if (!a)
@@ -188,7 +188,7 @@ static onx_status read_declared(const onxi_bound *bound, const onx_node *node, c
     return ONX_OK;
 }
 
-/* Does the node itself say what attributes there are? */
+/* Are the attributes only those that the node gives? */
 static bool is_open(const onxi_bound *bound)
 {
     return !bound || bound->kind != ONXI_BOUND_OPERATOR || bound->schema->flags & ONXI_OP_OPEN;
@@ -204,7 +204,7 @@ onxi_attr_value onxi_bind_attribute(const onxi_bound *bound, const onx_node *nod
         while (at < bound->attr_count && !onx_str_equal(bound->defaults[at].name, value.name))
             at++;
         if (at == bound->attr_count)
-            return value; /* of no such operator (ND-17) */
+            return value; /* the operator does not have it (ND-17) */
         want = bound->schema->attrs[at].type;
     }
     const onx_attribute *a = onx_node_attribute(node, name);

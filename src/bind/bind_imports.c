@@ -1,4 +1,4 @@
-/* bind_imports.c - which version of which domain is imported, found in constant time. */
+/* bind_imports.c - finds the imported version of a domain in constant time. */
 #include "bind/bind.h"
 
 bool onxi_model_is_legacy(const onx_model *model)
@@ -52,7 +52,7 @@ int64_t onxi_imports_version(const onxi_imports *imports, onx_str domain)
 
 /* ---- IR versions ---- */
 
-/* The smallest IR version for an operator-set version: the first row whose version reaches it (Versioning.md). */
+/* The smallest IR version for an operator-set version: the first row whose version is high enough (Versioning.md). */
 static const struct release {
     const char *domain;
     int64_t version, ir;

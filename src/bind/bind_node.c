@@ -1,4 +1,4 @@
-/* bind_node.c - which operator or function a node means. */
+/* bind_node.c - resolves the operator or function that a node names. */
 #include "bind/bind.h"
 
 onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *list, uint32_t count, bool legacy)
@@ -23,7 +23,7 @@ onx_status onxi_binder_open_body(onxi_binder *binder, const onx_function *functi
     return onxi_binder_open(binder, function->opset_import, function->opset_import_count, false);
 }
 
-/* What the row says of attributes. */
+/* Fills the attribute defaults from the row. */
 static bool note_defaults(const onxi_binder *binder, onxi_bound *b)
 {
     for (const onxi_attr *a = b->schema->attrs; a && a->name; a++) {
@@ -53,8 +53,7 @@ static bool resolve(const onxi_binder *binder, onxi_bound *b)
         b->kind = ONXI_BOUND_FUNCTION;
         return true;
     }
-    if (b->overload.len &&
-        binder->functions) /* an overload selects a function of the model, and nothing else (ND-22) */
+    if (b->overload.len && binder->functions) /* an overload can only select a function of the model (ND-22) */
         b->schema = NULL;
     if (!b->schema)
         return true;
@@ -82,7 +81,7 @@ static onxi_bound *look_up(onxi_binder *binder, onx_str domain, onx_str name, on
     return b;
 }
 
-/* Where a name that most nodes have is expected: no hash, since it only has to be quick. */
+/* The cache slot for a name. It uses no hash, because it only has to be fast. */
 static onxi_bound **recent_of(onxi_binder *binder, onx_str name)
 {
     const unsigned char *p = (const unsigned char *)name.ptr;

@@ -1,9 +1,9 @@
-/* dim.c - arithmetic of dimension expressions, which are simplified to sums of products over symbols, quotients,
- * remainders, minima and maxima. The table of them is dim/dim_table.c, reading them from text and printing them
- * dim/dim_text.c. See docs/notes/dimensions.md. */
+/* dim.c - arithmetic on dimension expressions, which are simplified to sums of products of symbols, quotients,
+ * remainders, minima and maxima. dim_table.c stores them; dim_text.c parses and prints them. See
+ * docs/notes/dimensions.md. */
 #include "dim/dim_expr.h"
 
-/* A sum being built: constant + terms, sorted by atom. */
+/* A sum under construction: constant + terms, sorted by atom. */
 typedef struct poly {
     int64_t constant;
     uint32_t count;
@@ -75,7 +75,7 @@ static bool poly_add(poly *p, const poly *q, int64_t coef)
     return true;
 }
 
-/* What is too complex to keep as a sum: a symbol of its own, the same whenever the same operands meet again. */
+/* An expression that is too complex for a sum becomes an opaque symbol, which is the same for the same operands. */
 static onxi_dim opaque(onxi_dims *dims, char op, onxi_dim a, onxi_dim b)
 {
     onxi_dim args[2] = { a, b };
@@ -108,8 +108,8 @@ onxi_dim onxi_dim_add(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 static onxi_dim list_dim(onxi_dims *dims, int kind, const onxi_dim *in, uint32_t count);
 
-/* N - max(N - 1, 0) is min(1, N), and min(1024, past + seq) - past is min(1024 - past, seq): taking lists apart lets
- * their members cancel. Unknown when there is no list, or nothing is gained. */
+/* N - max(N - 1, 0) is min(1, N), and min(1024, past + seq) - past is min(1024 - past, seq): moving the sum into the
+ * list lets its members cancel. Unknown if there is no list, or if nothing cancels. */
 static onxi_dim sub_lists(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     onxi_dim parts[ONXI_DIM_LIST];
@@ -150,7 +150,7 @@ onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 /* ---- products ---- */
 
-/* The factors of a term's atom: those of a product, else the atom itself. */
+/* The factors of a term's atom: those of a product, or the atom itself. */
 static const onxi_dim *factors(const onxi_dims *dims, const onxi_dim *of, uint32_t *count)
 {
     const onxi_dim_expr *e = onxi_dim_expr_of(dims, *of);
@@ -189,7 +189,7 @@ static bool poly_mul(onxi_dims *dims, const poly *p, const poly *q, poly *out)
     *out = (poly){ .constant = 0, .count = 0 };
     if (!poly_add(out, p, q->constant))
         return false;
-    for (uint32_t j = 0; j < out->count;) /* a constant factor of 0 leaves terms of 0 */
+    for (uint32_t j = 0; j < out->count;) /* a constant factor of 0 leaves terms with coefficient 0 */
         if (out->terms[j].coef == 0)
             memmove(&out->terms[j], &out->terms[j + 1], (--out->count - j) * sizeof *out->terms);
         else
@@ -241,7 +241,7 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* a without the factors of b; ONXI_DIM_UNKNOWN when b does not divide it. 1 for a == b. */
+/* a without the factors of b; ONXI_DIM_UNKNOWN if b does not divide it. 1 if a == b. */
 static onxi_dim term_div(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     uint32_t n, m, count = 0, j = 0;
@@ -256,8 +256,8 @@ static onxi_dim term_div(onxi_dims *dims, onxi_dim a, onxi_dim b)
     return j == m ? product_dim(dims, out, count) : ONXI_DIM_UNKNOWN;
 }
 
-/* The q with q * b == a, if there is one: every term of a is tried against the first of b, then q is multiplied back.
- */
+/* Finds q with q * b == a, if it exists: each term of a is divided by the first term of b, and the candidate is
+ * verified by multiplying. */
 static bool poly_exact(onxi_dims *dims, const poly *a, const poly *b, poly *q)
 {
     *q = (poly){ .constant = 0, .count = 0 };
@@ -277,7 +277,7 @@ static bool poly_exact(onxi_dims *dims, const poly *a, const poly *b, poly *q)
            memcmp(back.terms, a->terms, a->count * sizeof *a->terms) == 0;
 }
 
-/* Takes the factors out that every term of a and b has: 2*N*C / (4*C*H) is N / (2*H). */
+/* Cancels the common factors of all terms of a and b: 2*N*C / (4*C*H) is N / (2*H). */
 static void poly_reduce(onxi_dims *dims, poly *a, poly *b)
 {
     uint64_t g = gcd(magnitude(a->constant), magnitude(b->constant));
@@ -312,7 +312,7 @@ static void poly_reduce(onxi_dims *dims, poly *a, poly *b)
                 if (of == ONXI_DIM_UNKNOWN)
                     all = false;
                 else if (onxi_dim_is_const(of))
-                    to->constant += from->terms[i].coef; /* only one term can be the factor alone */
+                    to->constant += from->terms[i].coef; /* only one term can consist of the factor alone */
                 else
                     all = poly_add_term(to, from->terms[i].coef, of);
             }
@@ -335,7 +335,7 @@ static onxi_dim raw_dim(onxi_dims *dims, int kind, onxi_dim a, onxi_dim b)
     return onxi_dim_intern(dims, e);
 }
 
-/* a / b for a constant b > 1. What b divides moves out of the quotient, the rest is reduced; (x/c + k)/b is (x +
+/* a / b for a constant b > 1. Multiples of b move out of the quotient and the rest is reduced; (x/c + k)/b is (x +
  * k*c)/(b*c). */
 static onxi_dim div_const(onxi_dims *dims, const poly *a, int64_t b)
 {
@@ -413,7 +413,8 @@ onxi_dim onxi_dim_div(onxi_dims *dims, onxi_dim a, onxi_dim b)
     if (!usable(dims, a, b) || b == 0)
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
-        return const_dim(true, onxi_floor_div(a, b)); /* the band leaves INT64_MIN / -1 out */
+        return const_dim(true, onxi_floor_div(a, b)); /* INT64_MIN / -1 cannot occur, because INT64_MIN is in the band
+                                                       * of ids */
     if (b == 1)
         return a;
     poly p = poly_of(dims, a), q = poly_of(dims, b);
@@ -457,12 +458,12 @@ onxi_dim onxi_dim_mod(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 /* ---- minima and maxima ---- */
 
-/* Lists inside lists could be compared in very many ways; this number of steps is worth it. */
+/* Comparing nested lists could take exponentially many steps; this is the limit. */
 enum { COMPARE_STEPS = 200 };
 
 static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps);
 
-/* A minimum is at least b when all its members are, a maximum when one is; and the reverse for a smaller list. */
+/* A minimum is >= b if all its members are, a maximum if one member is; conversely for a list on the smaller side. */
 static bool list_at_least(onxi_dims *dims, onxi_dim list, onxi_dim other, bool list_is_larger, uint32_t *steps)
 {
     onxi_dim_expr e = *onxi_dim_expr_of(dims, list);
@@ -519,7 +520,7 @@ static bool list_add(onxi_dims *dims, int kind, onxi_dim *list, uint32_t *count,
     for (uint32_t i = 0; i < *count;) {
         bool above = onxi_dim_at_least(dims, d, list[i]), below = onxi_dim_at_least(dims, list[i], d);
         if (kind == ONXI_DIM_MIN ? above : below)
-            return true; /* the member says more already */
+            return true; /* another member implies this one */
         if (kind == ONXI_DIM_MIN ? below : above)
             memmove(&list[i], &list[i + 1], (--*count - i) * sizeof *list);
         else
@@ -577,11 +578,11 @@ onxi_dim onxi_dim_broadcast(onxi_dims *dims, onxi_dim a, onxi_dim b)
         return b;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
         return ONXI_DIM_UNKNOWN;
-    if (onxi_dim_is_const(a)) /* a symbol beside a constant other than 1 is that constant or 1 */
+    if (onxi_dim_is_const(a)) /* a symbol that is broadcast with a constant other than 1 is that constant or 1 */
         return a;
     if (onxi_dim_is_const(b))
         return b;
-    return onxi_dim_max(dims, a, b); /* either they are equal or one is 1; that one is 0 is left out of account */
+    return onxi_dim_max(dims, a, b); /* either both are equal, or one is 1; the case that one is 0 is ignored */
 }
 
 /* ---- substitution ---- */
@@ -592,7 +593,7 @@ static onxi_dim substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_di
         return value;
     if (onxi_dim_is_const(d) || !onxi_dim_is_known(d))
         return d;
-    onxi_dim_expr e = *onxi_dim_expr_of(dims, d); /* the table may move below; the members stay where they are */
+    onxi_dim_expr e = *onxi_dim_expr_of(dims, d); /* the table may be reallocated below; the members do not move */
     onxi_dim out = 0, members[ONXI_DIM_TERMS];
     bool changed = false;
     if (e.kind == ONXI_DIM_SYMBOL || e.count == 0)

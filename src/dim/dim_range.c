@@ -1,4 +1,4 @@
-/* dim_range.c - between which bounds the value of a dimension expression is, whatever its symbols stand for. */
+/* dim_range.c - computes bounds of a dimension expression that hold for all values of its symbols. */
 #include "dim/dim_expr.h"
 
 onxi_range onxi_range_of(const onxi_dims *dims, onxi_dim d)

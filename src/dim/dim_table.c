@@ -1,5 +1,4 @@
-/* dim_table.c - the table that dimension expressions are kept in, each once, and its symbols. See
- * docs/notes/dimensions.md. */
+/* dim_table.c - the table that stores each dimension expression once, and its symbols. See docs/notes/dimensions.md. */
 #include "dim/dim_expr.h"
 
 /* ---- storage ---- */
@@ -52,13 +51,13 @@ static bool same_expr(const onxi_dim_expr *a, const onxi_dim_expr *b)
     return memcmp(a->args, b->args, a->count * sizeof *a->args) == 0;
 }
 
-/* A number that a rule took from the model unchecked may look like an expression that does not exist. */
+/* An integer that a rule took from the model unchecked may be in the band of ids without naming an expression. */
 bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d)
 {
     return onxi_dim_is_const(d) || (onxi_dim_is_known(d) && dims && (uint64_t)d - (uint64_t)INT64_MIN <= dims->count);
 }
 
-/* The number of the expression, from 1; 0: it is not there. */
+/* The number of the expression, from 1; 0 if it is not in the table. */
 static uint32_t find(const onxi_dims *dims, const onxi_dim_expr *e, uint32_t hash)
 {
     ONXI_TABLE_EACH (&dims->table, hash, i)
@@ -86,7 +85,8 @@ onxi_dim onxi_dim_intern(onxi_dims *dims, onxi_dim_expr e)
         return INT64_MIN + (int64_t)have;
     e.weight = weight_expr(dims, &e);
     onxi_range r = onxi_range_of_expr(dims, &e);
-    if (e.weight > ONXI_DIM_WEIGHT) /* too large to be of use: from here on a symbol, equal only to itself */
+    if (e.weight > ONXI_DIM_WEIGHT) /* too large to be useful: becomes an opaque symbol, which is equal only to itself
+                                     * */
         return r.low >= 0 ? onxi_dim_fresh(dims, "d") : ONXI_DIM_UNKNOWN;
     if (dims->count >= ONXI_DIM_LIMIT || !ONXI_GROW(dims->cx, dims->exprs, dims->room, dims->count + 1))
         return ONXI_DIM_UNKNOWN;
@@ -184,7 +184,8 @@ onxi_dim onxi_dims_newest(const onxi_dims *dims)
 
 bool onxi_dim_has_fresh(const onxi_dims *dims, onxi_dim d, onxi_dim after)
 {
-    if (onxi_dim_is_const(d) || d <= after || !onxi_dim_exists(dims, d)) /* members are older than what they are in */
+    if (onxi_dim_is_const(d) || d <= after || !onxi_dim_exists(dims, d)) /* members are older than the expressions that
+                                                                          * contain them */
         return false;
     const onxi_dim_expr *e = onxi_dim_expr_of(dims, d);
     if (e->kind == ONXI_DIM_SYMBOL)
@@ -226,7 +227,7 @@ onxi_dim onxi_dim_fresh(onxi_dims *dims, const char *hint)
             return ONXI_DIM_UNKNOWN;
         if (find(dims, &e, hash_expr(dims, &e)))
             continue;
-        e.constant = 1; /* never the symbol of that name that a model might bring later */
+        e.constant = 1; /* marks it as different from a symbol of the same name in the model */
         return onxi_dim_intern(dims, e);
     }
 }

@@ -1,5 +1,4 @@
-/* dim_text.c - dimension expressions as text: printing, and reading what was printed (or what exporters write) back.
- */
+/* dim_text.c - converts dimension expressions to text, and parses such texts and those that exporters write. */
 #include "dim/dim_expr.h"
 
 #include <stdio.h>
@@ -9,7 +8,7 @@
 typedef struct printer {
     const onxi_dims *dims;
     char *buf;
-    size_t size, len; /* len counts on past size, as snprintf does */
+    size_t size, len; /* len counts beyond size, like the result of snprintf */
 } printer;
 
 static void put(printer *p, const char *text, size_t len)
@@ -31,7 +30,7 @@ static void put_number(printer *p, uint64_t value)
     put(p, digits, (size_t)n);
 }
 
-/* How tightly the outermost operation binds: 1 sum, 2 product or quotient, 3 name, number, call. */
+/* The precedence of the outermost operation: 1 sum, 2 product or quotient, 3 name, number, call. */
 static int binding(const onxi_dims *dims, onxi_dim d)
 {
     if (onxi_dim_is_const(d))
@@ -71,7 +70,7 @@ static void print_sum(printer *p, const onxi_dim_expr *e)
         put_number(p, (uint64_t)e->constant);
         first = false;
     }
-    for (int round = 0; round < 2; round++) /* what is added comes before what is taken away */
+    for (int round = 0; round < 2; round++) /* positive terms come before negative ones */
         for (uint32_t i = 0; i < e->count; i++) {
             int64_t coef = e->terms[i].coef;
             if ((coef < 0) != (round == 1))
@@ -117,7 +116,7 @@ static void print_expr(printer *p, const onxi_dim_expr *e, onxi_dim d)
     case ONXI_DIM_MIN:
     case ONXI_DIM_MAX:
         put_text(p, e->kind == ONXI_DIM_MIN ? "min(" : "max(");
-        for (uint32_t i = 0; i < e->count; i++) { /* constants, which sort last, read better first */
+        for (uint32_t i = 0; i < e->count; i++) { /* constants are sorted last, but read better first */
             if (i)
                 put_text(p, ", ");
             print(p, e->args[e->count - 1 - i], 0);
@@ -164,7 +163,7 @@ typedef struct parser {
     onxi_dims *dims;
     const char *at, *end;
     uint32_t depth;
-    uint32_t operations; /* a text without any is a name */
+    uint32_t operations; /* a text without operations is a name */
 } parser;
 
 enum { PARSE_DEPTH = 20 };
@@ -265,7 +264,7 @@ static bool parse_product(parser *p, onxi_dim *out)
                 p->at++;
             if (!parse_factor(p, &next))
                 return false;
-            /* 1/2 in a formula of exact fractions does not mean 0 */
+            /* a formula with 1/2 means an exact fraction, not 0 */
             if (onxi_dim_is_const(*out) && onxi_dim_is_const(next) && (next == 0 || *out % next != 0))
                 return false;
             *out = onxi_dim_div(p->dims, *out, next);
@@ -282,7 +281,7 @@ static bool parse_product(parser *p, onxi_dim *out)
     }
 }
 
-/* Is the sign at p->at an operation? In batch-size it is part of a name. */
+/* Is the sign at p->at an operator? In batch-size it is part of a name. */
 static bool is_operation(const parser *p)
 {
     const char *sign = p->at;

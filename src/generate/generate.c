@@ -1,4 +1,4 @@
-/* generate.c - the public face: a decoder, the tokens so far, and the steps of a run over them. */
+/* generate.c - the public interface: a decoder, the tokens so far, and the runs that process them. */
 #include "generate/generate.h"
 #include "run/run.h"
 
@@ -28,7 +28,7 @@ onx_status onxi_generate_configure(onx_generator *g, onx_str text)
     g->config.decoder = onxi_json_get(g->config.model, "decoder");
     const onxi_json *ends = onxi_json_get(g->config.model, "eos_token_id");
     if (ends->kind == ONXI_JSON_NULL)
-        ends = onxi_json_get(&g->config.json, "eos_token_id"); /* of a generation_config.json */
+        ends = onxi_json_get(&g->config.json, "eos_token_id"); /* the key of a generation_config.json */
     if (ends->kind == ONXI_JSON_LIST)
         for (uint32_t i = 0; i < ends->count; i++)
             ONX_TRY(add_end(g, &ends->members[i].value));
@@ -39,7 +39,7 @@ onx_status onxi_generate_configure(onx_generator *g, onx_str text)
     return ONX_OK;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 void onx_generator_free(onx_generator *g)
 {
@@ -89,7 +89,7 @@ static onx_status generator_new(onx_ctx *cx, onx_doc *doc, const onx_generator_o
         return ONX_E_MEMORY;
     memset(g, 0, sizeof *g);
     g->cx = cx;
-    *out = g; /* freed by the caller on failure */
+    *out = g; /* the caller frees it on failure */
     return generator_open(g, doc, options);
 }
 
@@ -105,7 +105,7 @@ onx_status onx_generator_new(onx_ctx *cx, onx_doc *doc, const onx_generator_opti
 
 /* ---- steps ---- */
 
-/* The scores after token `last` of those that the run was about. */
+/* The scores after token `last` of the tokens in the last run. */
 static onx_status take_scores(onx_generator *g, uint64_t last)
 {
     const onx_value *v = g->outputs[g->logits];
@@ -127,7 +127,7 @@ static onx_status run_once(onx_generator *g, const int64_t *ids, uint64_t count,
 {
     ONX_TRY(onxi_generate_fill(g, ids, count, past));
     const onx_status status = onx_session_run(g->session, g->cx, g->inputs, g->outputs);
-    for (uint32_t i = 0; i < g->output_count; i++) { /* what is none of ours is let go */
+    for (uint32_t i = 0; i < g->output_count; i++) { /* outputs that are neither scores nor caches are released */
         bool ours = i == g->logits;
         for (uint32_t k = 0; !ours && k < g->port_count; k++)
             ours = g->ports[k].role == ONXI_FEED_CACHE && g->ports[k].output == i;
@@ -148,9 +148,8 @@ static onx_status feed(onx_generator *g, const int64_t *ids, uint64_t count)
     if (!count)
         return ONX_OK;
     if (count > g->limit - g->id_count)
-        return onxi_fail(g->cx, ONX_E_LIMIT, ONXI_NOWHERE,
-                         "%llu tokens behind %llu are more than the %llu of the model", (unsigned long long)count,
-                         (unsigned long long)g->id_count, (unsigned long long)g->limit);
+        return onxi_fail(g->cx, ONX_E_LIMIT, ONXI_NOWHERE, "%llu tokens after %llu exceed the model's maximum of %llu",
+                         (unsigned long long)count, (unsigned long long)g->id_count, (unsigned long long)g->limit);
     if (count > UINT32_MAX - g->id_count || !ONXI_GROW(g->cx, g->ids, g->id_room, g->id_count + count))
         return ONX_E_MEMORY;
     memcpy(g->ids + g->id_count, ids, count * sizeof *ids);

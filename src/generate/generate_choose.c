@@ -1,9 +1,10 @@
-/* generate_choose.c - the next token by its score: the greatest, or by chance among the likely ones. */
+/* generate_choose.c - selects the next token from the scores: the most likely one, or a random one among the likely
+ * ones. */
 #include "generate/generate.h"
 
 #include <math.h>
 
-/* A number from 0 to below 1 for a place in the text: the same for the same seed. */
+/* A number in [0, 1) that depends only on the seed and the position in the text. */
 static double chance(uint64_t seed, uint64_t place)
 {
     uint64_t x = seed + (place + 1) * 0x9e3779b97f4a7c15u;
@@ -12,7 +13,7 @@ static double chance(uint64_t seed, uint64_t place)
     return (double)((x ^ (x >> 31)) >> 11) / 9007199254740992.0;
 }
 
-/* ---- a heap of tokens, the best at the top ---- */
+/* ---- a heap of tokens, the most likely one on top ---- */
 
 static bool is_better(const float *scores, uint32_t a, uint32_t b)
 {
@@ -32,7 +33,7 @@ static void sink(const float *scores, uint32_t *heap, uint64_t count, uint64_t a
     }
 }
 
-/* The best goes to the end of the heap, which is one shorter then. */
+/* Moves the top to the end of the heap, which becomes one shorter. */
 static uint32_t take_best(const float *scores, uint32_t *heap, uint64_t *count)
 {
     const uint32_t best = heap[0];
@@ -42,14 +43,14 @@ static uint32_t take_best(const float *scores, uint32_t *heap, uint64_t *count)
     return best;
 }
 
-/* ---- choosing ---- */
+/* ---- selection ---- */
 
 static double weight(const onx_generator *g, uint32_t id, double greatest, double temperature)
 {
     return exp(((double)g->scores[id] - greatest) / temperature);
 }
 
-/* The tokens that are left in g->heap, from its end on: as many as top_k and top_p leave. */
+/* Selects the candidates that top_k and top_p allow; they are stored from the end of g->heap. */
 static uint64_t keep_likely(onx_generator *g, const onx_choice_options *o, double greatest)
 {
     uint64_t left = g->score_count;
@@ -70,7 +71,7 @@ static uint64_t keep_likely(onx_generator *g, const onx_choice_options *o, doubl
     }
     if (all || most == g->score_count)
         return kept;
-    /* top_p of those that top_k has left */
+    /* top_p applies to the candidates that top_k allows */
     for (sum = so_far, so_far = 0, kept = 0; kept < most && so_far < o->top_p * sum; kept++)
         so_far += weight(g, g->heap[g->score_count - 1 - kept], greatest, o->temperature);
     return kept;
@@ -94,7 +95,7 @@ static int64_t draw(onx_generator *g, const onx_choice_options *o, double greate
     return kept ? (int64_t)list[0] : 0;
 }
 
-/* Each token that was there is made less likely, once. Marks are kept in g->heap, which is not in use yet. */
+/* Makes each token that occurred less likely, once. Marks are kept in g->heap, which is not in use yet. */
 static void penalize(onx_generator *g, double penalty)
 {
     memset(g->heap, 0, g->score_count * sizeof *g->heap);
@@ -111,7 +112,7 @@ static void penalize(onx_generator *g, double penalty)
 static onx_status choose(onx_generator *g, const onx_choice_options *o, int64_t *out)
 {
     if (!g->score_count)
-        return onxi_fail(g->cx, ONX_E_MISUSE, ONXI_NOWHERE, "nothing was fed that a token could follow");
+        return onxi_fail(g->cx, ONX_E_MISUSE, ONXI_NOWHERE, "no tokens were fed, so there is no next token");
     if (!(o->temperature >= 0) || !(o->top_p >= 0) || !(o->repetition_penalty >= 0) || isinf(o->temperature) ||
         isinf(o->repetition_penalty))
         return onxi_fail(g->cx, ONX_E_MISUSE, ONXI_NOWHERE, "temperature, top_p or penalty is negative or not finite");

@@ -1,15 +1,14 @@
-/* generate_fill.c - what a step gives to the model: ids, masks, positions, lengths, and the caches with their outputs.
- */
+/* generate_fill.c - prepares the inputs of a run: ids, masks, positions, lengths, and the caches with their outputs. */
 #include "generate/generate.h"
 
-/* ---- what follows from how many tokens there are ---- */
+/* ---- inputs that depend on the number of tokens ---- */
 
 typedef struct stretch {
     const int64_t *ids;
-    uint64_t count, past; /* new tokens, and those before */
+    uint64_t count, past; /* number of new tokens, and of earlier ones */
 } stretch;
 
-/* Makes port->value a tensor of these dims. */
+/* Makes port->value a tensor with these dims. */
 static onx_status shape_value(const onx_generator *g, onxi_feed *port, const int64_t *dims)
 {
     if (!port->value)
@@ -47,7 +46,7 @@ static double number_of(const onxi_feed *port, const stretch *s, uint64_t i)
     }
 }
 
-/* Whether the last axis counts the new tokens; else every element is one number. */
+/* Does the last axis count the new tokens? Otherwise every element is the same number. */
 static bool is_per_token(onxi_feed_role role)
 {
     return role == ONXI_FEED_IDS || role == ONXI_FEED_POSITIONS || role == ONXI_FEED_ZEROS;
@@ -72,7 +71,7 @@ static onx_status fill_numbers(const onx_generator *g, onxi_feed *port, const st
     return ONX_OK;
 }
 
-/* How many keys a mask is about. */
+/* The number of keys that a mask covers. */
 static uint64_t keys_of(const onx_generator *g, const onxi_feed *mask, const stretch *s)
 {
     const int64_t fixed = mask->rank ? mask->dims[mask->rank - 1] : -1;
@@ -91,8 +90,8 @@ static uint64_t keys_of(const onx_generator *g, const onxi_feed *mask, const str
     return keys;
 }
 
-/* A mask of [batch, keys] has ones for all tokens; one of higher rank says for each new token which keys it sees: true,
- * or 0 where it does and the least number where it does not. */
+/* A mask of [batch, keys] is 1 for all tokens. A mask of higher rank gives, for each new token, the keys that it
+ * attends to: as booleans, or as 0 for these keys and the lowest number for all others. */
 static onx_status fill_mask(const onx_generator *g, onxi_feed *mask, const stretch *s, int64_t *dims)
 {
     const uint64_t keys = keys_of(g, mask, s), total = s->past + s->count;
@@ -134,7 +133,7 @@ static void drop(onx_value **value)
     *value = NULL;
 }
 
-/* What is passed on goes to the memory of the input. */
+/* The output cache is written into the memory of the input cache. */
 static onx_status aim_there(const onx_generator *g, onxi_feed *port)
 {
     const onx_value *v = port->value;
@@ -158,7 +157,7 @@ static onx_status new_cache(const onx_generator *g, onxi_feed *port, uint64_t to
     return port->updated ? aim_there(g, port) : onx_value_new(g->cx, &port->other);
 }
 
-/* A cache with room for more tokens: what it holds moves along its axis. */
+/* Grows a cache with spare room: its contents move along the token axis. */
 static onx_status widen(const onx_generator *g, onxi_feed *port)
 {
     int64_t dims[ONX_RANK_MAX];
@@ -179,7 +178,7 @@ static onx_status widen(const onx_generator *g, onxi_feed *port)
     return aim_there(g, port);
 }
 
-/* Room for `total` tokens in the caches that have as much as we like. */
+/* Reserves room for `total` tokens in the caches of chosen length. */
 static onx_status make_room(onx_generator *g, uint64_t total)
 {
     enum { STEP = 64 };
@@ -231,7 +230,7 @@ onx_status onxi_generate_fill(onx_generator *g, const int64_t *ids, uint64_t cou
         g->inputs[i] = port->value;
         if (port->role != ONXI_FEED_CACHE)
             continue;
-        if (!port->updated) { /* as large as it will be, so that nothing is copied */
+        if (!port->updated) { /* allocated at its final size, so that nothing has to be copied */
             cache_dims(g, port, past + count, dims);
             ONX_TRY(onx_value_reset(port->other, port->dtype, port->rank, dims));
         }

@@ -1,9 +1,9 @@
-/* generate_ports.c - what the inputs and outputs of a decoder are: by their names, the names that a configuration
- * gives, and their types. */
+/* generate_ports.c - determines the roles of the inputs and outputs of a decoder from their names, the names in a
+ * configuration, and their types. */
 #include "generate/generate.h"
 #include "run/run.h"
 
-/* The first name of a row is what a configuration calls it. */
+/* The first name of a row is its key in a configuration. */
 static const struct {
     onxi_feed_role role;
     const char *names[6];
@@ -49,7 +49,7 @@ static onx_status read_port(onx_generator *g, uint32_t index)
     const onx_type_tensor *t = tensor_of(from.type);
     port->name = from.name;
     if (!t || !t->shape || t->shape->dim_count > ONX_RANK_MAX || !onx_dtype_bits(t->elem_type))
-        return ONX_OK; /* nothing that we know; said when it is needed */
+        return ONX_OK; /* unknown role; reported if it is needed */
     port->dtype = (onx_dtype)t->elem_type;
     port->rank = t->shape->dim_count;
     port->dims = ONXI_ARRAY(g->arena, int64_t, port->rank + 1u);
@@ -66,11 +66,11 @@ static onx_status read_port(onx_generator *g, uint32_t index)
     return ONX_OK;
 }
 
-/* ---- pairs of inputs and outputs ---- */
+/* ---- matching cache inputs with outputs ---- */
 
 enum { KEY_MAX = 96 };
 
-/* Words that only tell input from output. */
+/* Words that only distinguish input from output. */
 static bool is_direction(onx_str word)
 {
     static const char *const words[] = { "past",  "present", "updated", "new",    "old",  "in",  "out",
@@ -98,8 +98,8 @@ static size_t word_length(const char *p, const char *end)
     return n;
 }
 
-/* What a name says but for its direction: "past_key_values.3.key" and "present.3.key" are both "3 key". Words are
- * sorted, so that their order does not count. False when it is too long. */
+/* The name without its direction: "past_key_values.3.key" and "present.3.key" both become "3 key". Words are sorted, so
+ * that their order does not matter. False if the name is too long. */
 static bool key_of(onx_str name, char key[KEY_MAX])
 {
     onx_str list[16];
@@ -109,7 +109,7 @@ static bool key_of(onx_str name, char key[KEY_MAX])
     for (const char *p = name.ptr; p < end;) {
         const onx_str word = onx_str_make(p, word_length(p, end));
         p += word.len ? word.len : 1;
-        /* of "key_values" both words are the kind of thing, not which */
+        /* in "key_values", both words only describe the kind of cache */
         if (onx_str_is(word, "values") && count && onx_str_is(list[count - 1], "key"))
             count--;
         else if (word.len && !is_direction(word)) {
@@ -139,7 +139,7 @@ static bool key_of(onx_str name, char key[KEY_MAX])
     return used > 0;
 }
 
-/* Whether the name is the pattern with a number in place of %d. */
+/* Does the name match the pattern, with a number in place of %d? */
 static bool fits_pattern(onx_str pattern, onx_str name, onx_str *number)
 {
     const char *at = pattern.len ? memmem(pattern.ptr, pattern.len, "%d", 2) : NULL;
@@ -174,7 +174,7 @@ static bool same_kind(const onxi_feed *port, const onx_type *type)
     return t && t->elem_type == (int32_t)port->dtype && (!t->shape || t->shape->dim_count == port->rank);
 }
 
-/* The output whose name says the same as the input's, of the same type. */
+/* The output with the same name apart from its direction, and the same type. */
 static onx_status find_pair(onx_generator *g, onxi_feed *port, const char (*keys)[KEY_MAX], bool *taken)
 {
     char key[KEY_MAX] = "";
@@ -194,7 +194,8 @@ static onx_status find_pair(onx_generator *g, onxi_feed *port, const char (*keys
     return ONX_OK;
 }
 
-/* Names told nothing: where as many inputs as outputs are left, of the same types, they are pairs in their order. */
+/* Fallback if names do not match: if equally many inputs and outputs of the same types remain, they are paired in
+ * order. */
 static void pair_by_order(onx_generator *g, bool *taken)
 {
     uint32_t ins = 0, outs = 0;
@@ -242,7 +243,7 @@ static onx_status find_caches(onx_generator *g)
 
 /* ---- caches ---- */
 
-/* Sizes that the model leaves open and a configuration says. */
+/* Fills sizes that the model leaves open from the configuration. */
 static void settle_sizes(const onx_generator *g, onxi_feed *port)
 {
     const uint32_t heads = port->rank == 5 ? 2 : 1, last = port->rank - 1;
@@ -256,7 +257,7 @@ static void settle_sizes(const onx_generator *g, onxi_feed *port)
         port->dims[last] = (int64_t)n;
 }
 
-/* Which axis counts tokens: an open one, that of keys in [batch, heads, keys, size] if several are. */
+/* The axis that counts tokens: the open one; if several are open, the axis of keys in [batch, heads, keys, size]. */
 static onx_status settle_cache(onx_generator *g, uint32_t index)
 {
     onxi_feed *port = &g->ports[index];
@@ -275,7 +276,8 @@ static onx_status settle_cache(onx_generator *g, uint32_t index)
         }
     port->updated = onxi_run_cache_output(graph, index, &output) && output == port->output;
     port->kind = !open ? ONXI_CACHE_FIXED : port->updated ? ONXI_CACHE_ROOM : ONXI_CACHE_GROWS;
-    if (port->dims[port->axis] == 0 && !port->updated) /* made with an empty past: it grows all the same */
+    if (port->dims[port->axis] == 0 && !port->updated) /* the model was exported with an empty past, but the axis still
+                                                        * grows */
         port->kind = ONXI_CACHE_GROWS;
     settle_sizes(g, port);
     for (uint32_t i = 0; i < port->rank; i++)
@@ -294,8 +296,7 @@ static onx_status settle_cache(onx_generator *g, uint32_t index)
 
 /* ---- masks ---- */
 
-/* Do all that read the slot no more than count it, or what is set in it? Then what is past the last token may be
- * there. */
+/* Do all nodes that read the mask only count its ones or its elements? Then it may extend beyond the last token. */
 static bool is_counted(const onxi_run_graph *g, uint32_t slot, uint32_t depth)
 {
     for (uint32_t i = 0; i < g->op_count; i++) {
@@ -332,7 +333,7 @@ static void settle_mask(const onx_generator *g, uint32_t index)
     mask->whole = fixed || alike || (room && is_counted(graph, graph->inputs[index], 2));
 }
 
-/* ---- all of it ---- */
+/* ---- all ports ---- */
 
 static onx_status find_logits(onx_generator *g)
 {
@@ -341,7 +342,7 @@ static onx_status find_logits(onx_generator *g)
         wanted = onx_str_of("logits");
     if (onx_session_find_output(g->session, wanted, &g->logits))
         return ONX_OK;
-    /* The first one that may be [batch, tokens, vocabulary] or [batch, vocabulary]. */
+    /* The first output that may be [batch, tokens, vocabulary] or [batch, vocabulary]. */
     for (g->logits = 0; g->logits < g->output_count; g->logits++) {
         const onx_type_tensor *t = tensor_of(onx_session_output(g->session, g->logits).type);
         if (t && onx_dtype_class_of(t->elem_type) == ONX_CLASS_FLOATING &&
@@ -351,7 +352,7 @@ static onx_status find_logits(onx_generator *g)
     return onxi_fail(g->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "no output of the model may be scores of tokens");
 }
 
-/* The token ids: by name, or the only matrix of integers that nothing else is. */
+/* The input with the token ids: by name, or the only integer matrix without another role. */
 static onx_status find_ids(onx_generator *g)
 {
     onxi_feed *found = NULL;

@@ -1,5 +1,5 @@
-/* io_external.c - moving weights out of a model into data files and back in, while the document stays as it is: where
- * everything goes is laid out first, then the bytes are streamed, then a root is made that refers to them. */
+/* io_external.c - moves weights out of a model into data files and back, without changing the document: first the
+ * layout of the files is computed, then the bytes are streamed, then a root message that refers to them is created. */
 #include "io/io.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ enum { THRESHOLD = 1024, ALIGNMENT = 4096, WIDEST_GAP = 65536 };
 
 typedef struct data_file {
     onx_str location;
-    onxi_output *output; /* NULL once it is in place */
+    onxi_output *output; /* NULL after the rename */
     uint64_t size;
     char sha1[41];
 } data_file;
@@ -32,14 +32,14 @@ struct onxi_io_move {
     int folder; /* the folder of the data files, -1 until the first one */
     data_file *files;
     uint32_t file_count, file_room;
-    weight *weights; /* in the order of a walk */
+    weight *weights; /* in traversal order */
     size_t weight_count, weight_room;
-    size_t next; /* while rewriting */
+    size_t next; /* position during rewriting */
 };
 
-/* ---- laying out ---- */
+/* ---- layout ---- */
 
-/* Room for one more element in a list of the arena; false when out of memory. */
+/* Reserves room for one more element in a list of the arena; false when out of memory. */
 static bool grow(onx_arena *arena, void **list, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
@@ -55,7 +55,8 @@ static bool grow(onx_arena *arena, void **list, size_t count, size_t *room, size
     return true;
 }
 
-/* Letters, digits and ".-_" of a tensor's name, so that the file can be told; the number makes it unique. */
+/* A file name from letters, digits and ".-_" of the tensor's name, so that it can be recognised; a number makes it
+ * unique. */
 static onx_str file_name(onxi_io_move *m, const onx_tensor *t)
 {
     char name[81];
@@ -97,7 +98,7 @@ static onx_status add_file(onxi_io_move *m, const onx_tensor *t)
     return ONX_OK;
 }
 
-/* Where the next `size` bytes go: after the last ones, aligned, or into a new file. */
+/* Assigns a position to the next `size` bytes: after the previous ones, aligned, or in a new file. */
 static onx_status place(onxi_io_move *m, weight *w)
 {
     uint64_t alignment = m->options.alignment, end = 0;
@@ -119,13 +120,14 @@ static onx_status place(onxi_io_move *m, weight *w)
     return ONX_OK;
 }
 
-/* What moves: tensors with data of a size, external ones in any case. What is damaged stays as it is. */
+/* Does this tensor move? Tensors with large enough data do, and external ones always. Damaged tensors stay unchanged.
+ * */
 static bool moves(const onxi_io_move *m, const onx_tensor *t, uint64_t *size)
 {
     uint64_t count;
     bool external = onx_tensor_is_external(t);
     if (!onx_tensor_count(t, &count) || !onx_dtype_size(t->data_type, count, size))
-        return external; /* which will fail, as it should: the reference would lead nowhere */
+        return external; /* moving it fails, as it should, because the reference would be dangling */
     if (m->options.inline_all)
         return external;
     return external || (*size >= m->options.threshold && *size > 0 && onxi_tensor_is_sound(t));
@@ -147,7 +149,7 @@ static onx_status collect(void *user, const onx_visit *at)
 
 /* ---- writing ---- */
 
-/* All data files are in one folder: their locations differ in the last component only. */
+/* All data files are in one folder; their locations differ only in the last component. */
 static onx_status open_output(onxi_io_move *m, data_file *file)
 {
     if (m->folder < 0) {
@@ -155,7 +157,7 @@ static onx_status open_output(onxi_io_move *m, data_file *file)
         onx_str leaf;
         ONX_TRY(onxi_beneath_folder(m->cx, ONXI_NOWHERE, m->dir, file->location, ONXI_BENEATH_MAKE, &folder, &leaf));
         m->folder =
-            openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* one that can be synced, if that may be */
+            openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* a descriptor that can be synced, if possible */
         if (m->folder < 0)
             m->folder = folder;
         else
@@ -166,7 +168,7 @@ static onx_status open_output(onxi_io_move *m, data_file *file)
                                &file->output);
 }
 
-/* All weights of one file, from weights[*at] on. */
+/* Writes all weights of one file, from weights[*at] on. */
 static onx_status write_file(onxi_io_move *m, uint32_t index, size_t *at)
 {
     data_file *file = &m->files[index];
@@ -188,7 +190,7 @@ static onx_status write_file(onxi_io_move *m, uint32_t index, size_t *at)
     return status != ONX_OK ? status : onxi_output_finish(file->output);
 }
 
-/* ---- the new root ---- */
+/* ---- creating the root ---- */
 
 static bool add_entry(onxi_io_move *m, onx_tensor *t, const char *key, onx_str value)
 {
@@ -200,7 +202,7 @@ static bool add_entry(onxi_io_move *m, onx_tensor *t, const char *key, onx_str v
            onx_arena_refer(m->arena, value, &e->value) == ONX_OK;
 }
 
-/* The tensor without its data. */
+/* A copy of the tensor without its data. */
 static onx_tensor *bare(onxi_io_move *m, const onx_tensor *old)
 {
     onx_tensor *t = ONXI_NEW(m->arena, onx_tensor);
@@ -248,7 +250,7 @@ static onx_status replace(void *user, const onx_visit *at, const void **out)
     return done ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole move ---- */
 
 static onx_status check_options(onxi_io_move *m, const char *path)
 {

@@ -1,4 +1,4 @@
-/* io_file.c - loading a document from a file and saving it to one, in any format. */
+/* io_file.c - loads and saves documents in any format. */
 #include "io/io.h"
 
 #include <onx/text.h>
@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-/* Protobuf readers in general stop here (rule W-26). */
+/* The size limit of most protobuf implementations (rule W-26). */
 #define COMMON_LIMIT ((uint64_t)0x7fffffff)
 
 bool onxi_io_folder_of(const char *path, char *buf, size_t size)
@@ -37,21 +37,21 @@ static const char *name_of(onx_format format)
     }
 }
 
-/* The format, when the call does not give it: name and content have to agree. */
+/* Determines the format if the caller did not give it; file name and content have to agree. */
 static onx_status find_format(onx_ctx *cx, const char *path, onx_str bytes, onx_format *out)
 {
     onx_format named = strcmp(path, "-") == 0 ? ONX_FORMAT_AUTO : onx_format_of_path(path);
     onxi_io_look look = onxi_io_look_at(bytes);
     *out = named != ONX_FORMAT_AUTO ? named : look.format != ONX_FORMAT_AUTO ? look.format : ONX_FORMAT_BINARY;
     bool foreign = look.what && look.format == ONX_FORMAT_AUTO;
-    /* Strings of ONNX text may hold any bytes. */
+    /* strings of ONNX text may contain any bytes */
     bool binary_as_text = !look.what && bytes.len && *out != ONX_FORMAT_BINARY && *out != ONX_FORMAT_ONNXTXT;
     bool text_as_binary = *out == ONX_FORMAT_BINARY && look.format != ONX_FORMAT_AUTO;
     bool other_text = (*out == ONX_FORMAT_JSON) != (look.format == ONX_FORMAT_JSON) && look.format != ONX_FORMAT_AUTO;
     if (!foreign && !binary_as_text && !text_as_binary && !other_text)
         return ONX_OK;
     if (foreign && *out != ONX_FORMAT_BINARY && onx_str_equal(onx_str_of(look.what), onx_str_of("text")))
-        return ONX_OK; /* the parser says better what is wrong with it */
+        return ONX_OK; /* the parser gives a better error message */
     onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_MALFORMED, .rule = "W-01", .where = ONXI_NOWHERE };
     if (!foreign)
         diag.hint = onx_str_of("give the format, or the file the extension that belongs to it");
@@ -113,7 +113,7 @@ static onx_status read_as(onx_ctx *cx, onx_kind kind, onx_format format, onx_str
     }
 }
 
-/* Ties the file, its folder and its size to the document. */
+/* Records the file, its folder and its size in the document. */
 static onx_status settle(onx_doc *doc, const char *path, const onx_load_options *options, onxi_file *file)
 {
     char folder[PATH_MAX];
@@ -140,7 +140,7 @@ static onx_status load(onx_ctx *cx, onx_kind kind, const char *path, const onx_l
 {
     onxi_file file;
     onx_doc *doc = NULL;
-    /* Copied anyway: read instead of mapped, so that the file may change meanwhile. */
+    /* reads the file instead of mapping it, so that it may change meanwhile */
     bool copy = (own->flags & ONX_READ_COPY) != 0;
     const unsigned stream = own->flags & ONX_READ_STREAM ? ONXI_FILE_STREAM : 0u;
     ONX_TRY(onxi_file_take(cx, path, (copy ? 0u : ONXI_FILE_MAP) | stream, &file));
@@ -201,7 +201,7 @@ static onx_status stop_at_external(void *user, const onx_visit *at)
     return at->kind == ONX_KIND_TENSOR && onx_tensor_is_external(at->message) ? ONX_E_CANCELLED : ONX_OK;
 }
 
-/* References stay as they are, which is right only as long as the new file is in the same folder. */
+/* External references are not changed, so they are only valid if the new file is in the same folder. */
 static void warn_other_folder(onx_doc *doc, const char *path)
 {
     char folder[PATH_MAX];
@@ -222,12 +222,12 @@ static onx_status save(onx_doc *doc, const char *path, onx_format format, const 
     const void *root = doc->root;
     if (!external)
         warn_other_folder(doc, path);
-    /* Opened before the data files, so that these are kept from becoming the model. */
+    /* Opened before the data files, so that none of them can have the model's name. */
     ONX_TRY(onxi_output_open_over(doc->cx, path, doc->input_id, &output));
     onx_status status = external ? onxi_io_move_begin(doc, external, path, &move, &root) : ONX_OK;
     if (status == ONX_OK)
         status = write_model(doc, format, root, output);
-    /* All files are complete; they appear one after the other, the model, which refers to the others, last. */
+    /* All files are complete; they are renamed one after the other, and the model, which refers to the others, last. */
     if (status == ONX_OK && move)
         status = onxi_io_move_commit(move);
     if (status == ONX_OK)
@@ -256,7 +256,7 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
     ONXI_NEED(cx, path);
     ONXI_OPTIONS(cx, onx_save_options, own, options);
     ONXI_OPTIONS(cx, onx_external_options, external, own.external);
-    onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed; data files may get mapped */
+    onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed, but data files may be mapped */
     onx_format format = own.format;
     if (doc->cx != cx)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document belongs to another context");

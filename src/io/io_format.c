@@ -1,4 +1,4 @@
-/* io_format.c - which format a file has, by its name and by its first bytes. */
+/* io_format.c - determines the format of a file from its name and its first bytes. */
 #include "io/io.h"
 
 static bool same_word(onx_str a, const char *lower)
@@ -32,14 +32,14 @@ onx_format onx_format_of_path(const char *path)
     return ONX_FORMAT_AUTO;
 }
 
-/* ---- the first bytes ---- */
+/* ---- content ---- */
 
 static bool begins(onx_str s, const char *with, size_t len)
 {
     return s.len >= len && memcmp(s.ptr, with, len) == 0;
 }
 
-/* Files of others, which people give by mistake; none of them begins like a message of ours. */
+/* Other formats that users may pass by mistake; none of them begins like an ONNX file. */
 static const char *foreign(onx_str s)
 {
     static const struct {
@@ -79,7 +79,7 @@ static const char *foreign(onx_str s)
     return NULL;
 }
 
-/* No control characters but white space, and UTF-8 as far as it goes. */
+/* Is it text: UTF-8 without control characters except white space? */
 static bool is_text(onx_str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -145,7 +145,7 @@ onxi_io_look onxi_io_look_at(onx_str bytes)
     return look_at_text(head);
 }
 
-/* ---- which message ---- */
+/* ---- kind of message ---- */
 
 static bool read_varint(onx_str *s, uint64_t *out)
 {
@@ -160,7 +160,7 @@ static bool read_varint(onx_str *s, uint64_t *out)
     return false;
 }
 
-/* Wire types of the top-level fields 1 to 63, as a mask per field; false when the bytes are no message at all. */
+/* The wire types of the top-level fields 1 to 63, as a mask per field; false if the bytes are not a message. */
 static bool scan(onx_str s, uint8_t seen[64])
 {
     memset(seen, 0, 64);

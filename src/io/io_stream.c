@@ -1,12 +1,12 @@
-/* io_stream.c - writing what is in mapped files without accumulating it in the memory of the process. */
+/* io_stream.c - writes data from mapped files without accumulating it in memory. */
 #include "io/io.h"
 
 enum {
     WINDOW = 4 << 20,
-    PAYLOAD = 4096 /* smaller pieces come from the writer's own buffer */
+    PAYLOAD = 4096 /* smaller pieces come from the writer's buffer */
 };
 
-/* Bytes that follow those read before are given back together, every few megabytes. */
+/* Contiguous bytes are dropped together, every few megabytes. */
 static void pass(onxi_io_stream *s, onx_str bytes)
 {
     if (!s->doc || bytes.len < PAYLOAD)

@@ -1,5 +1,5 @@
-/* train.c - training information executed: a session per entry over the main graph and its algorithm, in which
- * variables are inputs, and one per initialisation graph. */
+/* train.c - executes training information: one session per entry, over the main graph followed by its algorithm, with
+ * variables as inputs; and one session per initialisation graph. */
 #include "train/train.h"
 
 #include <onx/check.h>
@@ -11,34 +11,34 @@
 
 typedef struct variable {
     onx_str name;
-    onx_tensor *tensor; /* of the document */
-    uint32_t entry;     /* UINT32_MAX: of the main graph */
+    onx_tensor *tensor; /* a tensor of the document */
+    uint32_t entry;     /* UINT32_MAX: a variable of the main graph */
     onx_value *value, *next;
-    void *stored; /* bytes of the document that an earlier store has put there, as many as the value has */
+    void *stored; /* memory of the document that an earlier store allocated, of the size of the value */
 } variable;
 
 typedef struct binding {
-    uint32_t variable, output; /* which of the names */
-    bool shared;               /* several variables take that output */
+    uint32_t variable, output; /* output: index of the name */
+    bool shared;               /* the output is assigned to several variables */
 } binding;
 
 typedef struct scope {                 /* the main graph, or the algorithm graph of an entry */
-    onxi_dict initializers, variables; /* indexes */
+    onxi_dict initializers, variables; /* name to index */
     bool open;
 } scope;
 
 typedef struct program { /* a graph to run: a step or an initialisation */
     onx_doc *doc;
     onx_session *session;
-    uint32_t *variables, *variable_at; /* that are inputs of it, and which */
+    uint32_t *variables, *variable_at; /* variables that are inputs of it, and the index of each input */
     uint32_t variable_count;
-    onx_value **inputs, **outputs; /* of the session; outputs are kept from step to step */
+    onx_value **inputs, **outputs; /* of the session; outputs are reused from step to step */
     uint32_t input_count, output_count;
-    bool whole; /* all outputs of the main graph are outputs of it, and not only those that are bound */
+    bool whole; /* all outputs of the main graph are requested, not only those that are bound to variables */
     onxi_train_reduced reduced;
     binding *bindings;
-    const char **names;  /* of what is bound: each output once */
-    uint32_t *output_at; /* which output of the session that is */
+    const char **names;  /* of bound outputs, each once */
+    uint32_t *output_at; /* the session output of each name */
     uint32_t binding_count, name_count;
 } program;
 
@@ -50,12 +50,12 @@ struct onx_trainer {
     uint32_t count;
     onx_run_options run;
     program *steps, *starts;
-    scope *scopes; /* of the main graph, and then of entries */
+    scope *scopes; /* of the main graph, then of the entries */
     variable *variables;
     uint32_t variable_count, variable_room;
     onx_train_reduction reduction; /* reduce NULL: none */
     onxi_train_ranks ranks;
-    onx_kernel *kernels; /* those of the caller, and of the reduction */
+    onx_kernel *kernels; /* the caller's kernels, and that of the reduction */
 };
 
 static const onx_training_info *entry_of(const onx_trainer *t, uint32_t i)
@@ -82,7 +82,7 @@ static onx_tensor *initializer(const scope *s, const onx_graph *graph, onx_str n
     return entry ? graph->initializer[entry->value] : NULL;
 }
 
-/* The variable that a key of an entry names, made when it is the first to do so. */
+/* The variable that a key of an entry names; created on first use. */
 static onx_status find_variable(onx_trainer *t, uint32_t entry, onx_str key, uint32_t *index)
 {
     const onx_graph *graph = onx_doc_model(t->doc)->graph, *algorithm = entry_of(t, entry)->algorithm;
@@ -130,7 +130,7 @@ static onx_status bind(onx_trainer *t, program *p, uint32_t entry, onx_string_st
 {
     p->bindings = ONXI_ARRAY(t->arena, binding, (size_t)count + 1);
     p->names = ONXI_ARRAY(t->arena, const char *, (size_t)count + 1);
-    onxi_dict names = onxi_dict_in_arena(t->arena); /* outputs: the first binding */
+    onxi_dict names = onxi_dict_in_arena(t->arena); /* outputs: index of the first binding */
     if (!p->bindings || !p->names)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
@@ -155,7 +155,7 @@ static onx_status bind(onx_trainer *t, program *p, uint32_t entry, onx_string_st
     return ONX_OK;
 }
 
-/* A model of its own with what the graph needs of the document. */
+/* Creates a separate model with the parts of the document that the graph needs. */
 static onx_status new_doc(onx_trainer *t, program *p)
 {
     const onx_model *from = onx_doc_model(t->doc);
@@ -163,12 +163,12 @@ static onx_status new_doc(onx_trainer *t, program *p)
     onx_model *model = onx_message_new(onx_doc_arena(p->doc), ONX_KIND_MODEL);
     if (!model)
         return ONX_E_MEMORY;
-    *model = *from; /* what is not replaced is shared, and only read */
+    *model = *from; /* parts that are not replaced are shared, and only read */
     model->graph = NULL;
     model->training_info = NULL;
     model->training_info_count = 0;
     if (model->ir_version < 4)
-        ONX_SET(model, model, ir_version, 4); /* initializers need not be inputs */
+        ONX_SET(model, model, ir_version, 4); /* from this IR version on, initializers need not be inputs */
     p->doc->root = model;
     p->doc->external_bytes = t->doc->external_bytes;
     p->doc->external_late = t->doc->external_late;
@@ -185,7 +185,7 @@ static onx_status add_input(onx_arena *arena, onx_graph *graph, const variable *
     return name.ptr && type && onx_graph_add_input(arena, graph, name.ptr, type) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* The variables of a step are inputs instead of initializers. */
+/* The variables of a step become inputs instead of initializers. */
 static onx_status make_inputs(onx_trainer *t, program *p, onx_graph *graph, uint32_t entry)
 {
     onxi_dict inputs = onxi_dict_in_arena(t->arena), mine = onxi_dict_in_arena(t->arena);
@@ -237,7 +237,7 @@ static onx_status join(onx_arena *arena, onx_graph *graph, const onx_graph *more
     return ONX_OK;
 }
 
-/* Which output of the session has the name in the model. */
+/* The session output that corresponds to a name in the model. */
 static bool find_output(const program *p, onx_str name, uint32_t *index)
 {
     const onxi_dict_entry *reduced = p->reduced.names ? onxi_dict_find(&p->reduced.outputs, name) : NULL;
@@ -269,8 +269,8 @@ static onx_status open_session(onx_trainer *t, program *p)
     return ONX_OK;
 }
 
-/* The outputs of the main graph that a step needs: those that are bound, until others are requested. What only
- * these are for is not computed. */
+/* Selects the outputs of the main graph that a step needs: those that are bound, until others are requested. Nodes
+ * needed only for the others are not computed. */
 static onx_status keep_bound(const program *p, onx_graph *graph)
 {
     uint32_t kept = 0;
@@ -285,7 +285,7 @@ static onx_status keep_bound(const program *p, onx_graph *graph)
     return ONX_OK;
 }
 
-/* The model says of what domain the nodes are that reduce. */
+/* Imports the domain of the reduction nodes. */
 static onx_status add_import(program *p)
 {
     onx_arena *arena = onx_doc_arena(p->doc);
@@ -298,7 +298,8 @@ static onx_status add_import(program *p)
     id->has |= onx_operator_set_id_has_domain;
     ONX_SET(operator_set_id, id, version, 1);
     if (model->opset_import_count)
-        memcpy(list, model->opset_import, model->opset_import_count * sizeof *list); /* that of `from` is not ours */
+        memcpy(list, model->opset_import, model->opset_import_count * sizeof *list); /* the list of `from` is shared and
+                                                                                      * must not be changed */
     list[model->opset_import_count++] = id;
     model->opset_import = list;
     return ONX_OK;
@@ -362,7 +363,7 @@ static onx_value **bound_at(const program *p, const binding *b)
     return &p->outputs[p->output_at[b->output]];
 }
 
-/* Takes what is bound to the variables of a program, whose outputs are there. */
+/* Assigns the outputs of a program to the variables that they are bound to. */
 static onx_status take(onx_trainer *t, program *p)
 {
     for (uint32_t i = 0; i < p->binding_count; i++) {
@@ -373,7 +374,8 @@ static onx_status take(onx_trainer *t, program *p)
                              "what training gives for variable %.*s has another type or shape: %s", ONX_ARG(v->name),
                              d.text);
     }
-    for (uint32_t i = 0; i < p->binding_count; i++) /* what several take is copied, before anything changes */
+    for (uint32_t i = 0; i < p->binding_count; i++) /* outputs bound to several variables are copied before any variable
+                                                     * changes */
         if (p->bindings[i].shared)
             ONX_TRY(onx_value_assign(t->variables[p->bindings[i].variable].next, *bound_at(p, &p->bindings[i])));
     for (uint32_t i = 0; i < p->binding_count; i++) {
@@ -390,7 +392,7 @@ static onx_status run_program(onx_trainer *t, program *p)
     return onx_session_run_with(p->session, t->cx, (const onx_value *const *)p->inputs, p->outputs, &t->run);
 }
 
-/* All ranks have the variables of the first. */
+/* All ranks get the variables of rank 0. */
 static onx_status share(onx_trainer *t)
 {
     for (uint32_t i = 0; i < t->variable_count && t->ranks.comm.exchange; i++)
@@ -410,7 +412,7 @@ static onx_status initialize(onx_trainer *t)
     return share(t);
 }
 
-/* The caller's inputs and the variables, where the session wants them. */
+/* Fills the session inputs from the caller's inputs and the variables. */
 static onx_status place_inputs(onx_trainer *t, program *p, const onx_named_value *inputs, uint32_t count)
 {
     for (uint32_t i = 0; i < p->input_count; i++)
@@ -438,8 +440,8 @@ static void close_program(program *p)
     onx_doc_free(p->doc);
 }
 
-/* A step is prepared anew: an output of the main graph is requested that no step has needed so far, or what is
- * reduced has changed. */
+/* Prepares a step again if an output of the main graph is requested that no step has computed so far, or if the
+ * reduction has changed. */
 static onx_status reopen(onx_trainer *t, uint32_t entry, bool whole)
 {
     program *p = &t->steps[entry], before = *p;
@@ -487,7 +489,7 @@ static onx_status run_step(onx_trainer *t, uint32_t entry, const onx_named_value
     return ONX_OK;
 }
 
-/* Others do not wait for a rank that has failed. */
+/* Tells the other ranks that this one failed, so that they do not wait for it. */
 static onx_status tell_ranks(const onx_trainer *t, onx_status status)
 {
     if (status != ONX_OK && t->ranks.comm.fail)
@@ -508,7 +510,7 @@ static onx_status step(onx_trainer *t, uint32_t entry, const onx_named_value *in
     return tell_ranks(t, take(t, &t->steps[entry]));
 }
 
-/* ---- steps of many as one ---- */
+/* ---- reduction over ranks ---- */
 
 static onx_status join_kernels(onx_trainer *t)
 {
@@ -529,7 +531,7 @@ static onx_status set_reduction(onx_trainer *t, const onx_train_reduction *reduc
     onx_status status = ONX_OK;
     ONX_TRY(join_kernels(t));
     t->reduction = reduction ? *reduction : (onx_train_reduction){ .user = NULL };
-    if (!before.reduce == !t->reduction.reduce) /* the nodes are there, or are not */
+    if (!before.reduce == !t->reduction.reduce) /* the reduction nodes are already present, or not needed */
         return ONX_OK;
     for (uint32_t i = 0; i < t->count && status == ONX_OK; i++)
         if (t->steps[i].session)
@@ -552,7 +554,7 @@ static onx_status set_ranks(onx_trainer *t, const onx_train_ranks *ranks)
     return tell_ranks(t, share(t));
 }
 
-/* ---- the public face ---- */
+/* ---- the public interface ---- */
 
 void onx_trainer_free(onx_trainer *t)
 {
@@ -594,7 +596,8 @@ static onx_status trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     if (status == ONX_OK)
         status = find_variables(t);
     for (uint32_t i = 0; i < t->variable_count && status == ONX_OK; i++) {
-        t->variables[i].name = onxi_arena_printf(arena, "%.*s", ONX_ARG(t->variables[i].name)); /* ends with a zero */
+        t->variables[i].name = onxi_arena_printf(arena, "%.*s", ONX_ARG(t->variables[i].name)); /* a zero-terminated
+                                                                                                 * copy */
         status = t->variables[i].name.ptr ? ONX_OK : ONX_E_MEMORY;
     }
     for (uint32_t i = 0; i < t->count && status == ONX_OK; i++) {
@@ -725,7 +728,7 @@ static onx_status store_variable(onx_trainer *t, variable *v)
 {
     onx_doc *made;
     void *copy;
-    if (v->stored && v->value->size) { /* of the size that the value has: no step changes its type or shape */
+    if (v->stored && v->value->size) { /* the sizes match, because no step changes the type or shape of a variable */
         memcpy(v->stored, v->value->data, (size_t)v->value->size);
         return ONX_OK;
     }
@@ -735,7 +738,7 @@ static onx_status store_variable(onx_trainer *t, variable *v)
     onx_doc_free(made);
     ONX_TRY(status);
     *v->tensor = *(const onx_tensor *)copy;
-    /* Storing after each of many epochs takes memory once. */
+    /* Storing after each epoch needs memory only once. */
     if (v->value->dtype != ONX_STRING && onx_view(v->tensor->raw_data).len == v->value->size)
         v->stored = (void *)(uintptr_t)onx_view(v->tensor->raw_data).ptr;
     return ONX_OK;

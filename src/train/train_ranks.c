@@ -1,5 +1,5 @@
-/* train_ranks.c - steps of many ranks as one: each adds up its share of all numbers, in the order of ranks, and gives
- * it to the others. So all have the same bits. */
+/* train_ranks.c - combines the steps of several ranks: each rank sums its share of all elements in the order of ranks,
+ * and sends the result to the others, so that all ranks get the same bits. */
 #include "train/train.h"
 
 #include <onx/tensor.h>
@@ -20,12 +20,12 @@ static bool is_real(const onx_value *v)
     return v->dtype == ONX_FLOAT || v->dtype == ONX_DOUBLE || v->dtype == ONX_FLOAT16 || v->dtype == ONX_BFLOAT16;
 }
 
-/* All numbers of a step one after the other, of one type, and the weight after them. */
+/* All elements of a step, concatenated and of one type, followed by the weight. */
 typedef struct pool {
     onxi_train_ranks *r;
     onx_dtype dtype;
     uint64_t width, count;
-    char *own, *others; /* the share of this rank, from each rank; its own place is not used */
+    char *own, *others; /* this rank's share, as received from each rank; the entry of the rank itself is unused */
     onx_comm_part *sends, *receives;
 } pool;
 
@@ -45,7 +45,7 @@ static onx_status open_pool(onxi_train_ranks *r, onx_value *const *values, uint3
     for (uint32_t i = 0; i < count; i++) {
         if (!is_real(values[i]))
             continue;
-        p->count += values[i]->count; /* of tensors that are there: no sum of such overflows */
+        p->count += values[i]->count; /* cannot overflow, because the tensors are in memory */
         if (values[i]->dtype == ONX_DOUBLE) {
             p->dtype = ONX_DOUBLE;
             p->width = sizeof(double);
@@ -90,7 +90,7 @@ static onx_status fill(const pool *p, onx_value *const *values, uint32_t count)
         if (weight > 0)
             ONX_TRY(onx_convert(p->dtype, at, (onx_dtype)values[i]->dtype, values[i]->data, values[i]->count, false));
         else
-            memset(at, 0, (size_t)(values[i]->count * p->width)); /* also in the place of NaN */
+            memset(at, 0, (size_t)(values[i]->count * p->width)); /* also replaces NaN */
         at += values[i]->count * p->width;
     }
     if (weight > 0)
@@ -98,8 +98,8 @@ static onx_status fill(const pool *p, onx_value *const *values, uint32_t count)
     return onx_convert(p->dtype, at, ONX_DOUBLE, &weight, 1, false);
 }
 
-/* Trades parts of the pool: those that belong to others for those of others that belong to this rank, or the sum of
- * this rank for the sums of the others. */
+/* Exchanges parts of the pool. First each rank sends every other rank that rank's share; after the summation each rank
+ * sends its sum to all others. */
 static onx_status trade(const pool *p, onx_ctx *cx, bool sums)
 {
     const onx_comm *comm = &p->r->comm;

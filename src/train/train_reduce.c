@@ -1,5 +1,5 @@
-/* train_reduce.c - the place in a step where gradients may be combined with those of others: nodes after the nodes
- * Gradient, and the kernel that passes their inputs to a function. */
+/* train_reduce.c - inserts the reduction into a step: nodes after the nodes Gradient, and a kernel that passes their
+ * inputs to a function. */
 #include "train/train.h"
 
 #include "ir/ir.h"
@@ -9,9 +9,9 @@ typedef struct rewriter {
     onx_ctx *cx;
     onx_arena *arena;
     onx_graph *graph;
-    onxi_dict names; /* that are taken */
-    onxi_dict fed;   /* depend on inputs that are no variables */
-    onxi_dict late;  /* depend on gradients */
+    onxi_dict names; /* names in use */
+    onxi_dict fed;   /* values that depend on inputs other than variables */
+    onxi_dict late;  /* values that depend on gradients */
     onx_node **nodes;
     uint32_t count;
 } rewriter;
@@ -33,7 +33,7 @@ static onx_status new_name(rewriter *w, onx_str base, onx_bytes *out)
     }
 }
 
-/* ---- what depends on what ---- */
+/* ---- dependencies ---- */
 
 typedef struct reader {
     const rewriter *w;
@@ -46,7 +46,7 @@ static void look(reader *r, onx_str name)
     r->late |= onxi_dict_find(&r->w->late, name) != NULL;
 }
 
-/* A node, or one of its subgraphs, which may give out what is around them. */
+/* Visits a node and its subgraphs, whose outputs may come from the enclosing graph. */
 static onx_status visit(void *user, const onx_visit *at)
 {
     if (at->kind == ONX_KIND_NODE) {
@@ -106,7 +106,7 @@ static onx_status add_reduce(rewriter *w, onx_bytes *from, onx_bytes *to, uint32
     return ONX_OK;
 }
 
-/* The node under another name for each gradient, which the reduced ones have. */
+/* Renames the outputs of the Gradient node, so that the reduced gradients get the original names. */
 static onx_status reduce_gradients(rewriter *w, const onx_node *from)
 {
     onx_node *node = ONXI_NEW(w->arena, onx_node);

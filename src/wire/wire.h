@@ -1,4 +1,4 @@
-/* wire.h - the protobuf wire format over message tables; knows no ONNX message. */
+/* wire.h - the protobuf wire format, driven by message tables; independent of ONNX. */
 #ifndef ONXI_WIRE_H
 #define ONXI_WIRE_H
 
@@ -6,14 +6,14 @@
 
 enum { ONXI_WIRE_COPY = 1, ONXI_WIRE_LENIENT = 2 }; /* as ONX_READ_* */
 
-/* Reads the fields of one message from all of `bytes` into `message` (a zeroed struct of the table, or one to merge
- * into). Strings and payloads point into `bytes` unless ONXI_WIRE_COPY. The message is complete or the status is not
- * ONX_OK. */
+/* Decodes one message, whose fields are all of `bytes`, into `message`: a zeroed struct of the table, or an existing
+ * message to merge into. Strings and payloads point into `bytes` unless ONXI_WIRE_COPY is set. After ONX_OK the message
+ * is complete. */
 onx_status onxi_wire_read(onx_ctx *cx, onx_arena *arena, const onxi_message_table *table, onx_str bytes, uint32_t flags,
                           unsigned threads, void *message);
 
-/* A message in wire form, made back to front so that lengths are known when they are written. Large payloads are
- * not copied but referred to when `refer` was set. */
+/* An encoded message. It is written from back to front, so that lengths are known when they are written. If `refer` is
+ * set, large payloads are referenced instead of copied. */
 typedef struct onxi_wire_ref {
     size_t behind; /* bytes of the buffer that follow the payload */
     onx_str payload;
@@ -21,22 +21,23 @@ typedef struct onxi_wire_ref {
 
 typedef struct onxi_writer {
     onx_ctx *cx;
-    char *base, *end;    /* the buffer, filled from its end */
-    onx_str bytes;       /* what was written, payloads referred to not included */
-    onxi_wire_ref *refs; /* last payload first */
+    char *base, *end;    /* the buffer, which is filled from its end */
+    onx_str bytes;       /* the encoded bytes, without referenced payloads */
+    onxi_wire_ref *refs; /* the last payload first */
     size_t ref_count, ref_room;
-    uint64_t referred; /* bytes of all payloads referred to */
-    uint64_t top;      /* address of `end` plus `referred`: less the front, it is what was written */
+    uint64_t referred; /* total size of the referenced payloads */
+    uint64_t top;      /* address of `end` plus `referred`: minus the current front, this is the number of bytes written
+                        * */
     bool refer;
     uint32_t depth, depth_limit;
     onx_status failure;
 } onxi_writer;
 
-/* `expected` sizes the first buffer. On failure nothing needs to be freed. */
+/* `expected` is the initial size of the buffer. On failure nothing has to be freed. */
 onx_status onxi_wire_write(onx_ctx *cx, const onxi_message_table *table, const void *message, bool refer,
                            size_t expected, onxi_writer *out);
 void onxi_writer_free(onxi_writer *writer);
-/* The buffer alone; `bytes` is gone with it. */
+/* Frees only the buffer, and with it `bytes`. */
 void onxi_writer_free_buffer(onxi_writer *writer);
 
 #endif

@@ -1,4 +1,4 @@
-/* wire_read.c - reads messages by their tables: strings and payloads stay where they are. */
+/* wire_read.c - decodes messages according to their tables; strings and payloads are not copied. */
 #include "wire/wire_read.h"
 
 enum { RUN_PARALLEL = 256 * 1024, PARALLEL_DEPTH = 2 };
@@ -37,8 +37,8 @@ static inline uint64_t word(const byte *p)
     return v;
 }
 
-/* Are all bytes ASCII? Names are, and short: overlapping words of fixed places serve whole ranges of lengths, so
- * that the branches can be predicted. */
+/* Are all bytes ASCII? Most strings are short names. Overlapping words at fixed positions serve whole ranges of
+ * lengths, so the branches are well predicted. */
 static inline bool is_ascii(const byte *p, size_t len)
 {
     uint64_t all = 0;
@@ -80,8 +80,8 @@ static inline bool take_string(onxi_reader *r, const onxi_reader_frame *f, const
     return take_unusual(r, f, p, len, out);
 }
 
-/* How many elements with this tag follow one another, the first one's tag being read already. Stops quietly at
- * anything malformed: reading reports it. */
+/* Counts the consecutive elements with this tag; the tag of the first one has been read already. Stops silently at
+ * malformed input, which is reported when it is decoded. */
 static uint64_t count_run(const byte *p, const byte *end, const byte *tag, size_t tag_size)
 {
     uint64_t n = 0;
@@ -132,7 +132,7 @@ COLD static const byte *read_many_strings(onxi_reader *r, onxi_reader_frame *f, 
     return p;
 }
 
-/* Lists of strings are short as a rule (the inputs of a node): a first few are gathered in place. */
+/* Lists of strings are usually short (the inputs of a node): the first few are collected on the stack. */
 static inline const byte *read_strings(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p,
                                        const byte *end, const byte *tag, size_t tag_size)
 {
@@ -173,7 +173,7 @@ static inline const byte *read_strings(onxi_reader *r, onxi_reader_frame *f, onx
 static inline bool push(onxi_reader *r, void *p)
 {
     if (r->stack_count == r->stack_room) {
-        /* Grown in place, as pages that were touched once need not be touched again. */
+        /* Grown in place, because pages that were touched before need no page fault. */
         const size_t old = r->stack_room * sizeof *r->stack;
         size_t bytes = old ? old * 2 : 256 * sizeof *r->stack;
         void **bigger = old ? onxi_resize(r->cx, r->stack, old, bytes) : onxi_buffer_take(r->cx, bytes, &bytes);
@@ -188,8 +188,8 @@ static inline bool push(onxi_reader *r, void *p)
     return true;
 }
 
-/* A zeroed message. Zeroing whole chunks is quicker than a call with the exact size; what they clear beyond the
- * message is free room of the same block. */
+/* A zeroed message. Clearing whole chunks is faster than a call with the exact size; the chunks beyond the message are
+ * free room of the same block. */
 static inline void *new_message(onxi_reader *r, const onxi_message_table *table)
 {
     enum { CHUNK = 64 };
@@ -259,7 +259,7 @@ static inline const byte *read_messages(onxi_reader *r, onxi_reader_frame *f, on
 
 /* ---- singular fields ---- */
 
-/* Makes a field of a oneof the one that is present (rules W-19); the storage is shared. */
+/* Makes a field the active member of its oneof (rule W-19); the members share storage. */
 static void enter_oneof(onxi_reader *r, const onxi_reader_frame *f, onx_message *m, onxi_place place, const byte *p)
 {
     uint32_t others = m->has & f->field->group & ~f->field->has;
@@ -315,7 +315,7 @@ static inline const byte *read_singular(onxi_reader *r, onxi_reader_frame *f, on
 
 /* ---- fields ---- */
 
-/* Keeps a field as it is: [tag, p) is its head, the value follows. */
+/* Keeps an unknown field unchanged: [tag, p) is its tag, and the value follows. */
 COLD static const byte *keep_unknown(onxi_reader *r, const onxi_reader_frame *f, onx_message *m, const byte *head,
                                      const byte *p, const byte *end, uint32_t number, uint32_t wire_type)
 {
@@ -386,7 +386,7 @@ static inline const byte *read_field(onxi_reader *r, onxi_reader_frame *f, onx_m
     bool packed = numeric && (field->flags & ONXI_REPEATED) && wire_type == WIRE_LEN;
     if (wire_type != ONXI_WIRE_TYPE(field->type) && !packed)
         return read_mismatch(r, f, m, head, p, end, wire_type);
-    /* A local copy, so that the compiler may keep it in registers. */
+    /* a local copy, so that the compiler can keep it in registers */
     onxi_place place = { .value = (char *)m + field->offset, .count = (char *)m + field->count_offset };
     if (field->flags & (ONXI_COLD | ONXI_SLOT)) {
         onxi_place claimed;
@@ -406,7 +406,7 @@ static inline const byte *read_field(onxi_reader *r, onxi_reader_frame *f, onx_m
     return read_strings(r, f, place, p, end, head, tag_size);
 }
 
-/* A tag of more than one byte. */
+/* Decodes a tag of more than one byte. */
 COLD static const byte *read_tag_slow(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
                                       uint64_t *out)
 {
@@ -456,7 +456,7 @@ onx_status onxi_wire_read(onx_ctx *cx, onx_arena *arena, const onxi_message_tabl
                           unsigned threads, void *message)
 {
     if (!bytes.len)
-        return ONX_OK; /* a message without fields; there may be no pointer to count from either */
+        return ONX_OK; /* an empty message; its pointer may be NULL */
     const byte *start = (const byte *)bytes.ptr;
     onxi_reader r = { .cx = cx,
                       .arena = arena,

@@ -1,5 +1,5 @@
-/* wire_read_alike.c - messages with the same bytes as an earlier one are copied instead of decoded: most types of a
- * model are among a few. */
+/* wire_read_alike.c - a message with the same bytes as an earlier one is copied instead of decoded: most types in a
+ * model are among a few distinct ones. */
 #include "wire/wire_read.h"
 
 enum { LENGTH_MIN = 8, LENGTH_MAX = 512, SIZE_MAX_ALIKE = 4096 };
@@ -11,14 +11,15 @@ static uint64_t word(const byte *p)
     return v;
 }
 
-/* Where a message with these bytes is remembered: sizes differ in the middle or at the end. */
+/* The slot for a message with these bytes. Messages of one kind differ in length, in the middle or at the end, so only
+ * these are hashed. */
 static onxi_alike *place_of(onxi_reader *r, const byte *p, size_t len)
 {
     const uint64_t h = (word(p + len - 8) + len) * 0x9e3779b97f4a7c15u ^ word(p + (len - 8) / 2) * 0xd6e8feb86659fd93u;
     return &r->alike[(h >> 32 ^ h >> 56) % ONXI_ALIKE];
 }
 
-/* Pointers within the memory of the message are to be moved with it; others it must not have. */
+/* Pointers into the message's own memory are relocated; a message with other pointers is not copied. */
 static bool note_pointer(onxi_alike *a, void *where)
 {
     uintptr_t target;
@@ -53,7 +54,7 @@ static bool note_field(onxi_alike *a, const onxi_message_table *table, const onx
     return true;
 }
 
-/* Finds all pointers of a message; no deeper than it was read. */
+/* Finds all pointers in a message; the recursion is as deep as the decoder's was. */
 static bool note_message(onxi_alike *a, const onxi_message_table *table, const void *message)
 {
     if (((const onx_message *)message)->extra || table->slot_offset)
@@ -88,7 +89,7 @@ void *onxi_read_alike(onxi_reader *r, const onxi_message_table *table, const byt
     onxi_alike *a = len >= LENGTH_MIN && len <= LENGTH_MAX ? place_of(r, p, len) : NULL;
     if (a && a->len == len && a->table == table && a->notes == r->notes && a->depth >= up->depth &&
         memcmp(a->bytes, p, len) == 0) {
-        if (a->state == ONXI_ALIKE_SEEN) /* the second of its kind: now it is worth the trouble */
+        if (a->state == ONXI_ALIKE_SEEN) /* second occurrence: a third one is likely */
             a->state = note_message(a, table, a->memory) ? ONXI_ALIKE_READY : ONXI_ALIKE_UNFIT;
         if (a->state == ONXI_ALIKE_READY)
             return copy(r, a);
@@ -98,7 +99,8 @@ void *onxi_read_alike(onxi_reader *r, const onxi_message_table *table, const byt
     void *message = onxi_reader_message(r, table);
     if (!message || !onxi_read_message(r, table, message, p, p + len, up))
         return NULL;
-    /* Only what is contiguous. Where something had to be said about it r->notes has changed: it is not found again. */
+    /* Only if the memory is contiguous. If diagnostics were reported, r->notes has changed, and the entry is not used.
+     * */
     if (a && message == from && r->arena->end == end && r->arena->at - from <= SIZE_MAX_ALIKE)
         *a = (onxi_alike){ .table = table,
                            .bytes = p,

@@ -1,11 +1,11 @@
-/* wire_read_error.c - where the reader is, in words. */
+/* wire_read_error.c - describes the position of the decoder for diagnostics. */
 #include "wire/wire_read.h"
 
 #include <stdio.h>
 
 enum { PATH_MAX_LENGTH = 1024, FRAMES_SHOWN = 32 };
 
-/* graph.node[3].attribute[0]: the innermost FRAMES_SHOWN fields. */
+/* Formats graph.node[3].attribute[0] from the innermost FRAMES_SHOWN fields. */
 static onx_str path_of(const onxi_reader_frame *f, char buf[PATH_MAX_LENGTH])
 {
     const onxi_reader_frame *chain[FRAMES_SHOWN];
@@ -35,7 +35,7 @@ static void report(onxi_reader *r, const onxi_reader_frame *f, const byte *p, co
     onx_diag d = *what;
     d.where.kind = ONX_AT_BYTE;
     d.where.byte = (uint64_t)(p - r->start);
-    /* Past the limit diagnostics are only counted, so their paths are not worth building. */
+    /* Beyond the limit diagnostics are only counted, so their paths are not built. */
     if (onx_diag_count(r->cx) < onx_ctx_limits(r->cx).diagnostics)
         d.where.path = path_of(f, buf);
     onxi_vreport(r->cx, &d, format, args);

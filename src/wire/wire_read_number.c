@@ -1,4 +1,4 @@
-/* wire_read_number.c - varints, fixed-width numbers, packed blocks, and skipping what is not known. */
+/* wire_read_number.c - decodes varints, fixed-width numbers and packed blocks, and skips unknown fields. */
 #include "wire/wire_read.h"
 
 const byte *onxi_read_varint_slow(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
@@ -19,10 +19,10 @@ const byte *onxi_read_varint_slow(onxi_reader *r, const onxi_reader_frame *f, co
             return q;
         }
     }
-    return NULL; /* not reached: the tenth byte either ends the varint or is refused */
+    return NULL; /* unreachable: the tenth byte either ends the varint or is refused */
 }
 
-/* Skips a group iteratively: the numbers of open groups are a stack in the reader's arena-free array. */
+/* Skips a group iteratively: the numbers of open groups are a stack in a local array. */
 static const byte *skip_group(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
                               uint32_t number)
 {
@@ -86,7 +86,8 @@ const byte *onxi_read_skip(onxi_reader *r, const onxi_reader_frame *f, const byt
     }
 }
 
-/* A 32-bit field takes what fits 32 bits signed, and the five-byte form of negative values (W-22, W-24). */
+/* A 32-bit field accepts values that fit into a signed 32-bit integer, and the five-byte form of negative values (W-22,
+ * W-24). */
 static bool fits_int32(uint64_t v)
 {
     return (int64_t)v >= INT32_MIN && (int64_t)v <= (int64_t)UINT32_MAX;
@@ -138,13 +139,13 @@ static void set_list_count(const onxi_field *field, onxi_place place, uint64_t c
         *(uint32_t *)place.count = (uint32_t)count;
 }
 
-/* Appends room for `more` elements and returns the first; NULL with the failure set. */
+/* Appends room for `more` elements and returns the first; NULL if out of memory, which is recorded. */
 static void *append(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, uint64_t more)
 {
     const onxi_field *field = f->field;
     uint64_t count = list_count(field, place);
     void **list = place.value;
-    /* An array that is still in the input has no room after it. */
+    /* an array in the input cannot grow in place */
     const byte *at = *list;
     bool borrowed = (field->flags & ONXI_BORROW) && count && at >= r->start && at < r->limit;
     size_t size = onxi_field_size(field);
@@ -176,7 +177,7 @@ static const byte *read_packed_fixed(onxi_reader *r, const onxi_reader_frame *f,
     return p + len;
 }
 
-/* `more` varints from p on, one after another in a block or each after a tag. */
+/* Decodes `more` varints from p on, either consecutive in a block or each after a tag. */
 static const byte *read_varints(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, const byte *p,
                                 const byte *end, uint64_t more, size_t tag_size)
 {
@@ -207,7 +208,7 @@ static const byte *read_varints(onxi_reader *r, const onxi_reader_frame *f, onxi
     return p;
 }
 
-/* How many values with this tag follow one another. */
+/* The number of consecutive values with this tag. */
 static uint64_t count_run(const byte *p, const byte *end, const byte *tag, size_t tag_size, size_t fixed)
 {
     uint64_t n = 0;

@@ -1,7 +1,8 @@
-/* wire_read_parallel.c - a long run of repeated messages, shared out among threads.
+/* wire_read_parallel.c - decodes a long run of repeated messages with several threads.
  *
- * A scan over the lengths finds where each element is. Every worker decodes a contiguous share into an arena and a
- * context of its own; the caller adopts them in order, so model and diagnostics are those of one thread. */
+ * A scan over the lengths finds the position of each element. Every worker decodes a contiguous share with its own
+ * arena and context; the caller adopts the arenas in order, so model and diagnostics are the same as with one thread.
+ * */
 #include "wire/wire_read.h"
 
 typedef struct span {
@@ -21,7 +22,8 @@ typedef struct worker {
 
 enum { WORKERS_MAX = 64, SHARE_MIN = 64 * 1024 };
 
-/* Elements of the run, or 0 when it is malformed (reading one by one reports that). Fills `spans` when not NULL. */
+/* The number of elements of the run, or 0 if it is malformed, which decoding one by one will report. Fills `spans`
+ * unless it is NULL. */
 static size_t scan(onxi_reader *r, const byte *p, const byte *end, const byte *tag, size_t tag_size, span *spans,
                    const byte **next)
 {
@@ -69,7 +71,7 @@ static void decode_share(void *workers, uint64_t share, unsigned thread)
     }
 }
 
-/* Cuts the run into shares of about equal bytes; returns how many there are. */
+/* Splits the run into shares of about equal bytes; returns their number. */
 static size_t share_out(onxi_reader *r, const onxi_reader_frame *f, worker *workers, size_t worker_count,
                         const span *spans, size_t count, void **out, uint64_t first, const byte *end)
 {
@@ -97,7 +99,7 @@ static bool equip(onxi_reader *r, worker *w)
     return w->r.cx && onx_arena_new(w->r.cx, &w->r.arena) == ONX_OK;
 }
 
-/* Takes over what a worker made, or just frees it when an earlier one has failed. */
+/* Adopts the result of a worker, or frees it if an earlier worker failed. */
 static void settle(onxi_reader *r, worker *w, bool keep)
 {
     if (!w->r.cx)
@@ -129,7 +131,7 @@ static bool decode_shares(onxi_reader *r, worker *workers, size_t n)
         onxi_team_run((unsigned)n, n, decode_share, workers);
     for (size_t i = 0; i < n; i++)
         settle(r, &workers[i], r->failure == ONX_OK);
-    if (r->failure == ONX_OK && !onxi_arena_within_limit(r->cx)) /* each worker alone was */
+    if (r->failure == ONX_OK && !onxi_arena_within_limit(r->cx)) /* each worker was within the limit alone */
         r->failure = ONX_E_LIMIT;
     return r->failure == ONX_OK;
 }

@@ -1,22 +1,22 @@
-/* wire_write.c - writes messages in canonical form, back to front. */
+/* wire_write.c - encodes messages in canonical form, from back to front. */
 #include "wire/wire.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "payloads are written as they lie in memory");
 
 enum {
-    REFER_MIN = 4096, /* payloads from this size on are referred to */
+    REFER_MIN = 4096, /* payloads of at least this size are referenced */
     VARINT_MAX = 10,
-    TAG_AND_LENGTH = 20, /* room that a tag and a length always fit in */
+    TAG_AND_LENGTH = 20, /* maximum size of a tag and a length */
     SHORT_MAX = 64
 };
 
-/* Kept out of the way of what runs for every node. */
+/* Not inlined, to keep rare code out of the hot path. */
 #define COLD      __attribute__((cold, noinline))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
 enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 
-/* Everything below passes the front of what is written, `p`, along and returns the new front; NULL is failure. */
+/* The functions below take the front of the encoded bytes, `p`, and return the new front; NULL on failure. */
 
 COLD static char *fail(onxi_writer *w, onx_status status)
 {
@@ -24,7 +24,8 @@ COLD static char *fail(onxi_writer *w, onx_status status)
     return NULL;
 }
 
-/* Bytes from p on, payloads referred to included. Growing moves the buffer but not this number. */
+/* The number of bytes from p on, including referenced payloads. Growing moves the buffer, but this number stays the
+ * same. */
 static inline uint64_t written(const onxi_writer *w, const char *p)
 {
     return w->top - (uint64_t)(uintptr_t)p;
@@ -50,7 +51,7 @@ COLD static char *grow(onxi_writer *w, char *p, size_t size)
     return w->end - used;
 }
 
-/* Makes room for `size` more bytes before p. */
+/* Reserves room for `size` more bytes before p. */
 static inline char *reserve(onxi_writer *w, char *p, size_t size)
 {
     return LIKELY(size <= (size_t)(p - w->base)) ? p : grow(w, p, size);
@@ -65,8 +66,8 @@ static inline char *put_bytes(char *p, const void *bytes, size_t size)
     return p;
 }
 
-/* Names and operator types are short and of every length, so a loop or a call would be mispredicted each time: two or
- * four overlapping words of a fixed size serve a whole range of lengths. */
+/* Names and operator types are short and of varying length, so a loop or a call would often be mispredicted: two or
+ * four overlapping words of fixed size serve a whole range of lengths. */
 static inline char *put_short(char *p, const char *bytes, size_t size)
 {
     char *to = p - size;
@@ -117,7 +118,7 @@ static inline char *put_short_head(char *p, const onxi_field *field, uint64_t le
     return p;
 }
 
-/* Tag and length of what follows p. */
+/* Writes the tag and length of the bytes that follow p. */
 static inline char *put_len(char *p, const onxi_field *field, uint64_t len)
 {
     if (LIKELY(len < 0x80 && field->tag))
@@ -139,7 +140,7 @@ static char *put_payload(onxi_writer *w, char *p, onx_str s)
     return p;
 }
 
-/* The length and tag before what was written since `start`. */
+/* Writes the tag and length of the bytes written since `start`. */
 static inline char *put_head(onxi_writer *w, char *p, const onxi_field *field, uint64_t start)
 {
     p = reserve(w, p, TAG_AND_LENGTH);
@@ -165,7 +166,7 @@ static inline char *write_string(onxi_writer *w, char *p, const onxi_field *fiel
     return put_short_head(p, field, len);
 }
 
-/* Element i of a numeric array as a varint. */
+/* Writes element i of a numeric array as a varint. */
 static inline uint64_t varint_at(const onxi_field *field, const void *array, uint64_t i)
 {
     if (field->type == ONXI_INT32 || field->type == ONXI_ENUM)
@@ -253,7 +254,8 @@ static inline char *write_field(onxi_writer *w, char *p, const onxi_message_tabl
     if (LIKELY(field->type != ONXI_MESSAGE))
         return write_string(w, p, field, *(const onx_bytes *)(void *)value);
     const void *sub = *(void *const *)(void *)value;
-    return sub ? write_sub(w, p, field, sub) : p; /* NULL: marked present by a caller who gave no message */
+    return sub ? write_sub(w, p, field, sub) : p; /* NULL: the caller marked the field as present without setting a
+                                                   * message */
 }
 
 COLD static char *write_unknown(onxi_writer *w, char *p, const onx_unknown *first)
@@ -274,7 +276,7 @@ COLD static char *write_unknown(onxi_writer *w, char *p, const onx_unknown *firs
     return p;
 }
 
-/* The rows that may be present, as bits. */
+/* The rows that may be present, as a bit mask. */
 static inline uint32_t rows_to_write(const onxi_message_table *table, const onx_message *m)
 {
     uint32_t rows = (m->has & table->singles) | table->lists;
