@@ -251,8 +251,8 @@ static onx_status walk(literal *l, uint32_t depth);
 static onx_status walk_list(literal *l, uint32_t depth)
 {
     const size_t start = l->at++;
-    const bool first = !l->value && l->rank <= depth; /* the first list at its depth determines the length of the others
-                                                       * */
+    const bool first = !l->value && l->rank <= depth; /* the first list at its depth determines the length of the
+                                                       * others */
     int64_t items = 0;
     if (depth == ONX_RANK_MAX)
         return refuse(l, start, "lists nest too deeply");

@@ -137,8 +137,8 @@ static onx_status shape_by_type(const maker *m, const onx_tensor_shape *shape, c
     return ONX_OK;
 }
 
-/* Fills strings: numerals if a node parses them, categories if a node knows a list of them, otherwise a constant text.
- * */
+/* Fills strings: numerals if a node parses them, categories if a node knows a list of them, otherwise a constant
+ * text. */
 static onx_status put_texts(maker *m, onx_value *v)
 {
     const cli_wish *wish = m->wish;

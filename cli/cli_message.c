@@ -1,5 +1,5 @@
-/* cli_message.c - messages on standard error: errors, diagnostics, progress; and findings, which go to standard output.
- * */
+/* cli_message.c - messages on standard error: errors, diagnostics, progress; and findings, which go to standard
+ * output. */
 #include "cli.h"
 #include "cli_ranks.h"
 

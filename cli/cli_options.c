@@ -77,8 +77,8 @@ const char *cli_value(const cli_call *call, const char *name)
 
 /* ---- suggestions for misspelled words ---- */
 
-/* Edit distance: the number of letters to change, insert, delete or swap with a neighbour; words are cut to 31 letters.
- * */
+/* Edit distance: the number of letters to change, insert, delete or swap with a neighbour; words are cut to 31
+ * letters. */
 static unsigned distance(const char *a, const char *b)
 {
     enum { MOST = 31 };

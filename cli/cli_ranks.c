@@ -1,5 +1,5 @@
-/* cli_ranks.c - one rank of several: joining the others, deciding which rank prints, and sessions that all ranks run.
- * */
+/* cli_ranks.c - one rank of several: joining the others, deciding which rank prints, and sessions that all ranks
+ * run. */
 #include "cli_ranks.h"
 
 #include "cli_value.h"

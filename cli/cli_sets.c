@@ -1,5 +1,5 @@
-/* cli_sets.c - --batches: finds the sets of inputs in a folder, distributes them over ranks, and names their outputs.
- * */
+/* cli_sets.c - --batches: finds the sets of inputs in a folder, distributes them over ranks, and names their
+ * outputs. */
 #include "cli_sets.h"
 
 #include "cli_files.h"

@@ -89,8 +89,8 @@ void cli_samples_close(cli_samples *s)
     *s = (cli_samples){ 0 };
 }
 
-/* Sample data has the types of the original model; it is converted if the inputs of the changed model have other types.
- * */
+/* Sample data has the types of the original model; it is converted if the inputs of the changed model have other
+ * types. */
 static onx_status convert_inputs(const cli_samples *s, const onx_session *session, cli_inputs *in)
 {
     for (uint32_t i = 0; i < in->count; i++) {

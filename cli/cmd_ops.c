@@ -369,8 +369,8 @@ static int print_json(const query *q)
         if (!op)
             continue;
         cli_op_json(&json, op);
-        while (q->exact && !q->opset && (op = onx_op_older(op))) /* a single operator is printed with all its versions
-                                                                  * */
+        while (q->exact && !q->opset && (op = onx_op_older(op))) /* a single operator is printed with all its
+                                                                  * versions */
             cli_op_json(&json, op);
     }
     cli_json_close(&json, ']');
@@ -379,8 +379,8 @@ static int print_json(const query *q)
 
 static int print_list(const query *q)
 {
-    const unsigned width = cli_is_terminal(stdout) ? cli_width() : UINT_MAX; /* other programs get one line per operator
-                                                                              * */
+    const unsigned width = cli_is_terminal(stdout) ? cli_width() : UINT_MAX; /* other programs get one line per
+                                                                              * operator */
     const char *domain = "";
     uint32_t count = 0;
     for (uint32_t i = 0; onx_registry_get(q->registry, i); i++) {

@@ -184,8 +184,8 @@ static size_t moments_size(const cli_inner *inner, uint32_t value)
     return n > 0 && n <= MOMENTS_MAX ? (size_t)n * (size_t)n * sizeof(float) : 0;
 }
 
-/* Runs the model for the moments of this value and, as far as memory allows, of the values that will be requested next.
- * */
+/* Runs the model for the moments of this value and, as far as memory allows, of the values that will be requested
+ * next. */
 static onx_status collect_moments(quantizing *q, watched *first)
 {
     size_t room = 0;

@@ -156,8 +156,8 @@ static bool load_set(test_report *report, const onx_session *s, const char *dir,
     return good;
 }
 
-/* For a model that is a single Dropout: whichever elements were dropped, each output element is 0 or the scaled input.
- * */
+/* For a model that is a single Dropout: whichever elements were dropped, each output element is 0 or the scaled
+ * input. */
 static bool plausible_dropout(onx_doc *doc, onx_value *const *inputs, onx_value *got, onx_value *want, uint32_t output,
                               tolerance bounds, onx_value_difference *d)
 {

@@ -55,8 +55,8 @@ onx_status onxi_options(onx_ctx *cx, void *own, size_t size, const void *given);
 /* Records a warning or note. */
 void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...)
     ONX_PRINTF(5, 6);
-/* Records a diagnostic with all its parts; texts are copied. The `message` of *diag is replaced by the formatted text.
- * */
+/* Records a diagnostic with all its parts; texts are copied. The `message` of *diag is replaced by the formatted
+ * text. */
 void onxi_report(onx_ctx *cx, const onx_diag *diag, const char *format, ...) ONX_PRINTF(3, 4);
 /* The same with a va_list. */
 void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list args) ONX_PRINTF(3, 0);
@@ -288,8 +288,8 @@ static inline bool onxi_next_part(onx_str *rest, char by, onx_str *out)
 
 /* ---- numbers as text, independent of the locale ---- */
 
-/* The shortest decimal text that reads back as the same bits ("1", "0.1", "1e+30", "nan", "-inf"); returns its length.
- * */
+/* The shortest decimal text that reads back as the same bits ("1", "0.1", "1e+30", "nan", "-inf"); returns its
+ * length. */
 size_t onxi_print_f32(char buf[32], float value);
 size_t onxi_print_f64(char buf[32], double value);
 /* The digits of the shortest decimal of a finite value other than 0, given its bits without the sign: digits *
@@ -347,8 +347,8 @@ struct onxi_message_table;
 #define ONXI_ROW_BIT(i) ((uint32_t)1 << (30 - (i)))
 
 typedef struct onxi_field {
-    /* One row per cache line: the writer computes the address of the next row by a shift, and touches one line per row.
-     * */
+    /* One row per cache line: the writer computes the address of the next row by a shift, and touches one line per
+     * row. */
     _Alignas(64) const char *name; /* as in the .proto */
     uint32_t number;
     uint8_t type; /* onxi_field_type */
@@ -485,8 +485,8 @@ void onxi_spill_close(onxi_spill *spill);
 /* Such a folder, used by one thread at a time. A file that cannot be trusted (because it belongs to another user, is
  * damaged, or does not match its name) is treated as missing, and is replaced. */
 typedef struct onxi_store onxi_store;
-/* Opens the folder, creating it if it is missing. The store uses `cx` until it is closed; the caller keeps ownership.
- * */
+/* Opens the folder, creating it if it is missing. The store uses `cx` until it is closed; the caller keeps
+ * ownership. */
 onx_status onxi_store_open(onx_ctx *cx, const char *folder, onxi_store **out);
 void onxi_store_close(onxi_store *store); /* NULL is allowed */
 /* A digest keyed with the folder's secret, so that only those who can read the folder can produce collisions. `before`

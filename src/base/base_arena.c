@@ -302,8 +302,8 @@ void onx_arena_adopt(onx_arena *arena, onx_arena *from)
         last = &(*last)->next;
     *last = from->blocks;
     arena->total += from->total;
-    /* The arenas may belong to different contexts (a worker's and its caller's): the byte count moves with the blocks.
-     * */
+    /* The arenas may belong to different contexts (a worker's and its caller's): the byte count moves with the
+     * blocks. */
     from->cx->arena_bytes -= from->total;
     arena->cx->arena_bytes += from->total;
     onxi_apart_free(from->cx, from, sizeof *from);

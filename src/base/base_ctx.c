@@ -57,8 +57,8 @@ void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
         return;
     if (limits.depth > ONX_DEPTH_MAX)
         limits.depth = ONX_DEPTH_MAX;
-    /* On systems with 32-bit addresses, this keeps sizes within the limit, plus a little more, in the range of size_t.
-     * */
+    /* On systems with 32-bit addresses, this keeps sizes within the limit, plus a little more, in the range of
+     * size_t. */
     enum { MORE = 1 << 16 };
     if (SIZE_MAX < UINT64_MAX && limits.memory > SIZE_MAX - MORE)
         limits.memory = SIZE_MAX - MORE;

@@ -14,8 +14,8 @@ struct onx_ctx {
     const struct onx_registry *registry; /* operators that calls without a registry of their own use; NULL: built-in
                                           * ones */
     onxi_secret secret;                  /* key of its hash tables */
-    /* Blocks of freed arenas by size, for reuse by the next arena: page faults on fresh pages cost more than decoding.
-     * */
+    /* Blocks of freed arenas by size, for reuse by the next arena: page faults on fresh pages cost more than
+     * decoding. */
     struct onxi_block *spare[ONXI_SPARE_SIZES];
     size_t spare_bytes;
     struct {

@@ -238,8 +238,8 @@ static onx_status begin(onx_ctx *cx, onxi_guard_write *w, output_state to)
         return ONX_OK;
     ONX_TRY(list_sources(cx));
     const onx_str name = onx_str_of(w->name), any = { 0 };
-    bool named = fstat(w->folder, &folder) == 0; /* otherwise opening the output fails as well, and reports the reason
-                                                  * */
+    bool named = fstat(w->folder, &folder) == 0; /* otherwise opening the output fails as well, and reports the
+                                                  * reason */
     bool exists = target_of(w, &target);
     if (named)
         ONX_TRY(look(cx, onxi_file_id_of(&folder), name, w, to, &e));

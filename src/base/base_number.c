@@ -203,8 +203,8 @@ typedef struct decimal {
     int exponent; /* of the first digit: d.ddd * 10^exponent */
 } decimal;
 
-/* Like %g: exponents outside of -4 .. 15 are written in scientific notation. Trailing zeros of `d` have been dropped.
- * */
+/* Like %g: exponents outside of -4 .. 15 are written in scientific notation. Trailing zeros of `d` have been
+ * dropped. */
 static size_t format_decimal(char *buf, bool negative, const decimal *d)
 {
     char *p = buf;

@@ -6,8 +6,8 @@
  * and to report that it is done.
  *
  * A preempted thread is costly: if a helper is preempted in the middle of a piece, the caller waits for it; and a
- * helper may take the processor that the caller needs. After a preemption was observed, callers work alone for a while.
- * */
+ * helper may take the processor that the caller needs. After a preemption was observed, callers work alone for a
+ * while. */
 #include "base/base_process.h"
 
 #include <signal.h>

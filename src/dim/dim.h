@@ -15,8 +15,8 @@ static inline bool onxi_dim_is_const(onxi_dim d)
 {
     return d >= ONXI_DIM_BAND;
 }
-/* Converts any integer; values in the band of ids, which only mean "as far as possible", become the smallest constant.
- * */
+/* Converts any integer; values in the band of ids, which only mean "as far as possible", become the smallest
+ * constant. */
 static inline onxi_dim onxi_dim_of_int(int64_t value)
 {
     return value >= ONXI_DIM_BAND ? value : ONXI_DIM_BAND;

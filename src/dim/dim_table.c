@@ -85,8 +85,8 @@ onxi_dim onxi_dim_intern(onxi_dims *dims, onxi_dim_expr e)
         return INT64_MIN + (int64_t)have;
     e.weight = weight_expr(dims, &e);
     onxi_range r = onxi_range_of_expr(dims, &e);
-    if (e.weight > ONXI_DIM_WEIGHT) /* too large to be useful: becomes an opaque symbol, which is equal only to itself
-                                     * */
+    if (e.weight > ONXI_DIM_WEIGHT) /* too large to be useful: becomes an opaque symbol, which is equal only to
+                                     * itself */
         return r.low >= 0 ? onxi_dim_fresh(dims, "d") : ONXI_DIM_UNKNOWN;
     if (dims->count >= ONXI_DIM_LIMIT || !ONXI_GROW(dims->cx, dims->exprs, dims->room, dims->count + 1))
         return ONXI_DIM_UNKNOWN;

@@ -41,8 +41,8 @@ typedef struct onxi_feed {
     uint32_t output, axis; /* the output that becomes the next input; the axis of tokens */
     bool updated;          /* updated in place by a kernel */
     onx_value *value;      /* the input value */
-    onx_value *other;      /* for a cache: receives the output; shares the memory of `value` if it is updated in place
-                            * */
+    onx_value *other;      /* for a cache: receives the output; shares the memory of `value` if it is updated in
+                            * place */
 } onxi_feed;
 
 typedef struct onxi_genconfig {

@@ -120,8 +120,8 @@ static onx_status place(onxi_io_move *m, weight *w)
     return ONX_OK;
 }
 
-/* Does this tensor move? Tensors with large enough data do, and external ones always. Damaged tensors stay unchanged.
- * */
+/* Does this tensor move? Tensors with large enough data do, and external ones always. Damaged tensors stay
+ * unchanged. */
 static bool moves(const onxi_io_move *m, const onx_tensor *t, uint64_t *size)
 {
     uint64_t count;

@@ -1,4 +1,4 @@
-/* ir_build.c - making and reading models from C. */
+/* ir_build.c - creates and reads models from C. */
 #include "ir/ir.h"
 
 const onx_node_extra onx_node_extra_none = { .base = { NULL, NULL } };
@@ -124,7 +124,7 @@ onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx
     return ONX_OK;
 }
 
-/* Adds the names of a text such as "x w -" to a list of strings. */
+/* Appends the names of a text such as "x w -" to a list of strings. */
 static onx_status add_names(onx_arena *arena, onx_bytes **list, uint32_t *count, const char *names)
 {
     while (*names) {
@@ -202,7 +202,7 @@ onx_attribute *onx_node_add_string(onx_arena *arena, onx_node *node, const char 
     return a;
 }
 
-/* Numbers of a list attribute, with the room that lists have. */
+/* Allocates the elements of a list attribute, with the capacity that lists have. */
 static void *keep_numbers(onx_arena *arena, const void *values, uint32_t count, size_t size)
 {
     void *list = onxi_arena_array(arena, (size_t)onxi_list_room(count), size);

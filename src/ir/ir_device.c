@@ -1,7 +1,8 @@
-/* ir_device.c - what device configurations of a node say about its operands, by name, after these have changed. */
+/* ir_device.c - updates the device configurations of a node, which refer to operands by name, after the operands
+ * changed. */
 #include "ir/ir.h"
 
-/* The operand in the place of one that `before` had; empty: there is none. */
+/* The new operand at the position of an operand of `before`; empty if there is none. */
 static onx_bytes in_its_place(const onx_node *node, const onx_node *before, onx_str name)
 {
     for (uint32_t i = 0; before && i < before->input_count && i < node->input_count; i++)

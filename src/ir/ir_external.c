@@ -1,5 +1,5 @@
-/* ir_external.c - what an external tensor says about where its data is, as text; no file is touched here
- * (docs/notes/external_data.md). Rule ids are those that `onx check` reports. */
+/* ir_external.c - parses the location of external data; no file is accessed here (docs/notes/external_data.md). Rule
+ * ids are those that `onx check` reports. */
 #include "ir/ir.h"
 
 static bool fault(onxi_external_fault *f, const char *rule, const char *text, onx_str value)
@@ -57,7 +57,7 @@ bool onxi_location_is_sound(onx_str s, onxi_external_fault *f)
     return true;
 }
 
-/* Decimal digits alone, within 64 bits. */
+/* Parses decimal digits only, within 64 bits. */
 static bool parse_size(onx_str s, uint64_t *out)
 {
     uint64_t v = 0;
@@ -88,7 +88,7 @@ bool onxi_external_parse(const onx_tensor *t, onxi_external_ref *out, onxi_exter
         return fault(f, "E-02", "an external tensor holds data as well", (onx_str){ NULL, 0 });
     for (uint32_t i = 0; i < t->external_data_count; i++) {
         onx_str key = onx_view(t->external_data[i]->key);
-        for (int k = 0; k < KEYS; k++) { /* others, basepath among them, mean nothing in a file */
+        for (int k = 0; k < KEYS; k++) { /* other keys, such as basepath, have no meaning in a file */
             if (!onx_str_is(key, keys[k]))
                 continue;
             if (seen[k])

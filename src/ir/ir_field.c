@@ -1,4 +1,4 @@
-/* ir_field.c - the inline functions and macros of the headers as functions: texts, and fields by their names. */
+/* ir_field.c - exported functions for the inline functions and macros of the headers: strings, and fields by name. */
 #include "ir/ir.h"
 
 #include <onx/ffi.h>
@@ -66,7 +66,7 @@ uint64_t onx_field_count(onx_kind kind, const void *message, const char *field)
     return f ? onxi_field_count(onxi_messages[kind], f, message) : 0;
 }
 
-/* The element of a field whose type is in a range; NULL when it is not there. */
+/* The element of a field whose type is in a range of types; NULL if it is absent. */
 static const char *element(onx_kind kind, const void *message, const char *field, uint64_t index,
                            const onxi_field **f_out)
 {
@@ -163,7 +163,7 @@ static onx_status append(onx_arena *arena, const onxi_field *f, onxi_place place
     return ONX_OK;
 }
 
-/* `value` has the bytes of one element. */
+/* `value` points to the bytes of one element. */
 static onx_status store(onx_arena *arena, onx_kind kind, void *message, const onxi_field *f, const void *value)
 {
     const onxi_message_table *table = onxi_messages[kind];
@@ -180,7 +180,7 @@ static onx_status store(onx_arena *arena, onx_kind kind, void *message, const on
     return ONX_OK;
 }
 
-/* `value` has the bytes of one element, which takes the place of another. */
+/* `value` points to the bytes of one element, which replaces an existing one. */
 static onx_status put(onx_arena *arena, onx_kind kind, void *message, const onxi_field *f, uint64_t index,
                       const void *value)
 {
@@ -198,7 +198,7 @@ static onx_status put(onx_arena *arena, onx_kind kind, void *message, const onxi
     return ONX_OK;
 }
 
-enum { SINGLE = -1 }; /* as index of the setters below: as onx_field_set_... does */
+enum { SINGLE = -1 }; /* passed as index to the setters below for a singular field, as onx_field_set_... does */
 
 static onx_status store_at(onx_arena *arena, onx_kind kind, void *message, const onxi_field *f, int64_t index,
                            const void *value)
@@ -361,7 +361,7 @@ static void set_list(const onxi_field *f, onxi_place place, const void *list, ui
         *(uint32_t *)place.count = (uint32_t)count;
 }
 
-/* A list of `count` elements with the room that lists have (onx_list_insert). */
+/* A list of `count` elements with the capacity that lists have (onx_list_insert). */
 static char *new_list(onx_arena *arena, const onxi_field *f, uint64_t count)
 {
     size_t bytes;
@@ -395,7 +395,7 @@ static onx_status splice(onx_arena *arena, onx_kind kind, void *message, const c
     char *old, *list;
     memcpy(&old, place.value, sizeof old);
     list = old;
-    /* New messages first: after a failure the list is as it was. */
+    /* Creates the new messages first, so that the list is unchanged after a failure. */
     void **made = f->type == ONXI_MESSAGE && insert ? ONXI_ARRAY(arena, void *, insert) : NULL;
     if (f->type == ONXI_MESSAGE && insert && !made)
         return ONX_E_MEMORY;
@@ -450,7 +450,7 @@ onx_status onx_field_fill(onx_arena *arena, onx_kind kind, void *message, const 
     ONXI_CALL(arena->cx, fill(arena, kind, message, field, numbers, count));
 }
 
-/* ---- the fields that there are ---- */
+/* ---- listing fields ---- */
 
 bool onx_field_get(onx_kind kind, uint32_t index, onx_field_info *out)
 {

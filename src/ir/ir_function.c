@@ -1,4 +1,4 @@
-/* ir_function.c - the functions of a model, found by domain, name and overload in constant time. */
+/* ir_function.c - looks up the functions of a model by domain, name and overload in constant time. */
 #include "ir/ir.h"
 
 onx_status onxi_functions_index(onx_arena *arena, onx_function *const *list, uint32_t count, onxi_functions *out)
@@ -11,7 +11,7 @@ onx_status onxi_functions_index(onx_arena *arena, onx_function *const *list, uin
         onx_str domain = onxi_domain_plain(onx_view(f->domain)), name = onx_view(f->name);
         onx_str overload = onx_view(f->overload);
         if (!name.len || onxi_functions_find(out, domain, name, overload, NULL))
-            continue; /* the first one of that name counts */
+            continue; /* a duplicate: the first function of that name counts */
         if (!onxi_table_add(&out->table, onxi_table_hash_texts(&out->table, domain, name, overload), i))
             return ONX_E_MEMORY;
     }
@@ -42,7 +42,7 @@ const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str
 typedef struct callers {
     const onxi_functions *functions;
     onx_arena *arena;
-    uint32_t *list; /* what each function calls, one after the other */
+    uint32_t *list; /* the callees of all functions, concatenated */
     size_t count, room;
 } callers;
 
@@ -60,7 +60,7 @@ static onx_status note_call(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-/* Depth first, with a stack of our own: the first function that is met while what it calls is looked at. */
+/* Iterative depth-first search: finds the first function that is reached again while its callees are being visited. */
 static onx_status search_calls(onx_arena *arena, const callers *c, const size_t *start, uint32_t count, uint32_t *out)
 {
     enum { NOT_MET, WAITING, DONE };

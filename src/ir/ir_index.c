@@ -1,4 +1,4 @@
-/* ir_index.c - who defines and who uses each name of a graph; names are interned in a hash table. */
+/* ir_index.c - the definition and the uses of each name in a graph; names are interned in a hash table. */
 #include "ir/ir.h"
 
 typedef struct entry {
@@ -17,7 +17,7 @@ struct onx_index {
     onx_use *uses;
 };
 
-/* A use as it is found; sorted into the entries by a counting pass. */
+/* A use in order of discovery; a counting sort then groups the uses by name. */
 typedef struct found {
     onx_name_id id;
     onx_use use;
@@ -30,7 +30,7 @@ typedef struct builder {
     uint32_t depth_limit;
 } builder;
 
-/* The id of a name, made when new; ONX_NO_NAME when out of memory. */
+/* The id of a name, which is added if it is new; ONX_NO_NAME when out of memory. */
 static onx_name_id intern(onx_index *x, onx_str name)
 {
     uint32_t hash = onxi_table_hash(&x->table, name);
@@ -60,7 +60,7 @@ static onx_status define(onx_index *x, onx_str name, onx_def def)
     onx_name_id id = intern(x, name);
     if (id == ONX_NO_NAME)
         return ONX_E_MEMORY;
-    if (x->entries[id].def.kind == ONX_DEF_NONE) /* the first definition counts; the checker reports others */
+    if (x->entries[id].def.kind == ONX_DEF_NONE) /* the first definition counts; the checker reports duplicates */
         x->entries[id].def = def;
     return ONX_OK;
 }
@@ -83,9 +83,9 @@ static onx_status define_all(onx_index *x, const onx_graph *g)
 
 static onx_status uses_in_subgraphs(builder *b, const onx_node *node, uint32_t outer, uint32_t depth);
 
-/* Names that a subgraph takes from outside: those it does not define itself. A name that an enclosing subgraph
- * defines is not the graph's either, but counting it keeps the pass linear, and it is harmless: names are unique
- * across nested scopes in a valid model. */
+/* Collects the names that a subgraph captures: those that it does not define itself. A name that an enclosing subgraph
+ * defines is counted as well, although it is not captured from the graph. This keeps the pass linear and is harmless,
+ * because names are unique across nested scopes in a valid model. */
 static onx_status uses_of_subgraph(builder *b, const onx_graph *g, uint32_t outer, uint32_t depth)
 {
     if (depth > b->depth_limit)
@@ -134,7 +134,7 @@ static onx_status find_uses(builder *b, const onx_graph *g)
             onx_str name = onx_view(node->input[k]);
             if (!name.len)
                 continue;
-            onx_name_id id = intern(b->index, name); /* a name of the enclosing scope is known by its uses alone */
+            onx_name_id id = intern(b->index, name); /* a captured name is known only by its uses */
             if (id == ONX_NO_NAME)
                 return ONX_E_MEMORY;
             ONX_TRY(add_use(b, id, i, k));
@@ -152,7 +152,7 @@ static onx_status find_uses(builder *b, const onx_graph *g)
     return ONX_OK;
 }
 
-/* Puts the uses of each name next to one another; they were found in node order and stay so. */
+/* Groups the uses by name; within a group they stay in node order. */
 static onx_status sort_uses(builder *b)
 {
     onx_index *x = b->index;
@@ -224,7 +224,7 @@ onx_name_id onx_index_find(const onx_index *index, onx_str name)
     return ONX_NO_NAME;
 }
 
-/* NULL when there is no such name. */
+/* The entry of a name, NULL if there is none. */
 static const entry *entry_at(const onx_index *index, onx_name_id id)
 {
     return index && id < index->entry_count ? &index->entries[id] : NULL;

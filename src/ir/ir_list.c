@@ -42,7 +42,8 @@ void onx_list_remove(void *list, uint32_t *count, uint32_t at, size_t size)
         return;
     char *p = (char *)list + (size_t)at * size;
     memmove(p, p + size, (size_t)(*count - at - 1) * size);
-    /* The room after the list may shrink to the next smaller power of two by the rule; it is still there. */
+    /* The new capacity, computed from the length, may be smaller than the allocated memory; the memory is still
+     * there. */
     --*count;
 }
 

@@ -1,4 +1,4 @@
-/* ir_message.c - what works on messages of every kind by their tables: making, copying, comparing. */
+/* ir_message.c - operations on messages of every kind, driven by their tables: creating, copying, comparing. */
 #include "ir/ir.h"
 
 void *onx_message_new(onx_arena *arena, onx_kind kind)
@@ -23,7 +23,7 @@ void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message)
 
 typedef struct copier {
     onx_arena *arena;
-    bool share; /* texts, bytes and arrays that may be in the input stay where they are */
+    bool share; /* strings, bytes and arrays that may be in the input are shared, not copied */
 } copier;
 
 static onx_status copy_message(const copier *c, const onxi_message_table *table, const void *from, void **out,
@@ -108,7 +108,7 @@ static onx_status copy_message(const copier *c, const onxi_message_table *table,
         return ONX_E_MEMORY;
     const onx_message *source = from;
     to->has = source->has;
-    if (table->slot_offset) /* the slot has to be claimed by the same field */
+    if (table->slot_offset) /* the same field has to claim the slot of the copy */
         memcpy((char *)to + table->slot_offset, (const char *)from + table->slot_offset, sizeof(uint32_t));
     for (uint32_t i = 0; i < table->field_count; i++) {
         const onxi_field *field = &table->fields[i];
@@ -198,7 +198,7 @@ static bool equal_unknown(const onx_message *a, const onx_message *b)
 static bool equal_message(const onxi_message_table *table, const void *a, const void *b, uint32_t depth)
 {
     if (depth > ONX_DEPTH_MAX)
-        return false; /* deeper than anything that can be read or copied */
+        return false; /* deeper than any message that can be read or copied */
     const onx_message *x = a, *y = b;
     if (x->has != y->has || !equal_unknown(x, y))
         return false;

@@ -1,5 +1,5 @@
-/* ir_part.c - tensors that are a part of another one's elements, such as some columns of a matrix: where the runs are.
- */
+/* ir_part.c - tensors that are a slice of another tensor's elements, such as some columns of a matrix: locates the runs
+ * of bytes. */
 #include "ir/ir.h"
 
 onx_status onxi_doc_add_part(onx_doc *doc, const onx_tensor *tensor, const onxi_tensor_part *part)

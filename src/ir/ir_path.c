@@ -1,5 +1,5 @@
-/* ir_path.c - the paths of diagnostics, graph.node[3] "conv1" (Conv).input[0]: how they are written, and how one is
- * followed back to what it names. */
+/* ir_path.c - writes the paths of diagnostics, graph.node[3] "conv1" (Conv).input[0], and follows them back to the
+ * messages that they name. */
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ size_t onxi_path_quote(char *out, size_t room, onx_str s)
     return n;
 }
 
-/* The name that a person would point at a message by, or an empty text. */
+/* The name by which a user would identify a message, or an empty string. */
 static onx_str name_of(onx_kind kind, const void *message)
 {
     switch ((int)kind) {
@@ -128,7 +128,7 @@ static bool is_step(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The characters of a step that the path begins with. */
+/* The length of the step at the beginning of the path. */
 static onx_str step_of(onx_str path)
 {
     size_t n = 0;
@@ -145,7 +145,7 @@ static const onxi_field *find_field(const onxi_message_table *table, onx_str nam
     return NULL;
 }
 
-/* Names that are no words, or are members of nodes, are written in full: .attribute[0] "name".g. */
+/* Names that are not identifiers, or that are fields of a node, are written in full: .attribute[0] "name".g. */
 onx_str onxi_path_subgraph(onx_arena *arena, onx_str path, const onx_node *node, const onx_attribute *attribute)
 {
     char label[ONXI_LABEL_MAX];
@@ -173,7 +173,7 @@ onx_str onxi_path_call(onx_arena *arena, onx_str path, const onx_function *funct
     return onxi_arena_printf(arena, "%.*s%s", ONX_ARG(path), words);
 }
 
-/* ---- following ---- */
+/* ---- following paths ---- */
 
 onxi_path_cursor onxi_path_begin(onx_kind kind, const void *root, onx_str path)
 {
@@ -194,7 +194,7 @@ static bool skip_text(onxi_path_cursor *c, const char *words, size_t len)
     return true;
 }
 
-/* [3] ; false when it is not well formed. */
+/* Parses [3]; false if it is malformed. */
 static bool take_index(onxi_path_cursor *c)
 {
     uint64_t index = 0;
@@ -227,7 +227,7 @@ static void find_member(onxi_path_cursor *c, const onxi_field *field)
     }
 }
 
-/* .body stands for .attribute[i] "body".g */
+/* .body is short for .attribute[i] "body".g */
 static bool take_subgraph(onxi_path_cursor *c, onx_str name)
 {
     const onx_node *node = c->table->kind == ONX_KIND_NODE ? c->message : NULL;
@@ -275,6 +275,6 @@ bool onxi_path_enter_call(onxi_path_cursor *c, const onx_function *function)
         return false;
     c->table = onxi_messages[ONX_KIND_FUNCTION];
     c->message = c->member = function;
-    c->begun = false; /* a step comes next, without a point */
+    c->begun = false; /* the next step is not preceded by a dot */
     return true;
 }

@@ -1,12 +1,12 @@
-/* ir_rewrite.c - a message with some of the messages below it replaced, while the message itself stays as it is: what
- * changes, and what holds it, is copied; all else is shared. */
+/* ir_rewrite.c - copies a message with some of the messages below it replaced, without modifying the original: changed
+ * messages and those that contain them are copied, everything else is shared. */
 #include "ir/ir.h"
 
 typedef struct rewriter {
     onx_ctx *cx;
     onx_arena *arena;
     onx_kind wanted;
-    bool leads[ONX_KIND_COUNT]; /* may a message of the wanted kind be below one of this kind? */
+    bool leads[ONX_KIND_COUNT]; /* can a message of this kind contain one of the wanted kind? */
     onx_status (*replace)(void *user, const onx_visit *at, const void **out);
     void *user;
     uint32_t limit;
@@ -33,7 +33,7 @@ static void *copy_bytes(onx_arena *arena, const void *from, size_t size)
     return to ? memcpy(to, from, size) : NULL;
 }
 
-/* A copy of the struct and its extra part, unless `*copy` is one already. */
+/* Copies the struct and its extra part, unless *copy is a copy already. */
 static onx_status own(rewriter *w, const onxi_message_table *table, const void *message, void **copy)
 {
     if (*copy)

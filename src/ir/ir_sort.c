@@ -1,5 +1,5 @@
-/* ir_sort.c - nodes in an order in which each comes after those that make its inputs: in graphs, subgraphs and
- * functions. Nodes that are in such an order already stay where they are. */
+/* ir_sort.c - sorts the nodes of graphs, subgraphs and functions topologically. Lists that are sorted already are not
+ * changed. */
 #include "ir/ir.h"
 
 typedef struct names {
@@ -10,20 +10,20 @@ typedef struct names {
 typedef struct sorter {
     onx_ctx *cx;
     onx_arena *arena;   /* of the result */
-    onx_arena *scratch; /* of what is needed meanwhile */
-    names *reads;       /* of the node around, what its subgraphs read from outside; NULL: not asked for */
-    onxi_cycle cycle;   /* the first that was met */
+    onx_arena *scratch; /* of temporary data */
+    names *reads;       /* values that subgraphs of the enclosing node read from outside; NULL: not needed */
+    onxi_cycle cycle;   /* the first cycle found */
     unsigned depth, limit;
 } sorter;
 
 typedef struct body {
     onx_node *const *nodes;
     uint32_t count;
-    onx_node **copy;  /* of the list, with nodes replaced; NULL: none is */
-    uint32_t *order;  /* NULL: as they are */
-    names reads;      /* of all nodes, in their order, what subgraphs read from outside included */
-    size_t *start;    /* of each node's in these, and the end */
-    onxi_dict makers; /* of values: the index of the node */
+    onx_node **copy;  /* of the list, with replaced nodes; NULL: no node is replaced */
+    uint32_t *order;  /* NULL: the order does not change */
+    names reads;      /* the values that all nodes read, in node order, including those that subgraphs capture */
+    size_t *start;    /* the first read of each node in this list, and the end */
+    onxi_dict makers; /* value name to the index of the node that produces it */
 } body;
 
 static bool add_name(sorter *s, names *to, onx_str name)
@@ -50,7 +50,7 @@ static bool has_subgraphs(const onx_node *node)
     return false;
 }
 
-/* What every node reads; nodes whose subgraphs change are replaced. */
+/* Collects the reads of every node; nodes whose subgraphs change are replaced. */
 static onx_status collect_reads(sorter *s, body *b)
 {
     b->start = ONXI_ARRAY(s->scratch, size_t, (size_t)b->count + 1);
@@ -97,14 +97,15 @@ static onx_status collect_makers(sorter *s, body *b)
     return ONX_OK;
 }
 
-/* The node that makes what is read, or ONXI_NO_ENTRY. */
+/* The node that produces the value, or ONXI_NO_ENTRY. */
 static uint32_t maker_of(const body *b, size_t read)
 {
     const onxi_dict_entry *e = onxi_dict_find(&b->makers, b->reads.list[read]);
     return e ? e->value : ONXI_NO_ENTRY;
 }
 
-/* The nodes of `path` need one another, the last one the first: next[node] - 1 is what each reads of the next one. */
+/* Describes a cycle, the nodes of `path`: next[node] - 1 is the read that leads from a node to the next one; the last
+ * node leads to the first. */
 static onx_status note_cycle(sorter *s, const body *b, const uint32_t *path, uint32_t count, const size_t *next)
 {
     enum { NAMED = 8 };
@@ -119,7 +120,7 @@ static onx_status note_cycle(sorter *s, const body *b, const uint32_t *path, uin
     return text.len ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Is no node before what it needs, or its own need? */
+/* Does every node come after all its producers? */
 static bool is_sorted(const body *b)
 {
     for (uint32_t i = 0; i < b->count; i++)
@@ -133,11 +134,11 @@ static bool is_sorted(const body *b)
 
 enum { NOT_MET, WAITING, DONE };
 
-/* Each node in turn, after producers that it lacks, with a stack of our own; a node that waits for itself goes where
- * it is met, as no order is right for it. */
+/* Iterative depth-first search: emits the missing producers of each node before the node. A node on a cycle is emitted
+ * where the cycle is detected, since no order is correct for it. */
 static onx_status order(sorter *s, body *b)
 {
-    size_t *next = ONXI_ARRAY(s->scratch, size_t, b->count); /* the read of a node that is visited next */
+    size_t *next = ONXI_ARRAY(s->scratch, size_t, b->count); /* the next read to follow, per node */
     uint32_t *stack = ONXI_ARRAY(s->scratch, uint32_t, b->count), depth, done = 0;
     uint8_t *met = ONXI_ARRAY(s->scratch, uint8_t, b->count);
     uint32_t *sorted = ONXI_ARRAY(s->arena, uint32_t, b->count);
@@ -174,9 +175,9 @@ static onx_status order(sorter *s, body *b)
     return ONX_OK;
 }
 
-/* ---- most lists are in order, which takes less to see than a table of all names ---- */
+/* ---- a fast test for lists that are sorted already, without a table of all names ---- */
 
-/* Two words and three bits in each of them stand for a name; another name seldom has the same ones. */
+/* A Bloom filter: a name sets three bits in each of two words; other names seldom have the same bits. */
 typedef struct filter {
     onxi_secret secret;
     uint64_t *words, mask;
@@ -194,7 +195,7 @@ static mark mark_of(const filter *f, onx_str name)
                    UINT64_C(1) << (more >> 46 & 63) | UINT64_C(1) << (more >> 52 & 63) | UINT64_C(1) << (more >> 58) };
 }
 
-/* Does a node read an output of its own, or of one that comes after it? It may seem so where that is not so. */
+/* Does a node read an output of its own or of a later node? May return true by mistake, but never false. */
 static bool seems_unsorted(const body *b, const filter *f)
 {
     for (uint32_t i = 0; i < b->count; i++) {
@@ -214,10 +215,10 @@ static bool seems_unsorted(const body *b, const filter *f)
     return false;
 }
 
-/* *out: it is known to be in order. What subgraphs read is not looked at here. */
+/* *out: the list is known to be sorted. Reads of subgraphs are not considered here. */
 static onx_status looks_sorted(sorter *s, const body *b, bool *out)
 {
-    enum { FEW = 1000 }; /* nodes that are not worth it */
+    enum { FEW = 1000 }; /* for shorter lists the test does not pay off */
     filter f = { .secret = onxi_ctx_secret(s->cx), .mask = 1023 };
     uint64_t reads = 0;
     *out = false;
@@ -239,7 +240,7 @@ static onx_status looks_sorted(sorter *s, const body *b, bool *out)
 static onx_status sort_body(sorter *s, body *b)
 {
     bool sorted = false;
-    if (!s->reads) /* else makers are asked for */
+    if (!s->reads) /* otherwise the producers are needed */
         ONX_TRY(looks_sorted(s, b, &sorted));
     if (sorted)
         return ONX_OK;
@@ -264,7 +265,7 @@ onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t c
 
 /* ---- graphs and functions ---- */
 
-/* The new list of nodes; NULL: the old one. */
+/* The new list of nodes; NULL if it does not change. */
 static onx_status new_list(sorter *s, const body *b, onx_node ***out)
 {
     *out = b->copy;
@@ -278,7 +279,7 @@ static onx_status new_list(sorter *s, const body *b, onx_node ***out)
     return ONX_OK;
 }
 
-/* What the graph reads and does not define itself goes to the node around it. */
+/* Values that the graph captures are added to the reads of the node around it. */
 static onx_status pass_on(sorter *s, const onx_graph *g, const body *b)
 {
     onxi_dict own = onxi_dict_in_arena(s->scratch);
@@ -296,7 +297,7 @@ static onx_status pass_on(sorter *s, const onx_graph *g, const body *b)
         if (maker_of(b, i) == ONXI_NO_ENTRY && !onxi_dict_find(&own, b->reads.list[i]) &&
             !add_name(s, s->reads, b->reads.list[i]))
             return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < g->output_count; i++) { /* a branch may pass on a value from outside */
+    for (uint32_t i = 0; i < g->output_count; i++) { /* a branch may return a captured value directly */
         onx_str name = onx_view(g->output[i]->name);
         if (!onxi_dict_find(&b->makers, name) && !onxi_dict_find(&own, name) && !add_name(s, s->reads, name))
             return ONX_E_MEMORY;
@@ -355,7 +356,7 @@ onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *messag
     sorter s = { .cx = arena->cx, .arena = arena, .limit = onx_ctx_limits(arena->cx).depth };
     *out = message;
     ONX_TRY(onx_arena_new(arena->cx, &s.scratch));
-    /* Bodies of functions first: after that the graphs in their attributes are sorted, and met once more unchanged. */
+    /* Bodies of functions come first, then the graphs in their attributes, which are visited once more unchanged. */
     onx_status status = onxi_message_rewrite(arena, kind, message, ONX_KIND_FUNCTION, replace_function, &s, out);
     if (status == ONX_OK)
         status = onxi_message_rewrite(arena, kind, *out, ONX_KIND_GRAPH, replace_graph, &s, out);
@@ -364,11 +365,11 @@ onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *messag
     return status;
 }
 
-/* A node whose subgraphs were sorted is another one, with the same list of outputs. */
+/* A node with sorted subgraphs is a copy with the same outputs. */
 typedef struct cycle_search {
     onx_ctx *cx;
     const onxi_cycle *cycle;
-    const char *note; /* of a warning; NULL: an error */
+    const char *note; /* text for a warning; NULL: report an error */
 } cycle_search;
 
 static onx_status tell_cycle(void *user, const onx_visit *at)
@@ -420,7 +421,7 @@ onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note)
     onx_arena_free(scratch);
     if (status != ONX_E_LIMIT)
         return status;
-    onxi_diag_rewind(doc->cx, before); /* what is nested too deeply to be visited is for others to refuse */
+    onxi_diag_rewind(doc->cx, before); /* nesting beyond the limit is reported elsewhere */
     return ONX_OK;
 }
 

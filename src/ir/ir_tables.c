@@ -1,11 +1,11 @@
-/* ir_tables.c - the field tables of all messages: what reading, writing, copying, comparing and printing walk.
+/* ir_tables.c - the field tables of all messages, which drive reading, writing, copying, comparing and printing.
  * Numbers and types are those of onnx.proto, onnx-operators.proto and onnx-data.proto (IR version 14). */
 #include "ir/ir.h"
 
 /* Tables are aligned by hand. */
 /* clang-format off */
 
-/* A row is X(message, number, field, KIND, argument...). KIND_ROW says how the member is stored, KIND_MANY whether it
+/* A row is X(message, number, field, KIND, argument...). KIND_ROW tells how the member is stored, KIND_MANY whether it
  * is repeated. */
 #define TYPE(n, T) .type = ONXI_##T, .tag = n < 16 ? n << 3 | ONXI_WIRE_TYPE(ONXI_##T) : 0
 #define ONE_ROW(m, n, f, T) TYPE(n, T), .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f
@@ -20,13 +20,13 @@
     .count_offset = offsetof(onx_##m, f##_count)
 #define ONEOF_ROW(m, n, f, T, GROUP) ONE_ROW(m, n, f, T), .flags = ONXI_ONEOF, .group = (GROUP)
 #define SUB_ONEOF_ROW(m, n, f, M, GROUP) SUB_ROW(m, n, f, M), .flags = ONXI_ONEOF, .group = (GROUP)
-/* Rare members, in the extra part. */
+/* Rare members, stored in the extra part. */
 #define COLD_ROW(m, n, f, T) \
     TYPE(n, T), .flags = ONXI_COLD, .offset = offsetof(onx_##m##_extra, f), .has = onx_##m##_has_##f
 #define COLD_SUBS_ROW(m, n, f, M)                                                                        \
     TYPE(n, MESSAGE), .flags = ONXI_COLD | ONXI_REPEATED, .offset = offsetof(onx_##m##_extra, f), \
     .count_offset = offsetof(onx_##m##_extra, f##_count), .message = &table_##M
-/* Values of an attribute, in its slot or in the extra part. */
+/* Values of an attribute, stored in its slot or in the extra part. */
 #define SLOT_ROW(m, n, f, T)                                                                           \
     TYPE(n, T), .flags = ONXI_SLOT, .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f, \
     .more_offset = offsetof(onx_##m##_extra, more.f)
@@ -36,12 +36,12 @@
     .count_offset = offsetof(onx_##m, count), .more_offset = offsetof(onx_##m##_extra, more.f),     \
     .more_count_offset = offsetof(onx_##m##_extra, f##_count)
 #define SLOTS_SUB_ROW(m, n, f, M) SLOTS_ROW(m, n, f, MESSAGE), .message = &table_##M
-/* `operator` is a word of C++, so the member has another name than the field. */
+/* `operator` is a keyword in C++, so the member is named differently from the field. */
 #define OPERATORS_ROW(m, n, f, M)                                                              \
     TYPE(n, MESSAGE), .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, operator_),   \
     .count_offset = offsetof(onx_##m, operator_count), .message = &table_##M
 
-/* Repeated members, by where they are: in the struct, in the extra part, in the slot. */
+/* Repeated members, by storage: in the struct, in the extra part, in the slot. */
 enum {
     ONE_IN = 0, ONE_ENUM_IN = 0, SUB_IN = 0, ONEOF_IN = 0, SUB_ONEOF_IN = 0, COLD_IN = 0, SLOT_IN = 0, SLOT_SUB_IN = 0,
     MANY_IN = 1, SUBS_IN = 1, PACK_IN = 1, OPERATORS_IN = 1, COLD_SUBS_IN = 2, SLOTS_IN = 2, SLOTS_SUB_IN = 2
@@ -298,7 +298,7 @@ static const uint32_t graph_reserved[] = { 3, 4, 6, 7, 8, 9, 0 };
 static const uint32_t function_reserved[] = { 2, 3, 0 };
 static const uint32_t opaque_reserved[] = { 3, 0 };
 
-/* From the rows of a message: the field array, the position of each number, the masks, the table. */
+/* Generated from the rows of a message: the field array, the index of each field number, the masks, the table. */
 #define ROW(m, n, f, KIND, ...) { .name = #f, .number = n, KIND##_ROW(m, n, f, __VA_ARGS__) },
 #define POSITION(m, n, f, ...) at_##m##_##f,
 #define BY_NUMBER(m, n, f, ...) [n] = at_##m##_##f + 1,
@@ -363,7 +363,7 @@ const onxi_message_table *const onxi_messages[ONX_KIND_COUNT] = {
 #include <onx/message.def>
 };
 
-/* Words of the command line for kinds that can be a file of their own. */
+/* Command-line names of the kinds that can be the root of a file. */
 static const struct {
     const char *word;
     onx_kind kind;

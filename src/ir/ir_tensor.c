@@ -1,23 +1,24 @@
-/* ir_tensor.c - the elements of a tensor, whichever field or file holds them. The number of entries is checked against
- * type and shape before anything is allocated or read. */
+/* ir_tensor.c - reads the elements of a tensor from any field or file. The number of entries is checked against type
+ * and shape before anything is allocated or read. */
 #include <onx/io.h>
 
 #include "ir/ir.h"
 
 #include <stdio.h>
 
-/* Where the elements of one tensor are: in the layout of raw_data, or one per entry of a wider type. */
+/* The source of a tensor's elements: bytes in the layout of raw_data, or entries of a wider type. */
 typedef struct source {
     onx_ctx *cx; /* NULL: errors are not recorded */
     const onx_tensor *tensor;
     onx_dtype dtype;
     uint64_t count;           /* elements */
     uint64_t size;            /* bytes in the layout of raw_data */
-    const char *bytes;        /* that layout, or NULL: then one of the two below, unless the tensor is empty */
-    const int32_t *entries32; /* an entry is an element, or some packed ones */
+    const char *bytes;        /* the layout of raw_data; NULL: one of the two below is used, unless the tensor is
+                               * empty */
+    const int32_t *entries32; /* an entry is one element, or several packed ones */
     onxi_packing packing;     /* of elements smaller than a byte */
     const uint64_t *entries64;
-    const onxi_tensor_part *part; /* or that layout in runs */
+    const onxi_tensor_part *part; /* or slices of that layout */
 } source;
 
 static onx_status wrong(const source *s, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
@@ -121,8 +122,8 @@ onxi_packing onxi_packing_of(unsigned bits, uint64_t elements, uint64_t entries)
     return entries == elements ? ONXI_PACKED_SINGLY : ONXI_PACKED_NOT;
 }
 
-/* Entries that the typed field must have, twice as many as elements for complex; of packed ones those that hold a byte
- * each, which is what they are narrowed to. */
+/* The number of entries that the typed field must have: twice the number of elements for complex types; for packed
+ * types the number of bytes, to which they are narrowed. */
 static bool entries_for(const source *s, uint64_t *out)
 {
     if (onx_dtype_class_of(s->dtype) == ONX_CLASS_COMPLEX)
@@ -168,13 +169,13 @@ static onx_status open_typed(source *s)
         else
             s->entries32 = t->int32_data;
         break;
-    default: /* strings are refused before */
+    default: /* strings were refused before */
         break;
     }
     return ONX_OK;
 }
 
-/* Range of an entry: signed types their own, bit patterns unsigned, booleans 0 and 1. */
+/* The valid range of an entry: that of signed types, of unsigned bit patterns, and 0 and 1 for booleans. */
 static void entry_range(onx_dtype dtype, int64_t *low, int64_t *high)
 {
     unsigned bits = onx_dtype_bits(dtype);
@@ -193,7 +194,7 @@ static onx_status wrong_entry(const source *s, uint64_t index)
                  (unsigned long long)index, s->entries32[index], onx_dtype_name(s->dtype));
 }
 
-/* Bytes first .. first+n-1 of elements that share bytes. */
+/* Bytes first .. first+n-1 of packed elements. */
 static onx_status narrow_packed(const source *s, uint64_t first, uint64_t n, char *out)
 {
     unsigned bits = onx_dtype_bits(s->dtype), per_byte = 8 / bits, mask = (1u << bits) - 1;
@@ -219,7 +220,7 @@ static onx_status narrow_packed(const source *s, uint64_t first, uint64_t n, cha
     return ONX_OK;
 }
 
-/* Entries first .. first+n-1 in the layout of raw_data. */
+/* Converts entries first .. first+n-1 to the layout of raw_data. */
 static onx_status narrow(const source *s, uint64_t first, uint64_t n, char *out)
 {
     if (s->part) {
@@ -352,7 +353,7 @@ onx_status onxi_tensor_copy(onx_doc *doc, const onx_tensor *tensor, void *out, u
     return narrow(&s, 0, entries, out);
 }
 
-enum { WINDOW = 1024 }; /* elements narrowed at a time; a multiple of what a byte holds */
+enum { WINDOW = 1024 }; /* elements that are narrowed at a time; a multiple of the number of elements per byte */
 
 onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink)
 {
@@ -364,7 +365,7 @@ onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink s
         return sink.write(sink.user, onx_str_make(s.bytes, (size_t)s.size));
     uint64_t entries;
     entries_for(&s, &entries);
-    size_t size = (size_t)(s.size / entries); /* bytes that an entry becomes */
+    size_t size = (size_t)(s.size / entries); /* bytes that one entry is narrowed to */
     for (uint64_t at = 0, n; at < entries; at += n) {
         char window[WINDOW * 8];
         n = entries - at < WINDOW ? entries - at : WINDOW;
@@ -382,7 +383,7 @@ bool onxi_tensor_is_sound(const onx_tensor *tensor)
     return open_source(NULL, tensor, &s) == ONX_OK;
 }
 
-/* Elements first .. first+count-1 as `to`, which has a whole number of bytes. */
+/* Elements first .. first+count-1 converted to `to`, whose elements must be whole bytes. */
 static onx_status get(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, onx_dtype to, void *out)
 {
     source s;

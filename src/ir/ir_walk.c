@@ -1,4 +1,4 @@
-/* ir_walk.c - visiting all messages below one. */
+/* ir_walk.c - visits all messages below a message. */
 #include "ir/ir.h"
 
 typedef struct walker {
@@ -26,7 +26,7 @@ static onx_status walk_field(walker *w, const onxi_message_table *table, const o
                         .depth = at->depth + 1 };
     for (uint64_t i = 0; i < count; i++) {
         below.index = (uint32_t)i;
-        /* Read anew each time: a visit may replace the list it is in. */
+        /* read again in each iteration, because a visit may replace the list */
         below.message = repeated ? (*(void ***)place.value)[i] : *(void **)place.value;
         if (below.message)
             ONX_TRY(walk(w, field->message, &below));
@@ -34,7 +34,7 @@ static onx_status walk_field(walker *w, const onxi_message_table *table, const o
     return ONX_OK;
 }
 
-/* Of most nodes and attributes the fields need not be visited: numbers and names are no messages. */
+/* Most fields of nodes and attributes are numbers and strings, which need no visit. */
 static bool is_leaf(onx_kind kind, const void *message)
 {
     const onx_node *node = message;

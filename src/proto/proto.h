@@ -1,4 +1,5 @@
-/* proto.h - bytes of ONNX files: binary, protobuf text and JSON, external data. The public face is onx/io.h. */
+/* proto.h - the bytes of ONNX files: binary, protobuf text and JSON formats, external data. The public interface is
+ * onx/io.h. */
 #ifndef ONXI_PROTO_H
 #define ONXI_PROTO_H
 
@@ -8,21 +9,22 @@
 #include "ir/ir.h"
 #include "wire/wire.h"
 
-/* The document owns the file from here on; its bytes are what the document borrows from. */
+/* Transfers ownership of the file to the document, whose strings and payloads point into its bytes. */
 onx_status onxi_doc_keep_input(onx_doc *doc, onxi_file *file);
-/* The files that the document comes from and refers to are inputs for the guard of the context, as long as it lives. */
+/* Registers the files that the document comes from and refers to as inputs with the guard of the context, while the
+ * document lives. */
 onx_status onxi_doc_guard(onx_doc *doc);
-/* How many of these bytes, from the first on, are in a hole of one of the document's files. */
+/* The number of bytes at the start of `bytes` that are in a hole of one of the document's files. */
 size_t onxi_doc_hole(onx_doc *doc, onx_str bytes);
-/* The input is about to be read through as a whole. */
+/* Advises the system that the whole input will be read sequentially. */
 void onxi_doc_read_ahead(onx_doc *doc);
-/* Gives back the memory of bytes of the input or of external data that were read through; they can be read again. */
+/* Drops the memory of bytes of the input or of external data that have been read; later accesses read them again. */
 void onxi_doc_forget(onx_doc *doc, onx_str bytes);
 
 /* ---- JSON of any kind (proto_json_value.c) ---- */
 
 typedef enum onxi_json_kind {
-    ONXI_JSON_NULL, /* also what is not there */
+    ONXI_JSON_NULL, /* also stands for a missing value */
     ONXI_JSON_BOOL,
     ONXI_JSON_NUMBER,
     ONXI_JSON_TEXT,
@@ -33,28 +35,28 @@ typedef enum onxi_json_kind {
 typedef struct onxi_json {
     uint8_t kind;
     bool truth;
-    uint32_t count; /* members of a list or object */
+    uint32_t count; /* number of members of a list or object */
     double number;
     onx_str text;
-    struct onxi_json_member *members; /* in the order of the text; names of lists are empty */
+    struct onxi_json_member *members; /* in text order; members of a list have empty names */
 } onxi_json;
 typedef struct onxi_json_member {
     onx_str name;
     onxi_json value;
 } onxi_json_member;
 
-/* Reads a value; texts are in `text` or the arena. Nesting is bounded by the context's limit. */
+/* Parses a value; its strings point into `text` or the arena. The context's depth limit bounds the nesting. */
 onx_status onxi_json_value_read(onx_ctx *cx, onx_arena *arena, onx_str text, onxi_json *out);
-/* The member of an object, the last one of that name; one of kind NULL when there is none or `of` is no object. It
- * takes time in proportion to the members. */
+/* The member of an object with that name, the last one if there are several; a member of kind NULL if there is none or
+ * `of` is not an object. Takes time linear in the number of members. */
 const onxi_json *onxi_json_get(const onxi_json *of, const char *name);
-/* What the member says, or `otherwise` when it is of another kind. */
+/* The value of the member, or `otherwise` if it is of another kind. */
 bool onxi_json_truth(const onxi_json *of, const char *name, bool fallback);
 onx_str onxi_json_text(const onxi_json *of, const char *name);
 double onxi_json_number(const onxi_json *of, const char *name, double fallback);
-/* An integer of at most 53 bits; false for anything else. */
+/* An integer of at most 53 bits; false for other values. */
 bool onxi_json_integer(const onxi_json *value, int64_t *out);
-/* Bytes in base64, standard or URL-safe, padded or not; without address when the text is none. */
+/* Decodes base64, standard or URL-safe, padded or not; the pointer is NULL if the text is invalid. */
 onx_status onxi_json_base64(onx_arena *arena, onx_str text, onx_str *out);
 
 #endif

@@ -1,10 +1,10 @@
-/* proto_binary.c - reading and writing the binary form of any message. */
+/* proto_binary.c - reads and writes the binary format of any message. */
 #include "proto/proto.h"
 
 _Static_assert((int)ONX_READ_COPY == (int)ONXI_WIRE_COPY && (int)ONX_READ_LENIENT == (int)ONXI_WIRE_LENIENT,
                "flags agree");
 
-/* Protobuf readers in general stop here (rule W-26). */
+/* The size limit of most protobuf implementations (rule W-26). */
 #define COMMON_LIMIT ((uint64_t)0x7fffffff)
 
 static onx_status read_binary(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, unsigned threads,
@@ -67,7 +67,7 @@ onx_status onx_write_to(onx_ctx *cx, onx_kind kind, const void *message, onx_sin
     ONX_TRY(onxi_wire_write(cx, onxi_messages[kind], message, true, 0, &w));
     const char *at = w.bytes.ptr;
     onx_status status = ONX_OK;
-    /* The writer went backwards, so the payload that was referred to last comes first. */
+    /* Messages are written from back to front, so the payload that was added last comes first. */
     for (size_t i = w.ref_count; i-- > 0 && status == ONX_OK;) {
         const char *until = w.end - w.refs[i].behind;
         if (until > at)

@@ -1,5 +1,5 @@
-/* proto_external.c - the bytes of external tensors: data files below the document's folder, each mapped once when it is
- * first needed (docs/notes/external_data.md). */
+/* proto_external.c - the bytes of external tensors: each data file below the document's folder is mapped once, on first
+ * use (docs/notes/external_data.md). */
 #include "proto/proto.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 typedef struct data_file {
     onx_str location;
     onxi_file file;
-    onx_status status; /* of opening it: what failed once is not tried again */
+    onx_status status; /* result of opening it; a failed open is not repeated */
     bool hashed;
     char sha1[41];
 } data_file;
 
 struct onxi_external {
     int dir;         /* the folder, -1 until it is opened */
-    onxi_file input; /* what the document itself was read from */
+    onxi_file input; /* the file that the document was read from */
     data_file **files;
     uint32_t count, room;
     onxi_dict by_location; /* indexes of files */
@@ -102,7 +102,7 @@ onx_status onx_doc_allow_links(onx_doc *doc, bool allowed)
 
 /* ---- guarding the files ---- */
 
-/* The folder by descriptor; -1 with errno set. */
+/* The folder as a descriptor; -1 with errno set. */
 static int folder_of(onx_doc *doc, struct onxi_external *e)
 {
     if (e->dir < 0)
@@ -117,7 +117,7 @@ static onx_status guard_tensor(void *user, const onx_visit *at)
     onxi_external_fault fault;
     if (at->kind != ONX_KIND_TENSOR || !onx_tensor_is_external(at->message) ||
         !onxi_external_parse(at->message, &ref, &fault) || folder_of(doc, doc->external) < 0)
-        return ONX_OK; /* what cannot be read cannot be lost */
+        return ONX_OK; /* a file that cannot be opened needs no protection */
     return onxi_guard_read_beneath(doc->cx, doc->external->dir, ref.location);
 }
 
@@ -151,7 +151,7 @@ onx_status onxi_doc_guard(onx_doc *doc)
 
 /* ---- finding the bytes ---- */
 
-/* A place in the document: the path given, or the tensor by name. */
+/* A location in the document for messages: the given path, or the tensor by name. */
 typedef struct place {
     char text[256];
     onx_where where;
@@ -313,7 +313,7 @@ void onxi_doc_forget(onx_doc *doc, onx_str bytes)
     for (; doc; doc = doc->also) {
         const struct onxi_external *e = doc->external;
         if (doc->input)
-            onxi_file_forget(doc->input, bytes); /* does nothing for bytes that are elsewhere */
+            onxi_file_forget(doc->input, bytes); /* has no effect on bytes outside of the input */
         for (uint32_t i = 0; e && i < e->count; i++)
             onxi_file_forget(&e->files[i]->file, bytes);
         for (const onxi_spilled *p = doc->spilled; p; p = p->next)
@@ -338,7 +338,7 @@ static onx_status hash_file(onx_doc *doc, data_file *file)
     while (left.len) {
         onx_str part = onx_str_make(left.ptr, left.len < WINDOW ? left.len : WINDOW);
         onxi_sha1_add(hash, part);
-        onxi_file_forget(&file->file, part); /* or a large file would fill the memory of the process */
+        onxi_file_forget(&file->file, part); /* otherwise a large file would fill the memory of the process */
         left = onx_str_make(left.ptr + part.len, left.len - part.len);
     }
     file->hashed = true;
@@ -377,7 +377,7 @@ static onx_status verify_tensor(void *user, const onx_visit *at)
     onx_str bytes;
     data_file *file = NULL;
     if (!onxi_external_parse(t, &ref, &fault) || !ref.has_checksum)
-        return ONX_OK; /* what is wrong with the entries is for others to say: there is nothing to verify */
+        return ONX_OK; /* invalid entries are reported elsewhere; there is nothing to verify */
     place_of(&p, t, at);
     if (!is_sha1(ref.checksum)) {
         onxi_warn(v->doc->cx, ONX_WARNING, "E-19", p.where,
@@ -387,7 +387,7 @@ static onx_status verify_tensor(void *user, const onx_visit *at)
     onx_status status = find_bytes(v->doc, t, &p, &bytes, &file);
     if (status == ONX_OK && !file->hashed)
         status = hash_file(v->doc, file);
-    if (status == ONX_E_INVALID) { /* recorded; the other files are examined as well */
+    if (status == ONX_E_INVALID) { /* recorded; continue with the other files */
         v->mismatch = true;
         return ONX_OK;
     }

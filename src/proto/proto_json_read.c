@@ -1,8 +1,8 @@
-/* proto_json_read.c - reads JSON by the proto3 mapping, in one pass from the text into the messages. */
+/* proto_json_read.c - reads JSON in the proto3 mapping, in one pass from the text into the messages. */
 #include "proto/proto.h"
 #include "proto/proto_text.h"
 
-/* A number, bare or in quotes. Words in quotes that stand for floats are given as they are, with *word_out set. */
+/* Reads a number, bare or quoted. A quoted word that stands for a float is returned unchanged, with *word_out set. */
 static onx_status take_number(onxi_text_in *in, const char *expected, onx_str *out, bool *fractional, bool *word_out)
 {
     bool quoted = onxi_json_peek(in) == '"';
@@ -38,7 +38,7 @@ static onx_status read_integer(onxi_text_in *in, const onxi_field *field, void *
         in->at = at;
         return onxi_text_expected(in, "an integer, bare or in quotes");
     }
-    if (fractional) { /* 1e3, 2.0: fine as long as a double holds the integer exactly */
+    if (fractional) { /* 1e3, 2.0: valid if a double represents the integer exactly */
         double d = 0;
         if (!onxi_parse_f64(text, &d, &overflow) || !(d >= -9007199254740992.0 && d <= 9007199254740992.0) ||
             d != (double)(int64_t)d) {
@@ -85,7 +85,7 @@ static onx_status read_enum(onxi_text_in *in, const onxi_field *field, void *slo
     return onxi_text_store_enum(in, field, slot, at, name);
 }
 
-/* Base64, standard or URL-safe, padded or not. */
+/* Decodes base64, standard or URL-safe, padded or not. */
 static onx_status read_base64(onxi_text_in *in, void *slot)
 {
     onx_str text;
@@ -157,7 +157,7 @@ static onx_status read_list(onxi_text_in *in, const onxi_message_table *table, c
     return ONX_OK;
 }
 
-/* object = "{" [ name ":" value { "," name ":" value } ] "}"; null is the same as absent */
+/* object = "{" [ name ":" value { "," name ":" value } ] "}"; a null value means that the field is absent */
 static onx_status read_object(onxi_text_in *in, const onxi_message_table *table, const onx_visit *self)
 {
     uint32_t hint = 0;

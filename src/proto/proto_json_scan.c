@@ -1,4 +1,4 @@
-/* proto_json_scan.c - the words of JSON: strings with their escapes, numbers, base64. */
+/* proto_json_scan.c - the tokens of JSON: strings with escapes, numbers, base64. */
 #include "proto/proto.h"
 #include "proto/proto_text.h"
 
@@ -45,7 +45,7 @@ static bool hex4(const char *p, const char *end, uint32_t *out)
     return true;
 }
 
-/* The escape at p, a backslash, as bytes; returns the place after it, NULL when it is none. */
+/* Decodes the escape whose backslash is at p; returns the position after it, NULL if it is invalid. */
 static const char *escape(const char *p, const char *end, char bytes[4], size_t *len_out)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -71,8 +71,8 @@ static const char *escape(const char *p, const char *end, char bytes[4], size_t 
     return p;
 }
 
-/* Finds the end of a string and whether it has escapes; UTF-8 and escapes are checked. `raw_out` is what is
- * between the quotes. */
+/* Finds the end of a string and whether it contains escapes; checks UTF-8 and escapes. `raw_out` is the text between
+ * the quotes. */
 static onx_status scan_string(onxi_text_in *in, onx_str *raw_out, bool *escaped_out)
 {
     const char *from = in->at + 1, *p = from;
@@ -120,7 +120,7 @@ onx_status onxi_json_take_string(onxi_text_in *in, bool borrow, onx_str *out)
     *out = raw;
     if (!escaped && borrow)
         return ONX_OK;
-    char *to = onxi_arena_get(in->arena, raw.len + 1); /* escapes are longer than what they stand for */
+    char *to = onxi_arena_get(in->arena, raw.len + 1); /* decoded escapes are shorter than the escapes */
     if (!to)
         return ONX_E_MEMORY;
     *out = onx_str_make(to, raw.len);
@@ -172,7 +172,7 @@ size_t onxi_json_number_length(onx_str text, bool *fractional)
 
 /* ---- base64 ---- */
 
-/* 0 to 63 by character, both alphabets at once; -1 for what is in neither. */
+/* The value 0 to 63 of each character, in both alphabets; -1 for other characters. */
 static const signed char base64_values[128] = {
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 62, -1, 62, -1, 63, 52, 53, 54, 55,

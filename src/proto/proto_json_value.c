@@ -1,11 +1,11 @@
-/* proto_json_value.c - JSON of any kind, as configurations of language models and tokenizers have it, read into an
+/* proto_json_value.c - reads arbitrary JSON, such as configurations of language models and tokenizers, into an
  * arena. */
 #include "proto/proto.h"
 #include "proto/proto_text.h"
 
 static onx_status read_any(onxi_text_in *in, uint32_t depth, onxi_json *out);
 
-/* Members up to the closing bracket. */
+/* Reads the members up to the closing bracket. */
 static onx_status read_members(onxi_text_in *in, uint32_t depth, char close, onxi_json *out)
 {
     uint32_t room = 0;

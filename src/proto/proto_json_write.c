@@ -1,5 +1,5 @@
-/* proto_json_write.c - writes JSON by the proto3 mapping with the field names of the .proto, indented by two spaces;
- * lists of numbers and strings stay on one line. */
+/* proto_json_write.c - writes JSON in the proto3 mapping with the field names of the .proto, indented by two spaces;
+ * lists of numbers and strings are written on one line. */
 #include "proto/proto_text.h"
 
 #include <float.h>
@@ -29,8 +29,8 @@ static const onxi_text_escape escapes[256] = {
 /* clang-format on */
 
 typedef struct json_out {
-    onxi_text_out text; /* first, so that the shared functions take it */
-    uint64_t unknown;   /* fields that could not be written */
+    onxi_text_out text; /* must be the first member: the shared functions take a pointer to it */
+    uint64_t unknown;   /* number of fields that could not be written */
     char unknown_path[256];
     size_t unknown_path_len;
 } json_out;

@@ -1,5 +1,5 @@
-/* proto_text_common.c - what protobuf text and JSON share: buffered output, the cursor over a text and its errors, and
- * values put into messages by their tables. */
+/* proto_text_common.c - shared by protobuf text and JSON: buffered output, the input cursor and its errors, and storing
+ * values in messages according to their tables. */
 #include "proto/proto_text.h"
 
 #include <stdio.h>
@@ -200,7 +200,7 @@ static bool is_word(char c)
            c == '-' || c == '+';
 }
 
-/* What is at a place, for "found ...": a word, the beginning of a string, or one character. */
+/* Describes the token at a position, for "found ...": a word, the beginning of a string, or one character. */
 static onx_str token_at(const onxi_text_in *in, const char *at)
 {
     enum { LONGEST = 40 };
@@ -228,7 +228,7 @@ static onx_str token_at(const onxi_text_in *in, const char *at)
     return valid ? onx_str_make(at, valid) : onx_str_of("a byte that is not text");
 }
 
-/* The line around a place; only its beginning when it is long, nothing when the place is far into a long one. */
+/* The line around a position; only its beginning if it is long, nothing if the position is far into a long line. */
 static onx_str excerpt_of(const char *line, const char *at, const char *end)
 {
     enum { LONGEST = 160 };
@@ -307,7 +307,7 @@ const onxi_field *onxi_text_find(const onxi_message_table *table, onx_str name, 
     return NULL;
 }
 
-/* One more element at the end of a list that has the room onx/ir.h promises. */
+/* Appends an element to a list with the capacity that onx/ir.h guarantees. */
 static onx_status append(onxi_text_in *in, const onxi_field *field, onxi_place place, void **slot_out)
 {
     bool wide = (field->flags & ONXI_WIDE) != 0;

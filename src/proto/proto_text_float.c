@@ -1,6 +1,6 @@
-/* proto_text_float.c - floating point as protobuf's text format prints it: 6 (or 15) significant digits where they read
- * back to the same value, else 9 (or 17), both as printf's %g has them. Exact integer arithmetic in 128 bits does for
- * magnitudes from about 1e-6 to 1e30; the C library does the others, ten times slower. */
+/* proto_text_float.c - prints floating point like protobuf's text format: with 6 (double: 15) significant digits if
+ * they read back as the same value, else 9 (17), both formatted like printf's %g. Exact 128-bit integer arithmetic
+ * handles magnitudes from about 1e-6 to 1e30; other values use the C library, which is ten times slower. */
 #include "proto/proto_text.h"
 
 #include <float.h>
@@ -12,7 +12,8 @@ __extension__ typedef unsigned __int128 wide;
 typedef struct binary { /* mantissa * 2^exponent */
     uint64_t mantissa;
     int exponent;
-    bool lowest; /* the smallest mantissa of its exponent: the next value below is half as far as the one above */
+    bool lowest; /* the smallest mantissa of its exponent: the next smaller value is half as far away as the next larger
+                  * one */
 } binary;
 
 typedef struct decimal { /* digits * 10^(exponent - count + 1) */
@@ -46,7 +47,7 @@ static int bits_of(uint64_t x)
     return 64 - __builtin_clzll(x);
 }
 
-/* x * 10^power * 2^shift; false when that takes more than 124 bits, which leaves room to compare multiples. */
+/* x * 10^power * 2^shift; false if the result exceeds 124 bits; 4 bits are left to compare multiples. */
 static bool scale(uint64_t x, int power, int shift, wide *out)
 {
     /* 10^3 < 2^10 */
@@ -59,11 +60,11 @@ static bool scale(uint64_t x, int power, int shift, wide *out)
     return true;
 }
 
-/* `count` digits of b, rounded to nearest, ties to even; *exact_out: they read back to b. False when 128 bits do not
- * do. */
+/* `count` digits of b, rounded to nearest, ties to even; *exact_out: they read back as b. False if 128 bits do not
+ * suffice. */
 static bool round_to(const binary *b, int count, decimal *out, bool *exact_out)
 {
-    /* The exponent of ten or one less: 1233 / 4096 is a little below the logarithm of 2. */
+    /* The decimal exponent, or one less: 1233 / 4096 is slightly below the decimal logarithm of 2. */
     int magnitude = b->exponent + bits_of(b->mantissa) - 1;
     int ten = magnitude >= 0 ? magnitude * 1233 / 4096 : -((-magnitude * 1234 + 4095) / 4096);
     for (;; ten++) {
@@ -87,7 +88,7 @@ static bool round_to(const binary *b, int count, decimal *out, bool *exact_out)
     }
 }
 
-/* As %g: fixed where the exponent is from -4 to below the number of digits, no zeros at the end. */
+/* Like %g: fixed notation if the exponent is from -4 to below the number of digits; no trailing zeros. */
 static size_t print(char buf[32], decimal d)
 {
     char digits[20], *p = buf;
@@ -119,7 +120,7 @@ static size_t print(char buf[32], decimal d)
     return (size_t)(p - buf);
 }
 
-/* The decimal point of the locale, whatever its length, becomes a dot. */
+/* Replaces the decimal point of the locale, of any length, by a dot. */
 static size_t without_locale(char *text, size_t len)
 {
     size_t to = 0;
@@ -136,7 +137,7 @@ static size_t without_locale(char *text, size_t len)
 
 static size_t print_slowly(char buf[32], double value, bool is_double, bool subnormal)
 {
-    /* Of subnormal floats strtof reports a range error, which protobuf takes for a difference. */
+    /* For subnormal floats strtof reports a range error, which protobuf treats as a difference. */
     int digits = is_double ? DBL_DIG : FLT_DIG;
     int len = snprintf(buf, 32, "%.*g", digits, value);
     if (is_double ? strtod(buf, NULL) != value : subnormal || strtof(buf, NULL) != (float)value)

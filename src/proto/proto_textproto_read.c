@@ -1,5 +1,5 @@
-/* proto_textproto_read.c - reads protobuf text: what protobuf's TextFormat takes, and unknown fields by number
- * (docs/notes/textproto_json.md). Recursive descent straight into the messages. */
+/* proto_textproto_read.c - reads protobuf text: the syntax of protobuf's TextFormat, plus unknown fields by number
+ * (docs/notes/textproto_json.md). Recursive descent directly into the messages. */
 #include "proto/proto_text.h"
 
 static bool is_digit(char c)
@@ -28,7 +28,7 @@ static void skip_blank(onxi_text_in *in)
     in->at = p;
 }
 
-/* The next character that is no blank; 0 at the end, which no token begins with either. */
+/* The next character that is not white space; 0 at the end. No token begins with 0. */
 static char peek(onxi_text_in *in)
 {
     skip_blank(in);
@@ -53,7 +53,7 @@ static onx_str take_word(onxi_text_in *in)
 }
 
 typedef struct numeral {
-    onx_str digits;  /* without 0x and the f after */
+    onx_str digits;  /* without 0x and the f suffix */
     unsigned base;   /* 8, 10, 16 */
     bool fractional; /* has a point or an exponent */
     bool suffixed;   /* f at the end */
@@ -69,7 +69,7 @@ static size_t count_digits(const onxi_text_in *in, const char *p)
     return (size_t)(p - from);
 }
 
-/* The end of a decimal number that begins at p: digits [ "." digits ] [ exponent ]; p itself when there is none. */
+/* The end of a decimal number at p: digits [ "." digits ] [ exponent ]; p itself if there is none. */
 static const char *decimal_end(const onxi_text_in *in, const char *p, bool *fractional)
 {
     size_t before = count_digits(in, p), behind = 0;
@@ -128,7 +128,7 @@ static onx_status take_number(onxi_text_in *in, const char *expected, numeral *o
 
 /* ---- strings ---- */
 
-/* Up to `most` digits of a base at p; returns how many. */
+/* Parses up to `most` digits of a base at p; returns their number. */
 static size_t digits_at(const char *p, const char *end, unsigned base, size_t most, uint32_t *out)
 {
     size_t n = 0;
@@ -141,7 +141,7 @@ static size_t digits_at(const char *p, const char *end, unsigned base, size_t mo
     return n;
 }
 
-/* The bytes of an escape after its backslash at in->at; writes up to four of them. Moves in->at past it. */
+/* Decodes an escape whose backslash precedes in->at into up to four bytes. Moves in->at past it. */
 static onx_status take_escape(onxi_text_in *in, char *bytes, size_t *len_out)
 {
     static const char letters[] = "abfnrtv\\?'\"", meanings[] = "\a\b\f\n\r\t\v\\?'\"";
@@ -186,20 +186,20 @@ static onx_status take_escape(onxi_text_in *in, char *bytes, size_t *len_out)
     return ONX_OK;
 }
 
-/* Three octal digits, the escape that raw data is full of. */
+/* Fast path for three octal digits, the most frequent escape in raw data. */
 static bool is_octal_escape(const char *p, const char *end)
 {
     return end - p >= 4 && (p[1] & 0xfc) == '0' && (p[2] & 0xf8) == '0' && (p[3] & 0xf8) == '0';
 }
 
-/* Room for `len` more bytes in the scratch buffer. */
+/* Reserves `len` more bytes in the scratch buffer. */
 static onx_status make_room(onxi_text_in *in, size_t len)
 {
-    /* Both are bounded by what fits in memory. */
+    /* both are bounded by available memory */
     return ONXI_GROW(in->cx, in->scratch, in->scratch_size, in->scratch_used + len) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* One string literal, its bytes appended to those in the scratch buffer. */
+/* Appends the bytes of one string literal to the scratch buffer. */
 static onx_status take_literal(onxi_text_in *in)
 {
     enum { CHUNK = 4096, ESCAPE = 16 }; /* an escape is never shorter than its bytes */
@@ -232,7 +232,7 @@ static onx_status take_literal(onxi_text_in *in)
     return p < end ? ONX_OK : onxi_text_expected(in, "the quote that ends the string");
 }
 
-/* string = literal { literal }, appended to the bytes in the scratch buffer */
+/* string = literal { literal }, appended to the scratch buffer */
 static onx_status take_string(onxi_text_in *in)
 {
     char c = peek(in);
@@ -267,7 +267,7 @@ static onx_status read_enum(onxi_text_in *in, const onxi_field *field, void *slo
     return read_integer(in, field, slot);
 }
 
-/* float = [ "-" ] ( decimal [ "f" ] | "inf" | "infinity" | "nan" ); what is too large becomes infinite */
+/* float = [ "-" ] ( decimal [ "f" ] | "inf" | "infinity" | "nan" ); too large values become infinite */
 static onx_status read_float(onxi_text_in *in, const onxi_field *field, void *slot)
 {
     static const char expected[] = "a decimal number, inf or nan";
@@ -339,7 +339,8 @@ static onx_status read_value(onxi_text_in *in, const onxi_message_table *table, 
     return read_message(in, field, slot, onxi_text_index(table, field, message));
 }
 
-/* ---- unknown fields: number ( ":" ( integer | string ) | "{" fields "}" | "<" fields ">" ), into wire form ---- */
+/* ---- unknown fields: number ( ":" ( integer | string ) | "{" fields "}" | "<" fields ">" ), converted to wire format
+ * ---- */
 
 static onx_status put_bytes(onxi_text_in *in, const void *bytes, size_t len)
 {
@@ -359,7 +360,7 @@ static onx_status put_varint(onxi_text_in *in, uint64_t value)
     return put_bytes(in, bytes, n);
 }
 
-/* Puts the length of what follows `from` before it. */
+/* Inserts the length of the bytes that follow `from` before them. */
 static onx_status insert_length(onxi_text_in *in, size_t from)
 {
     size_t len = in->scratch_used - from;
@@ -413,7 +414,7 @@ static onx_status take_unknown_tag(onxi_text_in *in, uint64_t *out)
     return ONX_OK;
 }
 
-/* `budget` bounds messages, whose content moves once per level; `depth` bounds groups as well. */
+/* `budget` bounds the nesting of messages, whose bytes are moved once per level; `depth` also bounds groups. */
 static onx_status read_unknown(onxi_text_in *in, uint32_t budget, uint32_t depth)
 {
     uint64_t number = 0;
@@ -501,7 +502,7 @@ static onx_status read_field(onxi_text_in *in, const onxi_message_table *table, 
     return ONX_OK;
 }
 
-/* fields = { field | unknown field } up to `close`, which stays; 0 is the end of the text */
+/* fields = { field | unknown field } up to `close`, which is not consumed; 0 is the end of the text */
 static onx_status read_fields(onxi_text_in *in, const onxi_message_table *table, const onx_visit *self, char close)
 {
     uint32_t hint = 0;

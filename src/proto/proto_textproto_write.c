@@ -1,5 +1,5 @@
-/* proto_textproto_write.c - writes protobuf text: what `protoc --decode` prints, byte for byte, but for two cases of
- * unknown fields where that would lose something (docs/notes/textproto_json.md). */
+/* proto_textproto_write.c - writes protobuf text: the output of `protoc --decode`, byte for byte, except for two cases
+ * of unknown fields that protoc prints with loss of information (docs/notes/textproto_json.md). */
 #include "proto/proto_text.h"
 
 /* protobuf's CEscape */
@@ -65,7 +65,7 @@ static onx_str take_bytes(onx_str *rest, size_t len)
     return taken;
 }
 
-/* The next field, of a group only its tag. */
+/* Reads the next field; of a group only its tag. */
 static bool take_piece(onx_str *rest, wire_piece *out)
 {
     uint64_t tag;
@@ -95,7 +95,7 @@ static bool take_piece(onx_str *rest, wire_piece *out)
     return true;
 }
 
-/* Can the bytes be shown as a message and be had back from that? Not so with groups and longer varints than needed. */
+/* Can the bytes be printed as a message without loss? Groups and overlong varints cannot. */
 static bool is_message(onx_str bytes)
 {
     bool yes = bytes.len != 0;
@@ -112,8 +112,8 @@ static void put_hex(onxi_text_out *out, uint64_t value, unsigned digits)
     ONXI_TEXT_PUT(out, "\n");
 }
 
-/* Fields up to the end of the bytes or of the group; false when they are no wire data. Messages are shown down to
- * `budget`; `level` bounds groups. */
+/* Prints fields up to the end of the bytes or of the group; false if they are not valid wire data. Messages are printed
+ * down to depth `budget`; `level` bounds groups. */
 static bool put_pieces(onxi_text_out *out, onx_str *rest, uint32_t level, uint32_t budget, bool in_group)
 {
     while (rest->len) {

@@ -26,8 +26,8 @@ typedef struct onxi_writer {
     onxi_wire_ref *refs; /* the last payload first */
     size_t ref_count, ref_room;
     uint64_t referred; /* total size of the referenced payloads */
-    uint64_t top;      /* address of `end` plus `referred`: minus the current front, this is the number of bytes written
-                        * */
+    uint64_t top;      /* address of `end` plus `referred`: minus the current front, this is the number of bytes
+                        * written */
     bool refer;
     uint32_t depth, depth_limit;
     onx_status failure;

@@ -99,8 +99,8 @@ void *onxi_read_alike(onxi_reader *r, const onxi_message_table *table, const byt
     void *message = onxi_reader_message(r, table);
     if (!message || !onxi_read_message(r, table, message, p, p + len, up))
         return NULL;
-    /* Only if the memory is contiguous. If diagnostics were reported, r->notes has changed, and the entry is not used.
-     * */
+    /* Only if the memory is contiguous. If diagnostics were reported, r->notes has changed, and the entry is not
+     * used. */
     if (a && message == from && r->arena->end == end && r->arena->at - from <= SIZE_MAX_ALIKE)
         *a = (onxi_alike){ .table = table,
                            .bytes = p,

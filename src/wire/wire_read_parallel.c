@@ -1,8 +1,8 @@
 /* wire_read_parallel.c - decodes a long run of repeated messages with several threads.
  *
  * A scan over the lengths finds the position of each element. Every worker decodes a contiguous share with its own
- * arena and context; the caller adopts the arenas in order, so model and diagnostics are the same as with one thread.
- * */
+ * arena and context; the caller adopts the arenas in order, so model and diagnostics are the same as with one
+ * thread. */
 #include "wire/wire_read.h"
 
 typedef struct span {
