@@ -160,7 +160,8 @@ static const struct {
       true, 0 },
     { "looks like a zip archive", NULL, NULL, "NumPy files are recognised by their extension: rename the file to .npz",
       true, 0 },
-    { "allow links", "external-links", "--external-links follows links; use it only for models that you trust", NULL, false, 0 },
+    { "allow links", "external-links", "--external-links follows links; use it only for models that you trust", NULL,
+      false, 0 },
 };
 
 static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define SAMPLES_MAX                                                                                                    \
-    UINT32_MAX /* arrays without elements need no memory, so their number of samples has to be limited                
+    UINT32_MAX /* arrays without elements need no memory, so their number of samples has to be limited                 \
                 * \ */
 
 static onx_status no_memory(const cli_call *call)

@@ -36,7 +36,7 @@
 #define MPG123_FILES NULL
 #endif
 #ifndef ONX_WITH_DNNL /* the major version of the headers at build time, because the interfaces differ between         \
-                       * versions                                                                                     
+                       * versions                                                                                      \
                        * \ */
 #define DNNL_FILES NULL
 #elif ONX_WITH_DNNL >= 3

@@ -31,9 +31,9 @@ struct onx_doc {
     onxi_file_id input_id; /* the file that the document was read from, and its path; zeros and empty if none */
     onx_str input_path;
     onxi_guard_source guarded; /* that file, and the files with external data */
-    onx_str text;        /* the ONNX text that it was read from, kept while the document lives; empty for other
-                          * formats */
-    uint32_t text_flags; /* ONX_TEXT_* flags that it was read with */
+    onx_str text;              /* the ONNX text that it was read from, kept while the document lives; empty for other
+                                * formats */
+    uint32_t text_flags;       /* ONX_TEXT_* flags that it was read with */
     onxi_attachment *attachments;
     bool links;                     /* data files may be reached through symbolic links */
     const char *base_dir;           /* in the arena; NULL: external data cannot be located */

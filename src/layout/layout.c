@@ -1,11 +1,11 @@
-/* layout.c - drawing a graph: areas from the innermost out, the connected parts of each laid out one by one and set in
- * rows like words. */
+/* layout.c - graph drawing: areas are laid out from the innermost outwards. The connected components of an area are
+ * laid out one by one, and arranged in rows like words. */
 #include "layout/layout.h"
 
 #include <stdlib.h>
 
 struct onx_placement {
-    onx_arena *arena; /* holds this struct */
+    onx_arena *arena; /* contains this struct */
     uint32_t node_count, edge_count;
     onx_layout_box *box;
     onx_layout_route *route;
@@ -13,23 +13,23 @@ struct onx_placement {
     uint64_t steps;
 };
 
-/* What one call of onx_layout_new works with. Areas are numbered as the boxes that they are in; that outside of all
- * boxes is node_count. */
+/* The state of one call of onx_layout_new. An area has the number of its box; the area outside of all boxes is
+ * node_count. */
 typedef struct maker {
     onx_ctx *cx;
     onx_placement *out;
-    onx_arena *arena;   /* for the call */
-    onx_arena *scratch; /* for one part */
+    onx_arena *arena;   /* for data of the call */
+    onx_arena *scratch; /* for data of one component */
     const onx_layout_node *nodes;
     onx_layout_options options;
-    uint32_t *from, *to;          /* of edges, lifted to one area; equal ones: not drawn */
+    uint32_t *from, *to;          /* ends of edges, lifted to a common area; equal: the edge is not drawn */
     uint32_t *child_at, *child;   /* boxes per area */
     uint32_t *inside_at, *inside; /* edges per area */
-    uint32_t *local;              /* of nodes: their number in the part */
-    uint32_t *group;              /* of nodes: the connected part, by its least node */
+    uint32_t *local;              /* per node: its number in the component */
+    uint32_t *group;              /* per node: its connected component, identified by the smallest node */
 } maker;
 
-typedef struct part_at { /* a finished part in an area */
+typedef struct part_at { /* a finished component in an area */
     uint32_t first_node, node_count, first_edge, edge_count;
     int64_t x, y, width, height;
 } part_at;
@@ -59,7 +59,7 @@ static onx_status check(maker *m, uint32_t node_count, const onx_layout_edge *ed
     return ONX_OK;
 }
 
-/* The two boxes around the ends of an edge, or the ends themselves, that are in one area. */
+/* The boxes around the ends of an edge, or the ends themselves, that are in the same area. */
 static void lift(const maker *m, const uint32_t *depth, uint32_t *a, uint32_t *b)
 {
     while (*a != *b && m->nodes[*a].parent != m->nodes[*b].parent) {
@@ -72,7 +72,7 @@ static void lift(const maker *m, const uint32_t *depth, uint32_t *a, uint32_t *b
     }
 }
 
-/* Lists per area, by counting; arrays of the call, unlike onxi_drawn_lists. */
+/* Builds lists per area by counting sort; the arrays live as long as the call, unlike those of onxi_drawn_lists. */
 static onx_status lists(maker *m, const uint32_t *key, uint32_t count, uint32_t areas, uint32_t **at, uint32_t **list)
 {
     onxi_drawn p = { .arena = m->arena };
@@ -110,7 +110,7 @@ static onx_status take(maker *m, const onx_layout_edge *edges)
     return lists(m, area, count, nodes + 2, &m->inside_at, &m->inside);
 }
 
-/* ---- connected parts of an area ---- */
+/* ---- connected components of an area ---- */
 
 static uint32_t group_of(maker *m, uint32_t v)
 {
@@ -122,7 +122,7 @@ static uint32_t group_of(maker *m, uint32_t v)
     return v;
 }
 
-/* Finds the parts of an area, and sorts its boxes and edges by them, in the order of their least boxes. */
+/* Finds the components of an area, and sorts boxes and edges by component, in the order of their smallest boxes. */
 static onx_status find_parts(maker *m, uint32_t area, part_at **parts_out, uint32_t *count_out)
 {
     uint32_t *child = m->child + m->child_at[area], children = m->child_at[area + 1] - m->child_at[area];
@@ -138,7 +138,7 @@ static onx_status find_parts(maker *m, uint32_t area, part_at **parts_out, uint3
     if (!number)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < children; i++) {
-        /* The least box of a part comes first, so that its number is there when the others ask. */
+        /* the smallest box of a component comes first, so its number is known when others need it */
         const uint32_t least = group_of(m, child[i]);
         m->local[child[i]] = least == child[i] ? parts++ : m->local[least];
         number[i] = m->local[child[i]];
@@ -169,9 +169,9 @@ static onx_status find_parts(maker *m, uint32_t area, part_at **parts_out, uint3
     return ONX_OK;
 }
 
-/* ---- one part ---- */
+/* ---- one component ---- */
 
-/* The way of edge i of the part; points in the coordinates of the part. */
+/* The path of edge i of the component, in the coordinates of the component. */
 static onx_status route(maker *m, const onxi_drawn *p, uint32_t i, const uint32_t *edge_number, onx_layout_route *route)
 {
     const uint32_t from = p->from[i], to = p->to[i], span = p->layer[to] - p->layer[from] - 1;
@@ -190,7 +190,7 @@ static onx_status route(maker *m, const onxi_drawn *p, uint32_t i, const uint32_
         const uint32_t v = whole ? p->chain[from] + k : p->last[i], layer = p->layer[v];
         const onx_layout_point top = { p->x[v], p->layer_y[layer] - p->layer_height[layer] / 2 };
         const onx_layout_point bottom = { p->x[v], p->layer_y[layer] + p->layer_height[layer] / 2 };
-        /* In a straight line one piece takes the place of two. */
+        /* two collinear segments become one */
         if (n >= 2 && point[n - 1].x == top.x && point[n - 2].x == top.x)
             n--;
         else if (whole)
@@ -253,7 +253,7 @@ static onx_status lay_out_part(maker *m, uint32_t area, part_at *at, onx_arena *
     return ONX_OK;
 }
 
-/* ---- parts beside each other ---- */
+/* ---- arranging components ---- */
 
 static int taller(const void *a, const void *b)
 {
@@ -263,7 +263,7 @@ static int taller(const void *a, const void *b)
     return x->first_node < y->first_node ? -1 : x->first_node > y->first_node;
 }
 
-/* In rows from left to right, the tall ones first, in about the shape of a screen. */
+/* Arranges components in rows from left to right, the tall ones first, approximately in the proportions of a screen. */
 static onx_layout_point pack(const maker *m, part_at *parts, uint32_t count)
 {
     const int64_t gap = (int64_t)m->options.gap_x * 2;
@@ -274,7 +274,7 @@ static onx_layout_point pack(const maker *m, part_at *parts, uint32_t count)
         widest = parts[i].width > widest ? parts[i].width : widest;
         space += (double)(parts[i].width + gap) * (double)(parts[i].height + gap);
     }
-    /* A root without the mathematics library, whose last digit is not the same everywhere. */
+    /* An integer square root, because the last digit of the mathematics library's differs between platforms. */
     while ((double)row * (double)row < space * 1.5)
         row *= 2;
     row = row > widest ? row : widest;
@@ -333,9 +333,9 @@ static onx_status lay_out_area(maker *m, uint32_t area, onx_layout_point *size)
     return ONX_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole layout ---- */
 
-/* A box as large as it is drawn, once its contents are known. */
+/* The size of a box as drawn, once the layout of its contents is known. */
 static void size_box(const maker *m, uint32_t i, onx_layout_point inner)
 {
     const onx_layout_node *n = &m->nodes[i];
@@ -359,7 +359,7 @@ static onx_status lay_out(maker *m, const onx_layout_edge *edges)
     ONX_TRY(onx_arena_new(m->cx, &m->arena));
     ONX_TRY(onx_arena_new(m->cx, &m->scratch));
     ONX_TRY(take(m, edges));
-    /* What is in a box has a larger number than the box. */
+    /* a nested box has a larger number than the box around it */
     for (uint32_t i = out->node_count; i-- > 0;) {
         onx_layout_point inner = { 0, 0 };
         if (m->child_at[i] != m->child_at[i + 1])

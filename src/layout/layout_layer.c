@@ -1,5 +1,5 @@
-/* layout_layer.c - which layer each box is in: cycles are cut, producers are above consumers, and what nothing
- * holds up there, constants say, is right above what needs it. */
+/* layout_layer.c - assigns layers: cycles are broken, and producers are placed above their consumers. Nodes without
+ * inputs, such as constants, are placed directly above the node that needs them. */
 #include "layout/layout.h"
 
 onx_status onxi_drawn_lists(onxi_drawn *p, const uint32_t *key, uint32_t key_count, uint32_t count, uint32_t **at,
@@ -13,7 +13,7 @@ onx_status onxi_drawn_lists(onxi_drawn *p, const uint32_t *key, uint32_t key_cou
         start[key[i] + 1]++;
     for (uint32_t v = 0; v < count; v++)
         start[v + 1] += start[v];
-    /* Filling moves each start to its end, so that they are one place on afterwards. */
+    /* filling advances each start to its end, so the starts are one entry further on afterwards */
     for (uint32_t i = 0; i < key_count; i++)
         items[start[key[i]]++] = i;
     for (uint32_t v = count; v > 0; v--)
@@ -27,8 +27,8 @@ onx_status onxi_drawn_lists(onxi_drawn *p, const uint32_t *key, uint32_t key_cou
 
 /* ---- cycles ---- */
 
-/* A walk in depth over the nodes in their order: an edge to a node on the walk's path closes a cycle and is
- * reversed. `sorted` gets the nodes so that every edge then leads to a later one. */
+/* A depth-first search over the nodes in order: an edge to a node on the current path closes a cycle and is reversed.
+ * `sorted` receives a topological order. */
 static onx_status cut_cycles(onxi_drawn *p, uint32_t *sorted)
 {
     enum { NEW, ON_WAY, DONE };
@@ -72,8 +72,8 @@ static onx_status cut_cycles(onxi_drawn *p, uint32_t *sorted)
 
 /* ---- layers ---- */
 
-/* Every node right below the lowest of those above it; then those that more leaves than enters, or that hang in the
- * air with all that is above them, go down as far as they can, from the bottom up. */
+/* Places every node directly below the lowest of its predecessors. Then nodes with more outgoing than incoming edges,
+ * and components above that are not connected to anything higher, move down as far as possible, from the bottom up. */
 static onx_status assign(onxi_drawn *p, const uint32_t *sorted)
 {
     uint32_t *in_at, *in, *out_at, *out;
@@ -109,15 +109,15 @@ static onx_status assign(onxi_drawn *p, const uint32_t *sorted)
 
 /* ---- long edges ---- */
 
-/* Layers that the edge passes. */
+/* The number of layers that the edge crosses. */
 static uint32_t passed(const onxi_drawn *p, uint32_t e)
 {
     return p->layer[p->to[e]] - p->layer[p->from[e]] - 1;
 }
 
-/* Which edges get a way through the layers: short ones first, as long as there are no more vertices for it than four
- * for each node and edge; so that a value that is used everywhere, or a hostile graph, takes no square of its size.
- * All edges of one node share one chain of vertices. */
+/* Selects the edges that get dummy vertices: short ones first, up to four dummy vertices per node and edge in total, so
+ * that a value that is used everywhere, or a hostile graph, does not take quadratic memory. All edges of one node share
+ * a chain of dummy vertices. */
 static onx_status admit(onxi_drawn *p, uint32_t *vertices_out)
 {
     uint32_t *span = ONXI_DRAWN_ARRAY(p, uint32_t, p->edge_count), *at, *by_span;
@@ -138,7 +138,7 @@ static onx_status admit(onxi_drawn *p, uint32_t *vertices_out)
             taken += more;
             p->chain_count[v] = span[e];
         }
-        p->last[e] = v; /* a way there is; which one is known when all chains are */
+        p->last[e] = v; /* it has dummy vertices; which ones is known when all chains exist */
         p->trunk[v] = span[e] && span[e] == p->chain_count[v] ? e : p->trunk[v];
     }
     if (taken >= ONX_LAYOUT_NONE)
@@ -149,7 +149,7 @@ static onx_status admit(onxi_drawn *p, uint32_t *vertices_out)
     return ONX_OK;
 }
 
-/* Copies of per-node arrays with room for the passing vertices, which have neither width nor height. */
+/* Copies per-node arrays with room for the dummy vertices, whose width and height are 0. */
 static onx_status widen(onxi_drawn *p, uint32_t vertices)
 {
     int64_t *width = ONXI_DRAWN_ARRAY(p, int64_t, vertices), *height = ONXI_DRAWN_ARRAY(p, int64_t, vertices);

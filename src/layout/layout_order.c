@@ -1,10 +1,10 @@
-/* layout_order.c - the order of boxes in their layers: sorted again and again by where their neighbours are, which
- * leaves few crossings; the best order is kept. */
+/* layout_order.c - orders the boxes in their layers: layers are sorted repeatedly by the positions of their neighbours,
+ * which leaves few crossings; the best order is kept. */
 #include "layout/layout.h"
 
 #include <stdlib.h>
 
-/* ---- first order ---- */
+/* ---- initial order ---- */
 
 static void stand(onxi_drawn *p, uint32_t v, uint32_t *count)
 {
@@ -13,7 +13,7 @@ static void stand(onxi_drawn *p, uint32_t v, uint32_t *count)
     p->order[p->order_at[layer] + p->position[v]] = v;
 }
 
-/* Vertices as a walk in depth meets them, so that what belongs together is adjacent. */
+/* Vertices in the order of a depth-first search, so that connected ones are adjacent. */
 static onx_status first_order(onxi_drawn *p)
 {
     uint32_t *stack = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count),
@@ -43,8 +43,8 @@ static onx_status first_order(onxi_drawn *p)
 
 /* ---- crossings ---- */
 
-/* Adds up how many links of one pair of layers cross: ends below in the order of starts above, counted in a tree of
- * sums. `tree` has room for the lower layer. */
+/* Counts the crossings of the links between two layers: the lower ends, in the order of their upper ends, are inserted
+ * into a tree of prefix sums. `tree` has room for the lower layer. */
 static uint64_t crossings_below(onxi_drawn *p, uint32_t layer, uint32_t *tree)
 {
     const uint32_t width = p->order_at[layer + 2] - p->order_at[layer + 1];
@@ -52,7 +52,7 @@ static uint64_t crossings_below(onxi_drawn *p, uint32_t layer, uint32_t *tree)
     memset(tree, 0, ((size_t)width + 1) * sizeof *tree);
     for (uint32_t i = p->order_at[layer]; i < p->order_at[layer + 1]; i++) {
         const uint32_t v = p->order[i], first = p->down_at[v], end = p->down_at[v + 1];
-        /* Links of one start do not cross: they are counted before any of them is added. */
+        /* links from the same vertex do not cross, so all of them are counted before one is inserted */
         for (uint32_t k = first; k < end; k++) {
             uint64_t not_right = 0;
             for (uint32_t at = p->position[p->lower[p->down[k]]] + 1; at; at &= at - 1, p->steps++)
@@ -89,8 +89,8 @@ static int compare(const void *a, const void *b)
     return x->now < y->now ? -1 : x->now > y->now;
 }
 
-/* Sorts one layer by the mean place of neighbours in the layer above, or below. Those without any stay where they
- * are. */
+/* Sorts one layer by the mean position of the neighbours in the layer above or below. Vertices without neighbours keep
+ * their positions. */
 static void sort_layer(onxi_drawn *p, uint32_t layer, bool by_above, wish *wishes)
 {
     const uint32_t *at = by_above ? p->up_at : p->down_at, *links = by_above ? p->up : p->down;
@@ -121,7 +121,7 @@ static void sweep(onxi_drawn *p, bool down, wish *wishes)
         sort_layer(p, down ? i : p->layer_count - 1 - i, down, wishes);
 }
 
-/* Down and up in turn, until several in a row made nothing better. */
+/* Sweeps down and up in turn, until several sweeps in a row bring no improvement. */
 static onx_status improve(onxi_drawn *p)
 {
     enum { PATIENCE = 4 };

@@ -1,19 +1,19 @@
-/* layout_place.c - coordinates of one connected part, after Brandes and Köpf: vertices of neighbouring layers are put
- * in line with each other in four ways (from above or below, leaning left or right), each as narrow as it gets, and
- * every vertex is in the middle of the two middle ones. Long edges become straight lines. */
+/* layout_place.c - coordinates of one component, by the algorithm of Brandes and Köpf: vertices of adjacent layers are
+ * aligned vertically in four ways (from above or below, leaning left or right), each as narrow as possible. Every
+ * vertex is placed at the mean of the two middle results. Long edges become straight lines. */
 #include "layout/layout.h"
 
 enum { RUNS = 4, PASSING_GAP = 12 };
 
 typedef struct lines {
     onxi_drawn *p;
-    bool *conflict;         /* of links: it would bend a long edge, or pull the main way aside */
-    bool *side;             /* of vertices: nothing is above it, and others below it have more above */
-    uint32_t *up, *down;    /* as in the part, sorted by position */
-    uint32_t *root, *align; /* the first vertex of the line that one is in; the next one, in a circle */
-    uint32_t *waiting;      /* of roots: neighbours on the left that have no place yet */
+    bool *conflict;         /* per link: it would bend a long edge, or pull the main path aside */
+    bool *side;             /* per vertex: it has no predecessor, but its successors have other predecessors */
+    uint32_t *up, *down;    /* as in the component, sorted by position */
+    uint32_t *root, *align; /* the first vertex of its vertical line; the next one, cyclic */
+    uint32_t *waiting;      /* per root: left neighbours that have no position yet */
     uint32_t *queue;
-    int64_t *x; /* of roots, later of vertices */
+    int64_t *x; /* of roots first, then of all vertices */
 } lines;
 
 static bool is_passing(const onxi_drawn *p, uint32_t v)
@@ -21,7 +21,7 @@ static bool is_passing(const onxi_drawn *p, uint32_t v)
     return v >= p->node_count;
 }
 
-/* Lists of links in the order of where their other ends are. */
+/* Lists of links, sorted by the position of their other ends. */
 static onx_status sort_links(lines *l)
 {
     onxi_drawn *p = l->p;
@@ -42,7 +42,7 @@ static onx_status sort_links(lines *l)
     return ONX_OK;
 }
 
-/* Links that cross a piece of a long edge between two layers give way to it. */
+/* Links that cross a segment of a long edge between two dummy vertices are not aligned. */
 static void mark_conflicts(lines *l)
 {
     const onxi_drawn *p = l->p;
@@ -70,7 +70,7 @@ static void mark_conflicts(lines *l)
     }
 }
 
-/* The layer where the longest way down to each vertex begins. */
+/* The layer where the longest path down to each vertex begins. */
 static uint32_t *tops(onxi_drawn *p)
 {
     uint32_t *top = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count);
@@ -85,17 +85,18 @@ static uint32_t *tops(onxi_drawn *p)
     return top;
 }
 
-/* Constants and what is made of them are beside the way that the data takes, which they must not pull aside, or a
- * network would run down the page like stairs; nor must the edges that go past its nodes. So a link has a rank: none
- * where a longer way ends in its lower vertex, little between a box and a passing edge. A box is in line only with what
- * it has the best links to. */
+/* Constants, and values computed from them, are placed beside the path of the data. They must not pull this path aside,
+ * or a network would be drawn like stairs; nor must edges that bypass nodes. Therefore links have ranks: the lowest one
+ * if a longer path ends in its lower vertex, a low one between a box and a dummy vertex. A box is aligned only with the
+ * neighbours of its best links. */
 static onx_status mark_sides(lines *l)
 {
     onxi_drawn *p = l->p;
     enum { SIDE, BEND, MAIN };
     const uint32_t *top = tops(p);
     uint8_t *rank = ONXI_DRAWN_ARRAY(p, uint8_t, p->link_count);
-    uint8_t *above = ONXI_DRAWN_ARRAY(p, uint8_t, p->vertex_count); /* the best rank of the links to what is there */
+    uint8_t *above = ONXI_DRAWN_ARRAY(p, uint8_t, p->vertex_count); /* per vertex: the best rank of the links to its
+                                                                     * predecessors */
     uint8_t *below = ONXI_DRAWN_ARRAY(p, uint8_t, p->vertex_count);
     if (!top || !rank || !above || !below)
         return ONX_E_MEMORY;
@@ -119,8 +120,8 @@ static onx_status mark_sides(lines *l)
     return ONX_OK;
 }
 
-/* Puts v in line with the middle one of its neighbours that is still free and right of `reached`. Positions count
- * from the right when `mirror`. */
+/* Aligns v with the middle one of its neighbours that is still free and right of `reached`. If `mirror`, positions are
+ * counted from the right. */
 static int64_t line_up(lines *l, uint32_t v, bool by_above, bool mirror, int64_t reached)
 {
     const onxi_drawn *p = l->p;
@@ -132,7 +133,7 @@ static int64_t line_up(lines *l, uint32_t v, bool by_above, bool mirror, int64_t
     for (uint32_t k = at[v], n = 0; k < at[v + 1]; k++) {
         if (l->conflict[links[k]])
             continue;
-        /* The left one of two in the middle first, or, mirrored, the right one. */
+        /* of two middle neighbours, the left one first, or, mirrored, the right one */
         if (n == (count - 1) / 2)
             first[mirror] = links[k];
         if (n == count / 2)
@@ -167,14 +168,14 @@ static void make_lines(lines *l, bool by_above, bool mirror)
     }
 }
 
-/* Distance of the middles of two neighbours. */
+/* The minimum distance between the centres of two neighbours. */
 static int64_t apart(const onxi_drawn *p, uint32_t a, uint32_t b)
 {
     const bool narrow = is_passing(p, a) || is_passing(p, b);
     return (p->width[a] + 1) / 2 + (p->width[b] + 1) / 2 + (narrow && PASSING_GAP < p->gap_x ? PASSING_GAP : p->gap_x);
 }
 
-/* The neighbour of v on its left (side -1) or right (1), or NONE; left and right are exchanged when `mirror`. */
+/* The neighbour of v on its left (side -1) or right (1), or NONE; `mirror` exchanges left and right. */
 static uint32_t beside(const onxi_drawn *p, uint32_t v, bool right, bool mirror)
 {
     const uint32_t layer = p->layer[v], at = p->order_at[layer] + p->position[v];
@@ -183,7 +184,8 @@ static uint32_t beside(const onxi_drawn *p, uint32_t v, bool right, bool mirror)
     return at > p->order_at[layer] ? p->order[at - 1] : ONX_LAYOUT_NONE;
 }
 
-/* Every line as far left as what is left of it allows: lines whose left neighbours all have places come next. */
+/* Moves every line as far left as the lines left of it allow; a line is placed when all its left neighbours are
+ * placed. */
 static uint32_t push_left(lines *l, bool mirror)
 {
     onxi_drawn *p = l->p;
@@ -216,7 +218,7 @@ static uint32_t push_left(lines *l, bool mirror)
     return done;
 }
 
-/* Then from the right back: every line as far right as its right neighbours allow, so that gaps close. */
+/* Then moves every line, from the right, as far right as its right neighbours allow, so that gaps close. */
 static void pull_right(lines *l, bool mirror, uint32_t count)
 {
     onxi_drawn *p = l->p;
@@ -238,7 +240,7 @@ static void pull_right(lines *l, bool mirror, uint32_t count)
     p->steps += p->vertex_count;
 }
 
-/* One of the four ways, into `x`. */
+/* Computes one of the four alignments into `x`. */
 static void run(lines *l, bool by_above, bool mirror, int64_t *x)
 {
     const onxi_drawn *p = l->p;
@@ -263,8 +265,8 @@ static extent extent_of(const onxi_drawn *p, const int64_t *x)
     return e;
 }
 
-/* Shifts the four ways so that the narrowest one is met on the left by those that lean left, on the right by the
- * others, and takes the mean of the two middle ones: distances that hold in all four hold for that, too. */
+/* Aligns the left-leaning results with the left edge of the narrowest one, and the others with its right edge, and
+ * takes the mean of the two middle values. Distances that hold in all four results also hold for the mean. */
 static void combine(onxi_drawn *p, int64_t *const x[RUNS])
 {
     extent e[RUNS], narrow = { 0, INT64_MAX };
@@ -286,14 +288,14 @@ static void combine(onxi_drawn *p, int64_t *const x[RUNS])
                 a[at] = a[at - 1];
             a[at] = x[r][v];
         }
-        /* Rounded down whatever the sign: only then distances stay. */
+        /* rounds towards minus infinity, so that distances are preserved */
         const int64_t sum = a[1] + a[2];
         p->x[v] = (sum - (sum & 1)) / 2;
     }
     p->steps += 2 * RUNS * (uint64_t)p->vertex_count;
 }
 
-/* What is at the side of others goes as close to them as its neighbours let it: first all that go left, from left to
+/* Moves side vertices as close to their successors as their neighbours allow: first those that move left, from left to
  * right, then the others. */
 static void settle(lines *l)
 {
@@ -317,7 +319,7 @@ static void settle(lines *l)
     p->steps += 2 * (uint64_t)p->vertex_count;
 }
 
-/* From the left edge on. */
+/* Shifts all coordinates so that the left edge is 0. */
 static void measure(onxi_drawn *p)
 {
     const extent all = extent_of(p, p->x);

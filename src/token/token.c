@@ -1,4 +1,4 @@
-/* token.c - the public face: a tokenizer made of a file's bytes, and the way of a text through it. */
+/* token.c - the public interface: a tokenizer made from the bytes of a file, and the processing of a text. */
 #include "token/token.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ bool onxi_token_piece(onxi_tokenrun *run, onx_str text, uint32_t id, bool first)
     return true;
 }
 
-/* ---- from a text ---- */
+/* ---- encoding ---- */
 
 static void turn(onxi_tokenrun *run)
 {
@@ -41,7 +41,7 @@ static void turn(onxi_tokenrun *run)
     run->next.count = 0;
 }
 
-/* Every piece that is still a text through a step. */
+/* Applies a step to every piece that is not a token yet. */
 static onx_status split_all(onxi_tokenrun *run, const onxi_token_step *step)
 {
     for (uint64_t i = 0; i < run->now.count; i++) {
@@ -56,7 +56,7 @@ static onx_status split_all(onxi_tokenrun *run, const onxi_token_step *step)
     return ONX_OK;
 }
 
-/* Added tokens first; what is between them is normalized, and may have others in it. */
+/* Splits off added tokens first; the text between them is normalized, and may contain further ones. */
 static onx_status cut_added(onxi_tokenrun *run, onx_str text)
 {
     const onx_tokenizer *t = run->tokenizer;
@@ -164,7 +164,7 @@ static onx_status tokenizer_new(onx_ctx *cx, onx_str bytes, onx_tokenizer **out)
     memset(t, 0, sizeof *t);
     t->cx = cx;
     t->unknown = ONXI_NO_TOKEN;
-    *out = t; /* freed by the caller on failure */
+    *out = t; /* the caller frees it on failure */
     ONX_TRY(onx_arena_new(cx, &t->arena));
     t->by_text = onxi_dict_in_arena(t->arena);
     t->by_id = onxi_map_in_arena(t->arena);

@@ -1,5 +1,5 @@
-/* token_added.c - added tokens: texts that are one token wherever they are, before the text around them is
- * normalized, or after that. */
+/* token_added.c - added tokens: strings that always become one token. They are searched for either before or after the
+ * text is normalized. */
 #include "token/token.h"
 
 static onx_status add_one(onxi_tokenrun *run, const onxi_json *from, onxi_added *out)
@@ -17,7 +17,7 @@ static onx_status add_one(onxi_tokenrun *run, const onxi_json *from, onxi_added 
     if (out->text.len > ONXI_TOKEN_MAX)
         return onxi_token_fail(run, ONX_E_LIMIT, "added token %lld has %zu bytes, expected up to %d", (long long)id,
                                out->text.len, ONXI_TOKEN_MAX);
-    /* The model's own id counts for a text that it has. */
+    /* If the text is a token of the model, the model's id counts. */
     const onxi_dict_entry *own = onxi_dict_find(&t->by_text, out->text);
     out->id = own && out->text.len ? t->tokens[own->value].id : (uint32_t)id;
     onxi_token *token = ONXI_NEW(t->arena, onxi_token);
@@ -76,7 +76,7 @@ onx_status onxi_added_ready(onxi_tokenrun *run)
     return make_trie(run, true, &t->normal);
 }
 
-/* ---- looking for them ---- */
+/* ---- searching ---- */
 
 static bool is_word(uint32_t c)
 {
@@ -84,7 +84,7 @@ static bool is_word(uint32_t c)
            (c >= 0x80 && !onxi_rune_is_space(c) && !(onxi_unicode_there() && onxi_rune_is_punctuation(c)));
 }
 
-/* Where the character before byte `at` begins. */
+/* The start of the character before byte `at`. */
 static size_t back(onx_str text, size_t at)
 {
     size_t i = at - 1;

@@ -1,5 +1,5 @@
-/* token_charsmap.c - the tables by which SentencePiece normalizes: a double array of 32-bit units that leads from the
- * start of a text to what replaces it. Files hold them made; every step is checked. */
+/* token_charsmap.c - the normalization tables of SentencePiece: a double-array trie of 32-bit units that maps prefixes
+ * of a text to replacements. The tables come from files, so every access is checked. */
 #include "token/token.h"
 
 onx_status onxi_charsmap_read(onxi_tokenrun *run, onx_str bytes, onxi_charsmap *out)
@@ -27,7 +27,7 @@ static bool unit_at(const onxi_charsmap *map, uint32_t at, uint32_t *out)
     return true;
 }
 
-/* Where the children of a unit are, less the exclusive or with their byte. */
+/* The position of a unit's children, before the exclusive or with the byte of a child. */
 static uint32_t offset_of(uint32_t unit)
 {
     return (unit >> 10) << ((unit & (1u << 9)) >> 6);

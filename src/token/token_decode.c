@@ -1,5 +1,5 @@
-/* token_decode.c - decoders: from tokens back to a text. Each changes the list of parts, which are joined at the end.
- */
+/* token_decode.c - decoders: convert tokens to text. Each one modifies the list of parts, which are concatenated at the
+ * end. */
 #include "token/token.h"
 
 static onx_status set_part(onxi_tokenrun *run, uint64_t i, const onxi_chars *made)
@@ -8,7 +8,7 @@ static onx_status set_part(onxi_tokenrun *run, uint64_t i, const onxi_chars *mad
     return ONX_OK;
 }
 
-/* Each occurrence of `what` in another form. */
+/* Replaces each occurrence of `what`. */
 static onx_status swap_text(onxi_tokenrun *run, onx_str *text, onx_str what, onx_str by)
 {
     const onxi_token_step step = { .text = what, .other = by };
@@ -17,7 +17,7 @@ static onx_status swap_text(onxi_tokenrun *run, onx_str *text, onx_str what, onx
 
 /* ---- bytes ---- */
 
-/* Bytes as UTF-8, each that is none as U+FFFD. A start that is valid but cut short is one. */
+/* Converts bytes to UTF-8, with U+FFFD for each invalid one. A valid but truncated character counts as one. */
 static bool add_lossy(onxi_chars *out, onx_str bytes)
 {
     while (bytes.len) {
@@ -27,7 +27,7 @@ static bool add_lossy(onxi_chars *out, onx_str bytes)
         bytes = onxi_str_from(bytes, good);
         if (!bytes.len)
             break;
-        /* The longest start of a character counts as one. */
+        /* the longest valid prefix of a character counts as one */
         const unsigned char *p = (const unsigned char *)bytes.ptr;
         size_t n = 1;
         const unsigned low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
@@ -59,7 +59,7 @@ static onx_status one_part(onxi_tokenrun *run, const onxi_chars *made)
     return set_part(run, 0, made);
 }
 
-/* The bytes that the characters of a token stand for; the token itself when one stands for none. */
+/* The bytes that the characters of a token represent; the token itself if one of them represents none. */
 static bool add_bytes(onxi_chars *out, onx_str token)
 {
     const size_t before = out->len;
@@ -95,7 +95,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* The byte of "<0x41>"; -1 for other tokens. */
+/* The byte that a token like "<0x41>" stands for; -1 for other tokens. */
 int onxi_byte_token(onx_str token)
 {
     if (token.len != 6 || memcmp(token.ptr, "<0x", 3) != 0 || token.ptr[5] != '>')
@@ -104,7 +104,7 @@ int onxi_byte_token(onx_str token)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* A run of bytes is a text when it is UTF-8, else a U+FFFD for each. */
+/* A run of byte tokens is decoded if it is valid UTF-8; otherwise each byte becomes U+FFFD. */
 static bool end_bytes(onxi_chars *made, onxi_chars *bytes)
 {
     const onx_str all = onxi_chars_view(bytes);
@@ -132,7 +132,7 @@ static onx_status byte_fallback(onxi_tokenrun *run, const onxi_token_step *step,
             continue;
         }
         const onx_str part = i < run->part_count ? run->parts[i] : onx_str_make(NULL, 0);
-        if (bytes.len) { /* they were at least one part, so there is room */
+        if (bytes.len) { /* the bytes replace at least one part, so there is room */
             onxi_chars made = { .arena = run->arena };
             if (!end_bytes(&made, &bytes))
                 return ONX_E_MEMORY;
@@ -157,7 +157,7 @@ static onx_status wordpiece_read(onxi_tokenrun *run, const onxi_json *from, onxi
     return ONX_OK;
 }
 
-/* English without the blanks that tokens added. */
+/* Removes the spaces that tokenization added to English text. */
 static onx_status clean_up(onxi_tokenrun *run, onx_str *text)
 {
     static const char *const swaps[][2] = { { " .", "." },     { " ?", "?" },           { " !", "!" },
@@ -304,7 +304,7 @@ const onxi_token_step_row onxi_decoder_rows[] = {
     { NULL, NULL, NULL, false },
 };
 
-/* ---- everything ---- */
+/* ---- the whole decoding ---- */
 
 static bool add_part(onxi_tokenrun *run, onx_str text)
 {

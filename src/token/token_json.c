@@ -1,4 +1,4 @@
-/* token_json.c - reading tokenizer.json: the steps, the model and its tokens, what comes around a text. */
+/* token_json.c - reads tokenizer.json: the steps, the model and its tokens, the special tokens around a text. */
 #include "token/token.h"
 
 /* ---- steps ---- */
@@ -28,7 +28,8 @@ static onx_status add_step(onxi_tokenrun *run, const onxi_token_step_row *rows, 
                                onxi_library_missing(ONXI_LIBRARY_UTF8PROC));
     if (!ONXI_GROW_IN(run->tokenizer->arena, out->list, out->room, (uint64_t)out->count + 1))
         return ONX_E_MEMORY;
-    onxi_token_step *step = &out->list[out->count++]; /* counted at once: its pattern has to be freed */
+    onxi_token_step *step = &out->list[out->count++]; /* counted before reading, so that its pattern is freed on
+                                                       * failure */
     *step = (onxi_token_step){ .row = row };
     return row->read ? row->read(run, from, step) : ONX_OK;
 }
@@ -70,7 +71,7 @@ static onx_status read_vocab(onxi_tokenrun *run, const onxi_json *vocab)
     return ONX_OK;
 }
 
-/* [["text", -1.5], ...], the place is the id. */
+/* [["text", -1.5], ...]; the position is the id. */
 static onx_status read_scores(onxi_tokenrun *run, const onxi_json *vocab)
 {
     if (vocab->kind != ONXI_JSON_LIST)
@@ -95,7 +96,7 @@ static onx_status find_token(onxi_tokenrun *run, onx_str text, const char *what,
     return ONX_OK;
 }
 
-/* "a b" or ["a", "b"]. */
+/* Splits "a b" or ["a", "b"]. */
 static onx_status read_merge(onxi_tokenrun *run, const onxi_json *from, uint32_t rank)
 {
     onx_tokenizer *t = run->tokenizer;
@@ -195,7 +196,7 @@ static onx_status read_model(onxi_tokenrun *run, const onxi_json *model)
         { "BPE", read_bpe }, { "Unigram", read_unigram }, { "WordPiece", read_wordpiece }, { "WordLevel", read_words }
     };
     onx_str type = onxi_json_text(model, "type");
-    if (!type.len) /* files of before 2020 do not say it */
+    if (!type.len) /* files from before 2020 do not have it */
         type = onx_str_of(onxi_json_get(model, "merges")->kind == ONXI_JSON_LIST        ? "BPE"
                           : onxi_json_get(model, "vocab")->kind == ONXI_JSON_LIST       ? "Unigram"
                           : onxi_json_get(model, "max_input_chars_per_word")->kind != 0 ? "WordPiece"
@@ -214,7 +215,7 @@ static onx_status read_model(onxi_tokenrun *run, const onxi_json *model)
     return onxi_token_fail(run, ONX_E_UNSUPPORTED, "model \"%.*s\" is not known", ONX_ARG(type));
 }
 
-/* ---- what comes around a text ---- */
+/* ---- special tokens around a text ---- */
 
 static onx_status add_around(onxi_tokenrun *run, uint32_t **list, uint32_t *count, uint32_t room, const onxi_json *id)
 {
@@ -225,7 +226,7 @@ static onx_status add_around(onxi_tokenrun *run, uint32_t **list, uint32_t *coun
     return ONX_OK;
 }
 
-/* Ids of a special token: several as a rule one. */
+/* The ids of a special token, usually one. */
 static onx_status template_token(onxi_tokenrun *run, const onxi_json *from, const onxi_json *piece, bool behind)
 {
     onx_tokenizer *t = run->tokenizer;
@@ -238,7 +239,7 @@ static onx_status template_token(onxi_tokenrun *run, const onxi_json *from, cons
         return onxi_token_fail(run, ONX_E_INVALID, "special token \"%.*s\" of the post_processor has no ids",
                                ONX_ARG(name));
     uint32_t *count = behind ? &t->after_count : &t->before_count, **list = behind ? &t->after : &t->before;
-    uint32_t room = *count; /* a list of its own each time: there are few */
+    uint32_t room = *count; /* a new list each time, because there are few */
     uint32_t *more = ONXI_ARRAY(t->arena, uint32_t, (uint64_t)room + ids->count + 1u);
     if (!more)
         return ONX_E_MEMORY;
@@ -268,7 +269,7 @@ static onx_status read_template(onxi_tokenrun *run, const onxi_json *from)
     return ONX_OK;
 }
 
-/* ["[CLS]", 101] before, ["[SEP]", 102] after. */
+/* ["[CLS]", 101] goes before, ["[SEP]", 102] after the text. */
 static onx_status read_pair(onxi_tokenrun *run, const onxi_json *from)
 {
     onx_tokenizer *t = run->tokenizer;
@@ -288,7 +289,7 @@ static onx_status read_around(onxi_tokenrun *run, const onxi_json *from)
 {
     const onx_str type = onxi_json_text(from, "type");
     if (from->kind == ONXI_JSON_NULL || onx_str_is(type, "ByteLevel"))
-        return ONX_OK; /* which only says where tokens are in the text */
+        return ONX_OK; /* it only affects the positions of tokens in the text */
     if (onx_str_is(type, "TemplateProcessing"))
         return read_template(run, from);
     if (onx_str_is(type, "BertProcessing") || onx_str_is(type, "RobertaProcessing"))

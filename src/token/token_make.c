@@ -1,5 +1,5 @@
-/* token_make.c - tokenizers from the parts that models carry in attributes: a vocabulary, merges, added tokens. They
- * are combined into a tokenizer.json, so that there is one reader. */
+/* token_make.c - creates tokenizers from the parts that models store in attributes: a vocabulary, merges, added tokens.
+ * The parts are combined into a tokenizer.json, so that one reader serves all. */
 #include "token/token.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ static bool put(onxi_chars *to, const char *text)
     return onxi_chars_add(to, onx_str_of(text));
 }
 
-/* A text of JSON. Bytes from 0x80 on stay as they are. */
+/* Writes a JSON string. Bytes from 0x80 on are written unchanged. */
 static bool put_text(onxi_chars *to, onx_str text)
 {
     if (!put(to, "\""))
@@ -24,7 +24,7 @@ static bool put_text(onxi_chars *to, onx_str text)
     return put(to, "\"");
 }
 
-/* The next line, without what ends it; false at the end. */
+/* Splits off the next line, without its line end; false at the end. */
 static bool next_line(onx_str *rest, onx_str *line)
 {
     if (!onxi_next_part(rest, '\n', line))
@@ -39,7 +39,7 @@ static bool put_merges(onxi_chars *to, onx_str merges)
     onx_str line;
     bool some = false;
     while (next_line(&merges, &line)) {
-        if (!line.len || (!some && *line.ptr == '#')) /* the first lines may say a version */
+        if (!line.len || (!some && *line.ptr == '#')) /* the first lines may be comments with a version */
             continue;
         if ((some && !put(to, ",")) || !put_text(to, line))
             return false;
@@ -80,7 +80,7 @@ static onx_status put_listed(onxi_tokenrun *run, onxi_chars *to, bool *some, onx
     return ONX_OK;
 }
 
-/* Tokens that are found before anything else. One that the vocabulary does not have comes after it. */
+/* Adds the tokens that are searched for first. A token that is not in the vocabulary gets an id after it. */
 static onx_status put_special(onxi_tokenrun *run, onxi_chars *to, bool *some, const onxi_bpe_parts *parts,
                               const onxi_json *vocab, onxi_dict *names)
 {
@@ -149,7 +149,7 @@ onx_status onxi_tokenizer_of_model(onx_ctx *cx, onx_str bytes, onx_tokenizer **o
     *out = NULL;
     ONX_TRY(onx_arena_new(cx, &arena));
     onx_status status = ONX_OK;
-    if (bytes.len && *bytes.ptr != '\n') /* no letter of base64, and how models begin */
+    if (bytes.len && *bytes.ptr != '\n') /* not base64, and the first byte of SentencePiece models */
         status = onxi_token_bytes(arena, bytes, &bytes);
     if (status == ONX_OK)
         status = onx_tokenizer_new(cx, bytes, out);
@@ -157,7 +157,7 @@ onx_status onxi_tokenizer_of_model(onx_ctx *cx, onx_str bytes, onx_tokenizer **o
     return status;
 }
 
-/* ---- words, as BERT cuts them ---- */
+/* ---- splitting into words like BERT ---- */
 
 static const onxi_token_step_row *row_of(const onxi_token_step_row *rows, const char *name)
 {

@@ -1,5 +1,5 @@
-/* token_model.c - the tokens of one piece of text: pairs that merge (BPE), the longest start (WordPiece), the likeliest
- * way through (Unigram), whole words. */
+/* token_model.c - the tokens of one piece of text: merging pairs (BPE), longest match (WordPiece), most likely
+ * segmentation (Unigram), whole words. */
 #include "token/token.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ onx_status onxi_token_add(onxi_tokenrun *run, onx_str text, uint64_t id, double 
     if (id >= INT32_MAX)
         return onxi_token_fail(run, ONX_E_INVALID, "token \"%.*s\" has id %llu, expected less than 2^31 - 1",
                                ONX_ARG(text), (unsigned long long)id);
-    onxi_token *token = &t->tokens[t->count]; /* room was made by who knows how many there are */
+    onxi_token *token = &t->tokens[t->count]; /* the caller has reserved room */
     onxi_dict_entry *named = onxi_dict_at(&t->by_text, text, t->count, NULL);
     void **place = named ? onxi_map_at(&t->by_id, id) : NULL;
     if (!place)
@@ -79,7 +79,7 @@ onx_status onxi_model_ready(onxi_tokenrun *run)
     return t->sentencepiece ? make_trie(run, ONXI_TOKEN_USER, &t->user) : ONX_OK;
 }
 
-/* ---- what replaces text that is no token ---- */
+/* ---- text that is not in the vocabulary ---- */
 
 static bool has_bytes(const onx_tokenizer *t, onx_str text)
 {
@@ -109,7 +109,7 @@ static onx_status add_unknown(onxi_tokenrun *run, onx_str text)
     return onxi_token_id(run, t->tokens[t->unknown].id) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* ---- BPE: symbols in a list, pairs that may merge in a heap ---- */
+/* ---- BPE: a linked list of symbols, and a heap of pairs that may merge ---- */
 
 static bool goes_before(const onxi_pair *a, const onxi_pair *b)
 {
@@ -142,7 +142,7 @@ static onxi_pair heap_pop(onxi_tokenrun *run)
     return top;
 }
 
-/* The pair of a symbol and the next one, if it merges. */
+/* Pushes the pair of a symbol and its successor if it merges. */
 static onx_status offer(onxi_tokenrun *run, onx_str text, uint32_t at)
 {
     const onx_tokenizer *t = run->tokenizer;
@@ -168,7 +168,8 @@ static onx_status offer(onxi_tokenrun *run, onx_str text, uint32_t at)
     return heap_push(run, pair);
 }
 
-/* What merged into another has size 0; what absorbed another has grown: either way the pair is not as it was. */
+/* A symbol that was merged into another has size 0, one that absorbed another has grown: in both cases the pair is
+ * outdated. */
 static bool still_there(const onxi_tokenrun *run, const onxi_pair *pair)
 {
     const onxi_symbol *a = &run->symbols[pair->at];
@@ -214,12 +215,12 @@ static onx_status add_symbol(onxi_tokenrun *run, size_t start, size_t size, uint
     return ONX_OK;
 }
 
-/* The first symbols of a piece whose merges are a list: characters, with what marks beginnings and ends of words. */
+/* The initial symbols for a list of merges: characters, with the markers for the start and end of words. */
 static onx_status rune_symbols(onxi_tokenrun *run, onx_str text)
 {
     const onx_tokenizer *t = run->tokenizer;
     const char *end = onxi_str_end(text);
-    bool unknown = false; /* the last symbol is one */
+    bool unknown = false; /* the last symbol is unknown */
     for (size_t at = 0, n; at < text.len; at += n) {
         n = onxi_rune_size(text.ptr + at, end);
         onx_str s = onx_str_make(text.ptr + at, n);
@@ -232,7 +233,7 @@ static onx_status rune_symbols(onxi_tokenrun *run, onx_str text)
         }
         const uint32_t index = find(t, s);
         if (index == ONXI_NO_TOKEN && has_bytes(t, s)) {
-            for (size_t i = 0; i < s.len; i++) /* their sizes add up to that of the character, at the least */
+            for (size_t i = 0; i < s.len; i++) /* the byte tokens are together at least as long as the character */
                 ONX_TRY(add_symbol(run, at, 1, t->bytes[(uint8_t)s.ptr[i]], false));
             unknown = false;
         } else if (index != ONXI_NO_TOKEN || (t->unknown != ONXI_NO_TOKEN && !(unknown && t->fuse_unknown))) {
@@ -243,7 +244,7 @@ static onx_status rune_symbols(onxi_tokenrun *run, onx_str text)
     return ONX_OK;
 }
 
-/* Those of SentencePiece: characters, and tokens that stay whole. */
+/* The initial symbols for SentencePiece: characters, and tokens that are never split. */
 static onx_status sentence_symbols(onxi_tokenrun *run, onx_str text)
 {
     const onx_tokenizer *t = run->tokenizer;
@@ -282,7 +283,7 @@ static onx_status bpe(onxi_tokenrun *run, onx_str text)
             unknown = false;
             if (!onxi_token_id(run, t->tokens[s->index].id))
                 return ONX_E_MEMORY;
-        } else if (!unknown || has_bytes(t, part)) { /* several in a row are one */
+        } else if (!unknown || has_bytes(t, part)) { /* consecutive unknown symbols become one */
             unknown = !has_bytes(t, part);
             ONX_TRY(add_unknown(run, part));
         }
@@ -290,9 +291,9 @@ static onx_status bpe(onxi_tokenrun *run, onx_str text)
     return ONX_OK;
 }
 
-/* ---- Unigram: the best way to every place, from the first on ---- */
+/* ---- Unigram: the best segmentation up to every position, from left to right ---- */
 
-/* SentencePiece keeps scores as floats, and compares what it has not rounded yet. */
+/* SentencePiece stores scores as float, and compares sums before rounding. */
 static void consider(const onx_tokenizer *t, onxi_best *best, double score, uint32_t from, uint32_t index)
 {
     if (best->from == ONXI_NO_TOKEN || score > best->score)
@@ -330,7 +331,7 @@ static onx_status unigram(onxi_tokenrun *run, onx_str text)
         run->best[i] = (onxi_best){ .from = ONXI_NO_TOKEN };
     for (size_t at = 0; at < text.len; at += onxi_rune_size(text.ptr + at, end))
         look_from(run, text, at);
-    /* Backwards to the beginning, turning the way round. */
+    /* Follows the best path backwards, and reverses it. */
     run->symbol_count = 0;
     for (size_t at = text.len; at; at = run->best[at].from)
         ONX_TRY(add_symbol(run, run->best[at].from, at - run->best[at].from, run->best[at].index, false));
@@ -343,7 +344,7 @@ static onx_status unigram(onxi_tokenrun *run, onx_str text)
             continue;
         }
         const size_t start = s->start;
-        for (; i && run->symbols[i - 1].index == ONXI_NO_TOKEN; i--) /* several in a row are one */
+        for (; i && run->symbols[i - 1].index == ONXI_NO_TOKEN; i--) /* consecutive unknown parts become one */
             size += run->symbols[i - 1].size;
         ONX_TRY(add_unknown(run, onx_str_make(text.ptr + start, size)));
     }
@@ -352,7 +353,7 @@ static onx_status unigram(onxi_tokenrun *run, onx_str text)
 
 /* ---- words ---- */
 
-/* The longest token that continues a word at byte `at`: after the prefix. */
+/* The longest token for a word from byte `at` on; inside a word, the prefix comes before it. */
 static size_t continues(const onx_tokenizer *t, onx_str text, uint32_t *index)
 {
     uint32_t node = 0;
@@ -389,7 +390,7 @@ static onx_status wordpiece(onxi_tokenrun *run, onx_str text)
     }
     if (n && runes <= t->longest_word)
         return ONX_OK;
-    run->id_count = before; /* a word is whole or unknown */
+    run->id_count = before; /* a word with an unknown part is unknown as a whole */
     return add_unknown(run, text);
 }
 

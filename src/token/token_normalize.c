@@ -1,4 +1,4 @@
-/* token_normalize.c - normalizers: what is done to a text before it is cut into pieces. */
+/* token_normalize.c - normalizers: change a text before it is split into pieces. */
 #include "token/token.h"
 
 static onx_status give(const onxi_chars *made, onx_str *out)
@@ -19,7 +19,7 @@ onx_status onxi_text_valid(onxi_tokenrun *run, onx_str *text)
     return give(&made, text);
 }
 
-/* ---- forms and letters ---- */
+/* ---- normal forms and case ---- */
 
 static onx_status nfc(onxi_tokenrun *run, const onxi_token_step *step, onx_str text, onx_str *out)
 {
@@ -44,7 +44,7 @@ static onx_status lower(onxi_tokenrun *run, const onxi_token_step *step, onx_str
     return onxi_chars_lower(&made, text) ? give(&made, out) : ONX_E_MEMORY;
 }
 
-/* `flag`: as BERT does, which leaves marks that take room. */
+/* `flag`: only nonspacing marks are removed, as BERT does. */
 static onx_status strip_accents(onxi_tokenrun *run, const onxi_token_step *step, onx_str text, onx_str *out)
 {
     onxi_chars made = { .arena = run->arena };
@@ -66,7 +66,7 @@ static bool is_cjk(uint32_t c)
            (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
-/* Control characters go, blanks become spaces, spaces come around Chinese characters. */
+/* Removes control characters, replaces white space by spaces, and puts spaces around Chinese characters. */
 static onx_status bert_clean(onxi_tokenrun *run, const onxi_token_step *step, onx_str text, onx_str *out)
 {
     onxi_chars made = { .arena = run->arena };
@@ -108,7 +108,7 @@ static onx_status bert_read(onxi_tokenrun *run, const onxi_json *from, onxi_toke
     return ONX_OK;
 }
 
-/* ---- blanks, beginnings, patterns ---- */
+/* ---- white space, prefixes, patterns ---- */
 
 static onx_status strip_read(onxi_tokenrun *run, const onxi_json *from, onxi_token_step *step)
 {
@@ -183,7 +183,7 @@ onx_status onxi_replace(onxi_tokenrun *run, const onxi_token_step *step, onx_str
     return give(&made, out);
 }
 
-/* What SentencePiece's rule "nmt" does: control characters go, blanks of all kinds become spaces. */
+/* The rule "nmt" of SentencePiece: removes control characters, and replaces all kinds of white space by spaces. */
 static onx_status nmt(onxi_tokenrun *run, const onxi_token_step *step, onx_str text, onx_str *out)
 {
     (void)step;

@@ -1,5 +1,5 @@
-/* token_regex.c - the patterns of tokenizer files. They were written for Oniguruma, whose syntax is that of PCRE2 for
- * what such files use. */
+/* token_regex.c - the patterns of tokenizer files. They are written for Oniguruma, whose syntax equals that of PCRE2 in
+ * all features that such files use. */
 #include "token/token.h"
 
 onx_status onxi_regex_new(onx_ctx *cx, onx_arena *arena, onx_str pattern, onxi_regex **out)

@@ -1,7 +1,7 @@
-/* token_sentence.c - SentencePiece models: their messages, how they normalize a text, and the way back. */
+/* token_sentence.c - SentencePiece models: the messages, the normalization of texts, and decoding. */
 #include "token/token.h"
 
-/* ---- the messages of sentencepiece_model.proto, as far as they matter here ---- */
+/* ---- the fields of sentencepiece_model.proto that are needed ---- */
 
 typedef struct piece_message {
     ONX_MESSAGE_HEAD(float score);
@@ -90,7 +90,7 @@ static const onxi_message_table model_table = { .name = "ModelProto",
                                                 .by_number = model_numbers,
                                                 .number_count = 4 };
 
-/* What an absent field means. */
+/* Defaults of absent fields. */
 static int32_t number_or(uint32_t has, int row, int32_t value, int32_t fallback)
 {
     return has & ONXI_ROW_BIT(row) ? value : fallback;
@@ -116,7 +116,7 @@ static onx_status add_pieces(onxi_tokenrun *run, const model_message *m)
     return ONX_OK;
 }
 
-/* A text begins with the token for that, where the file has one. */
+/* Adds the token for the beginning of a text, if the file has one. */
 static onx_status add_begin(onxi_tokenrun *run, int32_t id)
 {
     onx_tokenizer *t = run->tokenizer;
@@ -159,15 +159,15 @@ onx_status onxi_tokenizer_read_sentence(onxi_tokenrun *run, onx_str bytes)
     model_message m = { .has = 0 };
     const onxi_diag_mark mark = onxi_diag_here(run->cx);
     ONX_TRY(onxi_wire_read(run->cx, run->tokenizer->arena, &model_table, bytes, 0, 1, &m));
-    onxi_diag_rewind(run->cx, mark); /* notes about the fields that do not matter here */
+    onxi_diag_rewind(run->cx, mark); /* drops notes about fields that are not needed */
     if (!m.piece_count)
         return onxi_token_fail(run, ONX_E_MALFORMED, "it is no JSON, and as a SentencePiece model it has no pieces");
     return read_model(run, &m);
 }
 
-/* ---- from a text ---- */
+/* ---- encoding ---- */
 
-/* What marks the start of the text, and how long that is. */
+/* The marker for the start of a text, and its length. */
 static size_t next_part(const onx_tokenizer *t, onx_str text, onx_str *out)
 {
     uint32_t ignored;
@@ -222,16 +222,16 @@ onx_status onxi_sentence_normalize(onxi_tokenrun *run, const onxi_token_step *st
     return ONX_OK;
 }
 
-/* ---- and back ---- */
+/* ---- decoding ---- */
 
 typedef struct back {
     onxi_chars *out;
-    onxi_chars bytes; /* of a run of byte tokens */
-    bool begin;       /* nothing was written so far: the blank of the beginning goes */
+    onxi_chars bytes; /* of consecutive byte tokens */
+    bool begin;       /* nothing was written yet: the leading space is dropped */
     bool blank_seen;
 } back;
 
-/* Characters of whole bytes, and U+FFFD for each byte that belongs to none. */
+/* Writes complete characters, and U+FFFD for each byte that is not part of one. */
 static bool end_bytes(back *b)
 {
     const char *end = onxi_str_end(onxi_chars_view(&b->bytes));

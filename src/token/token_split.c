@@ -1,16 +1,16 @@
-/* token_split.c - pre-tokenizers: pieces of a text are cut into the pieces that the model sees one by one. */
+/* token_split.c - pre-tokenizers: split a text into the pieces that the model processes separately. */
 #include "token/token.h"
 
-/* ---- cutting ---- */
+/* ---- splitting ---- */
 
-/* Takes parts from left to right, what was found and what is between, and joins them as the cut says. */
+/* Receives matches and the text between them, from left to right, and joins neighbours as the behavior requires. */
 typedef struct cutter {
     onxi_tokenrun *run;
     onx_str text;
     onxi_cut cut;
     bool invert;
-    bool held, held_match; /* a part waits for the next one */
-    size_t from, to;       /* which part */
+    bool held, held_match; /* a part is held back until the next one is known */
+    size_t from, to;       /* range of that part */
     size_t at;             /* end of the last part */
 } cutter;
 
@@ -27,7 +27,7 @@ static onx_status let_go(cutter *c)
     return held ? emit(c, c->from, c->to) : ONX_OK;
 }
 
-/* Whether the part belongs to the one that waits. */
+/* Is the part joined with the one that is held back? */
 static bool joins(const cutter *c, bool match)
 {
     if (!c->held)
@@ -101,7 +101,7 @@ static onx_status cut_at_pattern(cutter *c, const onxi_regex *regex)
     }
 }
 
-/* ---- patterns and classes ---- */
+/* ---- patterns and character classes ---- */
 
 static onx_status read_cut(onxi_tokenrun *run, const onxi_json *from, onxi_token_step *step)
 {
@@ -159,7 +159,7 @@ static onx_status punctuation(onxi_tokenrun *run, const onxi_token_step *step, o
     return cut_at_runes(run, text, (onxi_cut)step->cut, onxi_rune_is_punctuation);
 }
 
-/* Blanks go, and every punctuation character is a piece of its own. */
+/* Drops white space; every punctuation character becomes a piece. */
 static onx_status bert(onxi_tokenrun *run, const onxi_token_step *step, onx_str text, onx_str *out)
 {
     (void)step, (void)out;
@@ -217,7 +217,8 @@ static onx_status length(onxi_tokenrun *run, const onxi_token_step *step, onx_st
 
 /* ---- bytes ---- */
 
-/* Bytes that are printable characters of Latin-1 stand for themselves, the others for what follows 255. */
+/* Bytes that are printable characters of Latin-1 represent themselves; the others are mapped to code points from 256
+ * on. */
 static bool is_own(uint32_t byte)
 {
     return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
@@ -275,7 +276,7 @@ static onx_status byte_level(onxi_tokenrun *run, const onxi_token_step *step, on
         ONX_TRY(with_start(run, onx_str_of(" "), &text));
     cutter c = { .run = run, .text = text, .cut = ONXI_CUT_ISOLATED };
     ONX_TRY(step->regex ? cut_at_pattern(&c, step->regex) : finish(&c));
-    /* All pieces in one text, and each a part of it. */
+    /* Concatenates all pieces into one text, of which each becomes a slice. */
     onxi_chars made = { .arena = run->arena };
     for (uint64_t i = begin; i < run->next.count; i++) {
         onxi_piece *p = &run->next.list[i];
@@ -291,7 +292,7 @@ static onx_status byte_level(onxi_tokenrun *run, const onxi_token_step *step, on
     return ONX_OK;
 }
 
-/* ---- the blank as a letter ---- */
+/* ---- replacing spaces by a visible character ---- */
 
 onx_status onxi_metaspace_read(onxi_tokenrun *run, const onxi_json *from, onxi_token_step *step)
 {

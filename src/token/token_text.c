@@ -1,8 +1,8 @@
-/* token_text.c - texts in UTF-8, code point by code point: classes, lower case, normal forms. What Unicode's tables say
- * comes from utf8proc. */
+/* token_text.c - UTF-8 text by code points: classes, lower case, normal forms. The Unicode tables are those of
+ * utf8proc. */
 #include "token/token.h"
 
-/* ---- growing texts ---- */
+/* ---- growing strings ---- */
 
 bool onxi_chars_add(onxi_chars *out, onx_str text)
 {
@@ -59,7 +59,7 @@ bool onxi_rune_is_space(uint32_t c)
            c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-/* ---- what utf8proc knows ---- */
+/* ---- using utf8proc ---- */
 
 #ifdef ONX_WITH_UTF8PROC
 #include <utf8proc.h>
@@ -128,7 +128,7 @@ bool onxi_chars_lower(onxi_chars *out, onx_str text)
         const uint32_t low = c >= 'A' && c <= 'Z' ? c + 32
                              : c < 0x80           ? c
                                                   : (uint32_t)lib->utf8proc_tolower((utf8proc_int32_t)c);
-        /* The one letter whose lower case is two code points. */
+        /* The only letter whose lower case consists of two code points. */
         if (c == 0x130 ? !onxi_chars_put(out, 'i') || !onxi_chars_put(out, 0x307) : !onxi_chars_put(out, low))
             return false;
     }
@@ -147,8 +147,8 @@ static int class_of(const utf8proc *lib, utf8proc_int32_t c)
     return c < 0x300 ? 0 : lib->utf8proc_get_property(c)->combining_class;
 }
 
-/* Marks after a letter in the order of their classes, equal ones as they came. A text may be nothing but marks, so
- * they are counted by class, not exchanged. */
+/* Sorts the marks after a letter by combining class; the sort is stable. A text may consist of marks only, so a
+ * counting sort is used, which takes linear time. */
 static onx_status order_marks(onx_arena *arena, const utf8proc *lib, runes *r, size_t from, size_t to)
 {
     uint32_t counts[257] = { 0 };
@@ -185,7 +185,7 @@ onx_status onxi_chars_form(onx_ctx *cx, onxi_form form, onx_str text, onxi_chars
     runes r = { 0 };
     for (const char *p = text.ptr; p != end;) {
         const utf8proc_int32_t c = (utf8proc_int32_t)onxi_rune_next(&p, end);
-        if (!ONXI_GROW_IN(out->arena, r.list, r.room, r.count + 32)) /* one becomes at most 18 */
+        if (!ONXI_GROW_IN(out->arena, r.list, r.room, r.count + 32)) /* a code point decomposes into at most 18 */
             return ONX_E_MEMORY;
         utf8proc_ssize_t n =
             c < 0x80 ? 0 : lib->utf8proc_decompose_char(c, r.list + r.count, 32, (utf8proc_option_t)how, NULL);
@@ -209,7 +209,7 @@ onx_status onxi_chars_form(onx_ctx *cx, onxi_form form, onx_str text, onxi_chars
     return ONX_OK;
 }
 
-#else /* steps that need the tables are refused when a file is read */
+#else /* normalizers that need the tables are refused when a file is read */
 
 bool onxi_unicode_there(void)
 {

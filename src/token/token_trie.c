@@ -1,5 +1,4 @@
-/* token_trie.c - keys by their beginnings: nodes in one array, level by level, so that the children of each follow one
- * another. */
+/* token_trie.c - a trie: nodes are in one array, level by level, so that the children of a node are consecutive. */
 #include "token/token.h"
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@ static int by_key(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Entries `begin` .. `end` - 1 have the first `depth` bytes in common, which lead to the node. */
+/* Entries `begin` .. `end` - 1 share their first `depth` bytes, which lead to the node. */
 typedef struct span {
     uint32_t begin, end, depth;
 } span;
@@ -25,7 +24,7 @@ typedef struct builder {
     onx_arena *arena;
     const onxi_trie_entry *entries;
     onxi_trie_node *nodes;
-    span *spans; /* of the nodes */
+    span *spans; /* per node */
     uint32_t count, node_room, span_room;
 } builder;
 
