@@ -1,4 +1,4 @@
-/* rewrite_condition.c - conditions of rules about shapes, as known by a plan or by inference. */
+/* rewrite_condition.c - conditions of rules on shapes, which come from a plan or from inference. */
 #include "rewrite/rewrite.h"
 
 static bool axis_of(int64_t axis, uint32_t rank, uint32_t *out)
@@ -8,13 +8,13 @@ static bool axis_of(int64_t axis, uint32_t rank, uint32_t *out)
     return at >= 0 && at < (int64_t)rank;
 }
 
-/* A list along an axis of a value, as numbers per channel are written: [C, 1, 1] for the axis 1 of rank 4. */
+/* Is it a vector along an axis of a value, like per-channel parameters: [C, 1, 1] for axis 1 of rank 4? */
 static bool is_along(const onxi_rewrite_shape *list, const onxi_rewrite_shape *of, int64_t axis)
 {
     uint32_t at;
     if (!axis_of(axis, of->rank, &at) || list->rank > of->rank || list->rank < of->rank - at)
         return false;
-    const uint32_t before = of->rank - list->rank; /* axes that the list does not have */
+    const uint32_t before = of->rank - list->rank; /* axes that the vector does not have */
     for (uint32_t i = 0; i < list->rank; i++)
         if (i + before == at ? list->dims[i] != of->dims[at] : list->dims[i] != 1)
             return false;
@@ -26,14 +26,14 @@ static int64_t bound_of(const onxi_rewrite_bound *b, int64_t dim)
     return b->of_dim ? dim / b->number : b->number;
 }
 
-/* What a bound of a Slice means, of `dim` indices. */
+/* The value of a Slice bound for a dimension of size `dim`. */
 static int64_t clamped(int64_t bound, int64_t dim)
 {
     bound = bound < 0 ? (bound < -dim ? 0 : bound + dim) : bound;
     return bound > dim ? dim : bound;
 }
 
-/* The Slice goes over the last axis alone, from, to and by what is asked for, and parts of the axis are equal. */
+/* Does the Slice take the last axis only, with the given start, end and step, and is the axis divisible? */
 static bool slices(const onxi_rewrite_shapes *s, const onxi_rewrite_condition *c, const onxi_rewrite_shape *x)
 {
     int64_t lists[4][1] = { { 0 }, { 0 }, { 0 }, { 1 } };
@@ -41,7 +41,7 @@ static bool slices(const onxi_rewrite_shapes *s, const onxi_rewrite_condition *c
     const int64_t dim = x->rank ? x->dims[x->rank - 1] : -1;
     for (uint32_t i = 0; i < 4; i++) {
         if (c->bounds[i] >= ONXI_REWRITE_NONE - 1) {
-            if (i < 2 || (i == 2 && x->rank != 1)) /* without axes it begins with the first */
+            if (i < 2 || (i == 2 && x->rank != 1)) /* without axes, a Slice begins with the first axis */
                 return false;
         } else if (!s->ints(s->graph, c->bounds[i], lists[i], 1, &count) || count != 1) {
             return false;

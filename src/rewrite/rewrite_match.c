@@ -1,4 +1,4 @@
-/* rewrite_match.c - the nodes of a rule's pattern found in a graph, from the last one upwards. */
+/* rewrite_match.c - matches the pattern of a rule against a graph, from its last node backwards. */
 #include "rewrite/rewrite.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@ typedef onxi_rewrite_node pattern_node;
 typedef struct matcher {
     const onxi_rewrite_view *view;
     const onxi_rewrite_rule *rule;
-    uint32_t barred; /* optional nodes that the graph has and that have to stay, a bit each */
+    uint32_t barred; /* bit mask of optional nodes that are in the graph but must not be removed */
 } matcher;
 _Static_assert(ONXI_REWRITE_NODES <= 32, "a bit per node");
 
@@ -55,10 +55,10 @@ static bool same_attribute(const onxi_attr_value *a, const onxi_attr_value *b)
     }
 }
 
-/* Equations of Einsum, whatever their letters and blanks. */
+/* Compares equations of Einsum up to the names of letters and blanks. */
 static bool same_equation(onx_str a, onx_str b)
 {
-    char as[256] = { 0 }; /* the letter of b that stands for one of a */
+    char as[256] = { 0 }; /* for each letter of a the letter of b */
     char used[256] = { 0 };
     size_t i = 0, k = 0;
     for (;;) {
@@ -98,7 +98,7 @@ static bool take(match *m, onx_str name, onxi_attr_value value)
     return take_element(m, name, ONXI_REWRITE_NONE, value);
 }
 
-/* The attribute of the function that an attribute of a pattern node stands for; empty: it has a value of its own. */
+/* The function attribute that an attribute of a pattern node refers to; empty if it has a value of its own. */
 static onx_str reference_to(const onx_node *node, onx_str name)
 {
     for (uint32_t i = 0; i < node->attribute_count; i++)
@@ -117,13 +117,13 @@ static bool is_floating(int dtype)
     return onx_dtype_class_of((onx_dtype)dtype) == ONX_CLASS_FLOATING;
 }
 
-/* As close to `wanted` as the element types that networks use can tell. */
+/* Equal to `wanted` within the precision of common element types. */
 static bool is_number(const onxi_rewrite_number *x, double wanted)
 {
     return fabs(x->number - wanted) <= fabs(wanted) * (x->dtype == ONX_FLOAT || x->dtype == ONX_DOUBLE ? 1e-6 : 5e-4);
 }
 
-/* A list of integers: that which is written, or any, of which the elements are taken. */
+/* A list of integers: the written one, or any list, whose elements are captured. */
 static bool match_ints(const matcher *w, const pattern_node *n, uint32_t value, match *m)
 {
     int64_t list[ONXI_REWRITE_INTS];
@@ -140,8 +140,8 @@ static bool match_ints(const matcher *w, const pattern_node *n, uint32_t value, 
     return true;
 }
 
-/* Numbers are compared and taken where all elements are the same: whether a longer list makes the result larger is
- * asked when types are compared. */
+/* Compares or captures the common value of all elements. That a longer list does not enlarge the result is checked when
+ * types are compared. */
 static bool match_constant(const matcher *w, const pattern_node *n, uint32_t value, match *m)
 {
     onxi_rewrite_number x;
@@ -156,7 +156,7 @@ static bool match_constant(const matcher *w, const pattern_node *n, uint32_t val
     return take(m, name, (onxi_attr_value){ .type = ONX_ATTR_FLOAT, .f = (float)x.number });
 }
 
-/* The one axis that a reduction goes over: an attribute, or an input since version 13 or 18. */
+/* The single axis of a reduction: an attribute, or an input since version 13 or 18. */
 static bool one_axis(const matcher *w, const onxi_rewrite_op *op, int64_t *out)
 {
     const onxi_attr_value *a = onxi_attrs_get(&op->attrs, "axes", ONX_ATTR_INTS);
@@ -172,7 +172,8 @@ static bool one_axis(const matcher *w, const onxi_rewrite_op *op, int64_t *out)
     return true;
 }
 
-/* Attributes of the op are those of the pattern's node; what only one of the versions has needs its default. */
+/* Compares the op's attributes with those of the pattern node; an attribute that only one of the two versions has must
+ * have its default. */
 static bool match_attributes(const matcher *w, const pattern_node *n, const onxi_rewrite_op *op, match *m)
 {
     for (uint32_t i = 0; i < n->attrs.count; i++) {
@@ -189,9 +190,9 @@ static bool match_attributes(const matcher *w, const pattern_node *n, const onxi
         for (uint32_t k = 0; k < op->attrs.count && !known; k++)
             if (onx_str_equal(op->attrs.values[k].name, p->name)) {
                 const onxi_attr_value *v = &op->attrs.values[k];
-                /* One that is absent and has no default means what only its operator knows (Transpose without perm
-                 * reverses); in the replacement it would mean that the node is not there. What is taken under its own
-                 * name is absent there, too. */
+                /* An absent attribute without a default has a meaning that only its operator knows (Transpose without
+                 * perm reverses the axes). In the replacement its absence would mean that the optional node is missing,
+                 * unless it is captured under its own name and absent there, too. */
                 const bool absent = v->type == ONX_ATTR_UNDEFINED;
                 const bool equation = n->id == ONXI_ID_Einsum && v->type == ONX_ATTR_STRING && p->type == v->type;
                 if (name.len   ? absent ? !onx_str_equal(name, p->name) : !take(m, name, *v)
@@ -203,7 +204,7 @@ static bool match_attributes(const matcher *w, const pattern_node *n, const onxi
         if (!known && p->given)
             return false;
     }
-    for (uint32_t k = 0; k < op->attrs.count; k++) { /* given, and unknown to the pattern's version */
+    for (uint32_t k = 0; k < op->attrs.count; k++) { /* given, but unknown to the pattern's version */
         const onxi_attr_value *v = &op->attrs.values[k];
         bool known = !v->given || onx_str_is(v->name, "axes");
         for (uint32_t i = 0; i < n->attrs.count && !known; i++)
@@ -218,7 +219,7 @@ static bool match_attributes(const matcher *w, const pattern_node *n, const onxi
 
 static bool match_name(const matcher *w, uint8_t name, uint32_t value, match *m);
 
-/* An input that the op leaves out, and that the pattern takes from outside: the replacement leaves it out, too. */
+/* An input that the op omits, and that is an input of the pattern: the replacement omits it, too. */
 static bool lacks(const matcher *w, const onxi_rewrite_op *op, uint8_t name, uint32_t input)
 {
     return input && !w->rule->maker[name] && (input >= op->input_count || is_omitted(op->inputs[input]));
@@ -232,7 +233,7 @@ static bool match_inputs(const matcher *w, const pattern_node *n, const onxi_rew
     return true;
 }
 
-/* Inputs that the pattern makes are there. */
+/* Are all inputs that the pattern computes present? */
 static bool has_inputs(const matcher *w, const pattern_node *n, const onxi_rewrite_op *op)
 {
     for (uint32_t i = op->input_count; i < n->input_count; i++)
@@ -260,7 +261,7 @@ static bool match_op(const matcher *w, uint32_t node, uint32_t index, match *m)
     return match_inputs(w, n, &op, m, true);
 }
 
-/* Passes its input on, as Identity does, and Dropout that is not training or drops nothing. */
+/* Does the op return its input unchanged, like Identity, or Dropout in inference or with ratio 0? */
 static bool does_nothing(const matcher *w, const onxi_rewrite_op *op)
 {
     if (op->output_count != 1 || !op->input_count || is_omitted(op->inputs[0]))
@@ -284,7 +285,7 @@ static bool does_nothing(const matcher *w, const onxi_rewrite_op *op)
     return !training || !drops;
 }
 
-/* The value that is passed on to this one by what does nothing, and is needed for nothing else. */
+/* Skips ops that return their input unchanged and have no other reader. */
 static uint32_t skip(const matcher *w, uint32_t value, match *m)
 {
     while (!is_omitted(value) && m->skipped_count < ONXI_REWRITE_SKIPPED) {
@@ -298,7 +299,8 @@ static uint32_t skip(const matcher *w, uint32_t value, match *m)
     return value;
 }
 
-/* What an optional node passes on where it is not there: the first input that the pattern makes, else the first. */
+/* The input that stands for an optional node that is missing: the first one that the pattern computes, otherwise the
+ * first. */
 static uint8_t handed_on(const onxi_rewrite_rule *r, const pattern_node *n)
 {
     for (uint32_t i = 0; i < n->input_count; i++)
@@ -339,7 +341,7 @@ static bool match_name(const matcher *w, uint8_t name, uint32_t value, match *m)
     return maker && match_op(w, node, maker - 1, m);
 }
 
-/* Is it one of the nodes that are replaced? */
+/* Is it one of the nodes to replace? */
 static bool is_there(const onxi_rewrite_rule *r, const match *m, uint32_t node)
 {
     return r->nodes[node].id != ONXI_ID_Constant && m->ops[node] != ABSENT && !r->nodes[node].shared;
@@ -355,7 +357,7 @@ static uint32_t inputs_of(const matcher *w, uint32_t index, uint32_t value)
     return count;
 }
 
-/* Is what the node makes used inside only? */
+/* Is the output of the node used inside of the match only? */
 static bool is_inside(const matcher *w, const match *m, uint32_t node)
 {
     const onxi_rewrite_rule *r = w->rule;
@@ -371,16 +373,16 @@ static bool is_inside(const matcher *w, const match *m, uint32_t node)
         inside += inputs_of(w, m->skipped[k], value) != 0;
     if (v.is_output || v.uses != inside)
         return false;
-    for (uint32_t k = 0; k < r->input_count; k++) /* what comes from outside may not be made inside */
+    for (uint32_t k = 0; k < r->input_count; k++) /* an input of the pattern must not be computed inside of the match */
         if (m->values[k] == value)
             return false;
-    for (uint32_t k = 0; k < node; k++) /* two names of a pattern may not be one node of the graph */
+    for (uint32_t k = 0; k < node; k++) /* two nodes of a pattern must not match the same node of the graph */
         if (is_there(r, m, k) && m->ops[k] == m->ops[node])
             return false;
     return true;
 }
 
-/* The first node of which that does not hold; ONXI_REWRITE_NODES: of all but the last it does. */
+/* The first node whose output is used outside; ONXI_REWRITE_NODES if only the last one's is. */
 static uint32_t not_inside(const matcher *w, const match *m)
 {
     for (uint32_t i = 0; i + 1 < w->rule->node_count; i++)
@@ -389,15 +391,15 @@ static uint32_t not_inside(const matcher *w, const match *m)
     return ONXI_REWRITE_NODES;
 }
 
-/* NAME_ELEMENT of a list. */
+/* Looks up NAME_ELEMENT of a list. */
 static bool is_element_name(onx_str name, const onxi_rewrite_taken *t)
 {
     return t->element < 10 && name.len == t->name.len + 2 && memcmp(name.ptr, t->name.ptr, t->name.len) == 0 &&
            name.ptr[t->name.len] == '_' && name.ptr[t->name.len + 1] == (char)('0' + t->element);
 }
 
-/* A parameter of the replacement: what was taken under its name, or a number made from what was: NAME_reciprocal,
- * NAME_square and NAME_square_reciprocal. *lost, where a number is made that a float does not hold. */
+/* A parameter of the replacement: captured under its name, or computed from a captured number: NAME_reciprocal,
+ * NAME_square or NAME_square_reciprocal. *lost is set if the computed number is not representable as a float. */
 static bool parameter_of(const match *m, onx_str name, onxi_attr_value *out, bool *lost)
 {
     static const struct {
@@ -434,7 +436,7 @@ static onx_str parameter_name(const onx_function *f, uint32_t i)
     return onx_view(i < f->attribute_count ? f->attribute[i] : f->attribute_proto[i - f->attribute_count]->name);
 }
 
-/* Dividing by 0, or by what is next to 0, is not multiplying by the reciprocal. */
+/* Dividing by 0, or by a number close to 0, is not the same as multiplying by its reciprocal. */
 static bool holds_numbers(const onxi_rewrite_rule *rule, const match *m)
 {
     const onx_function *f = rule->replacement;
@@ -445,7 +447,7 @@ static bool holds_numbers(const onxi_rewrite_rule *rule, const match *m)
     return !lost;
 }
 
-/* The conditions that the graph alone tells. */
+/* The conditions that need no types. */
 static bool holds_constants(const matcher *w, const match *m)
 {
     for (uint32_t i = 0; i < w->rule->condition_count; i++) {
@@ -477,7 +479,7 @@ bool onxi_rewrite_find(const onxi_rewrite_view *view, const onxi_rewrite_rule *r
             return holds_numbers(rule, m) && holds_constants(&w, m);
         if (!rule->nodes[node].optional)
             return false;
-        w.barred |= UINT32_C(1) << node; /* without it the others may be inside */
+        w.barred |= UINT32_C(1) << node; /* without this optional node, the other values may be inner ones */
     }
 }
 
@@ -542,7 +544,7 @@ onx_status onxi_rewrite_arguments(const onxi_rewrite_rule *rule, const match *m,
                                call->attribute_count, NULL);
 }
 
-/* The number that a condition names, which was taken; false: it was not. */
+/* The captured number that a condition names; false if it was not captured. */
 static bool taken_number(const match *m, const char *text, int64_t *out)
 {
     onxi_attr_value v;
@@ -570,6 +572,6 @@ bool onxi_rewrite_condition_of(const onxi_rewrite_rule *rule, const match *m, ui
         return out->kind != ONXI_REWRITE_CONSTANTS;
     if (taken_number(m, rule->conditions[index].number, &out->number))
         return true;
-    out->number = -1; /* which no axis has for a size; of an axis that is absent nothing is asked */
+    out->number = -1; /* never a size; if the axis is absent, nothing is required */
     return out->kind == ONXI_REWRITE_SIZE;
 }

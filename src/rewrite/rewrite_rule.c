@@ -1,4 +1,4 @@
-/* rewrite_rule.c - the rows of rewrite_rules.def, read when they are requested. */
+/* rewrite_rule.c - parses the rows of rewrite_rules.def on demand. */
 #include "rewrite/rewrite.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ const onxi_rewrite_row onxi_rewrite_rows[] = {
 };
 enum { ROWS = sizeof onxi_rewrite_rows / sizeof *onxi_rewrite_rows - 1 };
 
-/* Of a name of the pattern; what a rule has no room for is noticed by read_rule. */
+/* The index of a name in the pattern; read_rule detects rules that exceed the limits. */
 static uint8_t name_of(onxi_rewrite_rule *r, onx_bytes text)
 {
     onx_str name = onx_view(text);
@@ -57,12 +57,12 @@ static bool find_value(const onxi_rewrite_rule *r, const char *text, uint8_t *ou
     return false;
 }
 
-typedef struct onxi_rewrite_words { /* of a condition */
+typedef struct onxi_rewrite_words { /* the words of a condition */
     char kind[ONXI_REWRITE_NAME], of[4][ONXI_REWRITE_NAME];
     uint32_t count;
 } words;
 
-/* "d", "d/2" or a number. */
+/* Parses "d", "d/2" or a number. */
 static bool read_bound(const char *text, onxi_rewrite_bound *out)
 {
     int end = 0;
@@ -79,7 +79,7 @@ static bool read_int(const char *text, int64_t *out)
     return sscanf(text, "%" SCNd64 "%n", out, &end) == 1 && !text[end];
 }
 
-/* A number that is written, or the name of one that is taken. */
+/* Parses a number, or the name of a captured number. */
 static bool read_size(onxi_rewrite_rule *r, const char *text, uint32_t at)
 {
     if (!read_int(text, &r->conditions[at].rank))
@@ -87,7 +87,7 @@ static bool read_size(onxi_rewrite_rule *r, const char *text, uint32_t at)
     return true;
 }
 
-/* The Slice that makes the value, and what it takes. */
+/* The Slice that produces the value, and the part that it takes. */
 static bool read_slice(onxi_rewrite_rule *r, const words *w, uint32_t at)
 {
     uint8_t made;
@@ -101,13 +101,13 @@ static bool read_slice(onxi_rewrite_rule *r, const words *w, uint32_t at)
     return n->id == ONXI_ID_Slice;
 }
 
-/* See rewrite_rules.def. */
+/* The conditions, as described in rewrite_rules.def. */
 static bool read_condition(onxi_rewrite_rule *r, const words *w, uint32_t at)
 {
     static const struct {
         const char *name;
         onxi_rewrite_condition_kind kind;
-        const char *words; /* v, o: values; s: a size; a: an axis */
+        const char *words; /* kinds of arguments: v, o: values; s: a size; a: an axis */
     } kinds[] = {
         { "last", ONXI_REWRITE_LAST_AXIS, "sv" },      { "same", ONXI_REWRITE_SAME_DIMS, "vo" },
         { "rank", ONXI_REWRITE_RANK, "sv" },           { "batch", ONXI_REWRITE_BATCH, "vo" },
@@ -162,7 +162,8 @@ static onx_status read_node(const onxi_rewrites *set, onxi_rewrite_rule *r, onxi
     n->shared = onx_str_is(onx_view(node->name), "shared");
     n->list = n->id == ONXI_ID_Constant && onx_node_attribute(node, "value_ints") != NULL;
     const onx_status status = onxi_bind_attributes(bound, node, NULL, set->arena, NULL, 0, &n->attrs, &fault);
-    if (status != ONX_OK && !(status == ONX_E_INVALID && strcmp(fault.rule, "ND-18") == 0)) /* one that is taken */
+    if (status != ONX_OK && !(status == ONX_E_INVALID && strcmp(fault.rule, "ND-18") == 0)) /* ND-18: the missing
+                                                                                             * attribute is captured */
         return status;
     r->too_large |= node->input_count > ONXI_REWRITE_INPUTS;
     for (uint32_t k = 0; k < node->input_count && k < ONXI_REWRITE_INPUTS; k++)

@@ -1,9 +1,9 @@
-/* simplify.c - the passes in rounds, over the graphs and functions of a model, until nothing changes. */
+/* simplify.c - runs the passes in rounds over the graphs and functions of a model, until nothing changes. */
 #include "simplify/simplify.h"
 
 enum {
-    ROUNDS_MAX = 8,   /* what one round leaves to the next is little; each is linear */
-    FOLD_LIMIT = 1024 /* bytes, when the caller does not say */
+    ROUNDS_MAX = 8,   /* few changes are left after one round; each round takes linear time */
+    FOLD_LIMIT = 1024 /* default limit, in bytes */
 };
 
 const char *const onxi_simplify_names[ONXI_SIMPLIFY_COUNT] = {
@@ -24,11 +24,11 @@ typedef struct simplifier {
     uint32_t passes;
     onx_arena *rules_arena;
     onxi_rewrites rules;
-    onxi_dict keep; /* 1: the value was found */
-    bool *asked;    /* per graph and function: it is left as it is */
+    onxi_dict keep; /* value 1: the name was found */
+    bool *asked;    /* per graph and function: it must not be changed */
     uint64_t computed;
-    uint64_t saved, pool; /* bytes that went, and those of them that constants may take in the end */
-    uint64_t held;        /* bytes of constants that the last round did not compute, as the model would grow */
+    uint64_t saved, pool; /* bytes of removed constants, and the part of them that new constants may use in the end */
+    uint64_t held;        /* bytes of constants that the last round did not compute because the model would grow */
     uint32_t held_count;
     uint32_t round;
     bool changed;
@@ -47,7 +47,7 @@ static onx_status walk(onxi_simplify *s, uint32_t scope)
     for (uint32_t op = s->scopes[scope].first; op != ONXI_S_NONE; op = s->ops[op].next) {
         for (uint32_t inner = s->ops[op].dead ? ONXI_S_NONE : s->ops[op].first_scope; inner != ONXI_S_NONE;
              inner = s->scopes[inner].sibling)
-            ONX_TRY(walk(s, inner)); /* as deep as simplify_body.c has gone, which is bounded */
+            ONX_TRY(walk(s, inner)); /* recursion is bounded: simplify_body.c has checked the depth */
         s->previous = previous;
         for (uint32_t p = 0; p < sizeof passes / sizeof *passes; p++)
             if (passes[p] && onxi_simplify_wants(s, (onxi_simplify_pass)p) && !s->ops[op].dead)
@@ -65,13 +65,13 @@ static onx_status drop_unused(onxi_simplify *s)
     return ONX_OK;
 }
 
-/* The graph that a prefix of paths leads to. */
+/* The graph that a path prefix leads to. */
 static onx_where graph_at(onx_str prefix)
 {
     return ONXI_AT_PATH(onx_str_make(prefix.ptr, prefix.len - (prefix.len && prefix.ptr[prefix.len - 1] == '.')));
 }
 
-/* Says why a graph is not understood. */
+/* Warns why a graph is not simplified. */
 static onx_status warn_broken(onxi_simplify *s, onx_str prefix)
 {
     const onx_graph *graph = s->scopes[0].graph;
@@ -81,10 +81,10 @@ static onx_status warn_broken(onxi_simplify *s, onx_str prefix)
     ONX_TRY(onxi_nodes_order(s->scratch, graph ? graph->node : function->node,
                              graph ? graph->node_count : function->node_count, &cycle, &order));
     if (cycle.node)
-        onxi_warn(s->cx, ONX_WARNING, NULL, graph_at(prefix), "there is a cycle, and the graph is left as it is: %.*s",
+        onxi_warn(s->cx, ONX_WARNING, NULL, graph_at(prefix), "there is a cycle, so the graph is not changed: %.*s",
                   ONX_ARG(cycle.text));
     else
-        onxi_warn(s->cx, ONX_WARNING, NULL, graph_at(prefix), "%.*s %s: the graph is left as it is",
+        onxi_warn(s->cx, ONX_WARNING, NULL, graph_at(prefix), "%.*s %s: the graph is not changed",
                   ONX_ARG(s->broken_name), s->broken);
     return ONX_OK;
 }
@@ -100,7 +100,7 @@ static onx_status simplify_body(simplifier *x, onxi_simplify *s, onx_str prefix)
     if (onxi_simplify_wants(s, ONXI_SIMPLIFY_REPEATS))
         ONX_TRY(onxi_simplify_repeats(s));
     if (onxi_simplify_wants(s, ONXI_SIMPLIFY_FOLD))
-        ONX_TRY(onxi_simplify_fold(s)); /* before rules look for constants */
+        ONX_TRY(onxi_simplify_fold(s)); /* before the rules, which look for constants */
     if (onxi_simplify_wants(s, ONXI_SIMPLIFY_FUSE))
         ONX_TRY(onxi_simplify_fuse(s));
     ONX_TRY(onxi_simplify_write(s));
@@ -117,7 +117,7 @@ static onx_status simplify_body(simplifier *x, onxi_simplify *s, onx_str prefix)
 
 /* ---- all of them ---- */
 
-/* Without types what needs none is done all the same. */
+/* If types are not available, the passes that need none still run. */
 static onx_infer *infer(simplifier *x)
 {
     onx_infer *out;
@@ -127,7 +127,7 @@ static onx_infer *infer(simplifier *x)
     onxi_diag_rewind(x->cx, mark);
     if (!out && !x->round)
         onxi_warn(x->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                  "types cannot be inferred (onx infer tells why): what needs them is left as it is");
+                  "types cannot be inferred (onx infer reports why): passes that need them change nothing");
     return out;
 }
 
@@ -171,8 +171,8 @@ static onx_status round_of(simplifier *x, onx_arena *scratch, onx_infer *known)
         }
         if (x->asked[i] && !x->round)
             onxi_warn(x->cx, ONX_WARNING, NULL, graph_at(prefix),
-                      "a node Gradient asks for derivatives: the graph is left as it is (onx grad puts plain nodes in "
-                      "its place)");
+                      "a node Gradient computes derivatives: the graph is not changed (onx grad replaces it by plain "
+                      "nodes)");
         if (!x->asked[i])
             ONX_TRY(simplify_body(x, &s, prefix));
     }
@@ -187,7 +187,7 @@ static onx_status run_rounds(simplifier *x)
         if (x->round && (!x->changed || x->round == ROUNDS_MAX - 2)) {
             if (spent || !x->saved)
                 break;
-            spent = true; /* the model does not grow by constants as large as what went */
+            spent = true; /* new constants must not be larger than the removed ones */
             x->pool = x->saved;
         }
         onx_arena *scratch;
@@ -202,7 +202,7 @@ static onx_status run_rounds(simplifier *x)
     return status;
 }
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
 static onx_status choose_passes(simplifier *x)
 {
@@ -236,8 +236,9 @@ static onx_status ask_about(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Marks the graphs and functions of whose values nodes name some in their attributes, as Gradient does: what is
- * between these values matters, not only what comes out of it. Those of training are about the main graph, too. */
+/* Marks the graphs and functions with values that node attributes refer to by name, as Gradient does: the computation
+ * between these values matters, not only the outputs. Gradient nodes in training graphs may refer to the main graph,
+ * too. */
 static onx_status list_asked(simplifier *x)
 {
     const onx_model *model = x->model;
@@ -258,7 +259,7 @@ static onx_status list_asked(simplifier *x)
     return ONX_OK;
 }
 
-/* Values that the caller wants, and those that training knows by name. */
+/* The values that the caller wants to keep, and those that training information refers to by name. */
 static onx_status keep_names(simplifier *x)
 {
     for (uint32_t i = 0; i < x->model->training_info_count; i++) {
@@ -297,7 +298,7 @@ static void tell_held(const simplifier *x)
     if (x->held_count)
         onxi_warn(
             x->cx, ONX_NOTE, NULL, ONXI_NOWHERE,
-            "%u value%s of %llu bytes depend%s on constants alone, but the model would grow: computed are such of "
+            "%u value%s of %llu bytes depend%s on constants only, but would make the model larger; values are computed "
             "up to %llu bytes (fold limit)",
             x->held_count, x->held_count == 1 ? "" : "s", (unsigned long long)x->held, x->held_count == 1 ? "s" : "",
             (unsigned long long)limit);

@@ -1,5 +1,5 @@
-/* simplify.h - a model while it is simplified: the values and nodes of its graphs by number, so that a value takes the
- * place of another one in constant time, and what the passes share. See docs/notes/transform.md. */
+/* simplify.h - a model while it is simplified: values and nodes of its graphs are numbered, so that replacing a value
+ * takes constant time; and helpers that the passes share. See docs/notes/transform.md. */
 #ifndef ONXI_SIMPLIFY_H
 #define ONXI_SIMPLIFY_H
 
@@ -9,7 +9,7 @@
 
 #define ONXI_S_NONE ONXI_REWRITE_NONE /* no value, no op, no scope */
 
-/* The passes of `onx simplify`, in the order of their rows; bits of onxi_simplify.passes. */
+/* The passes of `onx simplify`, in the order of their rows; bit numbers of onxi_simplify.passes. */
 typedef enum onxi_simplify_pass {
 #define PASS(id, name, summary, effect) ONXI_SIMPLIFY_##id,
 #include "simplify/simplify_passes.def"
@@ -18,19 +18,19 @@ typedef enum onxi_simplify_pass {
 extern const char *const onxi_simplify_names[ONXI_SIMPLIFY_COUNT];
 
 typedef struct onxi_svalue {
-    onx_bytes name, was;      /* now, and in the document */
-    uint32_t maker;           /* 1 + op, 0: an input, an initializer, or of the graph that encloses a function */
-    uint32_t scope;           /* that binds it */
-    uint32_t uses;            /* as inputs and graph outputs */
-    uint32_t is_output;       /* of how many graphs */
-    uint32_t alias;           /* the value that took its place; NONE: itself */
-    const onx_tensor *tensor; /* what it always is; NULL: not known, or not constant */
+    onx_bytes name, was;      /* current name, and name in the document */
+    uint32_t maker;           /* 1 + op, 0: an input, an initializer, or a value of the graph around a function call */
+    uint32_t scope;           /* the scope that defines it */
+    uint32_t uses;            /* number of uses as node input and graph output */
+    uint32_t is_output;       /* number of graphs that have it as an output */
+    uint32_t alias;           /* the value that replaced it; NONE: not replaced */
+    const onx_tensor *tensor; /* its constant value; NULL: not known, or not constant */
     const onxi_infer_fact *fact;
-    bool pinned;      /* keeps its name, and is always there */
-    bool initializer; /* in the list of its graph */
-    bool made;        /* `tensor` is to be written as an initializer or node Constant */
-    bool shares_name; /* something before it has the same one, in another graph */
-    bool defined;     /* by its scope; false: it has a reader that does not know where it comes from */
+    bool pinned;      /* keeps its name, and must exist */
+    bool initializer; /* in the initializer list of its graph */
+    bool made;        /* `tensor` has to be written as an initializer or Constant node */
+    bool shares_name; /* an earlier value in another graph has the same name */
+    bool defined;     /* defined in its scope; false: it is only read, and its definition is unknown */
 } onxi_svalue;
 
 typedef struct onxi_sop {
@@ -40,24 +40,24 @@ typedef struct onxi_sop {
     uint32_t *inputs, *outputs; /* values; NONE: omitted */
     uint32_t input_count, output_count;
     uint32_t scope, next;                      /* next op of the scope in order; NONE */
-    uint32_t first_scope;                      /* of its subgraphs; NONE */
-    uint32_t index;                            /* in the list of its graph */
-    bool dead, rewritten, opaque, bound_attrs; /* rewritten: its inputs are not those of the node any more;
-                                                  opaque: only what holds of every node is known of it */
+    uint32_t first_scope;                      /* first of its subgraphs; NONE */
+    uint32_t index;                            /* index in the node list of its graph */
+    bool dead, rewritten, opaque, bound_attrs; /* rewritten: its inputs differ from those of the node;
+                                                  opaque: the operator is unknown or its attributes are invalid */
 } onxi_sop;
 
 typedef struct onxi_sscope {
-    onx_graph *graph;                /* NULL: of a function */
+    onx_graph *graph;                /* NULL: the body of a function */
     onx_function *function;          /* NULL: a graph */
-    uint32_t parent, holder;         /* op of the parent; NONE */
-    uint32_t sibling;                /* another scope of the holder; NONE */
-    uint32_t first, last;            /* ops */
-    uint32_t first_value, end_value; /* that were there when it was read, those of its subgraphs included */
+    uint32_t parent, holder;         /* holder: the op of the parent that contains it; NONE */
+    uint32_t sibling;                /* the next scope of the same op; NONE */
+    uint32_t first, last;            /* first and last op */
+    uint32_t first_value, end_value; /* range of values that existed after reading, including those of its subgraphs */
     uint32_t *inputs, *outputs;
     uint32_t input_count, output_count;
-    onxi_infer_result *types; /* NULL: nothing is known */
-    onx_str prefix;           /* of paths */
-    bool gone;                /* its nodes are in the enclosing graph now, or nowhere */
+    onxi_infer_result *types; /* NULL: types are unknown */
+    onx_str prefix;           /* prefix of its paths */
+    bool gone;                /* its nodes were moved to the enclosing graph, or removed */
 } onxi_sscope;
 
 /* One graph of the model with its subgraphs, or the body of a function. */
@@ -66,36 +66,36 @@ typedef struct onxi_simplify {
     onx_doc *doc;
     onx_model *model;
     onx_arena *arena;   /* of the document */
-    onx_arena *scratch; /* of this round */
+    onx_arena *scratch; /* of the current round */
     const onx_simplify_options *options;
     uint32_t passes; /* bit per pass */
-    uint64_t limit;  /* bytes of a constant that is folded */
+    uint64_t limit;  /* maximum size in bytes of a folded constant */
     onxi_names *names;
     onxi_rewrites *rules;
-    onx_infer *infer;   /* NULL: nothing is known of types */
-    onxi_dict *keep;    /* names that must stay */
-    onxi_binder binder; /* of this body */
-    int64_t opset;      /* of the default domain */
-    bool nodes_only;    /* constants are nodes: of functions */
+    onx_infer *infer;   /* NULL: types are unknown */
+    onxi_dict *keep;    /* names that must be kept */
+    onxi_binder binder; /* for this body */
+    int64_t opset;      /* version of the default domain */
+    bool nodes_only;    /* a function: constants have to be Constant nodes */
     onxi_svalue *values;
     onxi_sop *ops;
     onxi_sscope *scopes;
     uint32_t value_count, value_room, op_count, op_room, scope_count, scope_room;
-    uint32_t *stack; /* ops to look at (onxi_simplify_drop) */
+    uint32_t *stack; /* ops to visit (onxi_simplify_drop) */
     uint32_t stack_room;
     uint32_t depth;
-    onxi_dict bound; /* what each name is where the graph is read */
+    onxi_dict bound; /* name to value in the graph that is being read */
     struct {
         uint32_t entry, value;
-    } * undo; /* what names were in the enclosing graphs */
+    } * undo; /* bindings of names in the enclosing graphs */
     uint32_t undo_count, undo_room;
-    const char *broken; /* why the graph is left as it is; NULL: it is understood */
+    const char *broken; /* why the graph cannot be changed; NULL: it can */
     onx_str broken_name;
-    uint32_t previous; /* the op before the one that is looked at, in its scope; NONE */
-    uint64_t pool;     /* bytes that constants may take because others went before */
-    uint64_t held;     /* bytes of constants that are not computed, as the model would grow */
+    uint32_t previous; /* the op before the current one in its scope; NONE */
+    uint64_t pool;     /* bytes of removed constants, which new constants may use */
+    uint64_t held;     /* bytes of constants that were not computed because the model would grow */
     uint32_t held_count;
-    uint64_t computed; /* bytes of weights that were made beside those that stay, in files or for others */
+    uint64_t computed; /* bytes of new weights whose old version stays, in files or for other readers */
     bool changed;
 } onxi_simplify;
 
@@ -106,42 +106,42 @@ onx_status onxi_simplify_read_function(onxi_simplify *s, onx_function *function,
 
 /* ---- change.c ---- */
 
-/* The value that replaces it now. */
+/* The value that currently replaces it. */
 uint32_t onxi_simplify_value(onxi_simplify *s, uint32_t value);
 static inline uint32_t onxi_simplify_input(onxi_simplify *s, const onxi_sop *op, uint32_t i)
 {
     return i < op->input_count && op->inputs[i] != ONXI_S_NONE ? onxi_simplify_value(s, op->inputs[i]) : ONXI_S_NONE;
 }
-/* Is the op of that operator, known with its attributes, and alive? */
+/* Is the op alive, and an instance of that operator with known attributes? */
 bool onxi_simplify_is(onxi_simplify *s, const onxi_sop *op, onxi_op_id id);
-/* Its attributes are read on request; false: they are not understood. */
+/* Attributes are bound on request; false if they are invalid. */
 bool onxi_simplify_attrs(onxi_simplify *s, onxi_sop *op);
-/* The op that makes the value, alive, in the graph of `near`, of that operator; NULL: none. */
+/* The live op that produces the value in the graph of `near`, if it is an instance of that operator; NULL: none. */
 onxi_sop *onxi_simplify_maker(onxi_simplify *s, const onxi_sop *near, uint32_t value, onxi_op_id id);
-/* Is it an intermediate value, with no other reader? */
+/* Is it an inner value with only one reader? */
 bool onxi_simplify_is_private(const onxi_simplify *s, uint32_t value);
-/* Value `y` of the op is `x` from now on. False: it has to stay, because its name does. */
+/* Replaces value `y` of the op by `x`. False if it has to stay because its name has to. */
 bool onxi_simplify_hand_on(onxi_simplify *s, uint32_t op, uint32_t y, uint32_t x);
-/* Can it? */
+/* Can it be replaced? */
 bool onxi_simplify_can_hand_on(onxi_simplify *s, uint32_t y, uint32_t x);
-/* The op is removed if its outputs are unused, and then what it needed. */
+/* Removes the op if its outputs are unused, and then the ops that only it needed. */
 onx_status onxi_simplify_drop(onxi_simplify *s, uint32_t op);
-/* Input i of the op is another value. */
+/* Replaces input i of the op. */
 onx_status onxi_simplify_set_input(onxi_simplify *s, uint32_t op, uint32_t i, uint32_t value);
-/* The op has these inputs. */
+/* Replaces all inputs of the op. */
 onx_status onxi_simplify_set_inputs(onxi_simplify *s, uint32_t op, const uint32_t *inputs, uint32_t count);
-/* The op becomes another operator of the default domain with these attributes, which are shared; they may be NULL. */
+/* Turns the op into another operator of the default domain with these attributes, which are shared and may be NULL. */
 onx_status onxi_simplify_become(onxi_simplify *s, uint32_t op, const char *op_type, onx_attribute **attributes,
                                 uint32_t count);
-/* A new op before `at` in its scope, of the default domain; NONE: out of memory. */
+/* Inserts an op of the default domain before `at` in its scope; NONE: out of memory. */
 uint32_t onxi_simplify_add(onxi_simplify *s, uint32_t at, const char *op_type, uint32_t input, uint32_t output);
-/* A constant, named after a value; the tensor lives in the arena of the document. NONE: out of memory. */
+/* A new constant with a name derived from a value; the tensor is in the document's arena. NONE: out of memory. */
 uint32_t onxi_simplify_constant(onxi_simplify *s, uint32_t scope, onx_str base, const char *part, onx_tensor *tensor);
 uint32_t onxi_simplify_ints(onxi_simplify *s, uint32_t scope, onx_str base, const char *part, const int64_t *list,
                             uint32_t rank, uint32_t count);
-/* What the op makes is this constant. */
+/* Replaces the output of the op by this constant. */
 onx_status onxi_simplify_settle(onxi_simplify *s, uint32_t op, uint32_t value, const onx_tensor *tensor);
-/* Reports what was done. */
+/* Reports a change. */
 void onxi_simplify_note(onxi_simplify *s, onxi_simplify_pass pass, const char *rule, uint32_t op, const char *format,
                         ...) ONX_PRINTF(5, 6);
 static inline bool onxi_simplify_wants(const onxi_simplify *s, onxi_simplify_pass pass)
@@ -149,42 +149,41 @@ static inline bool onxi_simplify_wants(const onxi_simplify *s, onxi_simplify_pas
     return s->passes >> pass & 1;
 }
 
-/* ---- look.c: what is known of values ---- */
+/* ---- look.c: known properties of values ---- */
 
 /* The type of a tensor of known rank. */
 bool onxi_simplify_type(onxi_simplify *s, uint32_t value, onxi_type *out);
 bool onxi_simplify_same_type(onxi_simplify *s, uint32_t a, uint32_t b);
 int onxi_simplify_dtype(onxi_simplify *s, uint32_t value);
-/* Elements of a constant; false where it is none, or has more than `most`, or they cannot be read. */
+/* Elements of a constant; false if it is not constant, has more than `most`, or cannot be read. */
 bool onxi_simplify_get_ints(onxi_simplify *s, uint32_t value, int64_t *out, uint32_t most, uint32_t *count);
 bool onxi_simplify_get_numbers(onxi_simplify *s, uint32_t value, double *out, uint64_t most, uint64_t *count);
-/* The elements as far as they are known as dimensions, or NULL. */
+/* The elements that inference knows, as dimensions, or NULL. */
 const onxi_known_ints *onxi_simplify_known(onxi_simplify *s, uint32_t value);
-/* The list that is an attribute, or in later versions an input; false: it is not known. *count 0 where there is none.
- */
+/* A list that is an attribute or, in later versions, an input; false if it is unknown. *count is 0 if it is absent. */
 bool onxi_simplify_list(onxi_simplify *s, onxi_sop *op, const char *name, uint32_t input, int64_t *out, uint32_t most,
                         uint32_t *count);
 bool onxi_simplify_elements(const onx_tensor *tensor, uint64_t *bytes);
-/* Bytes of the model that its constants and nodes take, about. */
+/* The approximate size in bytes of the model's constants and nodes. */
 uint64_t onxi_simplify_bytes(onxi_simplify *s);
 
-/* ---- the passes; each looks at one op ---- */
+/* ---- passes that visit one op at a time ---- */
 
 onx_status onxi_simplify_shape(onxi_simplify *s, uint32_t op);
 onx_status onxi_simplify_identity(onxi_simplify *s, uint32_t op);
 onx_status onxi_simplify_merge(onxi_simplify *s, uint32_t op);
 onx_status onxi_simplify_control(onxi_simplify *s, uint32_t op);
 onx_status onxi_simplify_affine(onxi_simplify *s, uint32_t op);
-/* ---- and those that look at all ---- */
+/* ---- passes that visit all ops ---- */
 onx_status onxi_simplify_repeats(onxi_simplify *s);
 onx_status onxi_simplify_fuse(onxi_simplify *s);
 onx_status onxi_simplify_fold(onxi_simplify *s);
 
-/* ---- model.c: of the whole model ---- */
+/* ---- model.c: passes over the whole model ---- */
 
-/* Shapes and dimensions that the caller fixes. */
+/* Sets the shapes and dimensions that the caller fixes. */
 onx_status onxi_simplify_fix(onx_ctx *cx, onx_doc *doc, const onx_simplify_options *options);
-/* Functions that nothing calls, and imports that no node needs. */
+/* Removes functions that are never called, and imports that no node needs. */
 onx_status onxi_simplify_unused(onx_ctx *cx, onx_doc *doc, const onx_simplify_options *options);
 
 /* ---- write.c ---- */

@@ -1,22 +1,22 @@
-/* simplify_affine.c - BatchNormalization, and factors and terms that are constant, after a product or convolution go
+/* simplify_affine.c - folds BatchNormalization, and constant factors and terms, that follow a product or convolution
  * into its weights: y = (W x + c) a + b is (a W) x + (a c + b). */
 #include "simplify/simplify.h"
 
 #include <math.h>
 
-enum { COMPUTED_MAX = 512 << 20 }; /* bytes that may move from files into the model */
+enum { COMPUTED_MAX = 512 << 20 }; /* bytes of weights that may move from external files into the model */
 
-/* The op whose weights take it in, and how its channels are laid out in them. */
+/* The op whose weights are changed, and the layout of its channels in them. */
 typedef struct host {
     onxi_sop *op;
-    uint32_t index, rank; /* rank of its output */
+    uint32_t index, rank; /* rank: of its output */
     const onx_tensor *weights, *bias;
-    uint64_t channels, before, after; /* weights as [before, channels, after] */
-    uint64_t groups;                  /* of a ConvTranspose: [groups, before, channels of each, after] */
+    uint64_t channels, before, after; /* the weights are viewed as [before, channels, after] */
+    uint64_t groups;                  /* for ConvTranspose: [groups, before, channels per group, after] */
 } host;
 
 typedef struct affine {    /* per channel */
-    double *scale, *shift; /* NULL: 1, 0 */
+    double *scale, *shift; /* NULL: all 1, all 0 */
 } affine;
 
 static bool is_float(int32_t dtype)
@@ -81,9 +81,9 @@ static bool find_host(onxi_simplify *s, const onxi_sop *near, uint32_t value, ho
     return !beta || beta->f == 1.0f;
 }
 
-/* ---- what is folded ---- */
+/* ---- the affine operation ---- */
 
-/* A constant that is one number per channel, or one for all; spread over the channels. */
+/* A constant with one number per channel, or one for all channels; expanded to all channels. */
 static bool per_channel(onxi_simplify *s, const host *h, uint32_t value, double **out)
 {
     const onx_tensor *t = value == ONXI_S_NONE ? NULL : s->values[value].tensor;
@@ -131,7 +131,7 @@ static bool of_normalization(onxi_simplify *s, const onxi_sop *bn, const host *h
     return true;
 }
 
-/* The other operand of Mul, Div, Add, Sub as scale and shift. */
+/* The constant operand of Mul, Div, Add or Sub as scale and shift. */
 static bool of_elementwise(onxi_simplify *s, const onxi_sop *op, const host *h, bool first, affine *a)
 {
     double *c;
@@ -155,7 +155,7 @@ static bool of_elementwise(onxi_simplify *s, const onxi_sop *op, const host *h, 
 
 enum { PIECE = 1024 };
 
-/* Numbers of a tensor times the factors of their channels. */
+/* Multiplies the elements of a tensor by the factors of their channels. */
 static bool scaled(onxi_simplify *s, const host *h, const double *scale, char *out)
 {
     const onx_tensor *w = h->weights;
@@ -192,7 +192,7 @@ static bool is_finite(const onx_tensor *t, uint64_t count)
     return true;
 }
 
-/* A tensor in the arena of the document whose elements are still to come. */
+/* A tensor in the document's arena, without elements yet. */
 static onx_tensor *blank(onxi_simplify *s, int32_t dtype, const int64_t *dims, uint32_t rank, uint64_t count,
                          char **data)
 {
@@ -250,7 +250,7 @@ static onx_status new_bias(onxi_simplify *s, const host *h, const affine *a, onx
     return ONX_OK;
 }
 
-/* New weights are worth it where the old ones go, or where the model may grow by them. */
+/* Creating new weights pays off if the old ones are removed, or if the model may grow by their size. */
 static bool may_compute(onxi_simplify *s, const host *h)
 {
     const uint32_t w = onxi_simplify_input(s, h->op, 1);
@@ -286,8 +286,9 @@ static onx_status fold(onxi_simplify *s, uint32_t index, host *h, const affine *
     const uint32_t shift = b ? onxi_simplify_constant(s, scope, base, "bias", b) : ONXI_S_NONE;
     if (weights == ONXI_S_NONE || (b && shift == ONXI_S_NONE))
         return ONX_E_MEMORY;
-    onxi_simplify_note(s, ONXI_SIMPLIFY_AFFINE, s->ops[index].bound->schema->name, index, "goes into the %s of %s %.*s",
-                       w ? "weights" : "bias", h->op->bound->schema->name, ONX_ARG(onx_view(h->op->node->name)));
+    onxi_simplify_note(s, ONXI_SIMPLIFY_AFFINE, s->ops[index].bound->schema->name, index,
+                       "folded into the %s of %s %.*s", w ? "weights" : "bias", h->op->bound->schema->name,
+                       ONX_ARG(onx_view(h->op->node->name)));
     const uint32_t inputs[] = { onxi_simplify_input(s, h->op, 0), weights, shift };
     ONX_TRY(onxi_simplify_set_inputs(s, h->index, inputs, 3));
     (void)onxi_simplify_hand_on(s, index, y, x);

@@ -1,4 +1,4 @@
-/* simplify_body.c - a graph with its subgraphs, or the body of a function, read into values and ops. */
+/* simplify_body.c - reads a graph with its subgraphs, or the body of a function, into values and ops. */
 #include "simplify/simplify.h"
 
 static onx_status read_nodes(onxi_simplify *s, uint32_t scope, onx_node *const *nodes, uint32_t count);
@@ -27,8 +27,8 @@ static uint32_t new_value(onxi_simplify *s, uint32_t scope, onx_bytes name)
     return s->value_count++;
 }
 
-/* The scope binds a name. One that an enclosing graph has bound gets a name of its own: what happens there must not be
- * mistaken for it once nodes move. */
+/* Defines a name in the scope. If an enclosing graph has the same name, the value gets a new one, so that the two are
+ * not confused when nodes move. */
 static onx_status declare(onxi_simplify *s, uint32_t scope, onx_bytes name, uint32_t *out)
 {
     const onx_str text = onx_view(name);
@@ -43,9 +43,9 @@ static onx_status declare(onxi_simplify *s, uint32_t scope, onx_bytes name, uint
     const uint32_t before = entry->value;
     s->values[value].shares_name = !made;
     if (before != ONXI_S_NONE && !s->values[before].defined)
-        give_up(s, "is read before it is made (onx convert --sort puts nodes in order)", text);
+        give_up(s, "is used before it is defined (onx convert --sort sorts the nodes)", text);
     else if (before != ONXI_S_NONE && s->values[before].scope == scope)
-        give_up(s, "is made more than once", text);
+        give_up(s, "is defined more than once", text);
     else if (before != ONXI_S_NONE)
         ONX_TRY(onxi_names_make(s->names, text, (onx_str){ 0 }, &s->values[value].name));
     s->undo[s->undo_count].entry = (uint32_t)(entry - s->bound.entries);
@@ -64,7 +64,7 @@ static onx_status use(onxi_simplify *s, onx_bytes name, uint32_t *out)
     onxi_dict_entry *entry = onxi_dict_at(&s->bound, text, ONXI_S_NONE, NULL);
     if (!entry)
         return ONX_E_MEMORY;
-    if (entry->value == ONXI_S_NONE) { /* no maker here: outside of a training graph, or an error of the model */
+    if (entry->value == ONXI_S_NONE) { /* not defined here: outside of a training graph, or an error of the model */
         const uint32_t value = new_value(s, 0, name);
         if (value == ONXI_S_NONE)
             return ONX_E_MEMORY;
@@ -105,7 +105,7 @@ static onx_status new_scope(onxi_simplify *s, uint32_t parent, uint32_t holder, 
 static onx_status read_initializers(onxi_simplify *s, uint32_t scope, const onx_graph *graph)
 {
     const bool given =
-        s->model->ir_version >= 4; /* before, every initializer was an input, and models meant constants */
+        s->model->ir_version >= 4; /* before, every initializer had to be an input, and models used them as constants */
     for (uint32_t i = 0; i < graph->initializer_count; i++) {
         const onx_tensor *tensor = graph->initializer[i];
         const onxi_dict_entry *entry = onxi_dict_find(&s->bound, onx_view(tensor->name));
@@ -118,7 +118,7 @@ static onx_status read_initializers(onxi_simplify *s, uint32_t scope, const onx_
         if (value == ONXI_S_NONE)
             continue;
         if (s->values[value].initializer)
-            give_up(s, "is made more than once", onx_view(tensor->name));
+            give_up(s, "is defined more than once", onx_view(tensor->name));
         s->values[value].initializer = true;
         if (!s->values[value].pinned && (!input || !given))
             s->values[value].tensor = tensor;
@@ -131,7 +131,7 @@ static onx_status read_initializers(onxi_simplify *s, uint32_t scope, const onx_
     return ONX_OK;
 }
 
-/* Names of quantization parameters stay, and so do those of what they are about. */
+/* Names of quantization parameters stay, and so do the names of the values that they describe. */
 static onx_status pin_annotations(onxi_simplify *s, const onx_graph *graph)
 {
     for (uint32_t i = 0; i < graph->quantization_annotation_count; i++) {
@@ -214,7 +214,7 @@ static onx_status read_subgraphs(onxi_simplify *s, uint32_t op)
     return ONX_OK;
 }
 
-/* The value of a node Constant, as a tensor. */
+/* The value of a Constant node, as a tensor. */
 static onx_status constant_of(onxi_simplify *s, const onx_node *node, const onx_tensor **out)
 {
     const onx_attribute *a = node->attribute_count == 1 ? node->attribute[0] : NULL;
@@ -295,7 +295,7 @@ static onx_status read_nodes(onxi_simplify *s, uint32_t scope, onx_node *const *
     return ONX_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole body ---- */
 
 onx_status onxi_simplify_read_graph(onxi_simplify *s, onx_graph *graph, onx_str prefix)
 {

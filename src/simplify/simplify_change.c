@@ -1,17 +1,16 @@
-/* simplify_change.c - how passes change a graph: a value in the place of another one, ops that are dropped or become
- * others. */
+/* simplify_change.c - changes of a graph by passes: replacing values, and removing or replacing ops. */
 #include "simplify/simplify.h"
 
 #include <stdio.h>
 
-/* ---- what is there ---- */
+/* ---- queries ---- */
 
 uint32_t onxi_simplify_value(onxi_simplify *s, uint32_t value)
 {
     uint32_t end = value;
     while (s->values[end].alias != ONXI_S_NONE)
         end = s->values[end].alias;
-    while (value != end) { /* the next time it is one step */
+    while (value != end) { /* path compression: the next look-up takes one step */
         const uint32_t next = s->values[value].alias;
         s->values[value].alias = end;
         value = next;
@@ -61,7 +60,7 @@ bool onxi_simplify_can_hand_on(onxi_simplify *s, uint32_t y, uint32_t x)
         return false;
     if (!from->is_output)
         return true;
-    /* the name of an output goes to what makes the value, where that can be called so */
+    /* the replacement takes over the name of the output, if it can be renamed */
     return to->maker && !s->ops[to->maker - 1].dead && to->scope == from->scope && !to->is_output && !to->pinned &&
            !to->tensor;
 }
@@ -101,7 +100,7 @@ static bool is_needed(const onxi_simplify *s, const onxi_sop *op)
     return !op->output_count;
 }
 
-/* One use less; what makes the value is to be looked at when it is unused. */
+/* Removes one use; if none is left, the op that produces the value is visited. */
 static onx_status release(onxi_simplify *s, uint32_t value, uint32_t *top)
 {
     value = onxi_simplify_value(s, value);
@@ -116,7 +115,7 @@ static onx_status release(onxi_simplify *s, uint32_t value, uint32_t *top)
     return ONX_OK;
 }
 
-/* Everything in the scope is gone; its depth is bounded by that of subgraphs. */
+/* Removes everything in the scope; the recursion is bounded by the depth of subgraphs. */
 static onx_status bury(onxi_simplify *s, uint32_t scope, uint32_t *top)
 {
     s->scopes[scope].gone = true;
@@ -283,7 +282,7 @@ onx_status onxi_simplify_settle(onxi_simplify *s, uint32_t op, uint32_t value, c
     s->changed = true;
     for (uint32_t i = 0; i < s->ops[op].output_count; i++)
         if (s->ops[op].outputs[i] == value) {
-            /* should the op stay, its output has an unused name: not every one may be omitted */
+            /* if the op stays, its output needs an unused name, because not every output may be omitted */
             const uint32_t unused = onxi_simplify_constant(s, s->ops[op].scope, onx_view(s->values[value].name),
                                                            "unused", (onx_tensor *)(uintptr_t)tensor);
             if (unused == ONXI_S_NONE)
@@ -296,7 +295,7 @@ onx_status onxi_simplify_settle(onxi_simplify *s, uint32_t op, uint32_t value, c
     return onxi_simplify_drop(s, op);
 }
 
-/* ---- what was done ---- */
+/* ---- reporting ---- */
 
 void onxi_simplify_note(onxi_simplify *s, onxi_simplify_pass pass, const char *rule, uint32_t op, const char *format,
                         ...)

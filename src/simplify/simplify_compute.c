@@ -1,29 +1,29 @@
-/* simplify_compute.c - nodes that depend on constants alone are run by the kernels of a session, all in one, and what
- * others need of them becomes constants, as far as the model does not grow. */
+/* simplify_compute.c - runs the nodes that depend on constants only in one session, and turns their results that other
+ * nodes need into constants, unless the model would grow. */
 #include "simplify/simplify.h"
 
 #include <onx/run.h>
 
 enum {
-    NODE_BYTES = 64,       /* of a node that goes */
-    MEMORY = 1 << 30,      /* beyond four times the constants that are read */
-    ONE_BY_ONE_MAX = 10000 /* nodes that are tried by themselves when they cannot be run together */
+    NODE_BYTES = 64,       /* estimated size of a removed node */
+    MEMORY = 1 << 30,      /* memory limit of the run, in addition to four times the size of the constants */
+    ONE_BY_ONE_MAX = 10000 /* maximum number of nodes that are run separately if they cannot be run together */
 };
 
 typedef struct folder {
     onxi_simplify *s;
-    uint64_t *credit; /* per op: 0: cannot be computed, else bytes that go with it, and 1 */
-    uint32_t *inside; /* per value: uses by such ops */
-    uint32_t *list;   /* of such ops, in order */
+    uint64_t *credit; /* per op: 0: cannot be computed; otherwise 1 + the bytes that are removed with it */
+    uint32_t *inside; /* per value: number of uses by ops that can be computed */
+    uint32_t *list;   /* the ops that can be computed, in order */
     uint32_t count;
-    uint64_t read;  /* bytes of constants */
-    uint32_t *seen; /* per value: 1 + turn in which its initializer was added */
+    uint64_t read;  /* bytes of constants that the run reads */
+    uint32_t *seen; /* per value: 1 + the turn in which its initializer was added */
     uint32_t turn;
 } folder;
 
-/* ---- which ---- */
+/* ---- selecting ops ---- */
 
-/* Quantized weights are small as they are, and what makes numbers of them is for the kernels that follow. */
+/* Quantized weights are smaller than their dequantized values, and the following kernels read them directly. */
 static bool is_left_alone(onxi_op_id id)
 {
     return id == ONXI_ID_Constant || id == ONXI_ID_QuantizeLinear || id == ONXI_ID_DequantizeLinear ||
@@ -50,7 +50,7 @@ static void hold(onxi_simplify *s, uint64_t size)
         s->held = UINT64_MAX;
 }
 
-/* Bytes that go when the op goes; 0: it cannot be computed. */
+/* The bytes that are removed with the op; 0: it cannot be computed. */
 static uint64_t credit_of(folder *f, onxi_sop *op)
 {
     onxi_simplify *s = f->s;
@@ -97,7 +97,7 @@ static onx_status choose(folder *f, uint32_t scope)
         for (uint32_t inner = op->dead ? ONXI_S_NONE : op->first_scope; inner != ONXI_S_NONE;
              inner = s->scopes[inner].sibling)
             if (!s->scopes[inner].gone)
-                ONX_TRY(choose(f, inner)); /* as deep as body.c has gone, which is bounded */
+                ONX_TRY(choose(f, inner)); /* recursion is bounded: body.c has checked the depth */
         f->credit[index] = credit_of(f, op);
         if (!f->credit[index])
             continue;
@@ -109,7 +109,7 @@ static onx_status choose(folder *f, uint32_t scope)
     return ONX_OK;
 }
 
-/* ---- a model of them ---- */
+/* ---- building a model of these ops ---- */
 
 static onx_status name_of(onx_arena *arena, uint32_t value, onx_bytes *out)
 {
@@ -175,7 +175,7 @@ static onx_status add_imports(const folder *f, onx_arena *arena, onx_model *mode
     return ONX_OK;
 }
 
-/* The model of these ops; its outputs are what others need of them, whose numbers go to `wanted`. */
+/* The model of these ops; its outputs are the values that other ops need, whose numbers are stored in `wanted`. */
 static onx_status build(folder *f, onx_arena *arena, const uint32_t *list, uint32_t count, bool whole, onx_model **out,
                         uint32_t *wanted, uint32_t *wanted_count)
 {
@@ -249,7 +249,7 @@ static onx_status run_session(folder *f, onx_session *session, const uint32_t *w
     return status;
 }
 
-/* What cannot be run stays as it is: running the model reports it. */
+/* Ops that fail are not changed: running the model will report the error. */
 static onx_status compute(folder *f, const uint32_t *list, uint32_t count, bool whole, bool *done)
 {
     onxi_simplify *s = f->s;
@@ -287,7 +287,7 @@ static onx_status compute(folder *f, const uint32_t *list, uint32_t count, bool 
     return status;
 }
 
-/* One by one, each over constants: one that fails does not keep the others. */
+/* Runs the ops one by one, each on constants, so that one that fails does not affect the others. */
 static onx_status one_by_one(folder *f)
 {
     onxi_simplify *s = f->s;

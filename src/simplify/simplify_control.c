@@ -1,4 +1,4 @@
-/* simplify_control.c - an If whose condition is constant, or a Loop that runs never or once, becomes the nodes that
+/* simplify_control.c - replaces an If with a constant condition, or a Loop that runs at most once, by the nodes that
  * run. */
 #include "simplify/simplify.h"
 
@@ -18,7 +18,7 @@ static bool get_number(onxi_simplify *s, uint32_t value, double *out)
     return value != ONXI_S_NONE && onxi_simplify_get_numbers(s, value, out, 1, &count) && count == 1;
 }
 
-/* Can its nodes be moved to the enclosing graph? What is pinned has to stay where it is. */
+/* Can its nodes be moved to the enclosing graph? Pinned values must stay where they are. */
 static bool can_move(const onxi_simplify *s, uint32_t scope, uint32_t first_output, uint32_t outputs)
 {
     const onxi_sscope *from = &s->scopes[scope];
@@ -38,7 +38,7 @@ static bool can_move(const onxi_simplify *s, uint32_t scope, uint32_t first_outp
     return true;
 }
 
-/* Values that the scope binds are of the enclosing scope now, under names of their own. */
+/* Moves the values of the scope to the enclosing scope, with unique names. */
 static onx_status move_value(onxi_simplify *s, uint32_t value, uint32_t to)
 {
     onxi_svalue *v = &s->values[value];
@@ -72,7 +72,7 @@ static onx_status move_ops(onxi_simplify *s, uint32_t scope, uint32_t at)
     return ONX_OK;
 }
 
-/* Its initializers are looked for among the values that were made in it while it was read. */
+/* Its initializers are found among the values that were created while it was read. */
 static onx_status move_initializers(onxi_simplify *s, uint32_t scope, uint32_t to)
 {
     for (uint32_t i = s->scopes[scope].first_value; i < s->scopes[scope].end_value; i++) {
@@ -88,7 +88,7 @@ static onx_status move_initializers(onxi_simplify *s, uint32_t scope, uint32_t t
     return ONX_OK;
 }
 
-/* What the op makes is what the scope gives, from output `first` on. */
+/* Replaces the outputs of the op by those of the scope, from output `first` on. */
 static onx_status hand_out(onxi_simplify *s, uint32_t at, uint32_t scope, uint32_t first)
 {
     const onxi_sscope *from = &s->scopes[scope];
@@ -129,7 +129,7 @@ static onx_status branch(onxi_simplify *s, uint32_t index)
     const uint32_t scope = scope_of(s, op, taken);
     if (scope == ONXI_S_NONE || s->scopes[scope].input_count || !can_move(s, scope, 0, op->output_count))
         return ONX_OK;
-    onxi_simplify_note(s, ONXI_SIMPLIFY_CONTROL, "If", index, "%s is always taken, and stands in its place", taken);
+    onxi_simplify_note(s, ONXI_SIMPLIFY_CONTROL, "If", index, "%s is always taken, and replaces the If", taken);
     return put_in_place(s, index, scope, 0);
 }
 
@@ -201,7 +201,7 @@ static onx_status loop(onxi_simplify *s, uint32_t index)
     }
     if (most != 1 || !known || !can_move(s, scope, 1, op->output_count))
         return ONX_OK;
-    onxi_simplify_note(s, ONXI_SIMPLIFY_CONTROL, "Loop", index, "runs once: its body stands in its place");
+    onxi_simplify_note(s, ONXI_SIMPLIFY_CONTROL, "Loop", index, "runs once: replaced by its body");
     return once(s, index, scope);
 }
 

@@ -1,17 +1,17 @@
-/* simplify_fuse.c - one operator of the standard in place of several nodes, by the rules of rewrite_rules.def whose
- * replacement the model's version has. */
+/* simplify_fuse.c - replaces several nodes by one standard operator, by the rules of rewrite_rules.def whose
+ * replacement exists in the model's operator-set version. */
 #include "simplify/simplify.h"
 
 #include <stdio.h>
 
 typedef struct fuser {
     onxi_simplify *s;
-    uint32_t scope;     /* of the pattern's last node */
-    uint32_t *previous; /* per op: the one before it in its scope; NULL: not requested yet */
+    uint32_t scope;     /* scope of the pattern's last node */
+    uint32_t *previous; /* per op: the previous op of its scope; NULL: not built yet */
     uint32_t previous_room;
 } fuser;
 
-/* ---- what the matcher sees ---- */
+/* ---- the matcher's view ---- */
 
 static bool see_op(void *user, uint32_t index, onxi_rewrite_op *out)
 {
@@ -62,7 +62,7 @@ static bool see_ints(void *user, uint32_t value, int64_t *out, uint32_t *count)
            onxi_simplify_get_ints(s, value, out, ONXI_REWRITE_INTS, count);
 }
 
-/* ---- does the replacement give the type that the nodes give? ---- */
+/* ---- does the replacement have the same result type? ---- */
 
 static const onxi_known_ints *no_value(onxi_call *call, uint32_t input)
 {
@@ -97,7 +97,7 @@ static onx_status refuse(onxi_call *call, const char *format, va_list args)
 }
 static const onxi_call_ops call_ops = { no_value, no_constant, no_subgraph, no_type, no_operator, refuse };
 
-/* The types that the operator takes, of the inputs as they are. */
+/* Infers the output types of the operator for the actual inputs. */
 static bool takes(const onxi_schema *schema, const onxi_type *const *inputs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -183,7 +183,7 @@ static bool holds(onxi_simplify *s, const onxi_rewrite_condition *c)
             if (type.dims[i] != other.dims[i] || !onxi_dim_is_known(type.dims[i]))
                 return false;
         return true;
-    case ONXI_REWRITE_CONSTANTS: /* looked at before */
+    case ONXI_REWRITE_CONSTANTS: /* checked before */
         return true;
     default: {
         const onxi_rewrite_shapes shapes = { s, see_shape, see_known_ints };
@@ -194,7 +194,7 @@ static bool holds(onxi_simplify *s, const onxi_rewrite_condition *c)
 
 /* ---- replacing ---- */
 
-/* A node as the model will have it: attributes of the replacement, with what its parameters stand for. */
+/* The replacement node, with the values of its parameters as attributes. */
 static onx_status make_node(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewrite_match *m,
                             const onx_node *body, onx_node *out)
 {
@@ -217,7 +217,7 @@ static onx_status make_node(onxi_simplify *s, const onxi_rewrite_rule *r, const 
     return ONX_OK;
 }
 
-/* Constants of the type that comes out: what is invalid stays so. */
+/* Constants of the result type; an invalid value stays invalid. */
 static bool agree(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, uint32_t y)
 {
     for (uint32_t i = 0; i < r->node_count; i++) {
@@ -229,9 +229,9 @@ static bool agree(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewri
     return true;
 }
 
-/* ---- nodes before the last one ---- */
+/* ---- further nodes of the replacement ---- */
 
-/* Values of the replacement that its nodes make. */
+/* Values that nodes of the replacement produce. */
 typedef struct made_values {
     onx_bytes names[ONXI_REWRITE_NODES];
     uint32_t values[ONXI_REWRITE_NODES], count;
@@ -261,7 +261,7 @@ static onx_status note_previous(fuser *f)
     return ONX_OK;
 }
 
-/* A list of integers that the replacement has, for the outermost graph, which all see. */
+/* A constant list of integers of the replacement, in the outermost graph, where all scopes see it. */
 static uint32_t add_list(onxi_simplify *s, const onx_node *node, const onx_node *made, onx_str base)
 {
     const onx_attribute *a = onx_node_attribute(made, "value_ints");
@@ -273,7 +273,7 @@ static uint32_t add_list(onxi_simplify *s, const onx_node *node, const onx_node 
     return list ? onxi_simplify_ints(s, 0, base, part, list, 1, count) : ONXI_S_NONE;
 }
 
-/* A node before op `index`; *value is what it makes. */
+/* Inserts a node before op `index`; *value is its output. */
 static onx_status add_node(fuser *f, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, const onx_node *body,
                            const made_values *made, uint32_t index, uint32_t *value)
 {
@@ -313,8 +313,8 @@ static onx_status add_node(fuser *f, const onxi_rewrite_rule *r, const onxi_rewr
     return onxi_simplify_set_inputs(s, op, inputs, body->input_count);
 }
 
-/* Is the operator for values of the type that comes out? With nodes before it their types are not known yet; the
- * conditions say that the result has the type of an input. */
+/* Does the operator support the result type? The types between the nodes of the replacement are not known yet, but the
+ * conditions ensure that the result has the type of an input. */
 static bool is_for(onxi_simplify *s, const onx_node *node, uint32_t y)
 {
     const onxi_bound *bound = onxi_bind(&s->binder, node);
@@ -358,7 +358,7 @@ static onx_status replace(fuser *f, const onxi_rewrite_rule *r, const onxi_rewri
         return ONX_OK;
     char type[64];
     snprintf(type, sizeof type, "%.*s", ONX_ARG(onx_view(body->op_type)));
-    onxi_simplify_note(s, ONXI_SIMPLIFY_FUSE, r->row->name, index, "%s in place of %u nodes", type,
+    onxi_simplify_note(s, ONXI_SIMPLIFY_FUSE, r->row->name, index, "%s replaces %u nodes", type,
                        onxi_rewrite_parts(r, m, parts));
     for (uint32_t i = 0; i < before; i++) {
         made.names[i] = r->replacement->node[i]->output[0];

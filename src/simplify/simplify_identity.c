@@ -1,7 +1,7 @@
-/* simplify_identity.c - nodes that pass their input on: a row per operator, with what has to hold. */
+/* simplify_identity.c - removes nodes that return their input unchanged: one row per operator, with its condition. */
 #include "simplify/simplify.h"
 
-enum { UNIFORM_MAX = 4096 }; /* elements of a constant that may all be 0 or 1 */
+enum { UNIFORM_MAX = 4096 }; /* maximum size of a constant that is tested for being all 0 or all 1 */
 
 typedef bool (*condition)(onxi_simplify *s, onxi_sop *op);
 
@@ -11,7 +11,7 @@ static bool always(onxi_simplify *s, onxi_sop *op)
     return op->input_count == 1;
 }
 
-/* A view of the elements in their order that does not change the type. */
+/* Reinterprets the shape without changing the type. */
 static bool same_type(onxi_simplify *s, onxi_sop *op)
 {
     return onxi_simplify_same_type(s, onxi_simplify_input(s, op, 0), op->outputs[0]);
@@ -29,7 +29,7 @@ static bool is_cast_like_same(onxi_simplify *s, onxi_sop *op)
     return from != ONX_UNDEFINED && from == onxi_simplify_dtype(s, onxi_simplify_input(s, op, 1));
 }
 
-/* Not training, or nothing is dropped; a mask with a reader is another matter. */
+/* Inference mode, or nothing is dropped; a mask that has readers must be kept. */
 static bool is_dropout_off(onxi_simplify *s, onxi_sop *op)
 {
     double number;
@@ -39,7 +39,7 @@ static bool is_dropout_off(onxi_simplify *s, onxi_sop *op)
             return false;
     if (op->bound->schema->since < 7)
         return onxi_attrs_int(&op->attrs, "is_test") != 0;
-    for (uint32_t i = 1; i <= 2; i++) { /* a ratio of 0, or no training */
+    for (uint32_t i = 1; i <= 2; i++) { /* ratio 0, or inference mode */
         const uint32_t x = onxi_simplify_input(s, op, i);
         if (x != ONXI_S_NONE && onxi_simplify_get_numbers(s, x, &number, 1, &count) && count == 1 && number == 0)
             return true;
@@ -51,7 +51,7 @@ static bool is_in_order(onxi_simplify *s, onxi_sop *op)
 {
     onxi_type type;
     const onxi_attr_value *perm = onxi_attrs_get(&op->attrs, "perm", ONX_ATTR_INTS);
-    if (!perm || !perm->count) /* reversed */
+    if (!perm || !perm->count) /* absent: the axes are reversed */
         return onxi_simplify_type(s, onxi_simplify_input(s, op, 0), &type) && type.rank < 2;
     for (uint32_t i = 0; i < perm->count; i++)
         if (((const int64_t *)perm->list)[i] != i)
@@ -59,7 +59,7 @@ static bool is_in_order(onxi_simplify *s, onxi_sop *op)
     return true;
 }
 
-/* Every element: they keep their number, and go forwards. */
+/* Does it take every element, in forward order? */
 static bool is_whole_slice(onxi_simplify *s, onxi_sop *op)
 {
     int64_t steps[ONX_RANK_MAX];
@@ -91,7 +91,7 @@ static bool is_unbounded(onxi_simplify *s, onxi_sop *op)
            onxi_simplify_input(s, op, 2) == ONXI_S_NONE;
 }
 
-/* Constants all of whose elements are `wanted` bit by bit, but for the sign of an integer's zero. */
+/* Are all elements of the constant equal to `wanted`, bit by bit? The sign of zero is irrelevant for integers. */
 static bool is_all(onxi_simplify *s, uint32_t value, double wanted, bool negative)
 {
     double numbers[64];
@@ -117,13 +117,13 @@ static bool is_floating(onxi_simplify *s, uint32_t value)
     return onx_dtype_class_of((onx_dtype)onxi_simplify_dtype(s, value)) == ONX_CLASS_FLOATING;
 }
 
-/* x * 1, and, the operands exchanged, 1 * x: see hand_on_second. */
+/* x * 1; for 1 * x see hand_on_second. */
 static bool is_times_one(onxi_simplify *s, onxi_sop *op)
 {
     return is_all(s, onxi_simplify_input(s, op, 1), 1, false) && same_type(s, op);
 }
 
-/* x + -0.0 is x; x + 0.0 is not where x is -0.0. Of integers both are. */
+/* x + -0.0 is x, but x + 0.0 is not if x is -0.0. For integers both are. */
 static bool is_plus_zero(onxi_simplify *s, onxi_sop *op)
 {
     const uint32_t zero = onxi_simplify_input(s, op, 1);
@@ -154,39 +154,39 @@ static const struct {
     condition holds;
     const char *what;
 } rows[] = {
-    { ONXI_ID_Identity, always, "hands its input on" },
+    { ONXI_ID_Identity, always, "returns its input" },
     { ONXI_ID_Dropout, is_dropout_off, "drops nothing in inference" },
-    { ONXI_ID_Cast, is_cast_to_same, "to the type that its input has" },
-    { ONXI_ID_CastLike, is_cast_like_same, "to the type that its input has" },
+    { ONXI_ID_Cast, is_cast_to_same, "its input has this type already" },
+    { ONXI_ID_CastLike, is_cast_like_same, "its input has this type already" },
     { ONXI_ID_Transpose, is_in_order, "keeps the order of axes" },
-    { ONXI_ID_Reshape, same_type, "to the shape that its input has" },
-    { ONXI_ID_Flatten, same_type, "of what is flat" },
-    { ONXI_ID_Squeeze, same_type, "of no axis" },
-    { ONXI_ID_Unsqueeze, same_type, "of no axis" },
-    { ONXI_ID_Expand, same_type, "to the shape that its input has" },
-    { ONXI_ID_Tile, same_type, "once" },
-    { ONXI_ID_Slice, is_whole_slice, "takes everything" },
-    { ONXI_ID_Pad, is_zero_pad, "adds nothing" },
-    { ONXI_ID_Concat, always, "of one value" },
-    { ONXI_ID_Sum, always, "of one value" },
-    { ONXI_ID_Mean, always, "of one value" },
-    { ONXI_ID_Max, always, "of one value" },
-    { ONXI_ID_Min, always, "of one value" },
-    { ONXI_ID_Clip, is_unbounded, "without bounds" },
-    { ONXI_ID_Mul, is_times_one, "by 1" },
-    { ONXI_ID_Div, is_times_one, "by 1" },
-    { ONXI_ID_Add, is_plus_zero, "of nothing" },
-    { ONXI_ID_Sub, is_minus_zero, "of nothing" },
-    { ONXI_ID_Relu, is_after_itself, "twice" },
-    { ONXI_ID_Abs, is_after_itself, "twice" },
-    { ONXI_ID_Floor, is_after_itself, "twice" },
-    { ONXI_ID_Ceil, is_after_itself, "twice" },
-    { ONXI_ID_Round, is_after_itself, "twice" },
-    { ONXI_ID_ReduceSum, is_no_reduction, "over no axis" },
-    { ONXI_ID_ReduceMean, is_no_reduction, "over no axis" },
-    { ONXI_ID_ReduceMax, is_no_reduction, "over no axis" },
-    { ONXI_ID_ReduceMin, is_no_reduction, "over no axis" },
-    { ONXI_ID_ReduceProd, is_no_reduction, "over no axis" },
+    { ONXI_ID_Reshape, same_type, "its input has this shape already" },
+    { ONXI_ID_Flatten, same_type, "its input is flat already" },
+    { ONXI_ID_Squeeze, same_type, "it removes no axis" },
+    { ONXI_ID_Unsqueeze, same_type, "it adds no axis" },
+    { ONXI_ID_Expand, same_type, "its input has this shape already" },
+    { ONXI_ID_Tile, same_type, "repeats its input once" },
+    { ONXI_ID_Slice, is_whole_slice, "takes all elements" },
+    { ONXI_ID_Pad, is_zero_pad, "adds no elements" },
+    { ONXI_ID_Concat, always, "it has one input" },
+    { ONXI_ID_Sum, always, "it has one input" },
+    { ONXI_ID_Mean, always, "it has one input" },
+    { ONXI_ID_Max, always, "it has one input" },
+    { ONXI_ID_Min, always, "it has one input" },
+    { ONXI_ID_Clip, is_unbounded, "has no bounds" },
+    { ONXI_ID_Mul, is_times_one, "multiplies by 1" },
+    { ONXI_ID_Div, is_times_one, "divides by 1" },
+    { ONXI_ID_Add, is_plus_zero, "adds 0" },
+    { ONXI_ID_Sub, is_minus_zero, "subtracts 0" },
+    { ONXI_ID_Relu, is_after_itself, "its input has the same operator" },
+    { ONXI_ID_Abs, is_after_itself, "its input has the same operator" },
+    { ONXI_ID_Floor, is_after_itself, "its input has the same operator" },
+    { ONXI_ID_Ceil, is_after_itself, "its input has the same operator" },
+    { ONXI_ID_Round, is_after_itself, "its input has the same operator" },
+    { ONXI_ID_ReduceSum, is_no_reduction, "reduces no axis" },
+    { ONXI_ID_ReduceMean, is_no_reduction, "reduces no axis" },
+    { ONXI_ID_ReduceMax, is_no_reduction, "reduces no axis" },
+    { ONXI_ID_ReduceMin, is_no_reduction, "reduces no axis" },
+    { ONXI_ID_ReduceProd, is_no_reduction, "reduces no axis" },
 };
 
 static onx_status remove_it(onxi_simplify *s, uint32_t op, uint32_t input, const char *what)
@@ -200,7 +200,7 @@ static onx_status remove_it(onxi_simplify *s, uint32_t op, uint32_t input, const
     return onxi_simplify_drop(s, op);
 }
 
-/* The constant may be first in a sum or product. */
+/* The constant may be the first operand of a sum or product. */
 static bool is_neutral_first(onxi_simplify *s, onxi_sop *op)
 {
     const uint32_t first = onxi_simplify_input(s, op, 0);
@@ -211,7 +211,7 @@ static bool is_neutral_first(onxi_simplify *s, onxi_sop *op)
            onxi_simplify_same_type(s, onxi_simplify_input(s, op, 1), op->outputs[0]);
 }
 
-/* Not of Not, Neg of Neg. */
+/* Not of Not, or Neg of Neg. */
 static bool is_undone(onxi_simplify *s, const onxi_sop *op, uint32_t *x)
 {
     const onxi_op_id id = op->bound->op;
@@ -233,7 +233,8 @@ onx_status onxi_simplify_identity(onxi_simplify *s, uint32_t index)
     if (is_neutral_first(s, op))
         return remove_it(s, index, 1, "changes nothing");
     if (is_undone(s, op, &x) && x != ONXI_S_NONE && onxi_simplify_can_hand_on(s, op->outputs[0], x)) {
-        onxi_simplify_note(s, ONXI_SIMPLIFY_IDENTITY, op->bound->schema->name, index, "removed: undoes what was done");
+        onxi_simplify_note(s, ONXI_SIMPLIFY_IDENTITY, op->bound->schema->name, index,
+                           "removed: cancels the node before it");
         (void)onxi_simplify_hand_on(s, index, op->outputs[0], x);
         return onxi_simplify_drop(s, index);
     }

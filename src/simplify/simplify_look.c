@@ -1,4 +1,4 @@
-/* simplify_look.c - types and elements of values, as inference and the constants of the model know them. */
+/* simplify_look.c - types and elements of values, from inference and from the constants of the model. */
 #include "simplify/simplify.h"
 
 bool onxi_simplify_type(onxi_simplify *s, uint32_t value, onxi_type *out)
@@ -48,7 +48,7 @@ static bool readable(onxi_simplify *s, uint32_t value, uint64_t most, uint64_t *
     return t && t->data_type != ONX_STRING && onx_tensor_count(t, count) && *count <= most;
 }
 
-/* What cannot be read is not known; the checker tells why. */
+/* unreadable values are unknown; the checker reports why */
 static bool quietly(onxi_simplify *s, onxi_diag_mark mark, onx_status status)
 {
     onxi_diag_rewind(s->cx, mark);

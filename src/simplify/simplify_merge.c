@@ -1,18 +1,19 @@
-/* simplify_merge.c - two nodes that move or view elements become one, or none. Each looks at what makes its input,
- * which has been simplified before it. */
+/* simplify_merge.c - merges two nodes that move or reshape elements into one, or removes both. Each node is combined
+ * with the one that produces its input, which was simplified before. */
 #include "simplify/simplify.h"
 
-enum { PARTS_MAX = 64 }; /* of a Concat that is merged: a chain of them stays linear */
+enum { PARTS_MAX = 64 }; /* maximum number of inputs of a merged Concat, so that a chain of them takes linear time */
 
-/* ---- what they share ---- */
+/* ---- shared helpers ---- */
 
 static onx_status said(onxi_simplify *s, uint32_t op, const char *before)
 {
-    onxi_simplify_note(s, ONXI_SIMPLIFY_MERGE, s->ops[op].bound->schema->name, op, "takes in the %s before it", before);
+    onxi_simplify_note(s, ONXI_SIMPLIFY_MERGE, s->ops[op].bound->schema->name, op, "merged with the %s before it",
+                       before);
     return ONX_OK;
 }
 
-/* The op's first input is what the one before it has; that goes when nothing else needs it. */
+/* Replaces the op's first input by that of the node before it, which is removed if it has no other reader. */
 static onx_status pass_over(onxi_simplify *s, uint32_t op, const onxi_sop *before)
 {
     const char *name = before->bound->schema->name;
@@ -40,7 +41,7 @@ static bool perm_of(onxi_simplify *s, onxi_sop *op, int64_t *out, uint32_t *rank
     const onxi_attr_value *perm = onxi_attrs_get(&op->attrs, "perm", ONX_ATTR_INTS);
     onxi_type type;
     bool seen[ONX_RANK_MAX] = { false };
-    if (!perm || !perm->count) { /* reversed */
+    if (!perm || !perm->count) { /* absent: the axes are reversed */
         if (!onxi_simplify_type(s, onxi_simplify_input(s, op, 0), &type) || type.rank > ONX_RANK_MAX)
             return false;
         for (uint32_t i = 0; i < type.rank; i++)
@@ -82,7 +83,7 @@ static onx_status transpose(onxi_simplify *s, uint32_t index)
     return onxi_simplify_become(s, index, "Transpose", holder.attribute, 1);
 }
 
-/* ---- views: the elements in their order ---- */
+/* ---- reshaping: the order of elements stays ---- */
 
 static bool is_view(onxi_op_id id)
 {
@@ -99,7 +100,7 @@ static onxi_sop *view_before(onxi_simplify *s, const onxi_sop *op)
                : NULL;
 }
 
-/* The shape as a constant that means the same for another input: numbers, of which one may be -1. */
+/* The shape as a constant that is valid for the new input: numbers, one of which may be -1. */
 static bool free_shape(onxi_simplify *s, const onxi_sop *op, int64_t *out, uint32_t *count)
 {
     onxi_type type;
@@ -133,8 +134,8 @@ static onx_status view(onxi_simplify *s, uint32_t index)
         return ONX_OK;
     const uint32_t x = onxi_simplify_input(s, before, 0);
     if (onxi_simplify_same_type(s, x, op->outputs[0]) && onxi_simplify_can_hand_on(s, op->outputs[0], x))
-        return cancel(s, index, x, "gives the shape that was there before");
-    /* a node less only where the one before has no other use */
+        return cancel(s, index, x, "restores the original shape");
+    /* merging saves a node only if the one before has no other reader */
     if (s->opset < 5 || !onxi_simplify_is_private(s, onxi_simplify_input(s, op, 0)) ||
         !free_shape(s, op, shape, &count))
         return ONX_OK;
@@ -153,7 +154,7 @@ static onx_status view(onxi_simplify *s, uint32_t index)
 /* ---- Cast ---- */
 
 #define BIT(dtype) (UINT32_C(1) << (dtype))
-/* Does the wider type hold every value of the other one? */
+/* Can the wider type represent every value of the other one? */
 static bool holds_all(int wide, int narrow)
 {
     static const struct {
@@ -186,8 +187,8 @@ static onx_status cast(onxi_simplify *s, uint32_t index)
         !holds_all((int)between, from))
         return ONX_OK;
     if (to == from && onxi_simplify_can_hand_on(s, op->outputs[0], onxi_simplify_input(s, before, 0)))
-        return cancel(s, index, onxi_simplify_input(s, before, 0), "back to the type that was there before");
-    /* floats that an integer type cannot hold have no one result */
+        return cancel(s, index, onxi_simplify_input(s, before, 0), "restores the original type");
+    /* conversion of floats beyond the range of an integer type is undefined */
     const bool floats = onx_dtype_class_of((onx_dtype)from) == ONX_CLASS_FLOATING;
     if (floats && onx_dtype_class_of((onx_dtype)to) != ONX_CLASS_FLOATING)
         return ONX_OK;
@@ -196,7 +197,7 @@ static onx_status cast(onxi_simplify *s, uint32_t index)
 
 /* ---- Concat ---- */
 
-/* Of all parts that a Split makes, in order. */
+/* Are the inputs all outputs of one Split, in order? */
 static onxi_sop *split_of(onxi_simplify *s, onxi_sop *op)
 {
     const uint32_t x = onxi_simplify_input(s, op, 0);
@@ -216,12 +217,12 @@ static onxi_sop *split_of(onxi_simplify *s, onxi_sop *op)
     return a == b ? split : NULL;
 }
 
-/* A Concat on the same axis that has no other use puts its parts in its place. */
+/* A Concat on the same axis without other readers is replaced by its inputs. */
 static onx_status concat(onxi_simplify *s, uint32_t index)
 {
     onxi_sop *op = &s->ops[index], *split = split_of(s, op);
     if (split && split->bound->schema->since >= 2)
-        return cancel(s, index, onxi_simplify_input(s, split, 0), "puts together what Split took apart");
+        return cancel(s, index, onxi_simplify_input(s, split, 0), "joins all parts of a Split");
     const int64_t axis = onxi_attrs_int(&op->attrs, "axis");
     for (uint32_t i = 0; i < op->input_count; i++) {
         const uint32_t x = onxi_simplify_input(s, op, i);
@@ -240,12 +241,12 @@ static onx_status concat(onxi_simplify *s, uint32_t index)
         for (uint32_t k = i + 1; k < op->input_count; k++)
             list[n++] = onxi_simplify_input(s, op, k);
         said(s, index, "Concat");
-        return onxi_simplify_set_inputs(s, index, list, n); /* one of them per round */
+        return onxi_simplify_set_inputs(s, index, list, n); /* one Concat is merged per round */
     }
     return ONX_OK;
 }
 
-/* ---- Pad into a window ---- */
+/* ---- merging Pad into a window operator ---- */
 
 static onx_status put_pads(onxi_simplify *s, uint32_t index, const int64_t *pads, uint32_t count)
 {
@@ -269,7 +270,7 @@ static onx_status put_pads(onxi_simplify *s, uint32_t index, const int64_t *pads
     return onxi_simplify_become(s, index, s->ops[index].bound->schema->name, holder.attribute, holder.attribute_count);
 }
 
-/* Does an average over windows count all that is added around? Windows that reach beyond it would count less. */
+/* Does an average over windows count all padding? Windows that extend beyond the padding would count fewer elements. */
 static bool counts_pads(const onxi_sop *op, const int64_t *sum, uint32_t spatial)
 {
     const onxi_attr_value *kernel = onxi_attrs_get(&op->attrs, "kernel_shape", ONX_ATTR_INTS),
@@ -285,7 +286,8 @@ static bool counts_pads(const onxi_sop *op, const int64_t *sum, uint32_t spatial
     return true;
 }
 
-/* Zeros around the spatial axes before a Conv, or an AveragePool that counts them, are its own. */
+/* Padding with zeros along the spatial axes before a Conv, or before an AveragePool that counts padding, is merged into
+ * its pads. */
 static onx_status window(onxi_simplify *s, uint32_t index)
 {
     onxi_sop *op = &s->ops[index], *pad = onxi_simplify_maker(s, op, onxi_simplify_input(s, op, 0), ONXI_ID_Pad);

@@ -1,5 +1,5 @@
-/* simplify_model.c - what is done to a model as a whole: shapes that the caller fixes, and functions and imports that
- * nothing needs. */
+/* simplify_model.c - changes of the whole model: shapes that the caller fixes, and removal of unused functions and
+ * imports. */
 #include "simplify/simplify.h"
 
 /* ---- shapes ---- */
@@ -11,7 +11,7 @@ typedef struct fixer {
     onxi_dict declared; /* names in value_info */
     onx_infer_fixed *fixed;
     uint32_t fixed_count, fixed_room;
-    bool overridden; /* a number by another one: what follows from it is inferred anew */
+    bool overridden; /* a declared size was replaced by another one: dependent types are inferred again */
 } fixer;
 
 static onx_status add_fixed(fixer *f, const char *name, int64_t size)
@@ -45,7 +45,7 @@ static onx_status fix_input(fixer *f, onx_graph *graph, const onx_input_shape *s
         return onxi_fail(f->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no input is called %.*s", ONX_ARG(shape->name));
     onx_type *type = graph->input[i]->type;
     if (!type || !ONX_HAS(type, type, tensor_type) || shape->rank > ONX_RANK_MAX)
-        return onxi_fail(f->cx, ONX_E_INVALID, ONXI_NOWHERE, "input %.*s is no tensor that can have %u dimensions",
+        return onxi_fail(f->cx, ONX_E_INVALID, ONXI_NOWHERE, "input %.*s is not a tensor that can have %u dimensions",
                          ONX_ARG(shape->name), shape->rank);
     if (!ONX_HAS(type_tensor, type->tensor_type, shape) || !type->tensor_type->shape) {
         onx_type *made =
@@ -64,7 +64,7 @@ static onx_status fix_input(fixer *f, onx_graph *graph, const onx_input_shape *s
     return ONX_OK;
 }
 
-/* What is declared of values inside and of outputs, when an input has another size than the model was made for. */
+/* Discards the declared types of inner values and outputs if an input gets another size than the model was made for. */
 static onx_status forget(fixer *f, onx_graph *graph)
 {
     for (uint32_t i = 0; i < graph->output_count; i++) {
@@ -132,9 +132,9 @@ onx_status onxi_simplify_fix(onx_ctx *cx, onx_doc *doc, const onx_simplify_optio
 typedef struct sweeper {
     onxi_functions functions;
     bool *called;    /* per function */
-    uint32_t *queue; /* of functions whose bodies are still to be looked at */
+    uint32_t *queue; /* functions whose bodies still have to be visited */
     uint32_t queued;
-    onxi_dict domains; /* of nodes in graphs */
+    onxi_dict domains; /* domains of nodes in graphs */
 } sweeper;
 
 static onx_status note_node(void *user, const onx_visit *at)
@@ -161,7 +161,7 @@ static onx_status note_all(onx_ctx *cx, sweeper *w, const onx_model *model)
         ONX_TRY(onx_message_walk(cx, ONX_KIND_GRAPH, model->graph, note_node, w));
     for (uint32_t i = 0; i < model->training_info_count; i++)
         ONX_TRY(onx_message_walk(cx, ONX_KIND_TRAINING_INFO, model->training_info[i], note_node, w));
-    for (uint32_t i = 0; i < w->queued; i++) { /* which grows on the way */
+    for (uint32_t i = 0; i < w->queued; i++) { /* the queue grows during the loop */
         const onx_function *f = model->functions[w->queue[i]];
         for (uint32_t k = 0; k < f->opset_import_count; k++)
             if (!onxi_dict_at(&w->domains, onxi_domain_plain(onx_view(f->opset_import[k]->domain)), 0, NULL))
@@ -197,7 +197,7 @@ static onx_status sweep(onx_ctx *cx, onx_arena *scratch, onx_model *model, const
         if (w.called[i])
             model->functions[kept++] = model->functions[i];
         else
-            tell(options, scratch, "function", "functions", i, "removed: nothing calls it");
+            tell(options, scratch, "function", "functions", i, "removed: never called");
     }
     model->functions_count = kept;
     kept = 0;
@@ -206,7 +206,7 @@ static onx_status sweep(onx_ctx *cx, onx_arena *scratch, onx_model *model, const
         if (!domain.len || onxi_dict_find(&w.domains, domain))
             model->opset_import[kept++] = model->opset_import[i];
         else
-            tell(options, scratch, "import", "opset_import", i, "removed: no node is of its domain");
+            tell(options, scratch, "import", "opset_import", i, "removed: no node uses its domain");
     }
     model->opset_import_count = kept;
     return ONX_OK;

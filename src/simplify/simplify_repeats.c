@@ -1,7 +1,7 @@
-/* simplify_repeats.c - nodes that compute what one before them has computed, and constants that are equal. */
+/* simplify_repeats.c - removes nodes that compute the same as an earlier one, and duplicate constants. */
 #include "simplify/simplify.h"
 
-enum { LITTLE = 256 /* bytes of constants that are compared */, AROUND = 4 /* enclosing graphs that are looked at */ };
+enum { LITTLE = 256 /* maximum bytes of a compared constant */, AROUND = 4 /* enclosing graphs that are looked at */ };
 
 typedef struct entry {
     uint32_t index; /* of an op or value */
@@ -41,7 +41,7 @@ static bool may_repeat(onxi_simplify *s, onxi_sop *op)
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_S_NONE && s->values[op->outputs[i]].pinned)
             return false;
-    /* drawing at random, each time anew: an old Dropout in training, too */
+    /* random in each run; so is an old Dropout in training mode */
     return op->bound->op != ONXI_ID_Dropout;
 }
 
@@ -151,7 +151,7 @@ static onx_status walk(repeats *r, uint32_t scope)
         for (uint32_t inner = s->ops[op].dead ? ONXI_S_NONE : s->ops[op].first_scope; inner != ONXI_S_NONE;
              inner = s->scopes[inner].sibling)
             if (!s->scopes[inner].gone)
-                ONX_TRY(walk(r, inner)); /* as deep as body.c has gone, which is bounded */
+                ONX_TRY(walk(r, inner)); /* recursion is bounded: body.c has checked the depth */
     }
     return ONX_OK;
 }

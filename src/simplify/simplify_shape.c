@@ -1,15 +1,15 @@
-/* simplify_shape.c - shapes that are known: values that inference carries as numbers become constants, and shapes with
- * one expression in them become constants in which 0 or -1 stands for it. */
+/* simplify_shape.c - replaces known shapes by constants: integer values that inference knows become constants, and
+ * shapes with a single symbolic size become constants in which 0 or -1 stands for that size. */
 #include "simplify/simplify.h"
 
-enum { LITTLE = 128 }; /* elements of a shape computation that are always worth it */
+enum { LITTLE = 128 }; /* maximum number of elements of a shape value that is always replaced */
 
-/* All of them as numbers of the element type. */
+/* All elements as numbers of the element type. */
 static bool numbers_of(const onxi_known_ints *known, int dtype, int64_t *out)
 {
     for (uint32_t i = 0; i < known->count; i++) {
         const onxi_dim d = known->elements[i];
-        if (!onxi_dim_is_const(d) || d == ONXI_DIM_BAND) /* which stands for anything below it */
+        if (!onxi_dim_is_const(d) || d == ONXI_DIM_BAND) /* the end of the band also stands for all values below it */
             return false;
         if (dtype == ONX_INT32 && (d > INT32_MAX || d < INT32_MIN))
             return false;
@@ -34,7 +34,7 @@ static onx_tensor *tensor_of(onxi_simplify *s, const onxi_type *type, const int6
     return onx_tensor_new(s->arena, (onx_dtype)type->dtype, type->dims, type->rank, data, NULL);
 }
 
-/* An output that is known to be these numbers, whatever the inputs are. */
+/* Replaces an output by these known elements, whatever the inputs are. */
 static onx_status settle(onxi_simplify *s, uint32_t op, uint32_t value)
 {
     const onxi_known_ints *known = onxi_simplify_known(s, value);
@@ -54,14 +54,14 @@ static onx_status settle(onxi_simplify *s, uint32_t op, uint32_t value)
     onx_tensor *tensor = tensor_of(s, &type, numbers, known->count);
     if (!tensor)
         return ONX_E_MEMORY;
-    onxi_simplify_note(s, ONXI_SIMPLIFY_SHAPE, s->ops[op].bound->schema->name, op, "known without running: %u elements",
-                       known->count);
+    onxi_simplify_note(s, ONXI_SIMPLIFY_SHAPE, s->ops[op].bound->schema->name, op,
+                       "known without running the model: %u elements", known->count);
     return onxi_simplify_settle(s, op, value, tensor);
 }
 
-/* The shape of a Reshape as numbers: 0 for sizes that the input has in their places, or one -1 for a size that is not
- * known, whatever it is: the others are numbers above 0, so that it follows from the number of elements. Both together
- * would be refused for an input without elements, where the sizes that are computed now are not. */
+/* The shape of a Reshape as numbers: either 0 for sizes copied from the input, or a single -1 for an unknown size. With
+ * -1, all other sizes are numbers above 0, so that it follows from the number of elements. A shape with both 0 and -1
+ * would be refused for an empty input, but the computed shape is not. */
 static bool shape_of_reshape(onxi_simplify *s, const onxi_sop *op, const onxi_known_ints *known, int64_t *out)
 {
     onxi_type from, to;
@@ -106,7 +106,7 @@ static onx_status reshape(onxi_simplify *s, uint32_t index)
     return onxi_simplify_set_input(s, index, 1, made);
 }
 
-/* To a shape whose sizes the input has, or that are numbers: where the input has it, 1 says the same. */
+/* A shape of which every size is a number or a size of the input; for the latter, 1 has the same effect. */
 static onx_status expand(onxi_simplify *s, uint32_t index)
 {
     const onxi_sop *op = &s->ops[index];
@@ -120,7 +120,7 @@ static onx_status expand(onxi_simplify *s, uint32_t index)
         return ONX_OK;
     for (uint32_t i = 0; i < known->count; i++) {
         const onxi_dim d = known->elements[i];
-        const uint32_t back = known->count - i; /* from the last axis */
+        const uint32_t back = known->count - i; /* counted from the last axis */
         numbers[i] = d;
         if (onxi_dim_is_const(d))
             continue;

@@ -1,8 +1,8 @@
-/* simplify_write.c - what has become of a graph put back into the document: nodes, names, initializers, and what the
- * graph says of values that are gone. */
+/* simplify_write.c - writes a simplified graph back into the document: nodes, names, initializers, and without
+ * value_info of removed values. */
 #include "simplify/simplify.h"
 
-/* ---- which scope has what ---- */
+/* ---- constants per scope ---- */
 
 static uint32_t scope_now(const onxi_simplify *s, uint32_t scope)
 {
@@ -11,8 +11,8 @@ static uint32_t scope_now(const onxi_simplify *s, uint32_t scope)
     return scope;
 }
 
-/* A node Constant where an initializer cannot be: of functions, of outputs, and of subgraphs before IR version 4, where
- * it would have to be an input. */
+/* Must a constant be a Constant node? An initializer is not possible in functions, for outputs, and in subgraphs before
+ * IR version 4, where it would have to be an input. */
 static bool is_node(const onxi_simplify *s, const onxi_svalue *v)
 {
     const uint32_t scope = scope_now(s, v->scope);
@@ -20,7 +20,7 @@ static bool is_node(const onxi_simplify *s, const onxi_svalue *v)
            (s->model->ir_version < 4 && scope != ONXI_S_NONE && s->scopes[scope].holder != ONXI_S_NONE);
 }
 
-/* What node Constants make becomes initializers. */
+/* Values of Constant nodes become initializers. */
 static void take_constants(onxi_simplify *s)
 {
     for (uint32_t i = 0; i < s->op_count; i++) {
@@ -66,7 +66,7 @@ static onx_status write_node(onxi_simplify *s, onxi_sop *op)
     uint32_t outputs = op->output_count;
     while (outputs > 1 && outputs <= op->node->output_count && op->outputs[outputs - 1] == ONXI_S_NONE &&
            onx_view(op->node->output[outputs - 1]).len)
-        outputs--; /* what is known, and no output any more */
+        outputs--; /* its value is a constant, so it is no longer an output of the node */
     const onx_node before = *op->node;
     ONX_TRY(write_names(s, &op->node->input, &op->node->input_count, op->inputs, op->input_count));
     ONX_TRY(write_names(s, &op->node->output, &op->node->output_count, op->outputs, outputs));
@@ -117,7 +117,7 @@ static onx_status write_nodes(onxi_simplify *s, const uint32_t *made, uint32_t m
     return ONX_OK;
 }
 
-/* ---- what the graph says ---- */
+/* ---- value_info and other lists ---- */
 
 static onx_status names_of(onxi_simplify *s, uint32_t scope, onxi_dict *names)
 {
@@ -184,7 +184,7 @@ static onx_status write_initializers(onxi_simplify *s, const uint32_t *made, uin
             continue;
         if (!t)
             return ONX_E_MEMORY;
-        *t = *v->tensor; /* what it holds is shared */
+        *t = *v->tensor; /* the elements are shared */
         ONX_SET(tensor, t, name, v->name);
         if (!onx_graph_add_initializer(s->arena, graph, t))
             return ONX_E_MEMORY;
@@ -192,7 +192,7 @@ static onx_status write_initializers(onxi_simplify *s, const uint32_t *made, uin
     return ONX_OK;
 }
 
-/* Before IR version 4 an initializer that comes is an input that comes. */
+/* Before IR version 4 a new initializer has to be an input, too, */
 static onx_status add_inputs(onxi_simplify *s, const uint32_t *made, uint32_t made_count, uint32_t scope)
 {
     onx_graph *graph = s->scopes[scope].graph;
@@ -210,7 +210,7 @@ static onx_status add_inputs(onxi_simplify *s, const uint32_t *made, uint32_t ma
     return ONX_OK;
 }
 
-/* ... and one that goes is an input that goes. */
+/* and a removed one is removed from the inputs. */
 static onx_status drop_inputs(onxi_simplify *s, uint32_t scope)
 {
     onxi_sscope *sc = &s->scopes[scope];
@@ -228,7 +228,7 @@ static onx_status drop_inputs(onxi_simplify *s, uint32_t scope)
     return ONX_OK;
 }
 
-/* Names of inputs and outputs of subgraphs, which may have changed. */
+/* Updates the names of inputs and outputs of subgraphs, which may have changed. */
 static onx_status write_ports(onxi_simplify *s, uint32_t scope)
 {
     const onxi_sscope *sc = &s->scopes[scope];
@@ -260,7 +260,7 @@ onx_status onxi_simplify_write(onxi_simplify *s)
         take_constants(s);
     if (!s->changed)
         return ONX_OK;
-    /* what is made, by scope: counted, then sorted */
+    /* constants by scope: counting sort */
     uint32_t *from = ONXI_ARRAY(s->scratch, uint32_t, s->scope_count + 2u);
     uint32_t *made = ONXI_ARRAY(s->scratch, uint32_t, s->value_count + 1u);
     if (!from || !made)

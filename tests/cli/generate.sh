@@ -72,7 +72,7 @@ tr -d ' \n' <out | grep -q '"ids":\[14,12,8,1\],"ended":"end"' || fail "not ende
 expect 0 "$ONX" generate configured/grows.onnxtxt --ids 1,2,3,4,5 --eos 15 --json
 tr -d ' \n' <out | grep -q '"ids":\[14,12,8,1,3\],"ended":"limit"' || fail "not ended by the limit: $(cat out)"
 expect 1 "$ONX" generate configured/grows.onnxtxt --ids 1,2,3,4,5,6,7,8,9,10
-says err "10 tokens behind 0 are more than the 9 of the model"
+says err "10 tokens after 0 exceed the model's maximum of 9"
 expect 0 "$ONX" generate fixed.onnxtxt --ids 1,2,3,4,5 -n 99 --json
 says out '"ended": "limit"'
 # names by a configuration

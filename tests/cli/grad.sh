@@ -95,7 +95,7 @@ expect 0 "$ONX" run both.onnxtxt -i x='[1,2]' -i b/x='[3,4]'
 says out 'du  float[2] -2 -4'
 says out 'b/du  float[2] -6 -8'
 expect 0 "$ONX" simplify inner.onnxtxt -o small.onnxtxt
-says err 'a node Gradient asks for derivatives'
+says err 'a node Gradient computes derivatives'
 slope_is small.onnxtxt du
 expect 0 "$ONX" precision inner.onnxtxt -o half.onnxtxt --to float16 --keep-io
 slope_is half.onnxtxt du

@@ -128,7 +128,7 @@ g (float[N,4] x) => (float[N,400] y) <int64[2] s = {4, 400}> { w = ConstantOfSha
 END
 simplified large.onnxtxt 2
 expect 0 "$ONX" simplify large.onnxtxt -o small.onnxtxt
-says err 'note: 1 value of 6400 bytes depends on constants alone, but the model would grow: computed are such of up to 1024 bytes'
+says err 'note: 1 value of 6400 bytes depends on constants only, but would make the model larger; values are computed up to 1024 bytes'
 simplified large.onnxtxt 1 --fold-limit 1M
 expect 0 "$ONX" simplify large.onnxtxt -o small.onnxtxt --fold-limit 1M
 grep -q note err && fail "a note about what is computed: $(cat err)"
@@ -205,19 +205,19 @@ cat >twice.onnxtxt <<'END'
 g (float[2] x) => (float[2] y) { a = Identity (x)  a = Neg (x)  y = Exp (a) }
 END
 expect 0 "$ONX" simplify twice.onnxtxt -o same.onnxtxt
-says err "a is made more than once"
+says err "a is defined more than once"
 cat >cycle.onnxtxt <<'END'
 <ir_version: 9, opset_import: ["" : 17]>
 g (float[2] x) => (float[2] y) { a = Add (x, b)  b = Identity (a)  y = Exp (b) }
 END
 expect 0 "$ONX" simplify cycle.onnxtxt -o same.onnxtxt
-says err "there is a cycle, and the graph is left as it is: a needs b, which needs a"
+says err "there is a cycle, so the graph is not changed: a needs b, which needs a"
 cat >unsorted.onnxtxt <<'END'
 <ir_version: 9, opset_import: ["" : 17]>
 g (float[2] x) => (float[2] y) { y = Exp (a)  a = Identity (x) }
 END
 expect 0 "$ONX" simplify unsorted.onnxtxt -o same.onnxtxt
-says err "graph: warning: a is read before it is made (onx convert --sort puts nodes in order)"
+says err "graph: warning: a is used before it is defined (onx convert --sort sorts the nodes)"
 cat >itself.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 21, "my" : 1]>
 g (float[2] x) => (float[2] y) { i = Identity (x)  y = my.f (i) }

@@ -285,8 +285,8 @@ static void print_page(FILE *to)
     static const char *const users[] = { "", "sessions", "models", "both" };
     fprintf(
         to,
-        "# Rewrites\n\nWhat `onx simplify` does, by pass, and the rules by which one operator takes the place of "
-        "several nodes, in models and in\nsessions. This page is printed from the tables by "
+        "# Rewrites\n\nThe passes of `onx simplify`, and the rules that replace several nodes by one operator, in models and in "
+        "sessions.\nThis page is printed from the tables by "
         "`scripts/update_rewrites`.\n\n## Passes of `onx simplify`\n\n| pass | what it does | results |\n|---|---|---|\n");
     const onx_pass *pass;
     for (uint32_t i = 0; (pass = onx_pass_get(i)) != NULL; i++)
@@ -295,9 +295,9 @@ static void print_page(FILE *to)
                     pass->effect == ONX_PASS_EXACT ? "the same" : "within rounding");
     fprintf(
         to,
-        "\n## Rules\n\nInputs match any value; Constant nodes a constant of that value, or, where it is a "
-        "parameter (`@e`), of any. A node with\nthe name `[optional]` may be missing, one with `[shared]` stays. Models have the operator "
-        "from a version of the default domain on; those of the domain\n`onx` are kernels of sessions.\n\n"
+        "\n## Rules\n\nInputs of a pattern match any value. A Constant node matches a constant with the same value or, if its value is a "
+        "parameter (`@e`), any constant.\nA node named `[optional]` may be missing; a node named `[shared]` is not removed. In models a rule applies "
+        "from the given version of the default domain\non; operators of the domain `onx` are kernels of sessions.\n\n"
         "| rule | used by | from version | results | where | nodes | operator |\n|---|---|---|---|---|---|---|\n");
     for (const onxi_rewrite_row *row = onxi_rewrite_rows; row->name; row++) {
         fprintf(to, "| %s | %s | ", row->name, users[row->by]);
