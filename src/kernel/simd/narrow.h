@@ -3,11 +3,11 @@
 #ifndef ONXI_KERNEL_SIMD_NARROW_H
 #define ONXI_KERNEL_SIMD_NARROW_H
 
+#include "kernel/simd/halves.h"
 #include "kernel/simd/tile.h"
 
 #include <math.h>
 
-typedef uint16_t onxi_vh __attribute__((vector_size(ONXI_LANES * 2)));
 typedef int8_t onxi_vb __attribute__((vector_size(ONXI_LANES)));
 
 static inline uint64_t narrow_width(unsigned precision)
@@ -28,9 +28,7 @@ static inline bool narrow_size(unsigned precision, uint64_t k, uint64_t *out)
 
 /* ---- widening ---- */
 
-/* Widens elements to float. For float16, a shift moves exponent and mantissa to the position that they have in float,
- * and a multiplication adjusts the bias of the exponent, which also makes subnormal numbers right. Packed weights have
- * no infinities or NaN. */
+/* Widens elements to float. Packed weights have no infinities or NaN. */
 __attribute__((always_inline)) static inline onxi_vf narrow_load(const unsigned precision, const char *p)
 {
     if (precision == ONX_PRECISION_INT8) {
@@ -38,13 +36,9 @@ __attribute__((always_inline)) static inline onxi_vf narrow_load(const unsigned 
         memcpy(&v, p, sizeof v);
         return __builtin_convertvector(__builtin_convertvector(v, onxi_vi), onxi_vf);
     }
-    onxi_vh v;
+    halves v;
     memcpy(&v, p, sizeof v);
-    const onxi_vu wide = __builtin_convertvector(v, onxi_vu);
-    if (precision == ONX_PRECISION_BF16)
-        return (onxi_vf)(wide << 16);
-    const onxi_vf size = (onxi_vf)((wide & 0x7fffu) << 13) * 0x1p112f;
-    return (onxi_vf)((onxi_vu)size | (wide & 0x8000u) << 16);
+    return half_wide(precision == ONX_PRECISION_BF16 ? HALF_BFLOAT16 : HALF_FLOAT16, v);
 }
 
 __attribute__((always_inline)) static inline void narrow_widen_as(const unsigned precision, const char *panel,
@@ -148,8 +142,9 @@ static inline bool narrow_pack(unsigned precision, const float *rows, uint64_t c
         return false;
     for (uint64_t i = 0; precision == ONX_PRECISION_INT8 && i < count; i++)
         ((int8_t *)out)[i] = (int8_t)rintf(rows[i] * to_int8[i % PANEL]);
-    return precision == ONX_PRECISION_INT8 || onx_convert(precision == ONX_PRECISION_BF16 ? ONX_BFLOAT16 : ONX_FLOAT16,
-                                                          out, ONX_FLOAT, rows, count, true) == ONX_OK;
+    if (precision != ONX_PRECISION_INT8)
+        half_narrow(precision == ONX_PRECISION_BF16 ? HALF_BFLOAT16 : HALF_FLOAT16, rows, (uint16_t *)(void *)out, count);
+    return true;
 }
 
 /* The scales of a panel from the largest magnitude of each column, and their inverses: magnitudes are scaled to 127. */
