@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef struct plan_totals {
-    uint64_t steps, nodes, layouts; /* layouts: steps that change one */
+    uint64_t steps, nodes, changes; /* changes: steps that convert a layout or a type */
     uint64_t by_rules, in_passing;  /* nodes that run as part of another step */
 } plan_totals;
 
@@ -29,7 +29,7 @@ static void put_step(void *user, const onx_run_event *e)
     plan_totals *t = user;
     t->steps++;
     t->nodes += e->node_count;
-    t->layouts += !e->node;
+    t->changes += !e->node;
     t->in_passing += e->post_ops;
     t->by_rules += e->rule_count ? e->node_count - e->post_ops : 0;
     printf("%6llu %6u  ", (unsigned long long)t->steps, e->node_count);
@@ -49,15 +49,15 @@ static void put_step(void *user, const onx_run_event *e)
 static void put_totals(const plan_totals *t, uint64_t all)
 {
     printf("%llu nodes: %llu run in %llu steps", (unsigned long long)all, (unsigned long long)t->nodes,
-           (unsigned long long)(t->steps - t->layouts));
+           (unsigned long long)(t->steps - t->changes));
     if (t->by_rules)
         printf(", %llu of them as others by rules", (unsigned long long)t->by_rules);
     if (t->in_passing)
         printf(", %llu in passing", (unsigned long long)t->in_passing);
     if (t->nodes < all)
         printf("; %llu were computed, folded or left out before", (unsigned long long)(all - t->nodes));
-    if (t->layouts)
-        printf("; %llu steps change a layout", (unsigned long long)t->layouts);
+    if (t->changes)
+        printf("; %llu steps change a layout or a type", (unsigned long long)t->changes);
     putchar('\n');
 }
 

@@ -24,7 +24,8 @@ typedef struct onx_run_event {
     uint64_t start_ns, end_ns; /* time since the start of the run */
     uint64_t output_bytes;
     const onx_value *output; /* first output, valid during the call */
-    /* The node that ran: a node of the main graph, of a subgraph or of a function, or NULL for a layout conversion. Its
+    /* The node that ran: a node of the main graph, of a subgraph or of a function, or NULL for a conversion of a layout
+     * or of an element type that the session has added. Its
      * outputs are in the order of the node's outputs, NULL where one is omitted, and are valid during the call. If
      * several nodes ran as one (post_ops), these are the outputs of the last one; with no_optimize and plain kernels
      * nodes are never fused, and values are row-major. Nodes that depend only on constants were computed when the
@@ -33,7 +34,7 @@ typedef struct onx_run_event {
     const onx_value *const *outputs;
     uint32_t output_count;
     uint32_t node_count; /* number of nodes of the model that ran in this step, fused ones included; 0: a layout
-                          * conversion */
+                          * or type conversion */
     uint32_t rule_count;
     const char *const *rules; /* rewrite rules by which one operator replaced several nodes; valid during the call */
     bool each_run;            /* types and kernel are chosen again in every run, because shapes depend on data */

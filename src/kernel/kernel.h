@@ -303,5 +303,7 @@ void onxi_dequantize_read(const onx_kernel *kernel, const void *params, const on
 /* Is it the row of ConstantOfShape? All elements of its output are equal. */
 bool onxi_fill_reads(const onx_kernel *kernel);
 void onxi_fill_read(const void *params, uint64_t count, float *out);
+/* `n` elements of ONX_FLOAT16 or ONX_BFLOAT16, aligned to them, as floats (core/halves.c). */
+void onxi_halves_widen(int dtype, const void *x, float *y, uint64_t n);
 
 #endif

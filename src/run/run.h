@@ -80,6 +80,9 @@ typedef struct onxi_run_source {
     /* File of the bytes at `raw`, which may not be loaded yet (onxi_file_copy); NULL: they are. */
     const onxi_file *late;
     const struct onxi_run_recipe *recipe; /* computes the elements from an operand at `raw`; NULL: no computation */
+    /* The element type at `raw`, ONX_FLOAT16 or ONX_BFLOAT16, of a constant in float; ONX_UNDEFINED: that of `value`.
+     */
+    uint8_t narrow;
     bool made;
     bool has_digest; /* digest of the elements, for names of packed weights kept for later sessions (run_saved.c) */
     onxi_digest digest;
@@ -87,7 +90,12 @@ typedef struct onxi_run_source {
 /* Are the elements in memory of the document, contiguous and unchanged? */
 static inline bool onxi_run_source_is_whole(const onxi_run_source *source)
 {
-    return !source->scale && !source->part && !source->recipe && !source->late;
+    return !source->scale && !source->part && !source->recipe && !source->late && !source->narrow;
+}
+/* Bytes at `raw`. */
+static inline uint64_t onxi_run_source_bytes(const onxi_run_source *source)
+{
+    return source->narrow ? source->value->count * sizeof(uint16_t) : source->value->size;
 }
 
 typedef struct onxi_run_graph_slot {
@@ -102,6 +110,8 @@ typedef struct onxi_run_graph_slot {
     uint32_t capture;                 /* index among the captures of that op */
     bool is_output;
     bool shared; /* the constant belongs to the root session of this variant */
+    /* The element type that the model gives a constant that was widened to float; ONX_UNDEFINED: that of the value. */
+    uint8_t narrow;
 } onxi_run_graph_slot;
 
 typedef struct onxi_run_op {
@@ -119,6 +129,7 @@ typedef struct onxi_run_op {
     onxi_op_id id; /* for built-in operators */
     onxi_attrs attrs;
     bool needed;
+    bool added; /* by the session (run_widen.c): not a node of the model */
     /* For a guard: index after the last op of the body that the guard precedes; 0: an ordinary op. */
     uint32_t guard_end;
     /* For an op that replaces other ops (run_rewrite.c): the replaced ops in order, and the rewrite rule. */
@@ -282,6 +293,8 @@ typedef struct onxi_run_session {
         *choices; /* of a root: kernel rows to try first (run_choice.h); NULL: the fixed order holds */
     onxi_functions functions;
     struct onxi_run_op *spare_op; /* memory for the next op while graphs are resolved */
+    onxi_map widened;             /* constants widened to float (run_constant.c), by the constant of the model */
+    onxi_binder *casts;           /* for Casts that run_widen.c adds; NULL: none so far */
     onxi_binder *binder;          /* of the model's graphs */
     onxi_binder **bodies;         /* of the model's functions, by index; NULL: not called so far */
     onxi_run_expansion *expansions;
@@ -328,6 +341,11 @@ struct onx_session {
 };
 
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out);
+/* Adds a slot without a value. */
+onx_status onxi_run_graph_add_slot(onxi_run_graph *g, onx_str name, uint32_t *out);
+/* Lets nodes of float16 and bfloat16 compute in float, in subgraphs too (run_widen.c). `captured`: per capture its
+ * element type, ONX_UNDEFINED where it is not known; NULL: the main graph, which has no captures. */
+onx_status onxi_run_graph_widen(onxi_run_graph *g, const uint8_t *captured);
 /* Folds scaling and shifting of channels into the constants of the Conv or BatchNormalization before it
  * (run_fuse.c). */
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
@@ -369,6 +387,9 @@ onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, cons
  * have to be gathered from a larger tensor or computed by a node. */
 onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_slot *slot, const double *scale,
                                     onxi_run_source **out);
+/* Gives the slot `wide` the constant of `slot`, which is float16 or bfloat16, in float. Elements of a large constant
+ * are widened when they are read. */
+onx_status onxi_run_constant_widen(onxi_run_graph *g, uint32_t slot, uint32_t wide);
 /* For sessions with lean memory: turns the result of a node with constant inputs into a constant whose elements are
  * computed when they are read, some at a time. *done is false where the node does not allow this or is too small. */
 onx_status onxi_run_constant_defer(onxi_run_graph *g, const onxi_run_op *op, bool *done);

@@ -92,6 +92,28 @@ typedef struct onxi_run_recipe {
     uint32_t input_count;
 } onxi_run_recipe;
 
+static void read_bytes(const onxi_run_source *source, uint64_t from, uint64_t size, void *out)
+{
+    if (source->part)
+        onxi_part_copy(source->part, from, size, out);
+    else if (source->late)
+        onxi_file_copy(source->late, source->raw + from, size, out);
+    else
+        memcpy(out, source->raw + from, size);
+}
+
+/* Widens elements of 16 bits, a chunk at a time that fits into the L1 cache. */
+static void read_narrow(const onxi_run_source *source, uint64_t first, uint64_t count, float *out)
+{
+    enum { STRETCH = 4096 };
+    uint16_t some[STRETCH];
+    for (uint64_t n; count; first += n, out += n, count -= n) {
+        n = count < STRETCH ? count : STRETCH;
+        read_bytes(source, first * sizeof *some, n * sizeof *some, some);
+        onxi_halves_widen(source->narrow, some, out, n);
+    }
+}
+
 /* Reads elements before scaling. */
 static void read_plain(const onxi_run_source *source, uint64_t first, uint64_t count, void *out)
 {
@@ -101,12 +123,10 @@ static void read_plain(const onxi_run_source *source, uint64_t first, uint64_t c
         onxi_fill_read(recipe->params, count, out);
     else if (recipe)
         onxi_dequantize_read(recipe->kernel, recipe->params, recipe->inputs, recipe->input_count, first, count, out);
-    else if (source->part)
-        onxi_part_copy(source->part, first * width, count * width, out);
-    else if (source->late)
-        onxi_file_copy(source->late, source->raw + first * width, count * width, out);
+    else if (source->narrow)
+        read_narrow(source, first, count, out);
     else
-        memcpy(out, source->raw + first * width, count * width);
+        read_bytes(source, first * width, count * width, out);
 }
 
 /* Scales floats that share an index of the first dim. Returns false if a product is not finite. */
@@ -192,11 +212,81 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
         v->data = (void *)(uintptr_t)(source->raw = from->raw);
         source->recipe = from->recipe;
         source->late = from->late;
+        source->narrow = from->narrow;
     }
     if (products_are_finite(source))
         *out = source;
     if (!source->recipe)
-        forget(s, source, onx_str_make(source->raw, v->size));
+        forget(s, source, onx_str_make(source->raw, onxi_run_source_bytes(source)));
+    return ONX_OK;
+}
+
+/* ---- in float ---- */
+
+typedef struct widened {
+    const onx_value *constant;
+    onxi_run_source *source;
+} widened;
+
+/* Of a constant that is small, or that rules look into. */
+static onx_status widen_now(onxi_run_session *s, const onx_value *from, onx_value **out)
+{
+    ONX_TRY(onx_value_new_tensor(s->cx, ONX_FLOAT, from->rank, from->dims, out));
+    onxi_halves_widen(from->dtype, from->data, (*out)->data, from->count);
+    return onxi_run_session_keep(s, *out);
+}
+
+static onx_status widen_later(onxi_run_session *s, const onxi_run_graph_slot *slot, widened *out)
+{
+    const onxi_run_source *from = slot->source;
+    onx_value *v = ONXI_NEW(s->arena, onx_value);
+    onxi_run_source *source = ONXI_NEW(s->arena, onxi_run_source);
+    if (!v || !source)
+        return ONX_E_MEMORY;
+    *v = *slot->constant;
+    v->dtype = ONX_FLOAT;
+    v->size = v->count * sizeof(float);
+    v->flags = ONXI_VALUE_BORROWED;
+    *source = (onxi_run_source){ .value = v, .raw = v->data, .narrow = slot->constant->dtype };
+    if (from) {
+        source->origin = from->origin;
+        v->data = (void *)(uintptr_t)(source->raw = from->made ? from->value->data : from->raw);
+        source->part = from->made ? NULL : from->part;
+        source->late = from->made ? NULL : from->late;
+    }
+    *out = (widened){ v, source };
+    return ONX_OK;
+}
+
+onx_status onxi_run_constant_widen(onxi_run_graph *g, uint32_t slot, uint32_t wide)
+{
+    onxi_run_session *s = g->session;
+    const onxi_run_graph_slot *from = &g->slots[slot];
+    const onx_value *v = from->constant;
+    const uint64_t key = (uintptr_t)v;
+    const bool shared = from->shared && onxi_map_find(&s->root->widened, key);
+    widened *w = onxi_map_find(shared ? &s->root->widened : &s->widened, key);
+    if (!w) {
+        void **at = onxi_map_at(&s->widened, key);
+        if (!at || !(w = ONXI_NEW(s->arena, widened)))
+            return ONX_E_MEMORY;
+        uint64_t size;
+        if (!onxi_tensor_room(ONX_FLOAT, v->count, &size))
+            return ONX_E_LIMIT;
+        const bool waits = v->size >= LAZY_MIN && v->rank >= 2;
+        onx_value *made;
+        if (waits)
+            ONX_TRY(widen_later(s, from, w));
+        else
+            ONX_TRY(widen_now(s, v, &made));
+        if (!waits)
+            w->constant = made;
+        *at = w;
+    }
+    g->slots[wide].constant = w->constant;
+    g->slots[wide].source = w->source;
+    g->slots[wide].shared = shared;
+    g->slots[wide].narrow = v->dtype;
     return ONX_OK;
 }
 
@@ -329,19 +419,21 @@ static void gather(onxi_run_session *s, const onxi_run_source *source, char *out
 
 void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out)
 {
-    if (!source->scale && source->part) {
+    if (!source->scale && !source->narrow && source->part) {
         gather(s, source, out);
         return;
     }
     onxi_run_source_read(source, 0, source->value->count, out);
     if (!source->recipe)
-        forget(s, source, onx_str_make(source->raw, source->value->size));
+        forget(s, source, onx_str_make(source->raw, onxi_run_source_bytes(source)));
 }
 
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size)
 {
+    const uint64_t each =
+        source->narrow ? sizeof(float) / sizeof(uint16_t) : 1; /* bytes of elements per byte of them */
     if (!source->part && !source->recipe)
-        forget(s, source, onx_str_make(source->raw + from, size));
+        forget(s, source, onx_str_make(source->raw + from / each, size / each));
 }
 
 onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot)

@@ -37,10 +37,9 @@ static onx_status add_name(builder *b, onx_str name, uint32_t slot)
     return onxi_dict_at(&b->names, name, slot, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status add_slot(builder *b, onx_str name, uint32_t *out)
+onx_status onxi_run_graph_add_slot(onxi_run_graph *g, onx_str name, uint32_t *out)
 {
-    onxi_run_graph *g = b->g;
-    if (!ONXI_GROW_IN(b->session->arena, g->slots, g->slot_room, (uint64_t)g->slot_count + 1))
+    if (!ONXI_GROW_IN(g->session->arena, g->slots, g->slot_room, (uint64_t)g->slot_count + 1))
         return ONX_E_MEMORY;
     g->slots[g->slot_count] = (onxi_run_graph_slot){ .name = name };
     *out = g->slot_count++;
@@ -56,7 +55,7 @@ static onx_status define(builder *b, onx_str name, uint32_t *out)
         return onxi_fail(b->session->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice",
                          ONX_ARG(name));
     b->recent[b->made++ % RECENT] = b->names.count - 1;
-    return add_slot(b, name, out);
+    return onxi_run_graph_add_slot(b->g, name, out);
 }
 
 /* ---- constants ---- */
@@ -743,13 +742,20 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     drop_unneeded(g);
     ONX_TRY(onxi_run_graph_count_uses(g));
     ONX_TRY(check_kernels(g));
-    if (!s->options.plain && !s->options.no_optimize) {
-        ONX_TRY(onxi_run_graph_fuse(g));
-        ONX_TRY(onxi_run_graph_split_bytes(g));
-        ONX_TRY(onxi_run_graph_rewrite(g));
-        ONX_TRY(onxi_run_graph_fold_bytes(g));
-    }
     *out = g;
+    return ONX_OK;
+}
+
+/* Passes over a graph, and those in it. */
+static onx_status optimize(onxi_run_graph *g)
+{
+    ONX_TRY(onxi_run_graph_fuse(g));
+    ONX_TRY(onxi_run_graph_split_bytes(g));
+    ONX_TRY(onxi_run_graph_rewrite(g));
+    ONX_TRY(onxi_run_graph_fold_bytes(g));
+    for (uint32_t i = 0; i < g->op_count; i++)
+        for (uint32_t k = 0; k < g->ops[i].graph_count; k++)
+            ONX_TRY(optimize(g->ops[i].graphs[k]));
     return ONX_OK;
 }
 
@@ -757,5 +763,9 @@ onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, con
 {
     s->op_total = 0;
     ONX_TRY(new_binder(s, &s->functions, NULL, &s->binder));
-    return build_graph(s, graph, given, NULL, NULL, NULL, 0, out);
+    ONX_TRY(build_graph(s, graph, given, NULL, NULL, NULL, 0, out));
+    if (s->options.plain || s->options.no_optimize)
+        return ONX_OK;
+    ONX_TRY(onxi_run_graph_widen(*out, NULL));
+    return optimize(*out);
 }

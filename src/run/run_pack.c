@@ -242,12 +242,13 @@ static onx_status shared_name(const onxi_run_keeper *to, const onx_packing *pack
 {
     const onxi_run_source *source = to->source;
     const size_t factors = source->scale ? (size_t)source->value->dims[0] * sizeof *source->scale : 0;
-    const size_t len = sizeof source->origin + sizeof factors + factors + packing->key_size;
+    const size_t len = sizeof source->origin + sizeof source->narrow + sizeof factors + factors + packing->key_size;
     char *name = onx_arena_alloc(to->arena, len), *at = name;
     if (!name)
         return ONX_E_MEMORY;
     memcpy(at, &source->origin, sizeof source->origin);
     at += sizeof source->origin;
+    *at++ = (char)source->narrow;
     memcpy(at, &factors, sizeof factors);
     at += sizeof factors;
     if (factors)

@@ -55,11 +55,12 @@ static void see_value(void *user, uint32_t value, onxi_rewrite_value *out)
 static bool see_number(void *user, uint32_t value, onxi_rewrite_number *out)
 {
     const rewriter *w = user;
-    const onx_value *v = w->g->slots[value].constant;
+    const onxi_run_graph_slot *slot = &w->g->slots[value];
+    const onx_value *v = slot->constant;
     if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype == ONX_STRING || !v->data || !v->count || v->rank > 1 ||
         v->count > ONXI_REWRITE_UNIFORM)
         return false;
-    *out = (onxi_rewrite_number){ v->dtype, onxi_value_number(v, 0), v->count };
+    *out = (onxi_rewrite_number){ slot->narrow ? slot->narrow : v->dtype, onxi_value_number(v, 0), v->count };
     for (uint64_t i = 1; i < v->count; i++)
         if (onxi_value_number(v, i) != out->number)
             return false;

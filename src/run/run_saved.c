@@ -33,8 +33,8 @@ static onxi_digest digest_bytes(onxi_run_session *s, const onxi_run_source *sour
     for (uint64_t done = 0, len; done < size; done += len) {
         len = size - done < WINDOW ? size - done : WINDOW;
         digest = onxi_digest_then(secret_of(s), s->threads, digest, at + done, (size_t)len);
-        if (forgets)
-            onxi_run_source_forget(s, source, done, len);
+        if (forgets) /* which counts in bytes of elements */
+            onxi_run_source_forget(s, source, source->narrow ? done * 2 : done, source->narrow ? len * 2 : len);
     }
     return digest;
 }
@@ -65,9 +65,11 @@ static bool digest_source(onxi_run_session *s, const onxi_run_keeper *to, onxi_d
         onxi_run_source_read(&plain, 0, 1, &element);
         *digest = onxi_digest_then(secret_of(s), 1, (onxi_digest){ 0 }, &element, sizeof element);
     } else {
-        *digest = digest_bytes(s, source, source->made ? source->value->data : source->raw, source->value->size);
+        *digest = digest_bytes(s, source, source->made ? source->value->data : source->raw,
+                               source->made ? source->value->size : onxi_run_source_bytes(source));
     }
-    const uint64_t scaled = source->scale && !source->made, numbers[] = { kind, scaled };
+    const uint64_t scaled = source->scale && !source->made,
+                   numbers[] = { kind, scaled, source->made ? ONX_UNDEFINED : source->narrow };
     *digest = onxi_digest_then(secret_of(s), 1, *digest, numbers, sizeof numbers);
     if (scaled)
         *digest = onxi_digest_then(secret_of(s), 1, *digest, source->scale,

@@ -326,6 +326,21 @@ static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_w
     return status;
 }
 
+/* The last node of the model in an op, NULL if the session added the op. *fused: how many nodes come before it in a
+ * chain. */
+static const onx_node *last_node(const onxi_run_op *op, uint32_t *fused)
+{
+    const onx_node *last = op->link_count || op->added ? NULL : op->node;
+    *fused = 0;
+    for (uint32_t i = 0; i < op->link_count; i++) {
+        if (op->links[i]->added)
+            continue;
+        *fused += last != NULL;
+        last = op->links[i]->node;
+    }
+    return last;
+}
+
 /* Adds the nodes that the op replaces, and the names of the rules that replaced them, to the event. */
 static void tell_op(const onxi_run_op *op, onx_run_event *event, const char **rules)
 {
@@ -333,7 +348,7 @@ static void tell_op(const onxi_run_op *op, onx_run_event *event, const char **ru
         tell_op(op->links[i], event, rules);
     if (op->link_count)
         return;
-    event->node_count += op->part_count ? op->part_count : 1;
+    event->node_count += op->part_count ? op->part_count : !op->added;
     if (op->rule)
         rules[event->rule_count++] = op->rule;
 }
@@ -350,17 +365,18 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
                             .end_ns = onxi_run_clock_ns() - st->outermost->start_ns,
                             .output_bytes = out ? out->size : 0,
                             .output = out,
-                            .node = step->op ? step->op->node : NULL,
                             .outputs = (const onx_value *const *)w->outputs,
                             .output_count = step->output_count,
                             .each_run = step->eager,
                             .measured = step->measured };
     const char *rules[1 + ONXI_POST_OPS_MAX + ONXI_CHAIN_OPS];
     event.rules = rules;
-    if (step->op && step->op->link_count)
-        event.post_ops = step->op->link_count - 1;
-    if (step->op)
+    if (step->op) {
+        uint32_t fused;
+        event.node = last_node(step->op, &fused);
+        event.post_ops += fused;
         tell_op(step->op, &event, rules);
+    }
     for (uint32_t i = 0; i < step->prepare.post_ops_done && i < ONXI_POST_OPS_MAX; i++)
         tell_op(step->prepare.post_ops[i].prepare->place, &event, rules);
     const onx_run_options *to = st->outermost->options;

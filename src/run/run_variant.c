@@ -45,6 +45,7 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
     if (!root)
         ONX_TRY(make_locks(s));
     ONX_TRY(onx_arena_new(own, &s->arena));
+    s->widened = onxi_map_in_arena(s->arena);
     s->reader = onxi_doc_reader(doc, own, s->arena);
     if (root) {
         const uint32_t count = root->main->input_count;

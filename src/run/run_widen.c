@@ -1,0 +1,483 @@
+/* run_widen.c - nodes of float16 and bfloat16 that compute in float. Few kernels have loops for these types, while the
+ * loops of float are vectorized everywhere, use every rule, layout and post-op, and round less. So a node whose
+ * operator takes float as well gets float operands, and what it makes stays float as long as such nodes read it. Casts
+ * are added where values enter and leave these parts of a graph. Nodes with a fast kernel for the narrow type, and
+ * nodes that only move elements, follow their neighbours: they widen where that saves more Casts than it adds. */
+#include "run/run.h"
+
+#include "transform/transform.h"
+
+enum { LARGE = 1 << 20 }; /* bytes of a constant that a node reads as it is rather than have it in float as well */
+
+typedef enum choice {
+    KEEPS,  /* the node needs the types that the model says */
+    MAY,    /* either will do */
+    WIDENS, /* there is no fast kernel for the narrow type */
+} choice;
+
+typedef struct widener {
+    onxi_run_graph *g;
+    uint8_t *dtype;    /* per slot: element type, ONX_UNDEFINED where it is not known, or no tensor */
+    uint8_t *choices;  /* per op */
+    bool *widens;      /* per op */
+    bool *made_wide;   /* per slot: by a node that widens */
+    uint32_t *readers; /* per slot: nodes that do not widen, and outputs of the graph */
+    uint32_t *wide;    /* per slot: that of the same value in float, ONXI_NO_SLOT: there is none so far */
+    bool *there;       /* per slot: the value is made in its own type so far */
+    onxi_run_op *ops;  /* the new list */
+    uint32_t op_count, op_room;
+} widener;
+
+static bool is_half(uint8_t dtype)
+{
+    return dtype == ONX_FLOAT16 || dtype == ONX_BFLOAT16;
+}
+
+#define HALVES (ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
+
+/* ---- types ---- */
+
+static uint8_t type_of(const widener *w, uint32_t slot)
+{
+    return slot == ONXI_NO_SLOT ? ONX_UNDEFINED : w->dtype[slot];
+}
+
+/* The constraint of a port, if all operands under it have one type. */
+static const onxi_type_constraint *constraint_of(const onxi_schema *schema, const onxi_port *port)
+{
+    return port && !(port->flags & ONXI_PORT_HETEROGENEOUS) ? onxi_schema_type(schema, port->type) : NULL;
+}
+
+/* The type that the inputs under a constraint have; *clash where they do not agree. */
+static uint8_t bound_type(const widener *w, const onxi_run_op *op, const onxi_type_constraint *c, bool *clash)
+{
+    uint8_t found = ONX_UNDEFINED;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint8_t dtype = type_of(w, op->inputs[i]);
+        if (!dtype || constraint_of(op->schema, onxi_port_at(op->schema->inputs, i)) != c)
+            continue;
+        *clash |= found && found != dtype;
+        found = dtype;
+    }
+    return found;
+}
+
+/* Does a set leave open what a value is, so that its operator's rule may choose by the type of an input? */
+static bool is_open(const onxi_type_set *set)
+{
+    return set->tensor & HALVES || set->sparse_tensor || set->seq || set->optional || set->optional_seq || set->other;
+}
+
+static uint8_t only_type(uint32_t types)
+{
+    for (uint8_t i = 1; i < 32; i++)
+        if (types == UINT32_C(1) << i)
+            return i;
+    return ONX_UNDEFINED;
+}
+
+/* The type of an output as far as constraints, and the attribute of Cast, tell. */
+static uint8_t output_type(const widener *w, const onxi_run_op *op, uint32_t output)
+{
+    const onxi_port *port = op->schema && !op->graph_count ? onxi_port_at(op->schema->outputs, output) : NULL;
+    if (!port || port->flags & ONXI_PORT_HETEROGENEOUS)
+        return ONX_UNDEFINED;
+    const onxi_type_constraint *c = constraint_of(op->schema, port);
+    onxi_type_set named = { 0 };
+    if (!c)
+        return onxi_type_set_add(&named, onx_str_of(port->type)) ? only_type(named.tensor) : ONX_UNDEFINED;
+    bool clash = false;
+    const uint8_t bound = bound_type(w, op, c, &clash);
+    if (bound || clash)
+        return clash ? ONX_UNDEFINED : bound;
+    if (op->id == ONXI_ID_Cast)
+        return (uint8_t)onxi_attrs_int(&op->attrs, "to");
+    return is_open(&c->set) ? ONX_UNDEFINED : only_type(c->set.tensor);
+}
+
+/* Notes the types of what the op reads and makes: operands under one constraint have one type. */
+static void note_types(widener *w, const onxi_run_op *op)
+{
+    for (uint32_t i = 0; op->schema && i < op->input_count; i++) {
+        const onxi_type_constraint *c = constraint_of(op->schema, onxi_port_at(op->schema->inputs, i));
+        bool clash = false;
+        if (c && op->inputs[i] != ONXI_NO_SLOT && !w->dtype[op->inputs[i]] && !c->set.seq && !c->set.optional)
+            w->dtype[op->inputs[i]] = bound_type(w, op, c, &clash);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++)
+        if (op->outputs[i] != ONXI_NO_SLOT)
+            w->dtype[op->outputs[i]] = output_type(w, op, i);
+}
+
+/* Types of inputs are those that the model declares, which a run checks. Formal inputs of subgraphs get what the node
+ * around gives, whatever they declare. */
+static void note_inputs(widener *w, const uint8_t *captured)
+{
+    const onxi_run_graph *g = w->g;
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        if (g->slots[i].constant && g->slots[i].constant->kind == ONX_VALUE_TENSOR)
+            w->dtype[i] = g->slots[i].constant->dtype;
+    for (uint32_t i = 0; !captured && i < g->input_count; i++) {
+        const onx_type *type = g->graph->input[i]->type;
+        if (type && type->tensor_type && !w->dtype[g->inputs[i]])
+            w->dtype[g->inputs[i]] = (uint8_t)type->tensor_type->elem_type;
+    }
+    for (uint32_t i = 0; captured && i < g->capture_count; i++)
+        w->dtype[g->inputs[g->input_count + i]] = captured[i];
+}
+
+/* ---- what may widen ---- */
+
+/* The rows of the caller get the types that the model says. */
+static bool is_customs(const widener *w, const onxi_run_op *op)
+{
+    for (const onx_kernel *own = w->g->session->options.kernels; own && own->op; own++)
+        for (uint32_t k = 0; k < op->kernel_count; k++)
+            if (op->kernels[k] == own)
+                return true;
+    return !op->schema || op->schema->own || !op->id;
+}
+
+/* Do the types of all operands say that the op runs in float and gives the same in float? */
+static bool types_widen(const widener *w, const onxi_run_op *op)
+{
+    const onxi_schema *schema = op->schema;
+    bool any = false, clash = false;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint8_t dtype = type_of(w, op->inputs[i]);
+        const onxi_type_constraint *c = constraint_of(schema, onxi_port_at(schema->inputs, i));
+        if (c)
+            bound_type(w, op, c, &clash);
+        if (clash || (is_half(dtype) && !(c && c->set.tensor & ONXI_F32 && c->set.tensor & ONX_DTYPE_BIT(dtype))))
+            return false; /* the last: an operator that does not take the type is refused as ever */
+        any |= is_half(dtype);
+    }
+    for (uint32_t i = 0; any && i < op->output_count; i++) {
+        const onxi_type_constraint *c = constraint_of(schema, onxi_port_at(schema->outputs, i));
+        const uint8_t bound = c ? bound_type(w, op, c, &clash) : ONX_UNDEFINED;
+        if (c && !bound && is_open(&c->set) && op->id != ONXI_ID_Cast)
+            return false;
+    }
+    return any;
+}
+
+/* Is there a kernel for the narrow type that is more than plain, or does the op move elements whatever they are? */
+static bool runs_narrow(const onxi_run_op *op)
+{
+    for (uint32_t i = 0; i < op->kernel_count; i++)
+        if (!op->kernels[i]->dtypes || (op->kernels[i]->preference > 0 && op->kernels[i]->dtypes & HALVES))
+            return true;
+    return false;
+}
+
+static choice choose(const widener *w, const onxi_run_op *op)
+{
+    if (!op->needed || op->graph_count || is_customs(w, op) || !types_widen(w, op))
+        return KEEPS;
+    return op->guard_end || runs_narrow(op) ? MAY : WIDENS;
+}
+
+/* ---- which do ---- */
+
+/* Is output `i` under a constraint that half-width inputs bind, so that it widens with them? */
+static bool output_widens(const widener *w, const onxi_run_op *op, uint32_t i)
+{
+    bool clash = false;
+    const onxi_type_constraint *c = constraint_of(op->schema, onxi_port_at(op->schema->outputs, i));
+    return op->outputs[i] != ONXI_NO_SLOT && c && is_half(bound_type(w, op, c, &clash));
+}
+
+static bool is_repeated(const onxi_run_op *op, uint32_t input)
+{
+    for (uint32_t i = 0; i < input; i++)
+        if (op->inputs[i] == op->inputs[input])
+            return true;
+    return false;
+}
+
+/* Of the half-width operands of an op: how many are in float, and how many are not and would have to be. */
+typedef struct operands {
+    uint32_t wide, narrow, large;
+} operands;
+
+static operands count_operands(const widener *w, const onxi_run_op *op)
+{
+    operands n = { 0 };
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint32_t slot = op->inputs[i];
+        if (slot == ONXI_NO_SLOT || !is_half(w->dtype[slot]) || is_repeated(op, i))
+            continue;
+        const onx_value *constant = w->g->slots[slot].constant;
+        if (constant)
+            n.large += constant->size >= LARGE;
+        else if (w->made_wide[slot])
+            n.wide++;
+        else
+            n.narrow++;
+    }
+    return n;
+}
+
+static void set_widens(widener *w, uint32_t index)
+{
+    const onxi_run_op *op = &w->g->ops[index];
+    w->widens[index] = true;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        if (output_widens(w, op, i))
+            w->made_wide[op->outputs[i]] = true;
+}
+
+static uint32_t count_results(const widener *w, const onxi_run_op *op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        n += op->outputs[i] != ONXI_NO_SLOT && is_half(w->dtype[op->outputs[i]]) && w->readers[op->outputs[i]];
+    return n;
+}
+
+/* From the first op on: what is in float already draws those after it along. */
+static void go_forward(widener *w)
+{
+    const onxi_run_graph *g = w->g;
+    for (uint32_t i = 0; i < g->output_count; i++)
+        w->readers[g->outputs[i]]++;
+    for (uint32_t i = 0; i < g->op_count; i++) {
+        const onxi_run_op *op = &g->ops[i];
+        w->choices[i] = (uint8_t)choose(w, op);
+        if (w->choices[i] == KEEPS)
+            continue;
+        const operands n = count_operands(w, op);
+        const uint32_t added = n.narrow + n.large + count_results(w, op);
+        if (w->choices[i] == WIDENS || (n.wide && (op->guard_end ? !n.narrow : added <= n.wide)))
+            set_widens(w, i);
+    }
+}
+
+/* May an op that keeps its type so far widen for the sake of its readers? */
+static bool is_only_for_wide(const widener *w, const onxi_run_op *op)
+{
+    const operands n = count_operands(w, op);
+    bool results = false;
+    if (n.large || n.narrow > 1)
+        return false;
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const uint32_t slot = op->outputs[i];
+        if (slot == ONXI_NO_SLOT || !is_half(w->dtype[slot]))
+            continue;
+        if (!output_widens(w, op, i) || w->readers[slot])
+            return false;
+        results = true;
+    }
+    return results;
+}
+
+/* From the last op on: a Cast goes before an op that moves elements rather than behind it, where rules see what the
+ * nodes around are. */
+static void go_backward(widener *w)
+{
+    for (uint32_t i = w->g->op_count; i-- > 0;) {
+        const onxi_run_op *op = &w->g->ops[i];
+        if (!op->needed || op->guard_end)
+            continue;
+        if (!w->widens[i] && w->choices[i] == MAY && is_only_for_wide(w, op))
+            set_widens(w, i);
+        for (uint32_t k = 0; !w->widens[i] && k < op->input_count + op->capture_count; k++)
+            if (op->inputs[k] != ONXI_NO_SLOT)
+                w->readers[op->inputs[k]]++;
+    }
+}
+
+/* ---- the new list ---- */
+
+static onx_status add_op(widener *w, const onxi_run_op *op)
+{
+    if (!ONXI_GROW_IN(w->g->session->arena, w->ops, w->op_room, (uint64_t)w->op_count + 1))
+        return ONX_E_MEMORY;
+    w->ops[w->op_count++] = *op;
+    return ONX_OK;
+}
+
+/* A Cast at the place of `by`, the op that needs it, or of none. */
+static onx_status add_cast(widener *w, const onxi_run_op *by, uint32_t from, uint32_t to, uint8_t dtype)
+{
+    onxi_run_session *s = w->g->session;
+    onxi_run_op op = { .frame = by ? by->frame : NULL, .index = by ? by->index : 0, .needed = true, .added = true };
+    onx_node *node = onx_message_new(s->arena, ONX_KIND_NODE);
+    onx_attribute *attribute = onxi_attribute_new(s->arena, "to", ONX_ATTR_INT);
+    if (!node || !attribute || !(node->attribute = (onx_attribute **)ONXI_ARRAY(s->arena, void *, 1)) ||
+        !(op.inputs = ONXI_ARRAY(s->arena, uint32_t, 1)) || !(op.outputs = ONXI_ARRAY(s->arena, uint32_t, 1)))
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_arena_refer(s->arena, onx_str_of("Cast"), &node->op_type));
+    ONX_TRY(onx_arena_refer(s->arena, w->g->slots[from].name, &node->name));
+    ONX_SET(attribute, attribute, i, dtype);
+    node->attribute[0] = attribute;
+    node->attribute_count = 1;
+    op.node = node;
+    ONX_TRY(onxi_run_op_mean(s, s->casts, NULL, &op));
+    op.input_count = op.input_room = op.output_count = 1;
+    op.inputs[0] = from;
+    op.outputs[0] = to;
+    return add_op(w, &op);
+}
+
+/* The same value in float. */
+static onx_status widen(widener *w, const onxi_run_op *by, uint32_t slot, uint32_t *out)
+{
+    onxi_run_graph *g = w->g;
+    if (w->wide[slot] == ONXI_NO_SLOT) {
+        ONX_TRY(onxi_run_graph_add_slot(g, g->slots[slot].name, &w->wide[slot]));
+        if (g->slots[slot].constant)
+            ONX_TRY(onxi_run_constant_widen(g, slot, w->wide[slot]));
+        else
+            ONX_TRY(add_cast(w, by, slot, w->wide[slot], ONX_FLOAT));
+    }
+    *out = w->wide[slot];
+    return ONX_OK;
+}
+
+/* The same value in the type that the model says, if there is only the other one. */
+static onx_status narrow(widener *w, const onxi_run_op *by, uint32_t slot)
+{
+    if (slot == ONXI_NO_SLOT || w->there[slot])
+        return ONX_OK;
+    w->there[slot] = true;
+    return add_cast(w, by, w->wide[slot], slot, w->dtype[slot]);
+}
+
+static onx_status take_op(widener *w, uint32_t index)
+{
+    onxi_run_op op = w->g->ops[index];
+    if (!w->widens[index]) {
+        for (uint32_t i = 0; op.needed && i < op.input_count + op.capture_count; i++)
+            ONX_TRY(narrow(w, &op, op.inputs[i]));
+        return add_op(w, &op);
+    }
+    for (uint32_t i = 0; i < op.output_count; i++) { /* before the inputs, whose types say which outputs widen */
+        if (!output_widens(w, &op, i))
+            continue;
+        const uint32_t slot = op.outputs[i];
+        ONX_TRY(onxi_run_graph_add_slot(w->g, w->g->slots[slot].name, &w->wide[slot]));
+        w->there[slot] = false;
+        op.outputs[i] = w->wide[slot];
+    }
+    for (uint32_t i = 0; i < op.input_count; i++)
+        if (op.inputs[i] != ONXI_NO_SLOT && is_half(w->dtype[op.inputs[i]]))
+            ONX_TRY(widen(w, &op, op.inputs[i], &op.inputs[i]));
+    return add_op(w, &op);
+}
+
+/* ---- the pass ---- */
+
+/* Does anything in the graph have such a type? Most graphs have none, and their types are not looked at. */
+static bool has_halves(const onxi_run_graph *g, const uint8_t *captured)
+{
+    for (uint32_t i = 0; captured && i < g->capture_count; i++)
+        if (is_half(captured[i]))
+            return true;
+    for (uint32_t i = 0; !captured && i < g->input_count; i++) {
+        const onx_type *type = g->graph->input[i]->type;
+        if (type && type->tensor_type && is_half((uint8_t)type->tensor_type->elem_type))
+            return true;
+    }
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        if (g->slots[i].constant && is_half(g->slots[i].constant->dtype))
+            return true;
+    for (uint32_t i = 0; i < g->op_count; i++)
+        if (g->ops[i].id == ONXI_ID_Cast && is_half((uint8_t)onxi_attrs_int(&g->ops[i].attrs, "to")))
+            return true;
+    return false;
+}
+
+/* Casts are of a version of their own, whatever the model imports. */
+static onx_status open_casts(onxi_run_session *s)
+{
+    enum { VERSION = 13 }; /* the first one with bfloat16 */
+    if (s->casts)
+        return ONX_OK;
+    onx_operator_set_id *id = onx_message_new(s->arena, ONX_KIND_OPERATOR_SET_ID);
+    if (!id || !(s->casts = ONXI_NEW(s->arena, onxi_binder)))
+        return ONX_E_MEMORY;
+    ONX_SET(operator_set_id, id, version, VERSION);
+    *s->casts = (onxi_binder){ .arena = s->arena };
+    return onxi_binder_open(s->casts, &id, 1, false);
+}
+
+static onx_status start(widener *w, onx_arena *arena)
+{
+    const uint32_t slots = w->g->slot_count + 1, ops = w->g->op_count + 1;
+    if (!(w->dtype = ONXI_ARRAY(arena, uint8_t, slots)) || !(w->choices = ONXI_ARRAY(arena, uint8_t, ops)) ||
+        !(w->widens = ONXI_ARRAY(arena, bool, ops)) || !(w->made_wide = ONXI_ARRAY(arena, bool, slots)) ||
+        !(w->readers = ONXI_ARRAY(arena, uint32_t, slots)) || !(w->wide = ONXI_ARRAY(arena, uint32_t, slots)) ||
+        !(w->there = ONXI_ARRAY(arena, bool, slots)))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < slots; i++) {
+        w->wide[i] = ONXI_NO_SLOT;
+        w->there[i] = true;
+    }
+    return ONX_OK;
+}
+
+static onx_status replace_ops(widener *w)
+{
+    onxi_run_graph *g = w->g;
+    ONX_TRY(open_casts(g->session));
+    for (uint32_t i = 0; i < g->op_count; i++)
+        ONX_TRY(take_op(w, i));
+    for (uint32_t i = 0; i < g->output_count; i++)
+        ONX_TRY(narrow(w, NULL, g->outputs[i]));
+    g->ops = w->ops;
+    g->op_count = w->op_count;
+    g->op_room = w->op_room;
+    return onxi_run_graph_count_uses(g);
+}
+
+/* What the subgraphs capture has types here. */
+static onx_status go_inside(const widener *w, onx_arena *arena)
+{
+    onx_status status = ONX_OK;
+    for (uint32_t i = 0; status == ONX_OK && i < w->g->op_count; i++) {
+        const onxi_run_op *op = &w->g->ops[i];
+        for (uint32_t k = 0; status == ONX_OK && k < op->graph_count; k++) {
+            onxi_run_graph *inner = op->graphs[k];
+            uint8_t *captured = ONXI_ARRAY(arena, uint8_t, inner->capture_count + 1u);
+            for (uint32_t c = 0; captured && c < inner->capture_count; c++)
+                captured[c] = type_of(w, op->inputs[op->input_count + inner->captures[c]]);
+            status = captured ? onxi_run_graph_widen(inner, captured) : ONX_E_MEMORY;
+        }
+    }
+    return status;
+}
+
+static onx_status widen_graph(onxi_run_graph *g, const uint8_t *captured, onx_arena *arena)
+{
+    widener w = { .g = g };
+    ONX_TRY(start(&w, arena));
+    const bool halves = has_halves(g, captured);
+    if (halves)
+        note_inputs(&w, captured);
+    for (uint32_t i = 0; halves && i < g->op_count; i++)
+        note_types(&w, &g->ops[i]);
+    ONX_TRY(go_inside(&w, arena));
+    if (!halves)
+        return ONX_OK;
+    go_forward(&w);
+    go_backward(&w);
+    for (uint32_t i = 0; i < g->op_count; i++)
+        if (w.widens[i])
+            return replace_ops(&w);
+    return ONX_OK;
+}
+
+onx_status onxi_run_graph_widen(onxi_run_graph *g, const uint8_t *captured)
+{
+    bool inside = false;
+    for (uint32_t i = 0; !inside && i < g->op_count; i++)
+        inside = g->ops[i].graph_count;
+    if (!inside && !has_halves(g, captured))
+        return ONX_OK;
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(g->session->cx, &arena));
+    const onx_status status = widen_graph(g, captured, arena);
+    onx_arena_free(arena);
+    return status;
+}
