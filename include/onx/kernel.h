@@ -118,6 +118,9 @@ typedef struct onx_prepare_ops {
     /* The same for rows that can work without a constant packed into `size` bytes, in a session that keeps no such
      * memory (onx_session_options.lean_memory). ONX_E_UNSUPPORTED: the session keeps it, call `packed`. */
     onx_status (*in_place)(const onx_prepare *p, uint32_t input, uint64_t size, onx_elements *out);
+    /* The ONX_PRECISION_* whose type the model stores a constant input in: elements of float that are packed in it stay
+     * exactly what they are. ONX_PRECISION_FULL: none. */
+    unsigned (*stored)(const onx_prepare *p, uint32_t input);
 } onx_prepare_ops;
 
 /* ---- run ---- */

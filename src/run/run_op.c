@@ -458,6 +458,19 @@ static onx_status prepare_elements(const onx_prepare *p, uint32_t input, const v
     return ONX_OK;
 }
 
+/* Factors make numbers of them that the narrow type does not have. */
+static unsigned prepare_stored(const onx_prepare *p, uint32_t input)
+{
+    const engine *en = p->engine;
+    const onxi_run_graph *g = en->exec.graph;
+    const uint32_t slot = g && input < en->op->input_count ? en->op->inputs[input] : ONXI_NO_SLOT;
+    if (slot == ONXI_NO_SLOT || (g->slots[slot].source && g->slots[slot].source->scale))
+        return ONX_PRECISION_FULL;
+    return g->slots[slot].narrow == ONX_FLOAT16    ? ONX_PRECISION_F16
+           : g->slots[slot].narrow == ONX_BFLOAT16 ? ONX_PRECISION_BF16
+                                                   : ONX_PRECISION_FULL;
+}
+
 static onx_str prepare_path(const void *place, onx_arena *arena)
 {
     return onxi_run_op_path(arena, place);
@@ -467,7 +480,8 @@ static const onx_prepare_ops prepare_ops = { .path = prepare_path,
                                              .graph = prepare_graph,
                                              .packed = prepare_packed,
                                              .elements = prepare_elements,
-                                             .in_place = prepare_in_place };
+                                             .in_place = prepare_in_place,
+                                             .stored = prepare_stored };
 
 onx_prepared onxi_run_op_prepared(const onx_prepare *p)
 {

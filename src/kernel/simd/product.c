@@ -461,18 +461,18 @@ static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
     return ONX_OK;
 }
 
-/* Packs the weights in the precision that the caller requests; declines if they do not fit it. */
-static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
+/* Packs the weights in 16 or 8 bits; declines if they do not fit. */
+static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned, unsigned precision)
 {
     const uint64_t panels = (q->of.n + PANEL - 1) / PANEL;
-    narrow_packing b = { .shape = { .n = q->of.n, .k = q->of.k, .turned = turned }, .precision = p->precision };
+    narrow_packing b = { .shape = { .n = q->of.n, .k = q->of.k, .turned = turned }, .precision = precision };
     uint64_t size;
-    if (!narrow_size(p->precision, q->of.k, &b.step) || !onxi_mul_u64(panels, b.step, &size))
+    if (!narrow_size(precision, q->of.k, &b.step) || !onxi_mul_u64(panels, b.step, &size))
         return ONX_E_UNSUPPORTED;
     const struct {
         char what[8];
         uint64_t precision, panel, n, k, turned;
-    } key = { "narrow", p->precision, PANEL, q->of.n, q->of.k, turned };
+    } key = { "narrow", precision, PANEL, q->of.n, q->of.k, turned };
     const onx_packing job = { .input = 1,
                               .key = &key,
                               .key_size = sizeof key,
@@ -488,7 +488,7 @@ static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
     ONX_TRY(p->ops->packed(p, &job, &packed));
     q->narrow = packed;
     q->narrow_step = b.step;
-    q->precision = p->precision;
+    q->precision = precision;
     p->thread_workspace = BLOCK_K * PANEL * sizeof(float);
     return cut(p, q, 1);
 }
@@ -496,8 +496,10 @@ static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
 static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned, bool may_narrow)
 {
     uint64_t size;
-    if (p->precision && may_narrow) {
-        const onx_status status = prepare_narrow(p, q, turned);
+    /* A single row takes as long as reading the weights; with several rows widening them would show. */
+    const unsigned precision = p->precision || q->of.m > 1 ? p->precision : p->ops->stored(p, 1);
+    if (precision && may_narrow) {
+        const onx_status status = prepare_narrow(p, q, turned, precision);
         if (status != ONX_E_UNSUPPORTED)
             return status;
     }
