@@ -47,7 +47,7 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 
 
 def _build(folder):
-    """The package in a folder, built by CMake. ONX_BUILD_DIR names a build that is there already."""
+    """Builds the package with CMake; returns its folder. If ONX_BUILD_DIR is set, that build is used instead."""
     build = os.environ.get("ONX_BUILD_DIR") or os.path.join(folder, "build")
     subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DONX_TESTS=OFF", "-DONX_PYTHON=ON",
                     "-DONX_PYTHON_EXECUTABLE=" + sys.executable] if "ONX_BUILD_DIR" not in os.environ else ["true"], check=True)

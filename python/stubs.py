@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.dirname(folder))
 try:
     import numpy
 except ImportError:
-    # pip builds where nothing is installed, NumPy neither, and only what the package declares is looked at here.
+    # pip builds in an environment without NumPy. Only the declarations of the package are used here.
     class Absent:
         def __getattr__(self, name):
             return Absent()
@@ -125,7 +125,7 @@ METHODS = {"ModelProto": MODEL + ["def %s(self, *args: Any, **options: Any) -> %
     ("check", "_L[Diagnostic]"), ("infer", "ModelProto"), ("simplify", "ModelProto"), ("retarget", "ModelProto"), ("inline", "ModelProto"),
     ("extract", "ModelProto"), ("split", "_L[ModelProto]"), ("edit", "ModelProto"), ("save", "None"))],
     "GraphProto": MODEL, "TensorProto": ["def numpy(self) -> npt.NDArray[Any]: ..."] + ["%s: int" % n.upper() for n in _onx._dtype_names()]}
-# Types of parameters by their names, and of what functions return.
+# The types of parameters by name, and the return types of functions.
 PARAMETERS = {"model": "ModelProto", "path": "_Path", "type": "Type[Any]", "format": "str", "base_dir": "Optional[_Path]", "operators": "Optional[Operators]", "changes": "Optional[_L[Any]]",
               "dims": "Optional[Mapping[str, int]]", "name": "str", "text": "Union[str, bytes]", "threads": "int"}
 RETURNS = {"save": "None", "check": "_L[Diagnostic]", "check_update": "_L[Diagnostic]", "diff": "_L[str]", "split": "_L[ModelProto]", "to_bytes": "bytes",

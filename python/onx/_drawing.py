@@ -3,7 +3,7 @@ import html
 
 from onx import _onx
 
-MOST = 400  # nodes that a picture is made of; larger graphs are shown as text, and by the program: onx view
+MOST = 400  # most nodes of a picture; larger graphs are shown as text, and can be drawn by the program: onx view
 
 
 def _box(x, y, w, h, text, tip, fill, round_):
@@ -13,7 +13,7 @@ def _box(x, y, w, h, text, tip, fill, round_):
 
 
 def _short(text, most=24):
-    # What no XML may hold is shown as a question mark.
+    # Characters that XML does not allow are shown as question marks.
     text = "".join(c if c.isprintable() else "?" for c in text)
     return html.escape(text if len(text) <= most else text[:most - 1] + "…")
 

@@ -19,7 +19,7 @@ def _restored(data, type, base_dir):
 
 
 def _serialize(self):
-    """The message as the bytes of a binary file (the name is protobuf's)."""
+    """The message as the bytes of a binary file. Protobuf messages have a method with the same name."""
     return _models.to_bytes(self)
 
 

@@ -1,4 +1,4 @@
-"""Loading, saving, checking and transforming models. A new model shares the weights of the model it is made from.
+"""Loading, saving, checking and transforming models. Functions that return a model do not change their argument; both share the weights.
 
 The parameter `operators` of a function is a set of Operators that are known in addition to the built-in ones."""
 import difflib
@@ -129,11 +129,11 @@ def check_update(older, newer, *, operators=None):
     return _onx._check_update(older, newer, operators)
 
 
-# ---- one model into another ----
+# ---- transformations of models ----
 
 
 def infer(model, *, strict=False, check_type=False, data_prop=True, plain_names=False, dims=None, operators=None):
-    """The model with types and shapes of all values, as far as they can be known. `dims` fixes symbolic dimensions.
+    """The model with the types and shapes of all values that can be inferred. `dims` fixes symbolic dimensions.
 
     >>> import onx
     >>> model = onx.infer(onx.load("examples/stripes.onnxtxt"), dims={"N": 2})
@@ -144,7 +144,7 @@ def infer(model, *, strict=False, check_type=False, data_prop=True, plain_names=
 
 
 def simplify(model, *, exact=False, passes=None, dims=None, shapes=None, keep=None, fold_limit=0, operators=None, changes=None):
-    """The model without parts that its results do not need. The changes are appended to the list `changes`.
+    """The model simplified: without parts that do not affect its results. The changes are appended to the list `changes`.
 
     `dims` fixes symbolic dimensions, `shapes` those of inputs ({"x": [1, 3, 224, 224]}; -1 keeps a dimension). `keep` names values
     that must stay.
@@ -195,7 +195,8 @@ def _dtype(dtype):
 def convert(model, dtype, *, keep_io=False, exact=False, only=None, exclude=None, block_op=None, operators=None, changes=None):
     """The model with floating-point values and weights converted to another type: "float16", "bfloat16", "float" or "double".
 
-    With `exact`, nodes that compute positions, ranks or angles are converted to "float16" or "bfloat16", too, although low precision harms them most."""
+    By default, nodes that compute positions, ranks or angles are not converted to "float16" or "bfloat16", because low precision
+    harms them most. With `exact` they are."""
     return _onx._precision(model, _dtype(dtype), keep_io, exact, _names(only), _names(exclude), _names(block_op), changes, operators)
 
 
@@ -204,8 +205,8 @@ _MODES = {"weights": 0, "dynamic": 1, "qdq": 2, "qlinear": 3}
 
 def quantize(model, mode="weights", *, dtype="int8", block_size=0, per_channel=False, ranges=None, only=None, exclude=None,
              block_op=None, operators=None, changes=None):
-    """The model with products by constant weights quantized to 8 or 4 bits. `ranges` of values ({name: (low, high)}) for "qdq" and
-    "qlinear"."""
+    """The model with matrix products and convolutions by constant weights quantized to 8 or 4 bits. The modes "qdq" and "qlinear"
+    need the `ranges` of values: {name: (low, high)}."""
     if mode not in _MODES:
         raise ValueError("there is no mode %r: %s" % (mode, ", ".join(_MODES)))
     ranges = [(name, low, high) for name, (low, high) in _pairs(ranges)]
@@ -282,7 +283,7 @@ def edit(model, *edits, operators=None, changes=None):
     return _onx._edit(model, todo, changes, operators)
 
 
-# ---- made of parts ----
+# ---- building messages ----
 
 
 def tensor(data, name="", dtype=None):
@@ -320,7 +321,7 @@ def tensor(data, name="", dtype=None):
 
 
 def type_of(dtype, shape=None):
-    """A TypeProto of tensors: `shape` has numbers, names, and None for unknown dimensions; without it the rank is unknown."""
+    """A TypeProto of tensors: `shape` contains numbers, names, and None for unknown dimensions; without `shape`, the rank is unknown."""
     made = TypeProto(tensor_type=_onx.TypeProto_Tensor(elem_type=_dtype(dtype)))
     if shape is not None:
         dims = []
@@ -364,7 +365,7 @@ def attribute(name, value):
                 setattr(made, several, items)
                 made.type = number + 1 if number in (11, 13) else number + 5
             return made
-    raise TypeError("an attribute is no %s" % type(value).__name__)
+    raise TypeError("an attribute cannot be of type %s" % type(value).__name__)
 
 
 def node(op_type, inputs=(), outputs=(), name="", domain="", **attributes):
@@ -389,7 +390,7 @@ def graph(nodes, name, inputs, outputs, initializers=()):
 
 
 def model(graph, opset=None, *, ir_version=10, functions=(), producer_name="onx"):
-    """A ModelProto: `opset` is a number for the default domain, or {domain: version}."""
+    """A ModelProto: `opset` is the version of the default domain, or a dict {domain: version}."""
     opsets = {"": opset or 21} if not isinstance(opset, dict) else opset
     imports = [_onx.OperatorSetIdProto(domain=d, version=v) for d, v in opsets.items()]
     return ModelProto(ir_version=ir_version, producer_name=producer_name, opset_import=imports, graph=graph, functions=functions)

@@ -15,7 +15,7 @@ def from_proto(message):
     y = Relu(x)
     """
     if not is_proto(message):
-        raise TypeError("%s is no message of protobuf" % type(message).__name__)
+        raise TypeError("%s is not a protobuf message" % type(message).__name__)
     name = message.DESCRIPTOR.full_name.partition(".")[2].replace(".", "_")
     type_ = getattr(_onx, name, None)
     if type_ is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from onx import _errors, _onx
 
-DTYPES = _onx._dtype_names()  # names of element types, as the text syntax has them, and their numbers
+DTYPES = _onx._dtype_names()  # element types: their names in ONNX text, and their numbers
 
 
 class Port(NamedTuple):
@@ -53,7 +53,7 @@ def numpy_dtype(name):
         return None
 
 
-# For types that NumPy lacks: what stands for them.
+# For types that NumPy lacks: the NumPy types that replace them.
 _STANDS_FOR = {name: "float32" if "float" in name else "uint8" if name.startswith("u") else "int8"
                for name in DTYPES if name != "string" and numpy_dtype(name) is None}
 # Names that the package ml_dtypes gives to types of ONNX.
@@ -64,7 +64,7 @@ _OTHER_NAMES = {"float8_e4m3fn": "float8e4m3fn", "float8_e4m3fnuz": "float8e4m3f
 def _texts(array):
     items = array.ravel().tolist()
     if not all(isinstance(item, (str, bytes)) for item in items):
-        raise TypeError("an array of objects is a tensor of strings, and holds only those")
+        raise TypeError("an array of objects must contain only strings")
     return DTYPES["string"], items, array.shape
 
 
@@ -99,12 +99,12 @@ def strings(items, shape):
 
 
 def session_model(model):
-    """The bytes that a session is made from."""
+    """The bytes of the model for a session."""
     if isinstance(model, bytes):
         return model
     if isinstance(model, (bytearray, memoryview)):
         return bytes(model)
-    raise TypeError("a session is made of a path, a ModelProto or the bytes of a model, not of %s" % type(model).__name__)
+    raise TypeError("a session needs a path, a ModelProto or the bytes of a model, not %s" % type(model).__name__)
 
 
 def no_such(what, name, names):

@@ -1,4 +1,4 @@
-/* array.c - NumPy arrays from and for memory of ours, by the array interface. */
+/* array.c - NumPy arrays from memory of the library and back, through the array interface. */
 #include "array.h"
 
 #include <onx/tensor.h>
@@ -76,7 +76,7 @@ static void capsule_free(PyObject *capsule)
 PyObject *py_array_capsule(int32_t dtype, uint32_t rank, const int64_t *dims, const void *data, bool writeable)
 {
     const char kind = kind_of(dtype);
-    static double nothing[2]; /* arrays without elements need an address, too */
+    static double nothing[2]; /* an array without elements needs an address, too */
     if (!kind) {
         PyErr_Format(PyExc_AttributeError, "NumPy has no type for %s: use numpy() of the value",
                      onx_dtype_name(dtype) ? onx_dtype_name(dtype) : "this");
@@ -103,7 +103,7 @@ PyObject *py_array_capsule(int32_t dtype, uint32_t rank, const int64_t *dims, co
     for (uint32_t i = rank; i-- > 0;) {
         shape[i] = (Py_ssize_t)dims[i];
         strides[i] = step;
-        if (dims[i] > 0) /* the product of the others is bounded by what is in memory */
+        if (dims[i] > 0) /* the product of the other dims is bounded by the available memory */
             step *= (Py_ssize_t)dims[i];
     }
     PyObject *capsule = PyCapsule_New(a, NULL, capsule_free);
@@ -124,8 +124,8 @@ PyObject *py_array_of(PyObject *object)
     return PyObject_CallFunctionObjArgs(asarray, object, NULL);
 }
 
-/* ---- NumPy's functions in C, for results of runs: an order of magnitude faster than asking for an array by the
- * interface. Their places in NumPy's table are part of its binary interface, the same in 1.x and 2.x. ---- */
+/* ---- NumPy's C functions, for results of runs: an order of magnitude faster than the array interface. Their positions
+ * in NumPy's table belong to its binary interface, which is the same in 1.x and 2.x. ---- */
 
 enum { API_VERSION = 0, API_TYPE = 2, API_NEW = 93, API_SET_BASE = 282 };
 typedef unsigned (*api_version)(void);
@@ -143,17 +143,17 @@ static void **numpy_api(void)
         api = capsule && PyCapsule_IsValid(capsule, NULL) ? PyCapsule_GetPointer(capsule, NULL) : NULL;
         const unsigned edition = api ? ((api_version)(uintptr_t)api[API_VERSION])() >> 24 : 0;
         if (edition != 1 && edition != 2)
-            api = NULL; /* one that nobody knows: by the interface, then */
+            api = NULL; /* unknown version of the table: the array interface is used instead */
         PyErr_Clear();
     }
     return api;
 }
 
-/* NumPy's number of an element type; -1: none. */
+/* NumPy's number of an element type; -1: NumPy lacks it. */
 static int numpy_type(int32_t dtype)
 {
     static const int8_t numbers[ONX_DTYPE_COUNT] = { [ONX_BOOL] =
-                                                         1, /* these are one more than NumPy's, so that 0 is none */
+                                                         1, /* one more than NumPy's number, so that 0 means none */
                                                      [ONX_INT8] = 2,
                                                      [ONX_UINT8] = 3,
                                                      [ONX_INT16] = 4,
@@ -181,17 +181,17 @@ PyObject *py_array_made(PyObject *base, int32_t dtype, uint32_t rank, const int6
         PY_ARRAY_CONTIGUOUS | PY_ARRAY_ALIGNED | PY_ARRAY_WRITEABLE, NULL);
     if (!array)
         return NULL;
-    Py_INCREF(base); /* which the array takes, also when that fails */
+    Py_INCREF(base); /* the array takes over this reference, even if the call fails */
     if (((api_set_base)(uintptr_t)api[API_SET_BASE])(array, base) != 0)
         Py_CLEAR(array);
     return array;
 }
 
-/* ---- views: what an array over memory of somebody else is made from, and keeps ---- */
+/* ---- views: objects that keep memory of another owner for an array ---- */
 
 typedef struct view {
     PyObject_HEAD PyObject *owner;
-    void *made; /* elements that were converted, or NULL */
+    void *made; /* converted elements, or NULL */
     const void *data;
     int32_t dtype;
     uint32_t rank;
@@ -218,7 +218,7 @@ PyObject *py_array_over(PyObject *owner, int32_t dtype, uint32_t rank, const int
 {
     const int32_t shown = py_array_widened(dtype);
     uint64_t count = 1, bytes = 0, need = 0;
-    for (uint32_t i = 0; i < rank; i++) /* dims are those of a tensor whose elements are there */
+    for (uint32_t i = 0; i < rank; i++) /* cannot overflow: the elements exist in memory */
         count *= (uint64_t)dims[i];
     if (!onx_dtype_size(dtype, count, &need) || need > size || rank > ONX_RANK_MAX) {
         PyErr_SetString(PyExc_ValueError, "the elements do not fit type and shape");

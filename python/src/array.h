@@ -1,5 +1,5 @@
-/* array.h - NumPy's array interface, by which arrays are read and made without NumPy's headers, and so for any of its
- * versions. Source: https://numpy.org/doc/stable/reference/arrays.interface.html. */
+/* array.h - NumPy's array interface, by which arrays are read and created without NumPy's headers, for any version of
+ * NumPy. Source: https://numpy.org/doc/stable/reference/arrays.interface.html. */
 #ifndef ONX_PY_ARRAY_H
 #define ONX_PY_ARRAY_H
 
@@ -24,17 +24,19 @@ enum { /* flags */
        PY_ARRAY_WRITEABLE = 0x400
 };
 
-/* A capsule with the struct of an array over such memory. ONX_UNDEFINED and types that NumPy lacks are refused. */
+/* A capsule with the struct of an array over the given memory. Fails for ONX_UNDEFINED and for types that NumPy
+ * lacks. */
 PyObject *py_array_capsule(int32_t dtype, uint32_t rank, const int64_t *dims, const void *data, bool writeable);
-/* The element type of an array; ONX_UNDEFINED for those that ONNX lacks. */
+/* The element type of an array; ONX_UNDEFINED if ONNX lacks it. */
 int32_t py_array_dtype(const py_array_struct *array);
-/* The type that elements become where NumPy lacks theirs (the same where it does not). */
+/* The type that elements are converted to if NumPy lacks theirs; otherwise their own type. */
 int32_t py_array_widened(int32_t dtype);
-/* A new array with the object's memory, by its array interface: numpy.asarray(object). */
+/* A new array over the object's memory, by its array interface: numpy.asarray(object). */
 PyObject *py_array_of(PyObject *object);
-/* The same for elements that lie row-major, aligned and writeable in the memory of `base`, at once. */
+/* The same for row-major, aligned and writeable elements in the memory of `base`, created directly. */
 PyObject *py_array_made(PyObject *base, int32_t dtype, uint32_t rank, const int64_t *dims, void *data);
-/* The struct of an object with an array interface, which *keep holds; NULL without an exception when it has none. */
+/* The array struct of an object, kept alive by *keep; NULL without an exception if the object has no array
+ * interface. */
 const py_array_struct *py_array_look(PyObject *object, PyObject **keep);
 
 #endif

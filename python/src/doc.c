@@ -1,4 +1,4 @@
-/* doc.c - documents: what keeps the memory that messages lie in. */
+/* doc.c - document objects, which own the memory of their messages. */
 #include "py.h"
 
 static PyTypeObject *doc_type;
@@ -30,7 +30,7 @@ static void doc_dealloc(PyObject *self)
     onx_doc_free(d->doc);
     if (d->ctx)
         leave(d->ctx);
-    Py_XDECREF(d->keeps); /* after the document, which refers to it */
+    Py_XDECREF(d->keeps); /* released after the document, which refers to it */
     py_delete(self);
 }
 
@@ -69,7 +69,7 @@ bool py_doc_keep(py_doc *doc, PyObject *object)
         return false;
     if (!doc->keeps && !(doc->keeps = PyList_New(0)))
         return false;
-    for (Py_ssize_t i = PyList_Size(doc->keeps); i-- > 0;) /* the newest, as a rule */
+    for (Py_ssize_t i = PyList_Size(doc->keeps); i-- > 0;) /* from the newest, which is usually the one */
         if (PyList_GetItem(doc->keeps, i) == object)
             return true;
     return PyList_Append(doc->keeps, object) == 0;

@@ -1,4 +1,4 @@
-/* drawing.c - where the boxes of a graph go (onx/layout.h). */
+/* drawing.c - positions of the boxes of a graph (onx/layout.h). */
 #include "py.h"
 
 static PyObject *placed(const onx_placement *layout, uint32_t boxes, uint32_t edges)
@@ -29,7 +29,8 @@ static PyObject *placed(const onx_placement *layout, uint32_t boxes, uint32_t ed
     return all;
 }
 
-/* Boxes as (width, height), edges as (from, to): (width, height, [(x, y, width, height)], [[(x, y)]]). */
+/* Takes boxes as (width, height) and edges as (from, to); returns (width, height, [(x, y, width, height)], [[(x,
+ * y)]]). */
 static PyObject *layout(PyObject *self, PyObject *args)
 {
     PyObject *boxes, *edges, *made = NULL;

@@ -1,4 +1,4 @@
-/* files.c - messages from and to files, bytes and texts of every format. */
+/* files.c - reads messages from files, bytes and text of all formats, and writes them. */
 #include "py.h"
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* interrupt.c - Ctrl-C while the library works: Python's handler only notes the signal, and runs when the library is
- * done. So a handler of ours stands before it meanwhile, and cancels. */
+/* interrupt.c - Ctrl-C while the library works. Python's own handler only notes the signal, which Python handles after
+ * the library has returned. Therefore a handler of ours is installed meanwhile, which cancels the work. */
 #include "py.h"
 
 #include <signal.h>
 
-static onx_cancel *cancelled; /* NULL: there was no memory for one, and nothing is watched */
+static onx_cancel *cancelled; /* NULL: out of memory, and nothing is watched */
 static struct sigaction before;
-static unsigned watches; /* functions of Python that the library calls may call it again */
+static unsigned watches; /* a counter, because Python functions called by the library may call it again */
 static PyObject *get_signal, *default_handler;
 
 static void on_interrupt(int number, siginfo_t *info, void *context)
@@ -15,10 +15,11 @@ static void on_interrupt(int number, siginfo_t *info, void *context)
         before.sa_sigaction(number, info, context);
     else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
         before.sa_handler(number);
-    onx_cancel_now(cancelled); /* after Python has its note: this may be another thread than the one that then looks */
+    onx_cancel_now(cancelled); /* after Python's handler has noted the signal: another thread may check it */
 }
 
-/* A program with a handler of its own may go on after the signal, and then needs what it asked for. */
+/* Does Python's handler raise KeyboardInterrupt? A program with a handler of its own may continue after the signal and
+ * then needs the result. */
 static bool raises_interrupt(void)
 {
     PyObject *now = get_signal ? PyObject_CallFunction(get_signal, "i", SIGINT) : NULL;
@@ -59,13 +60,14 @@ void py_watch_end(py_watch *watch)
     onx_cancel_reset(cancelled);
 }
 
-/* What is made here lasts as long as the process. */
+/* Objects created here live as long as the process. */
 bool py_add_interrupt(PyObject *module)
 {
     (void)module;
     if (cancelled)
         return true;
-    PyObject *signals = PyImport_ImportModule("_signal"); /* in C: no signal is handled, and lost, within a call */
+    /* This module in C handles no signal within a call, so none is lost. */
+    PyObject *signals = PyImport_ImportModule("_signal");
     onx_ctx *cx = signals ? onx_ctx_new(NULL) : NULL;
     if (cx && onx_cancel_new(cx, &cancelled) != ONX_OK)
         cancelled = NULL;

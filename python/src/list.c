@@ -1,11 +1,11 @@
-/* list.c - repeated fields as lists: what is done to one is done to the message. */
+/* list.c - repeated fields as lists; changing a list changes its message. */
 #include "py.h"
 
 static PyTypeObject *list_type;
 
 typedef struct list {
     PyObject_HEAD py_doc *doc;
-    void *message; /* whose field it is */
+    void *message; /* the message that has the field */
     onx_kind kind;
     onx_field_info field;
 } list;
@@ -55,7 +55,7 @@ static PyObject *part(PyObject *self, Py_ssize_t start, Py_ssize_t step, Py_ssiz
     return made;
 }
 
-/* ---- elements put in place of others ---- */
+/* ---- replacing elements ---- */
 
 static bool fail(const list *l, onx_status status)
 {
@@ -75,7 +75,7 @@ static size_t width(const list *l)
                                                                                                                    : 8;
 }
 
-/* One number in the bytes that the field has. */
+/* Converts one number to the bytes that the field stores. */
 static bool number_bytes(const list *l, PyObject *value, void *out)
 {
     PyObject *whole;
@@ -102,7 +102,7 @@ static bool number_bytes(const list *l, PyObject *value, void *out)
     return !PyErr_Occurred();
 }
 
-/* Numbers are put together anew: some of their arrays lie in the input. */
+/* Replaces numbers by building a new array, because some arrays are in memory of the input. */
 static bool replace_numbers(list *l, Py_ssize_t at, Py_ssize_t remove, PyObject *values)
 {
     PyObject *whole = part((PyObject *)l, 0, 1, list_length((PyObject *)l));
@@ -126,8 +126,8 @@ static bool replace_numbers(list *l, Py_ssize_t at, Py_ssize_t remove, PyObject 
     return good;
 }
 
-/* Messages that are taken out and put in again by the same assignment, as when a list is sorted, stay what they are:
- * objects that people hold go on being about them. */
+/* The message for an element. A message that the same assignment removes and inserts again, as when a list is sorted,
+ * is kept, so that existing objects still refer to it. */
 static void *brought(list *l, PyObject *value, PyObject *leaving)
 {
     const py_message *m = py_message_of(value, l->field.message);
@@ -188,7 +188,7 @@ static bool replace_texts(list *l, Py_ssize_t at, Py_ssize_t remove, PyObject *v
     return good;
 }
 
-/* `values` is a list of Python's. */
+/* `values` is a Python list. */
 static bool replace(list *l, Py_ssize_t at, Py_ssize_t remove, PyObject *values)
 {
     if (!py_doc_may_change(l->doc))
@@ -199,7 +199,7 @@ static bool replace(list *l, Py_ssize_t at, Py_ssize_t remove, PyObject *values)
                                               : replace_texts(l, at, remove, values);
 }
 
-/* ---- what lists do ---- */
+/* ---- methods of lists ---- */
 
 static bool place_of(PyObject *self, PyObject *key, Py_ssize_t *out)
 {
@@ -255,7 +255,7 @@ static int list_assign(PyObject *self, PyObject *key, PyObject *value)
     if (!values)
         return -1;
     Py_ssize_t length = list_length(self), remove = PySlice_AdjustIndices(length, &start, &stop, step);
-    if (step != 1) { /* as a list of Python's does it */
+    if (step != 1) { /* as for a Python list */
         PyObject *whole = part(self, 0, 1, length);
         const int done = whole ? (value ? PyObject_SetItem(whole, key, values) : PyObject_DelItem(whole, key)) : -1;
         Py_DECREF(values);

@@ -1,7 +1,7 @@
-/* message.c - messages as objects: a type for each message of the .proto, whose attributes are its fields. */
+/* message.c - messages as objects: a type for each message of the .proto, with its fields as attributes. */
 #include "py.h"
 
-static PyTypeObject *message_type;               /* what all have in common */
+static PyTypeObject *message_type;               /* base type of all messages */
 static PyTypeObject *kind_types[ONX_KIND_COUNT]; /* one for each kind */
 
 /* ---- objects ---- */
@@ -56,7 +56,7 @@ bool py_message_is_root(const py_message *m)
 
 /* ---- fields ---- */
 
-/* What an attribute of a type is about. */
+/* The field that an attribute of a type stands for. */
 typedef struct field {
     onx_field_info info;
     onx_kind kind;
@@ -146,7 +146,7 @@ void *py_message_bring(py_doc *to, onx_kind kind, PyObject *from)
         status = onx_message_share(arena, kind, m->message, &copy);
     else if (PyErr_Occurred())
         return NULL;
-    else /* the two would keep each other for ever */
+    else /* otherwise the documents would keep each other alive forever */
         status = onx_message_copy(arena, kind, m->message, &copy);
     if (status == ONX_OK)
         return copy;
@@ -253,7 +253,7 @@ static PyObject *message_clear(PyObject *self, PyObject *name)
     Py_RETURN_NONE;
 }
 
-/* ---- made of nothing, copied, compared ---- */
+/* ---- creating, copying, comparing ---- */
 
 static PyObject *message_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -290,7 +290,7 @@ onx_doc *py_message_share(py_ctx *ctx, const py_message *m, PyObject **keeps)
     *keeps = (PyObject *)m->doc;
     if (py_message_is_root(m)) {
         status = onx_doc_share(ctx->cx, m->doc->doc, &doc);
-    } else { /* a part, which becomes a document by way of its bytes */
+    } else { /* a part of a message becomes a document of its own through its bytes */
         onx_buffer buffer = { .ptr = NULL };
         status = onx_write(ctx->cx, m->kind, m->message, 0, &buffer);
         if (status == ONX_OK)
@@ -410,8 +410,8 @@ static PyObject *string_array(const onx_tensor *t)
     return array;
 }
 
-/* Elements in raw_data or a data file are shown where they lie; others are put together in a document of the array's
- * own, so that asking again and again takes no more memory. */
+/* Elements in raw_data or a data file are shown in place. Other elements are gathered once in a document that the array
+ * owns, so repeated calls use no more memory. */
 static PyObject *tensor_numpy(PyObject *self, PyObject *none)
 {
     const py_message *m = py_message_of(self, ONX_KIND_TENSOR);
@@ -458,7 +458,7 @@ static PyObject *field_doc(const onx_field_info *f)
                                 f->type == ONX_FIELD_MESSAGE ? onx_kind_proto_name(f->message) : types[f->type]);
 }
 
-/* Attributes for all fields of a kind. They are made once and last as long as the process. */
+/* The attributes for all fields of a kind. They are created once and live as long as the process. */
 static PyGetSetDef *fields_of(onx_kind kind)
 {
     uint32_t count = 0;
@@ -475,7 +475,7 @@ static PyGetSetDef *fields_of(onx_kind kind)
         onx_field_get(kind, i, &fields[i].info);
         fields[i].kind = kind;
         PyObject *doc = field_doc(&fields[i].info);
-        PyObject *bytes = doc ? PyUnicode_AsUTF8String(doc) : NULL; /* kept, too */
+        PyObject *bytes = doc ? PyUnicode_AsUTF8String(doc) : NULL; /* kept alive, too */
         Py_XDECREF(doc);
         if (!bytes)
             return NULL;
@@ -510,7 +510,8 @@ static bool add_kind(PyObject *module, onx_kind kind)
     if (!fields)
         return false;
     PyType_Slot slots[] = { { Py_tp_getset, fields }, { Py_tp_new, PY_SLOT(message_new) }, { 0, NULL } };
-    /* TypeProto.Tensor is an attribute of TypeProto, as in other programs, and TypeProto_Tensor by itself. */
+    /* TypeProto.Tensor is an attribute of TypeProto, as in other packages; in this module its name is
+     * TypeProto_Tensor. */
     PyOS_snprintf(names[kind], sizeof names[kind], "onx.%.*s%s%s", dot ? (int)(dot - proto) : 60, proto, dot ? "_" : "",
                   dot ? dot + 1 : "");
     PyType_Spec spec = { names[kind], (int)sizeof(py_message), 0, Py_TPFLAGS_DEFAULT, slots };

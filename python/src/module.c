@@ -1,4 +1,4 @@
-/* module.c - the extension module onx._onx: what its files add. */
+/* module.c - the extension module onx._onx: adds the types and functions of all files. */
 #include "py.h"
 
 PyMODINIT_FUNC PyInit__onx(void);

@@ -1,4 +1,4 @@
-/* operators.c - operators of one's own, from functions of Python. */
+/* operators.c - custom operators implemented by Python functions. */
 #include "py.h"
 
 #include <onx/kernel.h>
@@ -6,33 +6,33 @@
 
 static PyTypeObject *operators_type;
 
-/* A document of operators, which lasts as long as the registry that knows them. */
+/* A document of operators, which lives as long as the registry that uses it. */
 typedef struct document {
     struct document *next;
     onx_doc *doc;
-    PyObject *keeps; /* what it refers to */
+    PyObject *keeps; /* objects that own memory it refers to */
 } document;
 
-/* One operator. It lasts as long as the registry that knows it. */
+/* One operator. It lives as long as the registry that has it. */
 typedef struct entry {
     struct entry *next;
-    PyObject *domain, *name; /* bytes, which the rows point into */
+    PyObject *domain, *name; /* bytes objects that the rows refer to */
     PyObject *function;
-    PyObject *failure; /* the exception of its last failure, or NULL */
+    PyObject *failure; /* exception of the last failure, or NULL */
     onx_kernel kernels[2];
 } entry;
 
 typedef struct operators {
     PyObject_HEAD py_ctx *ctx;
     onx_registry *registry;
-    size_t users;          /* that work with it without the interpreter's lock */
-    struct document *docs; /* the registry's */
+    size_t users;          /* number of users that work with it without the GIL */
+    struct document *docs; /* documents of the registry */
     entry *entries;
 } operators;
 
 /* ---- running ---- */
 
-/* The exception that is set stays with the operator; whoever started the run raises it. */
+/* Moves the current exception to the operator; whoever started the run raises it. */
 static onx_status failed(onx_work *work, entry *e)
 {
     PyObject *type, *value, *trace;
@@ -57,7 +57,7 @@ static onx_status failed(onx_work *work, entry *e)
     return status;
 }
 
-/* The inputs as arrays of their own, which the function may keep. */
+/* The inputs as separate arrays, which the function may keep. */
 static PyObject *arguments(py_ctx *ctx, const onx_work *work)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)work->prepared->input_count);
@@ -78,7 +78,7 @@ static PyObject *arguments(py_ctx *ctx, const onx_work *work)
     return tuple;
 }
 
-/* One result, or a tuple of them, goes to the outputs. */
+/* Assigns a result, or a tuple of results, to the outputs. */
 static bool results(py_ctx *ctx, onx_work *work, PyObject *result)
 {
     const bool several = PyTuple_Check(result);
@@ -125,7 +125,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return status;
 }
 
-/* ---- preparing: the attributes of a node, by their names ---- */
+/* ---- preparing: the attributes of a node by name ---- */
 
 static PyObject *attribute_value(const onx_attribute *a)
 {
@@ -219,7 +219,7 @@ static int operators_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* Functions stay: sessions call them as long as there are any. What breaks cycles is the end of the failures. */
+/* Functions are not cleared: sessions may still call them. Clearing the exceptions is enough to break cycles. */
 static int operators_clear(PyObject *self)
 {
     for (entry *e = ((operators *)self)->entries; e; e = e->next)
@@ -388,7 +388,7 @@ void py_operators_cause(PyObject *object)
     }
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    PyException_SetCause(value, cause); /* takes it */
+    PyException_SetCause(value, cause); /* takes over the reference */
     PyErr_Restore(type, value, trace);
 }
 

@@ -1,9 +1,9 @@
-/* session.c - sessions: models that are planned once and run as often as wanted. */
+/* session.c - sessions: models that are planned once and run any number of times. */
 #include "session.h"
 
 static PyTypeObject *session_type;
 static unsigned long forks;
-static unsigned long main_thread; /* the one that Python handles signals in */
+static unsigned long main_thread; /* the thread in which Python handles signals */
 
 bool py_on_main_thread(void)
 {
@@ -15,7 +15,7 @@ bool session_is_of_parent(const session *s)
     return s->process != forks;
 }
 
-/* ---- making ---- */
+/* ---- creating a session ---- */
 
 static int session_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -39,7 +39,8 @@ static void session_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     ports_free(s->inputs, s->input_count);
     ports_free(s->outputs, s->output_count);
-    /* The threads of a session end with it; in a child process there are none to wait for, and its memory stays. */
+    /* The threads of a session end with it. A child process after a fork has no threads to wait for, and the memory is
+     * not freed there. */
     if (s->process == forks || s->threads == 1) {
         onx_session_free(s->session);
         onx_doc_free(s->doc);
@@ -214,7 +215,7 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
     return py_warn(s->ctx->cx) && read_ports(s) ? 0 : -1;
 }
 
-/* ---- what there is to know ---- */
+/* ---- properties ---- */
 
 static PyObject *describe(const port *ports, uint32_t count)
 {
@@ -254,7 +255,7 @@ static PyObject *session_ports(PyObject *self, void *which)
             return NULL;
     }
     PyObject *list = PyTuple_GetItem(s->described, which ? 1 : 0);
-    return list ? PySequence_List(list) : NULL; /* a list of the caller's own */
+    return list ? PySequence_List(list) : NULL; /* a list that the caller owns */
 }
 
 static PyObject *after_fork(PyObject *self, PyObject *none)

@@ -1,4 +1,4 @@
-/* session.h - what a session of Python is, to those who make it and those who run it. */
+/* session.h - session objects, for the files that create and run them. */
 #ifndef ONX_PY_SESSION_H
 #define ONX_PY_SESSION_H
 
@@ -11,22 +11,22 @@ typedef struct port {
 } port;
 
 typedef struct session {
-    PyObject_HEAD py_ctx *ctx; /* of the model and the session; runs have others */
+    PyObject_HEAD py_ctx *ctx; /* of the model and the session; runs have contexts of their own */
     onx_session *session;
-    onx_doc *doc;        /* that the session was made of, or NULL */
-    PyObject *source;    /* what holds its bytes, or NULL */
-    PyObject *operators; /* of one's own, or NULL */
-    PyObject *described; /* (inputs, outputs) for people, made by the first who asks */
+    onx_doc *doc;        /* the document of the session, or NULL */
+    PyObject *source;    /* owner of its bytes, or NULL */
+    PyObject *operators; /* custom operators, or NULL */
+    PyObject *described; /* (inputs, outputs) as Python objects, created on first use */
     port *inputs, *outputs;
     uint32_t input_count, output_count;
     unsigned threads;
-    unsigned long process; /* counts forks: threads do not come along */
+    unsigned long process; /* number of forks when it was created: threads do not survive a fork */
     size_t running;
 } session;
 
-/* True after a fork, in a process that the session was not made in. */
+/* True in a child process after a fork of the process that created the session. */
 bool session_is_of_parent(const session *s);
-/* session(x, y=...) and session.run(names, feed, ...). */
+/* Implements session(x, y=...) and session.run(names, feed, ...). */
 PyObject *session_call(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *session_run(PyObject *self, PyObject *args, PyObject *kwargs);
 

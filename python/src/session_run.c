@@ -1,26 +1,25 @@
-/* session_run.c - runs of a session: inputs taken from Python, the run without the interpreter's lock, outputs given
- * back. */
+/* session_run.c - runs of a session: converts inputs, runs without the GIL, and converts outputs. */
 #include "array.h"
 #include "session.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-/* What ran, for a caller who wants to know: kept without the interpreter's lock, and told at the end. */
+/* The steps of a run, for a profile: recorded without the GIL, and converted at the end. */
 typedef struct steps {
     struct step {
         uint64_t start_ns, end_ns;
-        size_t text; /* name, then operator, in `texts` */
+        size_t text; /* name, followed by operator, in `texts` */
         size_t name_len, op_len;
         const char *kernel;
     } * list;
     size_t count, room;
     char *texts;
     size_t text_size, text_room;
-    bool failed; /* no memory */
+    bool failed; /* out of memory */
 } steps;
 
-/* Room for `more` behind `count` elements. */
+/* Makes room for `more` elements after `count`. */
 static bool make_room(void *list, size_t count, size_t more, size_t element, size_t *room)
 {
     if (count + more <= *room)
@@ -53,7 +52,7 @@ static void note_step(steps *t, const onx_run_event *event)
     t->text_size += len;
 }
 
-/* Puts what was kept at the end of a list. */
+/* Appends the recorded steps to a list. */
 static bool tell_steps(steps *t, PyObject *list)
 {
     PyObject *make = py_helper("step");
@@ -78,14 +77,14 @@ static bool tell_steps(steps *t, PyObject *list)
     return good;
 }
 
-/* The thread that runs a model asks now and then whether to stop: Python handles signals in its main thread, and a
- * caller may have a function for it. */
+/* The thread that runs a model checks regularly whether to stop: Python handles signals in its main thread, and the
+ * caller may have given a function. */
 typedef struct watch {
     PyThreadState *saved;
     struct timespec next;
     unsigned long thread;
     PyObject *stop; /* borrowed, or NULL */
-    steps *steps;   /* NULL: nobody wants them */
+    steps *steps;   /* NULL: no profile is wanted */
     bool interrupted;
 } watch;
 
@@ -106,7 +105,7 @@ static void ask_later(watch *w)
     }
 }
 
-/* A function that fails ends the run, too, and is what it fails with. */
+/* Calls the function. If it fails, the run ends, too, with that exception. */
 static bool is_told_to_stop(PyObject *stop)
 {
     if (!stop)
@@ -123,7 +122,7 @@ static bool stop_run(void *user)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     if (PyThread_get_thread_ident() != w->thread)
-        return false; /* a thread of the session */
+        return false; /* called in a thread of the session */
     if (w->interrupted)
         return true;
     if (is_before(now, w->next))
@@ -142,7 +141,7 @@ static void on_step(void *user, const onx_run_event *event)
 
 enum { FEW = 16 };
 
-/* One run: inputs by port, which the run holds until its end. */
+/* One run: inputs by port, which are held until its end. */
 typedef struct call {
     session *s;
     py_ctx *ctx;
@@ -240,7 +239,7 @@ static bool find_port(PyObject *name, const port *ports, uint32_t count, uint32_
     return false;
 }
 
-/* Inputs from a dict by their names. */
+/* Takes the inputs from a dict by name. */
 static bool take_feeds(call *c, PyObject *feeds)
 {
     const session *s = c->s;
@@ -269,8 +268,7 @@ static bool take_feeds(call *c, PyObject *feeds)
     return true;
 }
 
-/* Values for the inputs. The objects are held meanwhile: what conversion calls may do anything to the dict that they
- * come from. */
+/* Converts the inputs. References are held meanwhile, because code called by the conversion may change the dict. */
 static bool take_inputs(call *c)
 {
     const session *s = c->s;
@@ -316,7 +314,7 @@ static bool run(call *c)
         py_fail(c->ctx->cx, ONX_E_CANCELLED);
         return false;
     }
-    py_operators_begin(s->operators); /* a run may bind nodes anew */
+    py_operators_begin(s->operators); /* a run may resolve nodes */
     w.saved = PyEval_SaveThread();
     status = onx_session_run_with(s->session, c->ctx->cx, c->in, c->out, &options);
     PyEval_RestoreThread(w.saved);
@@ -380,7 +378,7 @@ PyObject *session_call(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* Which outputs: None, or a list of names. */
+/* Selects the outputs by None or a list of names. */
 static bool wanted_outputs(const session *s, PyObject *names, Py_ssize_t *count, uint32_t **out)
 {
     *out = NULL;
@@ -438,7 +436,7 @@ PyObject *session_run(PyObject *self, PyObject *args, PyObject *kwargs)
     c.iterations = iterations;
     c.stop = stop != Py_None ? stop : NULL;
     c.profile = profile != Py_None ? profile : NULL;
-    /* Arrays that outputs are written into. */
+    /* Arrays into which outputs are written. */
     PyObject *key, *array;
     Py_ssize_t at = 0;
     while (good && into != Py_None && PyDict_Next(into, &at, &key, &array)) {
@@ -455,7 +453,7 @@ PyObject *session_run(PyObject *self, PyObject *args, PyObject *kwargs)
             if (into != Py_None)
                 result = PyDict_GetItemWithError(into, c.s->outputs[wanted[i]].name);
             Py_XINCREF(result);
-            for (Py_ssize_t j = 0; !result && j < i; j++) /* asked for twice */
+            for (Py_ssize_t j = 0; !result && j < i; j++) /* the same output is requested twice */
                 if (wanted[j] == wanted[i])
                     Py_XINCREF(result = PyList_GetItem(list, j));
             if (!result)

@@ -1,11 +1,11 @@
-/* support.c - contexts of the library, its failures as exceptions, texts, and types as text. */
+/* support.c - contexts of the library, failures as exceptions, strings, and types as text. */
 #include "py.h"
 
 #include <unistd.h>
 
 /* ---- contexts ---- */
 
-static py_ctx *idle; /* contexts that the next call may take; values may live in them */
+static py_ctx *idle; /* contexts for the next calls; values may still use them */
 static unsigned idle_count;
 enum { IDLE_MAX = 16 };
 
@@ -19,7 +19,8 @@ static py_ctx *ctx_new(void)
         PyErr_NoMemory();
         return NULL;
     }
-    /* Results that a program keeps count as well: what the machine has is the limit where that is more. */
+    /* Results that a program keeps count against the limit, too. Therefore the limit is the machine's memory if that is
+     * more. */
     onx_limits limits = onx_ctx_limits(ctx->cx);
     const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (machine > limits.memory)
@@ -34,7 +35,7 @@ py_ctx *py_ctx_take(void)
     if (ctx) {
         idle = ctx->next;
         idle_count--;
-        ctx->next = NULL; /* the reference of the list is the caller's now */
+        ctx->next = NULL; /* the caller takes over the list's reference */
     } else {
         ctx = ctx_new();
         if (!ctx)
@@ -65,7 +66,7 @@ void py_ctx_done(py_ctx *ctx)
     ctx->busy = false;
     while (ctx->waiting_count > 0) {
         onx_value_free(ctx->waiting[--ctx->waiting_count]);
-        ctx->refs--; /* not the last one: the caller has his */
+        ctx->refs--; /* not the last reference: the caller has one */
     }
     if (onx_diag_count(ctx->cx))
         onx_diag_clear(ctx->cx);
@@ -98,7 +99,7 @@ void py_ctx_free_value(py_ctx *ctx, onx_value *value)
 
 /* ---- the package's own helpers ---- */
 
-static PyObject *helpers; /* a dict of functions and classes, filled by the package */
+static PyObject *helpers; /* functions and classes, registered by the package */
 
 PyObject *py_helper(const char *name)
 {
@@ -154,7 +155,7 @@ PyObject *py_findings(onx_ctx *cx)
 PyObject *py_fail(onx_ctx *cx, onx_status status)
 {
     if (status == ONX_E_CANCELLED)
-        (void)PyErr_CheckSignals(); /* raises what the signal stands for */
+        (void)PyErr_CheckSignals(); /* raises the exception of the signal */
     if (PyErr_Occurred()) {         /* raised by Python code that the library called */
         onx_diag_clear(cx);
         return NULL;
@@ -198,7 +199,7 @@ bool py_bytes_of(PyObject *text, PyObject **keep, onx_str *out)
     if (PyUnicode_Check(text))
         *keep = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
     else
-        *keep = PyBytes_FromObject(text); /* anything with a buffer */
+        *keep = PyBytes_FromObject(text); /* any object with a buffer */
     if (*keep && PyBytes_AsStringAndSize(*keep, &ptr, &len) == 0) {
         *out = onx_str_make(ptr, (size_t)len);
         return true;
@@ -292,7 +293,7 @@ PyTypeObject *py_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases)
     const char *name = strrchr(spec->name, '.');
     if (!type)
         return NULL;
-    Py_INCREF(type); /* one for the module, one for whoever asked, which lasts as long as the process */
+    Py_INCREF(type); /* a reference for the module, and one for the caller, which lives as long as the process */
     if (PyModule_AddObject(module, name ? name + 1 : spec->name, type) != 0) {
         Py_DECREF(type);
         Py_DECREF(type);

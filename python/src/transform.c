@@ -1,24 +1,24 @@
-/* transform.c - models checked, and made into other models: each function works on a copy that shares the weights. */
+/* transform.c - checking and transforming models: each function works on a copy that shares the weights. */
 #include "py.h"
 
-/* What one call works with. */
+/* The state of one call. */
 typedef struct job {
     py_ctx *ctx;
     onx_doc *doc;        /* a copy of the model */
-    PyObject *keeps;     /* what it refers to, borrowed */
+    PyObject *keeps;     /* objects that own memory it refers to; borrowed */
     onx_arena *arena;    /* for names */
-    PyObject *changes;   /* a list that is told what was done, or None */
-    PyObject *operators; /* that are known beside the built-in ones: Operators, or None */
+    PyObject *changes;   /* a list to which changes are appended, or None */
+    PyObject *operators; /* Operators known in addition to the built-in ones, or None */
 } job;
 
-/* The context forgets the operators, which may change again. */
+/* Removes the operators from the context; after that they may change again. */
 static void job_forget(const job *j)
 {
     onx_ctx_set_registry(j->ctx->cx, NULL);
     py_operators_end(j->operators);
 }
 
-/* `operators` is there already. */
+/* `operators` must be set already. */
 static bool job_open(job *j, PyObject *object, PyObject *changes, onx_kind kind)
 {
     const py_message *m = py_message_of(object, kind);
@@ -47,7 +47,7 @@ static bool job_open(job *j, PyObject *object, PyObject *changes, onx_kind kind)
     return false;
 }
 
-/* The end of a call without a result, or before one whose document is made into an object. */
+/* Ends a call without a result, or before the document of the result is made into an object. */
 static PyObject *job_drop(job *j, onx_status status)
 {
     if (status != ONX_OK)
@@ -86,10 +86,10 @@ static void changed(void *user, const onx_change *change)
 }
 
 #define TELL(j) .changed = (j).changes == Py_None ? NULL : changed, .user = &(j)
-/* The call without the interpreter's lock. */
+/* Executes the call without the GIL. */
 #define RUN(call) PY_WORK(j.ctx, status = (call))
 
-/* A text that lives as long as the call. */
+/* A string that lives as long as the call. */
 static bool name_of(job *j, PyObject *object, onx_str *out)
 {
     PyObject *keep;
@@ -116,7 +116,7 @@ static void *room(job *j, Py_ssize_t count, size_t size)
     return made;
 }
 
-/* Lists come from the package as lists of Python's, so that sizes do not change on the way. */
+/* The package passes Python lists, so their sizes do not change meanwhile. */
 static bool names_of(job *j, PyObject *list, const onx_str **out, uint32_t *count)
 {
     const Py_ssize_t n = PyList_Size(list);
@@ -156,7 +156,7 @@ static bool fixed_of(job *j, PyObject *pairs, const onx_infer_fixed **out, uint3
     return fixed != NULL;
 }
 
-/* ---- checked ---- */
+/* ---- checks ---- */
 
 static PyObject *check(PyObject *self, PyObject *args)
 {
@@ -222,7 +222,7 @@ static PyObject *check_update(PyObject *self, PyObject *args)
     return findings;
 }
 
-/* ---- one model into another ---- */
+/* ---- transformations ---- */
 
 static PyObject *infer(PyObject *self, PyObject *args)
 {
@@ -498,9 +498,9 @@ static PyObject *edit(PyObject *self, PyObject *args)
     return job_done(&j, status);
 }
 
-/* ---- parts of a model, and models together ---- */
+/* ---- splitting and merging models ---- */
 
-/* What shares messages with the copy keeps it. */
+/* Makes results that share messages with the copy keep it alive. */
 static PyObject *parts_done(job *j, onx_doc **parts, uint32_t count, onx_status status)
 {
     if (status != ONX_OK || PyErr_Occurred() || !py_warn(j->ctx->cx)) {
@@ -586,7 +586,7 @@ static PyObject *merge(PyObject *self, PyObject *args)
         good = name_of(&j, at(map, i, 0), &pairs[i].output) && name_of(&j, at(map, i, 1), &pairs[i].input);
     options.map = pairs;
     options.map_count = (uint32_t)n;
-    /* The copies of the others live as long as the result, and what they were copied from as well. */
+    /* The copies of the other models, and their originals, live as long as the result. */
     PyObject *kept = good ? PyList_New(0) : NULL;
     for (Py_ssize_t i = 0; kept && i < others; i++) {
         const py_message *m = py_message_of(PyList_GetItem(models, i + 1), ONX_KIND_MODEL);

@@ -1,4 +1,4 @@
-/* value.c - values of the library as Python objects, from and to what people work with. */
+/* value.c - values of the library as Python objects, and their conversion from and to Python types. */
 #include "array.h"
 
 PyTypeObject *py_value_type;
@@ -133,7 +133,7 @@ PyObject *py_value_result(py_ctx *ctx, onx_value *value)
 
 /* ---- from Python ---- */
 
-/* The memory of a value is given back when the last who needs it is done, perhaps in the middle of a run. */
+/* The memory of a value is released when its last user is done, possibly in the middle of a run. */
 static void release_object(void *owner)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -173,7 +173,7 @@ static bool is_plain(const py_array_struct *a)
     return (a->flags & PLAIN) == PLAIN;
 }
 
-/* Elements of type `to`, which NumPy lacks, from those of the type that stands for it. */
+/* Converts elements to type `to`, which NumPy lacks, from the type that replaces it. */
 static onx_value *narrowed(py_ctx *ctx, onx_value *from, int32_t to)
 {
     onx_value *value = NULL;
@@ -242,13 +242,13 @@ static onx_value *from_array(py_ctx *ctx, const py_array_struct *a, PyObject *ar
     }
     const bool lacking = wanted && py_array_widened(wanted) != wanted;
     if (lacking && a->typekind == 'u' && onx_dtype_bits(wanted) == 8u * (unsigned)a->itemsize)
-        return wrap_array(ctx, a, wanted, array); /* the bits of the type that NumPy lacks */
+        return wrap_array(ctx, a, wanted, array); /* the bits of a type that NumPy lacks */
     onx_value *value = wrap_array(ctx, a, dtype, array);
     return value && lacking && py_array_widened(wanted) == dtype ? narrowed(ctx, value, wanted) : value;
 }
 
-/* What has no array interface, or elements that do not lie row-major: the package makes a plain array of it, or (type,
- * elements, shape) for texts and for bits of types that NumPy lacks. */
+/* Converts objects without an array interface, or whose elements are not row-major. The package converts them to a
+ * plain array, or to (type, elements, shape) for strings and for bits of types that NumPy lacks. */
 static onx_value *from_other(py_ctx *ctx, PyObject *object, const onx_type *type)
 {
     PyObject *prepare = py_helper("prepare"), *keep = NULL;
@@ -280,7 +280,7 @@ static onx_value *from_other(py_ctx *ctx, PyObject *object, const onx_type *type
     return value;
 }
 
-/* Tensors of other libraries have DLPack. */
+/* Tensors of other libraries support DLPack. */
 static bool has_dlpack(PyObject *object)
 {
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
@@ -320,7 +320,7 @@ static onx_value *copied(py_ctx *ctx, const onx_value *from)
     return value;
 }
 
-/* Puts what `object` is into a list; `key` is that of a map, or NULL. */
+/* Adds the value of `object` to a list; `key` is the key for a map, or NULL. */
 static bool put_item(py_ctx *ctx, onx_value *list, PyObject *object, const onx_type *type, PyObject *key)
 {
     const onx_value *borrowed = NULL;
@@ -391,7 +391,7 @@ static onx_value *from_dict(py_ctx *ctx, PyObject *dict, const onx_type *type)
     onx_value *map = new_list(ctx, ONX_VALUE_MAP, key_type);
     at = 0;
     while (map && PyDict_Next(dict, &at, &key, &item)) {
-        /* what conversion calls may change the dict */
+        /* Code called by the conversion may change the dict. */
         Py_INCREF(key);
         Py_INCREF(item);
         const onx_type *to = type && ONX_HAS(type, type, map_type) ? type->map_type->value_type : NULL;
@@ -482,7 +482,7 @@ static PyObject *value_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (value)
         made = py_value_wrap(ctx, value);
     else if (!PyErr_Occurred())
-        Py_INCREF(made = object); /* a value already, and those do not change */
+        Py_INCREF(made = object); /* is a value already; values do not change */
     py_ctx_done(ctx);
     return made;
 }
@@ -556,7 +556,7 @@ static PyObject *value_item(PyObject *self, Py_ssize_t index)
     return value_object(v->ctx, v->value->items[index], self);
 }
 
-/* ---- DLPack, for those who take it ---- */
+/* ---- export by DLPack ---- */
 
 typedef struct shared {
     onx_dl_managed managed;
@@ -598,7 +598,8 @@ static PyObject *value_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     const onx_value *value = ((py_value *)self)->value;
     onx_dl_type type;
     (void)args;
-    (void)kwargs; /* stream, max_version, ...: there is one memory, and one version of the struct */
+    /* Options such as stream and max_version are ignored: there is one memory, and one version of the struct. */
+    (void)kwargs;
     if (value->kind != ONX_VALUE_TENSOR || !dl_type(value->dtype, &type)) {
         PyErr_SetString(PyExc_BufferError, "DLPack has no place for such a value");
         return NULL;
@@ -630,7 +631,7 @@ static PyObject *value_dlpack_device(PyObject *self, PyObject *none)
     return Py_BuildValue("(ii)", (int)ONX_DL_CPU, 0);
 }
 
-/* The bytes that elements of a type which NumPy lacks have in a file. */
+/* Gives the bytes that a file has for elements of a type that NumPy lacks. */
 static PyObject *narrow(PyObject *self, PyObject *args)
 {
     PyObject *array, *keep, *bytes = NULL;

@@ -1,1 +1,1 @@
-"""Packages under the names that scripts know, on top of onx."""
+"""Packages with the API of other libraries, on top of onx."""

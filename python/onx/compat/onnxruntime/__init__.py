@@ -27,7 +27,7 @@ from onx.compat.onnxruntime.capi.onnxruntime_pybind11_state import (
     EngineError, EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, ModelLoaded, NoModel, NoSuchFile, NotImplemented,
     OnnxRuntimeException, RuntimeException)
 
-__version__ = "1.20.0"  # whose names these are
+__version__ = "1.20.0"  # the version of onnxruntime whose names are defined here
 
 
 class GraphOptimizationLevel(enum.IntEnum):
@@ -156,7 +156,7 @@ class SessionOptions:
         self._denotations[denotation] = int(size)
 
     def add_initializer(self, name, value):
-        """The value replaces that of the model."""
+        """Replaces the value of an initializer of the model."""
         self._initializers[name] = value
 
     def add_external_initializers(self, names, values):
@@ -175,17 +175,17 @@ class SessionOptions:
         return self._entries[key]
 
     def register_custom_ops_library(self, path):
-        raise _errors.UnsupportedError("libraries of operators for onnxruntime do not run here; see onx.Operators")
+        raise _errors.UnsupportedError("operator libraries for onnxruntime cannot be used here; see onx.Operators")
 
 
 def _pairs(names, values):
     if len(names) != len(values):
-        raise InvalidArgument("%d names, and %d values" % (len(names), len(values)))
+        raise InvalidArgument("there are %d names and %d values" % (len(names), len(values)))
     return dict(zip(names, values))
 
 
 def _number(element_type):
-    """The element type of a number, a NumPy type, or a name."""
+    """The element type given by its number, a NumPy type, or its name."""
     return _models._dtype(element_type)
 
 
@@ -210,12 +210,12 @@ class OrtValue:
         name = {v: k for k, v in _support.DTYPES.items()}[_number(element_type)]
         dtype = _support.numpy_dtype(name)
         if dtype is None or name == "string":
-            raise InvalidArgument("there is no empty tensor of %s" % name)
+            raise InvalidArgument("a tensor of %s cannot be made without elements" % name)
         return OrtValue(Value(np.zeros(shape, dtype)))
 
     @staticmethod
     def ort_value_from_sparse_tensor(tensor):
-        raise _errors.UnsupportedError("values are tensors and sequences of such")
+        raise _errors.UnsupportedError("only tensors and sequences of tensors are supported")
 
     def numpy(self):
         return self._value.numpy()
@@ -264,7 +264,7 @@ class OrtValue:
     def update_inplace(self, array):
         here = np.asarray(self._value)
         if here.shape != array.shape or here.dtype != array.dtype:
-            raise InvalidArgument("what is there is %s %s, not %s %s" % (here.dtype, here.shape, array.dtype, array.shape))
+            raise InvalidArgument("the value has type %s and shape %s, not %s and %s" % (here.dtype, here.shape, array.dtype, array.shape))
         here[...] = array
 
     @property
@@ -276,7 +276,7 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(data, is_bool_tensor=False):
-        """From a tensor of any library, or its DLPack capsule. Older libraries pass booleans as bytes, which the caller must declare."""
+        """Makes a value from a tensor of any library, or from its DLPack capsule. Older libraries pass booleans as bytes; `is_bool_tensor` declares them as booleans."""
         value = Value(data if hasattr(data, "__dlpack__") else np.from_dlpack(_Capsule(data)))
         return OrtValue(Value(value.numpy().view(np.bool_)) if is_bool_tensor and value.dtype == "uint8" else value)
 
@@ -364,10 +364,10 @@ class IOBinding:
         self._made.clear()
 
     def synchronize_inputs(self):
-        """Runs are done when they return."""
+        """Does nothing: runs are complete when they return."""
 
     def synchronize_outputs(self):
-        """Runs are done when they return."""
+        """Does nothing: runs are complete when they return."""
 
     def get_outputs(self):
         return [self._made[name] for name in self._outputs]
@@ -489,7 +489,7 @@ class InferenceSession:
         return {name: {} for name in get_available_providers()}
 
     def set_providers(self, providers=None, provider_options=None):
-        """The only one."""
+        """Does nothing: there is only one provider."""
 
     def get_session_options(self):
         return self._sess_options
@@ -510,14 +510,14 @@ class InferenceSession:
                              {p.key: p.value for p in m.metadata_props})
 
     def disable_fallback(self):
-        """There is nothing to fall back to."""
+        """Does nothing: there is no other provider to fall back to."""
 
     def enable_fallback(self):
-        """There is nothing to fall back to."""
+        """Does nothing: there is no other provider to fall back to."""
 
     def _checked(self, feeds, run_options):
         if run_options is not None and run_options.terminate:
-            raise Fail("the run was ended before it began")
+            raise Fail("the run was terminated before it started")
         missing = [p.name for p in self._session.inputs if p.required and p.name not in feeds]
         if missing:
             raise ValueError("Required inputs (%s) are missing from input feed (%s)." % (missing, list(feeds)))
@@ -548,7 +548,7 @@ class InferenceSession:
             raise _translated(e) from e
 
     def run_async(self, output_names, input_feed, callback, user_data, run_options=None):
-        """Runs in another thread, which calls the callback with results, user data and an error message."""
+        """Runs the model in another thread, which then calls `callback` with the results, `user_data` and an error message."""
         import threading
 
         def work():
@@ -593,11 +593,11 @@ def get_build_info():
 
 
 def set_default_logger_severity(level):
-    """Warnings are those of Python's module warnings."""
+    """Ignored: warnings are controlled by Python's module warnings."""
 
 
 def set_default_logger_verbosity(level):
-    """Warnings are those of Python's module warnings."""
+    """Ignored: warnings are controlled by Python's module warnings."""
 
 
 def get_version_string():
@@ -605,15 +605,15 @@ def get_version_string():
 
 
 def enable_telemetry_events():
-    """Nothing is ever sent."""
+    """Ignored: nothing is ever sent."""
 
 
 def disable_telemetry_events():
-    """Nothing is ever sent."""
+    """Ignored: nothing is ever sent."""
 
 
 def preload_dlls(*where, **which):
-    """There is nothing to load."""
+    """Ignored: there are no libraries to load."""
 
 
 def create_and_register_allocator(memory_info, config=None):
@@ -625,7 +625,7 @@ def set_global_thread_pool_sizes(intra_op, inter_op):
 
 
 def _translated(error, source=None):
-    """The exception that onnxruntime would raise, when a session is made from `source` or runs."""
+    """The exception that onnxruntime would raise for an error when creating a session from `source`, or when running it."""
     kind = Fail
     if isinstance(error, _errors.FileError):
         kind = NoSuchFile

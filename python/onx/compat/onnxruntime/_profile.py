@@ -7,7 +7,7 @@ import weakref
 
 
 class Profile:
-    """Times of a session and its runs, written to a file once: by `end`, or when the session is destroyed."""
+    """The times of a session and its runs. They are written to a file once: by `end`, or when the session is destroyed."""
 
     def __init__(self, owner, prefix, started_ns):
         self.started_ns = started_ns

@@ -1,1 +1,1 @@
-"""Where scripts for onnxruntime look for its failures, and for what is in its module in C."""
+"""The modules in which scripts for onnxruntime look for its exceptions and for names of its extension module."""

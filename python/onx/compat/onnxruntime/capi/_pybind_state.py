@@ -1,3 +1,3 @@
-"""The names of the package, as the module in C that onnxruntime has."""
+"""The names of the package, in place of the extension module of onnxruntime."""
 from onx.compat.onnxruntime import *
 from onx.compat.onnxruntime.capi.onnxruntime_pybind11_state import *

@@ -1,8 +1,8 @@
-"""Failures by the names that onnxruntime has for them; all else here is that of the package."""
+"""Exceptions with the names that onnxruntime uses; all other names are those of the package."""
 
 
 class OnnxRuntimeException(RuntimeError):
-    """What all of them are."""
+    """The base class of the exceptions."""
 
 
 class Fail(OnnxRuntimeException):
@@ -55,4 +55,4 @@ def __getattr__(name):
     try:
         return vars(onnxruntime)[name]
     except KeyError:
-        raise AttributeError("the module has no %s" % name) from None
+        raise AttributeError("the module has no attribute %s" % name) from None

@@ -1,6 +1,6 @@
-"""The functions of onnxruntime.quantization that scripts call: weights in 8 bits, with or without calibration.
+"""The functions of onnxruntime.quantization that scripts call: quantization to 8 bits, with or without calibration.
 
-Options about how onnxruntime goes about it are taken and have no effect.
+Options about the method of onnxruntime are accepted and ignored.
 """
 import abc
 import enum
@@ -32,7 +32,7 @@ class CalibrationMethod(enum.Enum):
 
 
 class CalibrationDataReader(abc.ABC):
-    """Gives inputs of runs, one dict after the other, and None at the end."""
+    """Returns the inputs of calibration runs, one dict per run, and None at the end."""
 
     @abc.abstractmethod
     def get_next(self):
@@ -57,7 +57,7 @@ def _save(model, target, external):
 
 
 def _choice(model, op_types, nodes, excluded):
-    """What to leave alone: operators, and nodes by name."""
+    """The operators, and the names of nodes, that are not quantized."""
     names = set(excluded or ()) | {node.name for node in model.graph.node if nodes and node.name not in nodes}
     others = {node.op_type for node in model.graph.node if op_types and node.op_type not in op_types}
     return {"block_op": sorted(others), "exclude": sorted(names - {""})}
@@ -66,7 +66,7 @@ def _choice(model, op_types, nodes, excluded):
 def quantize_dynamic(model_input, model_output, op_types_to_quantize=None, per_channel=False, reduce_range=False,
                      weight_type=QuantType.QInt8, nodes_to_quantize=None, nodes_to_exclude=None, use_external_data_format=False,
                      extra_options=None):
-    """Weights in 8 bits; what they are multiplied with is quantized in each run."""
+    """Quantizes weights to 8 bits; the other operands are quantized in each run."""
     model = _model(model_input)
     choice = _choice(model, op_types_to_quantize, nodes_to_quantize, nodes_to_exclude)
     _save(_models.quantize(model, "dynamic", dtype=weight_type.value, per_channel=per_channel, **choice), model_output,
@@ -74,7 +74,7 @@ def quantize_dynamic(model_input, model_output, op_types_to_quantize=None, per_c
 
 
 def _ranges(model, reader):
-    """The least and the greatest number of each value over all runs that the reader gives inputs for."""
+    """The least and the greatest element of each value over all runs with the inputs of the reader."""
     names = [name for node in model.graph.node for name in node.output if name]
     there = {port.name for port in model.graph.output}
     watched = _models.edit(model, *[("add_output", name) for name in names if name not in there])
@@ -93,7 +93,7 @@ def quantize_static(model_input, model_output, calibration_data_reader, quant_fo
                     per_channel=False, reduce_range=False, activation_type=QuantType.QInt8, weight_type=QuantType.QInt8,
                     nodes_to_quantize=None, nodes_to_exclude=None, use_external_data_format=False,
                     calibrate_method=CalibrationMethod.MinMax, extra_options=None, **more):
-    """Weights and values in 8 bits, in the ranges that runs of the model had."""
+    """Quantizes weights and values to 8 bits. The ranges of values are measured by runs of the model."""
     model = _model(model_input)
     choice = _choice(model, op_types_to_quantize, nodes_to_quantize, nodes_to_exclude)
     made = _models.quantize(model, quant_format.value, dtype=weight_type.value, per_channel=per_channel,
@@ -102,5 +102,5 @@ def quantize_static(model_input, model_output, calibration_data_reader, quant_fo
 
 
 def quant_pre_process(input_model_path, output_model_path, *more, **options):
-    """Shapes are inferred and constants folded when models are read here: the model is simplified."""
+    """Simplifies the model: infers shapes and folds constants."""
     _models.save(_models.simplify(_model(input_model_path)), output_model_path)
