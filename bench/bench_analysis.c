@@ -33,7 +33,7 @@ static char *slurp(const char *path, size_t *len)
     return bytes;
 }
 
-/* One thing after decoding; *ms gets its time. */
+/* Measures one kind of work after decoding; *ms is its time. */
 static onx_status work(onx_ctx *cx, onx_doc *doc, size_t len, int what, double *ms)
 {
     onx_check_options options = { .flags = what == STRUCTURE ? ONX_CHECK_STRUCTURE : 0 };

@@ -21,7 +21,7 @@ enum {
     NODES = 16,
     RANKS_MAX = 16,
     TEXT = 1 << 16,
-    PIECE = 5 /* numbers: kind, rank, start in, start out, size */
+    PIECE = 5 /* words of an entry: kind, rank, start in, start out, size */
 };
 
 typedef struct subject {
@@ -29,7 +29,7 @@ typedef struct subject {
     onx_doc *doc;
     onx_session *session;
     onx_value *x, *y;
-    float *out[NODES]; /* of MPI */
+    float *out[NODES]; /* results of MPI */
     int count, each, size, rank;
     bool gather;
 } subject;
@@ -88,7 +88,7 @@ static onx_str write_model(const subject *s, char *text)
     return onx_str_of(text);
 }
 
-/* Collectives alone, as a rank of a spread model has them. */
+/* Makes a model of collectives only, as for one rank of a distributed model. */
 static void make(subject *s)
 {
     static char text[TEXT];

@@ -8,7 +8,7 @@
 
 static const int64_t image_dims[] = { 1, 64, 56, 56 };
 
-/* A chain of Add and Mul nodes with names as exporters make them; described: with a shape for every value. */
+/* A chain of Add and Mul nodes with names as exporters write them; described: with a shape for each value. */
 static onx_status add_nodes(onx_arena *arena, onx_graph *graph, long count, bool described)
 {
     static const char *const ops[] = { "Add", "Mul", "Relu", "Sub" };
@@ -40,7 +40,7 @@ static onx_status add_nodes(onx_arena *arena, onx_graph *graph, long count, bool
     return ONX_OK;
 }
 
-/* Initializers of 4 MiB. */
+/* Adds initializers of 4 MiB each. */
 static onx_status add_weights(onx_arena *arena, onx_graph *graph, long mib)
 {
     enum { ROWS = 1024, COLUMNS = 1024 };
@@ -66,7 +66,7 @@ static onx_status add_weights(onx_arena *arena, onx_graph *graph, long mib)
     return status;
 }
 
-/* An image batch, of symbolic size where types are to be inferred. */
+/* The type of a batch of images, with symbolic dims if types are to be inferred. */
 static onx_type *image_type(onx_arena *arena, bool symbolic)
 {
     onx_type *type = onx_type_new_tensor(arena, ONX_FLOAT, image_dims, 4);

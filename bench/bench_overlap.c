@@ -21,7 +21,7 @@ typedef struct network {
     double seconds;
     uint64_t begun[FLIGHTS]; /* 0: free */
     double since[FLIGHTS];
-    double waited; /* for what takes longer */
+    double waited; /* time spent waiting for delayed messages */
 } network;
 
 static void stop(const char *what)
@@ -31,7 +31,7 @@ static void stop(const char *what)
     exit(1);
 }
 
-/* Without giving the processor away, since whoever gets it may keep it for longer than the message takes. */
+/* Waits without yielding the CPU: another process might keep it for longer than the message takes. */
 static void arrive(network *n, double since)
 {
     const double begin = MPI_Wtime();
@@ -156,7 +156,8 @@ int main(int argc, char **argv)
     onx_session *sessions[] = { open_session(cx, doc, &apart), open_session(cx, doc, &both) };
     onx_value *x, *y[2] = { NULL, NULL };
     const int64_t dims[] = { rows, WIDTH };
-    double mine[4] = { 1e9, 1e9, 1e9, 1e9 }, all[4]; /* seconds, and those of them that messages were waited for */
+    /* Times in seconds, and the parts of them spent waiting for messages. */
+    double mine[4] = { 1e9, 1e9, 1e9, 1e9 }, all[4];
     if (onx_value_new_tensor(cx, ONX_FLOAT, 2, dims, &x) != ONX_OK)
         stop("no memory");
     for (uint64_t i = 0; i < x->count; i++)

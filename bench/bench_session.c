@@ -18,7 +18,7 @@ static double now_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* Zeros of the shape that the model declares. */
+/* Makes zeros of the shape that the model declares. */
 static onx_status make_input(onx_ctx *cx, const onx_type *type, onx_value **out)
 {
     const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;

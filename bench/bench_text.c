@@ -15,7 +15,7 @@ static double now(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* The peer builds a string, so the text is collected here too. */
+/* The reference library prints to a string, so the text is collected here, too. */
 typedef struct text {
     char *ptr;
     size_t len, room;

@@ -1,4 +1,4 @@
-/* fuzz_buffer.h - output gathered in memory, and what must hold, for fuzz targets. */
+/* fuzz_buffer.h - output collected in memory, and assertions, for fuzz targets. */
 #ifndef FUZZ_BUFFER_H
 #define FUZZ_BUFFER_H
 

@@ -1,5 +1,5 @@
-/* fuzz_check.c - any bytes as a message of any kind, checked in full and quickly. Whatever comes in, the check ends,
- * names a rule with every finding, and says the same when it is asked twice. */
+/* fuzz_check.c - takes any bytes as a message of any kind and checks it, completely and quickly. For any input, the
+ * check terminates, each finding names a rule, and a second check gives the same findings. */
 #include <onx/check.h>
 #include <onx/io.h>
 

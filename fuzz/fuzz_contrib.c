@@ -1,7 +1,6 @@
-/* fuzz_contrib.c - what operators of ai.onnx.contrib read: sound files, expressions in two syntaxes, vocabularies of
- * tries, rules for sentences, names of files. The first byte picks a model; a line goes to each of its inputs, and the
- * rest to the last one; before them comes what goes to its attribute, up to an empty line, or behind them what is left.
- */
+/* fuzz_contrib.c - inputs of operators of ai.onnx.contrib: sound files, expressions in two syntaxes, vocabularies of
+ * tries, rules for sentences, names of files. The first byte selects a model. Each input gets a line, and the last one
+ * the rest. The attribute's text comes before them, up to an empty line, or after them. */
 #include <onx/io.h>
 #include <onx/run.h>
 #include <onx/text.h>
@@ -16,8 +15,8 @@ enum { INPUTS = 3 };
 static const struct {
     const char *text;
     unsigned inputs;
-    bool bytes;                              /* the input is bytes, else each is a text */
-    enum { NONE, BEFORE, BEHIND } attribute; /* the node's last one, and where it comes */
+    bool bytes;                              /* the input is bytes; otherwise each input is a string */
+    enum { NONE, BEFORE, BEHIND } attribute; /* does the node have such an attribute, and where is its text? */
 } models[] = {
     { HEAD "g (uint8[N] x) => (y) { y = ai.onnx.contrib.AudioDecoder (x) }", 1, true, NONE },
     { HEAD "g (uint8[N] x) => (y) {"
@@ -39,7 +38,7 @@ static const struct {
     { HEAD "g (string[1] x) => (y) { y = ai.onnx.contrib.ImageReader (x) }", 1, false, NONE },
 };
 
-/* What is before the next such text, which goes, too, or all that is left. */
+/* Takes the text up to the next occurrence of `text`, which is removed, too, or all of the rest. */
 static onx_str take_until(onx_str *rest, const char *text)
 {
     const char *end = text && rest->len ? memmem(rest->ptr, rest->len, text, strlen(text)) : NULL;
@@ -97,11 +96,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     onx_doc *doc = NULL;
     onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(models[which].text), 0, &doc);
     if (status == ONX_OK)
-        status = onx_doc_set_base_dir(doc, "."); /* below which models may read */
+        status = onx_doc_set_base_dir(doc, "."); /* the folder that models may read from */
     if (status == ONX_OK)
         status = run(cx, which, onx_str_make((const char *)data + 1, size - 1), doc);
     if (status != ONX_OK && !onx_diag_total(cx, ONX_ERROR))
-        abort(); /* a failure without a word */
+        abort(); /* a failure without a diagnostic */
     onx_doc_free(doc);
     onx_ctx_free(cx);
     return 0;

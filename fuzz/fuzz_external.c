@@ -1,6 +1,7 @@
-/* fuzz_external.c - any bytes as a tensor whose data is in a file: what is read lies in the model's folder and has the
- * size that type and shape call for, never a byte of the secret beside the folder. What reads is also moved out and in
- * again. An input that is no message is taken as a location, for both ways of opening. */
+/* fuzz_external.c - takes any bytes as a tensor with external data: the file that is read is in the model's folder
+ * and has the size given by type and shape, and no byte of the secret file outside of the folder is read. Tensors
+ * that can be read are also moved out and in again. An input that is no message is taken as a location and opened in
+ * both ways. */
 #include "io/io.h"
 
 #include <fcntl.h>
@@ -27,7 +28,7 @@ static void put_file(const char *name, char fill)
         abort();
 }
 
-/* The folder with all that can be in the way: links, hard links, a FIFO, a folder. */
+/* Makes a folder with obstacles: links, hard links, a FIFO, a folder. */
 static void fill_folder(void)
 {
     static const char *const links[][2] = { { "w", "l" }, { "../secret", "o" }, { "..", "u" }, { "s", "d" } };
@@ -82,14 +83,14 @@ static void expect_ours(onx_str bytes)
         abort();
 }
 
-/* Moved out, read back, moved in: the same elements. */
+/* Moves the data to a file, reads it back and moves it in: the elements must be the same. */
 static void move(onx_ctx *cx, onx_doc *doc, onx_str want)
 {
     onx_external_options out = { .location = "x", .threshold = 1 };
     onx_doc *moved;
     onx_str got;
     if (onx_save(cx, doc, saved, &(onx_save_options){ .external = &out }) != ONX_OK)
-        return; /* nested deeper than allowed, say */
+        return; /* nested too deeply, for example */
     if (onx_load(cx, ONX_KIND_TENSOR, saved, NULL, &moved) != ONX_OK)
         abort();
     onx_status status = onx_tensor_bytes(moved, onx_doc_root(moved, ONX_KIND_TENSOR), &got);
@@ -119,7 +120,7 @@ static void read_tensor(onx_ctx *cx, onx_doc *doc, bool moving)
     (void)onx_external_verify(doc);
 }
 
-/* The kernel's walk and ours agree wherever the location is one that may be opened at all. */
+/* The kernel's path resolution and ours must agree for each location that may be opened at all. */
 static void open_location(onx_ctx *cx, onx_str location)
 {
     onxi_external_fault fault;
@@ -150,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     onx_ctx_set_limits(cx, limits);
     onx_doc *doc;
     if (onx_read(cx, ONX_KIND_TENSOR, bytes, 0, 1, &doc) == ONX_OK) {
-        read_tensor(cx, doc, runs++ % 64 == 0); /* moving syncs files, which takes its time */
+        read_tensor(cx, doc, runs++ % 64 == 0); /* not each time: moving syncs files, which is slow */
         onx_doc_free(doc);
     }
     open_location(cx, bytes);

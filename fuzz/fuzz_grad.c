@@ -1,5 +1,5 @@
-/* fuzz_grad.c - decodes a model and derives its first output by its first input, puts nodes in place of Gradient, or
- * trains it for two steps, as the first byte says. */
+/* fuzz_grad.c - decodes a model and, depending on the first byte, differentiates its first output with respect to its
+ * first input, replaces Gradient nodes, or trains it for two steps. */
 #include "fuzz_model.h"
 
 #include <onx/grad.h>
@@ -30,8 +30,8 @@ static onx_status find_loop(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-/* Steps get four floats for the first input of the main graph; those that need another one fail. Loops may be endless:
- * models with any are passed over. */
+/* Steps get four floats for the first input of the main graph; models that need other inputs fail. Models with loops
+ * are skipped, because loops may be endless. */
 static onx_status train(onx_ctx *cx, onx_doc *doc)
 {
     onx_trainer *trainer;
@@ -56,7 +56,7 @@ static onx_status train(onx_ctx *cx, onx_doc *doc)
             status = onx_trainer_step(trainer, i / 2, inputs, name[0] ? 1u : 0u, NULL, 0);
         onx_value_free(x);
     }
-    const onx_status stored = onx_trainer_store(trainer); /* whatever steps did, variables hold something */
+    const onx_status stored = onx_trainer_store(trainer); /* whatever the steps did, variables have values */
     onx_trainer_free(trainer);
     return stored;
 }

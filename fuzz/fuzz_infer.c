@@ -1,4 +1,4 @@
-/* fuzz_infer.c - decodes a model, infers its types and writes the result; the first byte chooses the options. */
+/* fuzz_infer.c - decodes a model, infers its types and writes the result. The first byte selects the options. */
 #include "fuzz_model.h"
 
 #include <onx/infer.h>

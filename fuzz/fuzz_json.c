@@ -1,4 +1,4 @@
-/* fuzz_json.c - reading JSON, and writing what was read. */
+/* fuzz_json.c - reads JSON and writes the result. */
 #include "fuzz_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
-/* fuzz_literal.c - any bytes as a value as people write it on the command line: what is read is written out and read
- * again, and is the same; what is refused is refused with a message. The first byte chooses type and shape. */
+/* fuzz_literal.c - takes any bytes as a value written on the command line. A value that can be read is written and read
+ * again, and must be the same; a refused one must give a message. The first byte selects type and shape. */
 #include "cli_inputs.h"
 
 #include <onx/tensor.h>
@@ -26,7 +26,7 @@ int cli_error(const cli_call *call, const char *format, ...)
 typedef struct writer {
     char *text;
     size_t len, room;
-    const double *numbers; /* the next one */
+    const double *numbers; /* the next number */
 } writer;
 
 static void put(writer *w, const char *text)
@@ -58,7 +58,8 @@ static void put_dims(writer *w, const onx_value *v, uint32_t depth)
     put(w, "]");
 }
 
-/* Numbers that doubles hold, of as many lists as are worth it. A list of no lists says nothing of their length. */
+/* Writes numbers that doubles can hold, for shapes that are small enough. An empty list does not tell the length of its
+ * inner lists. */
 static void write_again(cli_call *call, const onx_value *v)
 {
     const bool held = v->dtype == ONX_FLOAT || v->dtype == ONX_DOUBLE || v->dtype == ONX_INT8 || v->dtype == ONX_BOOL;

@@ -1,5 +1,5 @@
-/* fuzz_model.h - what targets over whole models share: the first byte chooses the options, the rest is a model, which
- * is written when the work succeeded. */
+/* fuzz_model.h - shared by targets that process models: the first byte selects the options, the rest is a model, which
+ * is written after the work has succeeded. */
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H
 

@@ -1,5 +1,5 @@
-/* fuzz_npy.c - any bytes as a NumPy array, and as an archive of them: what reads is written and read again, and is the
- * same. */
+/* fuzz_npy.c - takes any bytes as a NumPy array, and as an archive of arrays. An array that can be read is written and
+ * read again, and must be the same. */
 #include <onx/npy.h>
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void write_again(onx_ctx *cx, const onx_value *v)
     onx_value *again;
     onx_value_difference d = { 0 };
     if (onx_value_to_npy(cx, v, &bytes) != ONX_OK)
-        return; /* past the memory limit */
+        return; /* exceeds the memory limit */
     if (onx_value_from_npy(cx, onx_str_make(bytes.ptr, bytes.len), &again) != ONX_OK) {
         if (onx_diag_get(cx, onx_diag_count(cx) - 1)->status != ONX_E_LIMIT)
             abort();
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == ONX_OK)
         write_again(cx, v);
     else if (!onx_diag_total(cx, ONX_ERROR))
-        abort(); /* a failure says why */
+        abort(); /* a failure must have a diagnostic */
     onx_value_free(v);
     for (int i = 0; i < 2; i++) {
         onx_diag_clear(cx);

@@ -1,5 +1,5 @@
-/* fuzz_opset.c - any bytes as two operator-set documents, cut in half: they are checked, loaded into one registry,
- * asked for what they list, and compared. */
+/* fuzz_opset.c - takes the halves of any bytes as two operator-set documents: checks them, loads them into one
+ * registry, looks up the operators that they list, and compares them. */
 #include <onx/io.h>
 #include <onx/op.h>
 
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every operator that a loaded set lists is found at its version, unless it is built in. */
+/* Each operator that a loaded document lists must be found at its version, unless it is built in. */
 static void look_up(const onx_registry *registry, const onx_doc *doc)
 {
     const onx_operator_set *set = onx_doc_root(doc, ONX_KIND_OPERATOR_SET);

@@ -1,5 +1,5 @@
-/* fuzz_pattern.c - expressions in the syntax of RE2, as Tokenizer of com.microsoft takes them: the first byte says
- * whether the first line after it is the expression for tokens or for separators; what follows is the text. */
+/* fuzz_pattern.c - regular expressions in the syntax of RE2, as for Tokenizer of com.microsoft. The first byte says
+ * whether the next line is the expression for tokens or for separators; the text follows. */
 #include <onx/run.h>
 #include <onx/text.h>
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == ONX_OK)
         status = run(cx, doc, onx_str_make(text, (size_t)(end - text)));
     if (status != ONX_OK && !onx_diag_total(cx, ONX_ERROR))
-        abort(); /* a failure without a word */
+        abort(); /* a failure without a diagnostic */
     onx_doc_free(doc);
     onx_ctx_free(cx);
     return 0;

@@ -1,4 +1,5 @@
-/* fuzz_precision.c - decodes a model and changes its precision, quantises or compresses it, as the first byte says. */
+/* fuzz_precision.c - decodes a model and, depending on the first byte, changes its precision, quantizes or compresses
+ * it. */
 #include "fuzz_model.h"
 
 #include <onx/transform.h>
@@ -25,7 +26,7 @@ static onx_status precision(onx_ctx *cx, onx_doc *doc, unsigned choice)
     return onx_precision(cx, doc, &options);
 }
 
-/* The first input and output have a range, the first input moments of a product of width 2. */
+/* The first input and output have a range; the first input has moments for a matrix product of width 2. */
 static onx_status quantize(onx_ctx *cx, onx_doc *doc, unsigned choice)
 {
     static const int32_t types[] = { ONX_INT8, ONX_UINT8, ONX_INT4, ONX_UINT4, ONX_FLOAT8E4M3FN, ONX_FLOAT4E2M1 };

@@ -1,5 +1,5 @@
-/* fuzz_read.c - any bytes as a message of any kind: reading is safe, with one thread and with several; what was read
- * is written, read again and equal. The first byte chooses the kind. */
+/* fuzz_read.c - takes any bytes as a message of any kind. Reading is safe, with one thread and with several; a message
+ * that can be read is written, read again, and must be equal. The first byte selects the kind. */
 #include <onx/io.h>
 
 #include <stdlib.h>

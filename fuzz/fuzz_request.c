@@ -1,6 +1,6 @@
-/* fuzz_request.c - any bytes as a request to the server of `onx view --serve`: what is answered with the page is a GET
- * or HEAD of / that names this address as its host and nothing else; line ends of either kind, spaces and the case of
- * the header's name do not count. */
+/* fuzz_request.c - takes any bytes as a request to the server of `onx view --serve`. Only a GET or HEAD of / whose host
+ * is this address, and nothing else, gets the page. Both kinds of line ends, spaces, and the case of the header name
+ * make no difference. */
 #include "cli_view_page.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const answered[] = { "127.0.0.1:8080", "localhost:8080" };
-    char *head = malloc(size + 1); /* of that size to the byte, so that reads past it are found */
+    char *head = malloc(size + 1); /* allocated with the exact size, so that reads beyond it are detected */
     char *exact = malloc(size ? size : 1);
     if (!head || !exact)
         abort();
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!memmem(head, size, answered[0], strlen(answered[0])) &&
             !memmem(head, size, answered[1], strlen(answered[1])))
             abort();
-        /* The same request to another port is none for that one. */
+        /* The same request is refused by a server on another port. */
         if (cli_view_request(onx_str_make(exact, size), 8081, &again_with_body) == 200)
             abort();
     }

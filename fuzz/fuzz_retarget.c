@@ -1,5 +1,5 @@
-/* fuzz_retarget.c - decodes a model and takes it to other versions of its operator sets; the first byte chooses which.
- */
+/* fuzz_retarget.c - decodes a model and converts it to other versions of its operator sets, which the first byte
+ * selects. */
 #include "fuzz_model.h"
 
 #include <onx/transform.h>

@@ -1,5 +1,5 @@
-/* fuzz_run.c - any bytes as a model: planning it and running it on small made-up inputs is safe, within a bound of
- * memory: with fast and plain kernels, weights in fewer bits, and values in place of initializers. */
+/* fuzz_run.c - takes any bytes as a model: planning it and running it on small inputs is safe and stays within a memory
+ * limit, with fast and plain kernels, low-precision weights, and overridden initializers. */
 #include <onx/io.h>
 #include <onx/kernel.h>
 #include <onx/run.h>
@@ -13,7 +13,7 @@ static onx_status run_once(void *session, onx_ctx *cx, fuzz_values *v, const onx
     return onx_session_run_with(session, cx, (const onx_value *const *)v->inputs, v->outputs, options);
 }
 
-/* `overridden`: inputs that have an initializer are given, too. */
+/* `overridden`: also gives values for inputs that have an initializer. */
 static void run(onx_ctx *cx, onx_doc *doc, onx_session_options options, bool overridden)
 {
     fuzz_values v = { { NULL }, { NULL } };

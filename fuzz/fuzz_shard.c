@@ -1,6 +1,6 @@
-/* fuzz_shard.c - any bytes as a model that is spread over devices: agreeing, planning, writing the part of a rank and
- * running it is safe, whatever the annotations say, and whatever other ranks send; so is making annotations, and
- * predicting what they bring. */
+/* fuzz_shard.c - takes any bytes as a model that is distributed over devices: agreeing, planning, writing the part of a
+ * rank and running it is safe, whatever the annotations say and other ranks send. So are making annotations and
+ * predicting their effect. */
 #include <onx/io.h>
 #include <onx/shard.h>
 
@@ -12,7 +12,8 @@ enum { RANKS_MOST = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The other ranks: they send what was sent under the same tag last, where it has the size, else bytes of one kind. */
+/* Simulates the other ranks: they send what was last sent with the same tag, if it has the right size, otherwise bytes
+ * of one value. */
 typedef struct others {
     struct heard {
         uint32_t tag;
@@ -56,7 +57,7 @@ static onx_status run_once(void *sharded, onx_ctx *cx, fuzz_values *v, const onx
     return onx_sharded_run(sharded, cx, (const onx_value *const *)v->inputs, v->outputs, options);
 }
 
-/* A rank that is not the first says what it has, and takes ones for an answer: all agree. */
+/* A rank other than the first reports its result and gets ones as the answer: all agree. */
 static void run(onx_ctx *cx, onx_doc *doc, const onx_comm *comm, const char *configuration)
 {
     const onx_session_options session = { .threads = 1, .memory = 16 << 20 };
@@ -74,7 +75,7 @@ static void run(onx_ctx *cx, onx_doc *doc, const onx_comm *comm, const char *con
     onx_sharded_free(s);
 }
 
-/* Annotations in ways that the size chooses. */
+/* Makes annotations by methods that the size selects. */
 static void annotate(onx_ctx *cx, onx_doc *doc, size_t choice)
 {
     const onx_shard_annotate_options ways = { .pipeline = 1 + choice % 2,

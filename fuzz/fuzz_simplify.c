@@ -1,5 +1,4 @@
-/* fuzz_simplify.c - decodes a model, sorts it, puts functions in place of calls and simplifies it, as the first byte
- * says. */
+/* fuzz_simplify.c - decodes a model and, depending on the first byte, sorts it, inlines functions and simplifies it. */
 #include "fuzz_model.h"
 
 #include <onx/transform.h>

@@ -1,5 +1,5 @@
-/* fuzz_surgery.c - decodes a model and cuts it, puts the parts together, outlines or edits it, as the first byte says.
- */
+/* fuzz_surgery.c - decodes a model and, depending on the first byte, splits it and merges the parts, outlines it, or
+ * edits it. */
 #include "fuzz_model.h"
 
 #include <onx/transform.h>
@@ -9,7 +9,7 @@ static void changed(void *user, const onx_change *change)
     *(size_t *)user += change->path.len + change->rule.len + change->text.len;
 }
 
-/* In two parts, and these together. */
+/* Splits the model into two parts and merges these. */
 static onx_status cut(onx_ctx *cx, onx_doc *doc)
 {
     onx_doc *parts[2] = { NULL, NULL };
@@ -31,7 +31,7 @@ static onx_status take(onx_ctx *cx, onx_doc *doc)
     return ONX_OK;
 }
 
-/* One kind of edit, about the first input and output. */
+/* Applies one kind of edit to the first input and output. */
 static onx_status edit(onx_ctx *cx, onx_doc *doc, unsigned kind)
 {
     static const char *const fixed[ONX_EDIT_COUNT] = {

@@ -1,5 +1,5 @@
-/* fuzz_text.c - any bytes as ONNX text: what parses must print, parse again to the same message, and format. The first
- * byte chooses the kind of message and the flags. */
+/* fuzz_text.c - takes any bytes as ONNX text: text that can be parsed must print, parse again to the same message, and
+ * format. The first byte selects the kind of message and the flags. */
 #include <onx/text.h>
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "fuzz_buffer.h"
 
-/* Every path that the message has leads to a place. */
+/* Each path of the message must lead to a location in the text. */
 static onx_status find_place(void *user, const onx_visit *at)
 {
     char path[4096];

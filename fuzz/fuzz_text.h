@@ -1,5 +1,5 @@
-/* fuzz_text.h - one round of reading a text, writing it, reading that and writing again: the two texts must be equal.
- * The first byte of the input chooses the message. */
+/* fuzz_text.h - reads a text, writes it, and reads and writes that again: both written texts must be equal. The first
+ * byte of the input selects the message. */
 #ifndef FUZZ_TEXT_H
 #define FUZZ_TEXT_H
 

@@ -1,5 +1,5 @@
-/* fuzz_text_print.c - any message that can be decoded must print, and parse back to the same message. The first byte
- * chooses the kind of message. */
+/* fuzz_text_print.c - each message that can be decoded must print, and parse back to the same message. The first byte
+ * selects the kind of message. */
 #include <onx/text.h>
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* fuzz_textproto.c - reading protobuf text, and writing what was read. */
+/* fuzz_textproto.c - reads protobuf text and writes the result. */
 #include "fuzz_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

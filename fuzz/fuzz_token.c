@@ -1,4 +1,4 @@
-/* fuzz_token.c - tokenizer files, and texts through them: a JSON or SentencePiece file, and a text behind it. */
+/* fuzz_token.c - tokenizer files and texts that they encode: a JSON or SentencePiece file, followed by a text. */
 #include <onx/tokenizer.h>
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char probe[] = " Hello,  w\xc3\xb6rld 12<s> \xe4\xbd\xa0\xe5\xa5\xbd\n'll";
     if (size < 2)
         return 0;
-    /* The last two bytes say how long the text is that comes before them. */
+    /* The last two bytes are the length of the text before them. */
     size_t text = (size_t)data[size - 1] | (size_t)data[size - 2] << 8;
     size -= 2;
     text = text < size ? text : 0;

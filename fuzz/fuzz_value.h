@@ -1,4 +1,4 @@
-/* fuzz_value.h - made-up inputs for targets that run models. */
+/* fuzz_value.h - inputs for targets that run models. */
 #ifndef FUZZ_VALUE_H
 #define FUZZ_VALUE_H
 
@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Ones of the type that the model asks for; open dimensions are 2. False for what is too large or no tensor. */
+/* Makes ones of the type that the model declares; unknown dimensions become 2. Returns false if the value is too large
+ * or no tensor. */
 static inline bool fuzz_value(onx_ctx *cx, const onx_type *type, onx_value **out)
 {
     int64_t dims[ONX_RANK_MAX];
@@ -37,7 +38,7 @@ typedef struct fuzz_values {
 } fuzz_values;
 typedef onx_status fuzz_runner(void *what, onx_ctx *cx, fuzz_values *v, const onx_run_options *options);
 
-/* Twice, unless it is not `ready` or fails; the values end here. */
+/* Runs twice, unless it is not `ready` or the first run fails; frees the values. */
 static inline void fuzz_run(onx_ctx *cx, fuzz_values *v, bool ready, fuzz_runner *run, void *what)
 {
     const onx_run_options options = { .iterations = 100 };

@@ -1,10 +1,10 @@
-// What the sanitizers are told in every fuzz target, so that a target started by hand behaves as one that CI starts.
+// Options of the sanitizers for all fuzz targets, so that a target started by hand behaves like one started by CI.
 
 #include <sanitizer/lsan_interface.h>
 
-// LeakSanitizer finds the thread-local memory of libraries loaded while running (oneDNN) by guessing what lies before
-// it, and now and then reads an address that is none. What only such memory points to is not looked for; the library's
-// own is below.
+// LeakSanitizer finds the thread-local memory of libraries loaded at run time (oneDNN) by guessing the bytes before it, and
+// sometimes reads an invalid address. Therefore pointers in thread-local memory are ignored; the library's own ones are
+// declared below.
 const char *__lsan_default_options(void)
 {
     return "use_tls=0:print_suppressions=0";

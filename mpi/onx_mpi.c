@@ -1,5 +1,5 @@
-/* onx_mpi.c - ranks of MPI, as libonx-mpi.so: the one part that is built with MPI's headers, so that nothing else needs
- * MPI to be there. */
+/* onx_mpi.c - communication by MPI, as libonx-mpi.so. It is the only part built with MPI's headers, so that nothing
+ * else requires MPI. */
 #include "shard/shard_mpi.h"
 
 #include <mpi.h>
@@ -9,25 +9,25 @@
 #include <time.h>
 
 enum {
-    MESSAGE_MAX = 1 << 30, /* bytes that one message has: MPI counts in int */
-    AT_ONCE = 2048,        /* bytes that any MPI takes without waiting for whoever receives them */
-    SPINS = 2000,          /* looks before others get the processor */
-    LOOKS = 64,            /* between two for failures of others */
-    TAGS = 32768           /* that any MPI has */
+    MESSAGE_MAX = 1 << 30, /* most bytes per message: MPI counts with int */
+    AT_ONCE = 2048,        /* bytes that each MPI sends without waiting for the receiver */
+    SPINS = 2000,          /* polls before the CPU is yielded to others */
+    LOOKS = 64,            /* polls between two checks for failed ranks */
+    TAGS = 32768           /* tags that each MPI supports */
 };
 
-/* Parts that go one way. */
+/* The parts to send, or to receive. */
 typedef struct list {
     const onx_comm_part *part;
     uint32_t count;
     bool send;
 } list;
 
-/* Messages that are on their way, in memory that is used again. */
+/* Messages in transfer, in memory that is reused. */
 typedef struct trade {
     struct trade *next;
     MPI_Request *request; /* in the order of `lists` and their parts */
-    onx_comm_part *part;  /* where lists outlive the call that brings them */
+    onx_comm_part *part;  /* copies of the parts, where the transfer outlives the caller's lists */
     list lists[2];        /* in the order in which they are posted */
     uint32_t room, part_room;
     int count;
@@ -35,11 +35,11 @@ typedef struct trade {
 } trade;
 
 typedef struct world {
-    MPI_Comm data, news; /* of our own; `news` has what ranks that fail say */
+    MPI_Comm data, news; /* our own communicators; `news` is for reports of failed ranks */
     int size;
-    uint32_t failed; /* the first of the ranks that said so, UINT32_MAX: none */
+    uint32_t failed; /* the first rank that reported a failure, UINT32_MAX: none */
     bool started, told;
-    bool cancelled; /* our failure is that of another rank, which has said so to all */
+    bool cancelled; /* our failure was caused by another rank, which has reported it to all */
     trade *trades;
 } world;
 
@@ -50,9 +50,9 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* ---- exchanging ---- */
+/* ---- exchanging messages ---- */
 
-/* Nearly always one for each part. */
+/* Number of messages, nearly always one per part. */
 static uint64_t messages(const onx_comm_part *parts, uint32_t count)
 {
     uint64_t all = 0;
@@ -80,7 +80,7 @@ static bool make_room(trade *t, uint64_t requests, uint64_t parts)
     return true;
 }
 
-/* One that is not in use; NULL when out of memory. */
+/* Finds or makes a trade that is not in use; NULL when out of memory. */
 static trade *free_trade(world *w, uint64_t requests, uint64_t parts)
 {
     trade **at = &w->trades;
@@ -108,7 +108,7 @@ static bool post(const world *w, trade *t, bool send, int tag, const onx_comm_pa
     return true;
 }
 
-/* Of those that are still waited for, the first. */
+/* The rank of the first message that has not arrived. */
 static uint32_t missing(const trade *t)
 {
     uint32_t at = 0;
@@ -120,7 +120,7 @@ static uint32_t missing(const trade *t)
     return 0;
 }
 
-/* What has not come is not written to memory that is given back. */
+/* Cancels the remaining messages, so that nothing is written to memory that is freed. */
 static void give_up(trade *t)
 {
     uint32_t at = 0;
@@ -152,7 +152,7 @@ static bool has_failed(world *w, uint32_t *rank_out)
 
 static onx_status wait_for(world *w, trade *t, uint64_t timeout_ns, uint32_t *rank_out)
 {
-    uint64_t start = 0; /* what is nearly there comes before others are looked at, and the clock */
+    uint64_t start = 0; /* messages that arrive soon need no check of other ranks and of the clock */
     for (uint64_t looks = 1;; looks++) {
         int done = 0;
         if (MPI_Testall(t->count, t->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
@@ -178,8 +178,8 @@ static uint64_t largest(const onx_comm_part *parts, uint32_t count)
     return most;
 }
 
-/* What is small is on its way while the receives are posted, since others wait for it; what is large finds them
- * posted, so that it is not put elsewhere first. */
+/* Posts all messages. Small ones are sent before the receives are posted, because others wait for them. Large ones are
+ * sent after that, so that they need no intermediate buffer. */
 static bool post_all(const world *w, trade *t, int tag, list sends, list receives)
 {
     const bool sends_first = largest(sends.part, sends.count) <= AT_ONCE;
@@ -194,7 +194,7 @@ static bool post_all(const world *w, trade *t, int tag, list sends, list receive
     return true;
 }
 
-/* `keeps`: the lists of parts may be gone before it ends. */
+/* `keeps`: copies the lists of parts, which may not live until the end. */
 static trade *start(world *w, uint32_t tag, list sends, list receives, bool keeps)
 {
     trade *t = free_trade(w, messages(sends.part, sends.count) + messages(receives.part, receives.count),
@@ -251,7 +251,7 @@ static onx_status exchange(void *user, uint32_t tag, const onx_comm_part *sends,
 static void fail(void *user)
 {
     world *w = user;
-    static char nothing; /* outlives the messages */
+    static char nothing; /* static: it outlives the messages */
     int me;
     for (trade *t = w->trades; t; t = t->next)
         if (t->busy)
@@ -308,7 +308,7 @@ void onx_mpi_close(onx_comm *comm, bool failed)
 {
     world *w = comm->user;
     if (failed && w->started)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* others may wait for what never comes */
+        MPI_Abort(MPI_COMM_WORLD, 1); /* other ranks might wait forever */
     if (!failed) {
         MPI_Comm_free(&w->data);
         MPI_Comm_free(&w->news);

@@ -1,6 +1,7 @@
-// bundle.mjs - modules of the package as one script. Over a network each module is a request of its own, after the one that
-// names it: bundle(read, first) puts all that `first` imports, file by file as `read` gives their texts, into one text.
-// Each module has a scope of its own, so names need not differ; it imports and exports names, one statement a line.
+// bundle.mjs - combines modules of the package into one script. Over a network, each module is a separate request, made only
+// after the module that imports it has loaded. bundle(read, first) combines `first` and all modules that it imports; `read`
+// gives the text of a file. Each module keeps a scope of its own, so names need not differ. Modules may only import and export
+// names, one statement per line.
 
 const IMPORT = /^import \{ (.*) \} from "\.\/(.*)";$/gm;
 const EXPORT = /^export (?=(?:const|class|function|async function) (\w+))/gm;
@@ -10,7 +11,7 @@ const LIST = /^export \{ (.*) \};$/gm;
 const variable = (file) => `in_${file.replace(/\W/g, "_")}`;
 const pairs = (names) => names.split(",").map((name) => name.trim().split(" as "));
 
-/** One module as a constant that has what it exports. */
+/** Wraps a module in a constant that has its exports. */
 function scope(file, text, need) {
   const exported = [];
   const body = text
@@ -36,7 +37,7 @@ function scope(file, text, need) {
   return { names: exported.map((each) => each.split(":")[0]), text: `const ${variable(file)} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();\n` };
 }
 
-/** { text, names }: the script, which is no module yet, and what `first` exports, as members of variable(first). */
+/** Returns { text, names }: the script, which is no module yet, and the exports of `first`, as members of variable(first). */
 export function bundle(read, first) {
   const made = new Map(), parts = [];
   const take = (file) => {

@@ -1,5 +1,5 @@
-// bundle_package.mjs FOLDER: lib/index.js of the package becomes one file; what else it was made of goes, but for what is
-// loaded by itself. Importing one took 10 ms in a page, where eleven took 33.
+// bundle_package.mjs FOLDER: combines the package's modules into lib/index.js and removes the others, except those that are
+// loaded separately. In a page, importing one file took 10 ms, importing eleven took 33.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundle } from "./bundle.mjs";

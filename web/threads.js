@@ -1,2 +1,2 @@
-// In the module with threads: workers are made by lib/threads.js, in browsers and in Node.
+// In the module with threads: workers are created by lib/threads.js, in browsers and in Node.
 var Worker = Module["Worker"];

@@ -1,6 +1,6 @@
-/* web_lean.c - the module for sessions leaves some parts out, so that a page that runs a network fetches less:
- * gradients (here), and the kernels of ai.onnx.contrib with its tokenizers and the searches of com.microsoft
- * (web/CMakeLists.txt). web_session.c recognises models that need them; these get a session of the program's module. */
+/* web_lean.c - parts that the module for sessions leaves out, so that a page that runs a network loads less: gradients
+ * (here), and the kernels of ai.onnx.contrib with its tokenizers and the searches of com.microsoft
+ * (web/CMakeLists.txt). web_session.c recognizes models that need them; these run in the program's module. */
 #include "base/base.h"
 
 #include <onx/grad.h>

@@ -1,15 +1,15 @@
-/* web_memory.c - memory is cleared and copied by the instructions that engines have for that. What Emscripten's C library has
- * are loops, or ways out of WebAssembly into JavaScript and back. Most is cleared and copied while a model is read, when no
- * engine has had the time to optimise a loop. Compiled with -mbulk-memory: engines that have vectors have that, too. */
+/* web_memory.c - clears and copies memory by the bulk-memory instructions of WebAssembly. Emscripten's C library uses
+ * loops, or calls JavaScript. Most memory is cleared and copied while a model is read, before engines have optimized
+ * such a loop. Compiled with -mbulk-memory: engines with SIMD have these instructions, too. */
 #include <stddef.h>
 #include <string.h>
 #include <wasm_simd128.h>
 
-/* An engine's own code is called, which takes longer than a few vectors. Both ends may overlap: all is read before anything
- * is written. */
+/* Copies a few bytes: an instruction calls code of the engine, which takes longer than a few vectors. The ranges may
+ * overlap: everything is read before anything is written. */
 static inline void copy_few(char *to, const char *from, size_t size)
 {
-    if (size >= 32) { /* to 64 */
+    if (size >= 32) { /* up to 64 bytes */
         const v128_t a = wasm_v128_load(from), b = wasm_v128_load(from + 16), c = wasm_v128_load(from + size - 32),
                      d = wasm_v128_load(from + size - 16);
         wasm_v128_store(to, a), wasm_v128_store(to + 16, b);
@@ -52,7 +52,8 @@ void *memset(void *to, int byte, size_t size)
         return __builtin_memset(to, byte, size);
     if (size < 16) {
         for (size_t i = 0; i < size; i++)
-            ((volatile char *)p)[i] = (char)byte; /* else the compiler would see a memset in this */
+            /* Volatile: the compiler would make the loop a call of memset, which is this function. */
+            ((volatile char *)p)[i] = (char)byte;
         return to;
     }
     const v128_t all = wasm_i8x16_splat((char)byte);

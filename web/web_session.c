@@ -1,6 +1,6 @@
-/* web_session.c - what the npm package calls of the library beside the program: a model that runs, and runs again.
- * There is one session per instance of the module (web/npm/lib/module.js), so all that a session took goes with it.
- * JavaScript reads the results as lists of 32-bit words. */
+/* web_session.c - the functions of the library that the npm package calls, besides the program: for a model that runs
+ * repeatedly. Each instance of the module has one session (web/npm/lib/module.js), so the memory of the session is
+ * freed with the instance. JavaScript reads results as lists of 32-bit words. */
 #include <onx/onx.h>
 
 #include <emscripten.h>
@@ -16,8 +16,8 @@ typedef struct web_session {
     onx_session *session;
     onx_value **inputs, **outputs;
     uint32_t threads;
-    bool lacking;    /* the model needs what this module leaves out */
-    char text[4096]; /* of the last diagnostic or name that was asked for */
+    bool lacking;    /* the model needs a part that this module leaves out */
+    char text[4096]; /* text of the diagnostic or name requested last */
 } web_session;
 
 static uint32_t address(const void *ptr)
@@ -25,9 +25,9 @@ static uint32_t address(const void *ptr)
     return (uint32_t)(uintptr_t)ptr;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
-/* NULL when there is no memory for it. */
+/* Returns NULL when out of memory. */
 EXPORT web_session *web_new(double memory, uint32_t threads)
 {
     web_session *s = calloc(1, sizeof *s);
@@ -46,7 +46,7 @@ EXPORT web_session *web_new(double memory, uint32_t threads)
 }
 
 #ifdef WEB_LEAN
-/* Does a list of nodes, or a subgraph of one, have an operator of com.microsoft that web_lean.c leaves out? */
+/* Is there an operator of com.microsoft that web_lean.c leaves out, in a list of nodes or their subgraphs? */
 static bool has_search(onx_node *const *nodes, uint32_t count)
 {
     static const char *const left_out[] = { "GreedySearch", "Sampling", "BeamSearch", "WhisperBeamSearch" };
@@ -64,7 +64,7 @@ static bool has_search(onx_node *const *nodes, uint32_t count)
     return false;
 }
 
-/* Does a list name a domain of operators that web_lean.c leaves out? */
+/* Does a list name an operator domain that web_lean.c leaves out? */
 static bool names_more(onx_operator_set_id *const *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -109,8 +109,8 @@ static onx_status plan(web_session *s, bool optimize)
     return s->inputs && s->outputs ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* A binary model; the bytes stay where they are, and are not freed before the session is no longer needed. External
- * data is looked for in `folder`, unless that is NULL. */
+/* Opens a binary model. The bytes are used in place and must live as long as the session. External data are read from
+ * `folder`, unless it is NULL. */
 EXPORT onx_status web_open_bytes(web_session *s, const char *bytes, size_t size, const char *folder, bool optimize)
 {
     onx_status status = onx_read(s->cx, ONX_KIND_MODEL, (onx_str){ bytes, size }, 0, 1, &s->doc);
@@ -119,7 +119,7 @@ EXPORT onx_status web_open_bytes(web_session *s, const char *bytes, size_t size,
     return status == ONX_OK ? plan(s, optimize) : status;
 }
 
-/* A model of any format, in a file. */
+/* Opens a model of any format from a file. */
 EXPORT onx_status web_open_file(web_session *s, const char *path, bool optimize)
 {
     const onx_load_options options = { .struct_size = sizeof options, .flags = ONX_READ_COPY };
@@ -127,13 +127,13 @@ EXPORT onx_status web_open_file(web_session *s, const char *path, bool optimize)
     return status == ONX_OK ? plan(s, optimize) : status;
 }
 
-/* After one of these failed: would a session of the program's module have what the model needs? */
+/* After one of these has failed: would the program's module have the part that the model needs? */
 EXPORT bool web_lacks(const web_session *s)
 {
     return s->lacking;
 }
 
-/* ---- inputs and outputs, as the model declares them ---- */
+/* ---- inputs and outputs as declared by the model ---- */
 
 EXPORT uint32_t web_port_count(const web_session *s, bool output)
 {
@@ -145,7 +145,7 @@ static onx_session_port port_of(const web_session *s, bool output, uint32_t inde
     return output ? onx_session_output(s->session, index) : onx_session_input(s->session, index);
 }
 
-/* out: name, its length, element type (0: no tensor), rank (-1: not known), whether it has to be given. */
+/* out: name, its length, element type (0: no tensor), rank (-1: unknown), is it required? */
 EXPORT void web_port(const web_session *s, bool output, uint32_t index, uint32_t *out)
 {
     const onx_session_port port = port_of(s, output, index);
@@ -157,8 +157,8 @@ EXPORT void web_port(const web_session *s, bool output, uint32_t index, uint32_t
     out[4] = port.required;
 }
 
-/* A size of the shape of a tensor: the number, or -1 and its symbol as out[0] and the length out[1], which is 0 when
- * there is none. */
+/* A dimension of a tensor's shape: its size, or -1 with its symbol as out[0] and the length as out[1], which is 0 if
+ * there is no symbol. */
 EXPORT double web_port_dim(web_session *s, bool output, uint32_t index, uint32_t axis, uint32_t *out)
 {
     const onx_dimension *dim = port_of(s, output, index).type->tensor_type->shape->dim[axis];
@@ -176,7 +176,7 @@ EXPORT double web_port_dim(web_session *s, bool output, uint32_t index, uint32_t
 
 /* ---- values ---- */
 
-/* A tensor whose elements JavaScript then writes, or NULL with a diagnostic. */
+/* Creates a tensor whose elements JavaScript then writes; NULL with a diagnostic on failure. */
 EXPORT onx_value *web_tensor(web_session *s, int32_t dtype, uint32_t rank, const int64_t *dims)
 {
     onx_value *value;
@@ -188,7 +188,7 @@ EXPORT onx_status web_set_text(onx_value *value, uint32_t index, const char *tex
     return onx_value_set_text(value, index, (onx_str){ text, len });
 }
 
-/* A sequence of values, which it takes. */
+/* Creates a sequence of values and takes them over. */
 EXPORT onx_value *web_sequence(web_session *s, onx_value *const *items, uint32_t count)
 {
     onx_value *list;
@@ -206,7 +206,7 @@ EXPORT onx_value *web_sequence(web_session *s, onx_value *const *items, uint32_t
     return NULL;
 }
 
-/* out: kind, element type, rank, dims, data, bytes of data, count, items. What is here fits in 32 bits, as addresses
+/* out: kind, element type, rank, dims, data, bytes of data, count, items. All numbers fit in 32 bits, as addresses
  * do. */
 EXPORT void web_value(const onx_value *v, uint32_t *out)
 {
@@ -217,7 +217,7 @@ EXPORT void web_value(const onx_value *v, uint32_t *out)
     memcpy(out, words, sizeof words);
 }
 
-/* Element `index` of text: its address as out[0], its length as out[1]. */
+/* String element `index`: out[0] is its address, out[1] its length. */
 EXPORT void web_text(const onx_value *v, uint32_t index, uint32_t *out)
 {
     const onx_str *text = (const onx_str *)v->data + index;
@@ -227,7 +227,7 @@ EXPORT void web_text(const onx_value *v, uint32_t index, uint32_t *out)
 
 /* ---- running ---- */
 
-/* Takes the value, which may be NULL: none is given. */
+/* Takes over the value; NULL: the input is not given. */
 EXPORT void web_set_input(web_session *s, uint32_t index, onx_value *value)
 {
     onx_value_free(s->inputs[index]);
@@ -252,7 +252,7 @@ EXPORT uint32_t web_diag_count(const web_session *s)
     return (uint32_t)onx_diag_count(s->cx);
 }
 
-/* What the program prints. */
+/* Formats a diagnostic as the program prints it. */
 EXPORT const char *web_diag(web_session *s, uint32_t index)
 {
     onx_diag_format(onx_diag_get(s->cx, index), s->text, sizeof s->text);

@@ -1,6 +1,6 @@
-// app.js - what the page with the module has beside the drawing: models that are dropped on it are checked and shown by the
-// program in a worker, and run on numbers and pictures. Nothing is fetched and nothing is sent: the policy of the page
-// allows neither.
+// app.js - what the page with the module adds to the drawing: models that are dropped on the page are checked and drawn by the
+// program in a worker, and run on numbers and pictures. Nothing is fetched or sent: the page's content security policy forbids
+// both.
 
 const view = window.onxView, el = view.el;
 const by = id => document.getElementById(id);
@@ -14,7 +14,7 @@ async function unpacked(id) {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-// The module has vectors; engines that have none do not take it.
+// The module uses SIMD; engines without it cannot load it.
 async function compiled(bytes) {
     try {
         return await WebAssembly.compile(bytes);
@@ -32,7 +32,7 @@ class Program {
             this.address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
         });
     }
-    // { status, stdout, stderr, files } of `onx ...words`; rejected when it is stopped, or memory runs out.
+    // Resolves to { status, stdout, stderr, files } of `onx ...words`; rejects when the run is stopped or memory runs out.
     async run(words, files, outputs) {
         await this.ready;
         if (!this.worker) {
@@ -66,7 +66,7 @@ class Program {
 
 // ---- inputs ----
 
-// "float[N,3,224,224]": its element type and dimensions; null for what is no tensor.
+// Parses "float[N,3,224,224]" to element type and dimensions; null if the type is no tensor.
 function parseType(text) {
     const m = /^([a-z0-9]+)(?:\[(.*)\])?$/.exec(text);
     return m && { element: m[1], dims: m[2] === undefined ? null : m[2].split(",").filter(d => d !== "").map(d => d.trim()) };
@@ -74,7 +74,8 @@ function parseType(text) {
 
 const NUMBERS = { float: ["<f4", Float32Array], double: ["<f8", Float64Array], uint8: ["|u1", Uint8ClampedArray], int8: ["|i1", Int8Array], int32: ["<i4", Int32Array], int64: ["<i8", BigInt64Array] };
 
-// Where channels, rows and columns are, if a picture may stand there: { order, channels, height, width }, 0 for any size.
+// The positions of channels, rows and columns, if the input can be a picture: { order, channels, height, width }, where 0 is
+// any size.
 function pictureLayout(type) {
     if (!type || !type.dims || !NUMBERS[type.element] || type.dims.length < 2 || type.dims.length > 4)
         return null;
@@ -100,7 +101,7 @@ function npy(kind, dims, values) {
     return out;
 }
 
-// The picture as the input wants it: stretched to its size, values scaled to `range`, then (v - mean) / deviation.
+// Converts the picture to the input's form: resized, values scaled to `range`, then (v - mean) / deviation.
 async function pictureFile(file, type, layout, { high, mean, deviation }) {
     const picture = await createImageBitmap(file);
     const height = layout.height || picture.height, width = layout.width || picture.width, c = layout.channels;
@@ -175,7 +176,7 @@ class Bench {
         this.message.textContent = text;
         this.message.className = bad ? "error" : "";
     }
-    // While something runs there is a button that stops it. Only the last thing that was asked for may change the page.
+    // While something runs, a button can stop it. Only the last request may change the page.
     async busy(what, job) {
         const turn = ++this.turn, stop = el("button", { type: "button", id: "stop" }, "Stop");
         this.program.stop("something else was asked for");
@@ -191,7 +192,7 @@ class Bench {
                 this.say(error.message, true);
         }
     }
-    // Files that were dropped: a model with its data, or a picture for the model that is there.
+    // Dropped files are a model with its data files, or a picture for the current model.
     take(files) {
         const model = files.find(f => MODEL.test(f.name));
         if (model)
@@ -216,7 +217,7 @@ class Bench {
                 throw new Error(made.stderr.trim() || "the model cannot be shown");
             if (!current())
                 return "";
-            // No < stands in the data but as an escape, so that its end is the next one.
+            // Every < in the data is escaped, so the next < is its end.
             const page = new TextDecoder().decode(made.files["page.html"]), begin = page.indexOf(">", page.indexOf('id="data"')) + 1;
             view.open(view.parsed(page.slice(begin, page.indexOf("<", begin))));
             this.files = all;
@@ -227,7 +228,7 @@ class Bench {
             return this.describe(made.status ? "The model cannot be read; what is wrong with it stands beside the drawing." : "");
         });
     }
-    // A field for each input that has to be given.
+    // A field for each required input.
     async describe(otherwise) {
         const turn = this.turn;
         const told = await this.program.run(["info", "--json", this.name], this.files, []);

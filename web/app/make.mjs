@@ -1,5 +1,5 @@
-// make.mjs - the page on which models are dropped: node make.mjs PACKAGE MODEL OUT. It is the page that `onx view` of the
-// package makes of a first model, with the module and what stands in this folder added, in one file.
+// make.mjs - builds the page on which models are dropped: node make.mjs PACKAGE MODEL OUT. It is the page that the package's
+// `onx view` makes of a first model, plus the module and the files of this folder, in one file.
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -17,7 +17,7 @@ function swap(text, from, to) {
 }
 
 const packed = bytes => gzipSync(bytes, { level: 9 }).toString("base64");
-// Modules become one script: pages of files may not start workers that are modules.
+// Modules are combined into one script: pages opened as files cannot start workers that are modules.
 const glue = of("wasm/onx.js").replace(/^export default .*;$/gm, "");
 const joined = [bundle(file => of("lib/" + file), "program.js").text, "const { run } = in_program_js, { compiled } = in_module_js;", glue]
     .join("\n").replaceAll("import.meta.url", "location.href");

@@ -1,5 +1,5 @@
-// worker.js - the program in a worker of the page: behind it stand web/npm/lib and Emscripten's code, in one script. The page
-// sends the compiled module once, then jobs: words of a command and files.
+// worker.js - the program in a worker of the page. web/npm/lib and Emscripten's code follow it in the same script. The page
+// sends the compiled module once, then jobs: the words of a command, and files.
 
 onmessage = async ({ data }) => {
     if (data.module) {

@@ -1,5 +1,5 @@
-// Convolutions of images against sums in JavaScript: all windows, steps, gaps and pads, in groups and not, with what may
-// be done in passing.
+// Compares convolutions of images with sums computed in JavaScript: all windows, strides, dilations and pads, with and without
+// groups, and with post-operations.
 import assert from "node:assert/strict";
 import test from "node:test";
 import onx from "./lib.mjs";

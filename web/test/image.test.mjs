@@ -1,4 +1,4 @@
-// Pictures as tensors and back, without a browser; tests/browser/app.mjs has what a browser decodes and draws.
+// Pictures to tensors and back, without a browser; tests/browser/app.mjs tests decoding and drawing by a browser.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { inflateSync } from "node:zlib";
@@ -52,7 +52,7 @@ test("a PNG, also of more than a block", async () => {
   const png = Buffer.from(url.slice(url.indexOf(",") + 1), "base64");
   assert.equal(png.toString("latin1", 12, 16), "IHDR");
   assert.deepEqual([png.readUInt32BE(16), png.readUInt32BE(20)], [size, size]);
-  const length = png.readUInt32BE(33), lines = inflateSync(png.subarray(41, 41 + length)); // inflate looks at the sum behind it
+  const length = png.readUInt32BE(33), lines = inflateSync(png.subarray(41, 41 + length)); // inflate checks the checksum after the data
   for (let y = 0; y < size; y++) assert.deepEqual(lines.subarray(y * (size * 4 + 1) + 1, (y + 1) * (size * 4 + 1)), Buffer.from(data.subarray(y * size * 4, (y + 1) * size * 4)));
 });
 

@@ -1,14 +1,14 @@
-// What the tests share: the package under test, and the data of backend test cases.
+// Shared by the tests: the package under test, and the data of backend test cases.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** The package that ONX_WEB names: a folder as `npm install` leaves it. */
+/** The package that ONX_WEB names: a folder as made by `npm install`. */
 export const packageDir = process.env.ONX_WEB ?? new URL("../../build-web/package", import.meta.url).pathname;
 const onx = await import(pathToFileURL(join(packageDir, "lib/index.js")));
 export default onx;
 
-/** The test data of Debian's libonnx-testdata, or undefined where there is none. */
+/** The test data of Debian's libonnx-testdata; undefined if it is not installed. */
 export function backendDir() {
   const places = [process.env.ONX_BACKEND_DIR, "/usr/share/libonnx-testdata/data", "/usr/share/onnx/backend/test/data"];
   return places.find((p) => p && existsSync(join(p, "node")));
@@ -40,7 +40,7 @@ function fromNpy(bytes) {
   return new onx.Tensor(type, new array(bytes.slice(end).buffer), dims);
 }
 
-/** The data sets of a case: inputs and expected outputs in order. */
+/** The data sets of a case: inputs and expected outputs, in order. */
 export async function readCase(folder) {
   const sets = [];
   for (const set of readdirSync(folder).filter((n) => n.startsWith("test_data_set_")).sort()) {

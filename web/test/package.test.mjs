@@ -1,5 +1,5 @@
-// The package in Node, for each build: models, sessions, backend cases, and input that is bad. ONX_SIMD=0 tests the build
-// without vectors.
+// Tests the package in Node, for each build: models, sessions, backend cases, and invalid input. ONX_SIMD=0 tests the build
+// without SIMD.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ test("the engine has vectors, and each build is the one that was asked for", asy
     const own = await WebAssembly.compile(readFileSync(build(name, env.simd)));
     assert.deepEqual(WebAssembly.Module.exports(module), WebAssembly.Module.exports(own));
     const other = build(name, !env.simd);
-    if (existsSync(other)) // a gate may have built one of the two
+    if (existsSync(other)) // a test run may have built only one of the two
       assert.notDeepEqual(readFileSync(build(name, env.simd)), readFileSync(other));
   }
   assert.throws(() => init("nothing"), /session, program, threads/);
@@ -170,7 +170,7 @@ test("models that are broken are errors with diagnostics", async () => {
 test("what a page fetches to run a model is a tenth of onnxruntime-web's 6.7 MB", () => {
   for (const name of ["onx-run", "onx-threads"]) {
     const path = join(packageDir, "wasm", `${name}${env.simd ? "" : "-plain"}.wasm`);
-    if (existsSync(path)) // threads come with vectors alone
+    if (existsSync(path)) // threads exist only in the build with SIMD
       assert.ok(gzipSync(readFileSync(path)).length <= 670_000, `${path}: ${gzipSync(readFileSync(path)).length} bytes with gzip`);
   }
 });
@@ -208,7 +208,7 @@ test("what the module for sessions leaves out runs in the program's", async () =
     const greedy = await InferenceSession.create(search, { intraOpNumThreads: threads });
     assert.deepEqual([...(await greedy.run({ x: new Tensor("int32", [1, 2], [1, 2]) })).y.data], [1, 2, 2, 2]);
   }
-  // What nobody has is still said, once.
+  // Warnings that nobody has read are still reported once.
   await rejects(InferenceSession.create(await parse(`<ir_version: 8, opset_import: ["" : 17, "ai.onnx.contrib" : 1]>
     g (string[N] x) => (string[N] y) { y = ai.onnx.contrib.BlingFireSentenceBreaker (x) }`)), /BlingFire/);
 });
@@ -221,7 +221,7 @@ test("what needs more memory than there is fails, and the next job works", async
   await rejects(session.run(size(100000, 100000)), /memory|limit/); // 40 GB
   await rejects(session.run(size(2 ** 31, 2 ** 31)), /memory|limit|large|elements|dim/i);
   await rejects(session.run(size(-1, 2)), /./);
-  await rejects(session.run(size(33000, 33000)), /memory|limit/); // 4.4 GB: more than addresses reach
+  await rejects(session.run(size(33000, 33000)), /memory|limit/); // 4.4 GB: more than 32-bit addresses reach
   const { y } = await session.run(size(2, 3));
   assert.deepEqual(y.dims, [2, 3]);
   const limited = await InferenceSession.create(huge, { memory: 1e6 });
@@ -233,7 +233,7 @@ test("nesting without end, and sizes that lie", async () => {
   let deep = "x";
   for (let i = 0; i < 300; i++) deep = `seq(${deep})`;
   await rejects(parse(`<ir_version: 8, opset_import: ["" : 17]> g (${deep} x) => (float y) { y = Relu (x) }`), /./);
-  // A tensor that says it has 2^62 elements, in a model of a few bytes.
+  // A tensor that claims to have 2^62 elements, in a model of a few bytes.
   const lie = await parse(`{"ir_version": 8, "opset_import": [{"version": 17}], "graph": {"name": "g",
     "initializer": [{"name": "w", "data_type": 1, "dims": ["4611686018427387904"], "raw_data": ""}],
     "node": [{"op_type": "Identity", "input": ["w"], "output": ["y"]}], "output": [{"name": "y", "type": {"tensor_type": {"elem_type": 1}}}]}}`,
@@ -245,13 +245,13 @@ test("nesting without end, and sizes that lie", async () => {
 test("memory of sessions that nobody refers to comes back", async () => {
   const { bytes } = await (await parse(ADD)).convert("onnx");
   const feeds = { x: new Tensor("float32", [1, 2, 3], [1, 3]), y: new Tensor("float32", [1, 1, 1], [3]) };
-  for (let i = 0; i < 60; i++) await (await InferenceSession.create(bytes)).run(feeds); // 16 MB each, were they kept
+  for (let i = 0; i < 60; i++) await (await InferenceSession.create(bytes)).run(feeds); // 16 MB each, if they were kept
 });
 
 test("one session runs often without growing", async () => {
   const session = await InferenceSession.create(await parse(ADD));
   const feeds = { x: new Tensor(new Float32Array(30000), [10000, 3]), y: new Tensor("float32", [1, 1, 1], [3]) };
-  for (let i = 0; i < 400; i++) await session.run(feeds); // 96 MB, were any of it kept
+  for (let i = 0; i < 400; i++) await session.run(feeds); // 96 MB, if they were kept
   const before = process.memoryUsage().arrayBuffers;
   for (let i = 0; i < 400; i++) await session.run(feeds);
   globalThis.gc?.();
@@ -280,7 +280,7 @@ test("threads give the same results, also after the memory grew, and end with th
   await many.release();
   env.wasm.numThreads = 2;
   for (let i = 0; i < 8; i++) {
-    const session = await InferenceSession.create(model); // left to the collector
+    const session = await InferenceSession.create(model); // freed by the garbage collector
     assert.deepEqual((await session.run(productOf(64, 8, 64))).y.data.length, 4096);
   }
   env.threads = 1;
@@ -300,7 +300,7 @@ test("random bytes are found where there is no global crypto, as in Node 18", ()
   const script = `delete globalThis.crypto;
     const { program } = await import(${JSON.stringify(pathToFileURL(join(packageDir, "lib/index.js")).href)});
     const files = { "a.onnxtxt": new TextEncoder().encode(${JSON.stringify(ADD)}) };
-    const made = await program(["view", "a.onnxtxt", "-o", "a.html"], files, ["a.html"]); // by way of a temporary file
+    const made = await program(["view", "a.onnxtxt", "-o", "a.html"], files, ["a.html"]); // uses a temporary file
     console.log(made.status, Object.keys(made.files).join());`;
   assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { timeout: 60000, encoding: "utf8" }), "0 a.html\n");
 });
@@ -317,7 +317,7 @@ test("the module comes while the model does", async () => {
       asked.push(request.url);
       if (request.url.endsWith(".wasm")) answer.end(readFileSync(folder + request.url));
       else model = answer;
-      give(); // the model only when the module was asked for, too
+      give(); // gives the model only after the module was requested, too
     }).listen(0, "127.0.0.1", async () => {
       const base = "http://127.0.0.1:" + server.address().port + "/";
       env.wasmPath = base;

@@ -1,4 +1,5 @@
-// Products by constant weights against sums in JavaScript: tiles of all heights, columns that fill none, layers that recur.
+// Compares matrix products by constant weights with sums computed in JavaScript: tiles of all heights, incomplete columns,
+// recurrent layers.
 import assert from "node:assert/strict";
 import test from "node:test";
 import onx from "./lib.mjs";
@@ -53,7 +54,7 @@ test("RNN, batches from 1 to 7", async () => {
   }
 });
 
-// Tiles come in pairs, and an odd one alone, by how threads share them.
+// Tiles are processed in pairs, and an odd one alone, depending on how threads share them.
 test("a layer of one sequence gives the same bits on threads", { skip: env.simd ? false : "vectors only" }, async () => {
   const [steps, inputs, hidden] = [9, 3, 210];
   const model = await parse(`<ir_version: 8, opset_import: ["" : 17]>

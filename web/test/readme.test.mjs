@@ -1,4 +1,4 @@
-// The examples of the package's README run as they stand.
+// Runs the examples of the package's README.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, symlinkSync, mkdirSync, writeFileSync } from "node:fs";

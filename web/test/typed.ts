@@ -1,4 +1,4 @@
-// A script that was written with the types of onnxruntime-web, and changes its import only; types.test.mjs compiles it.
+// A script written for the types of onnxruntime-web with only its import changed; types.test.mjs compiles it.
 import * as ort from "onx";
 import { InferenceSession, Tensor, type OnnxValue, type TypedTensor } from "onx";
 

@@ -1,4 +1,4 @@
-// The types say what there is: every name that index.js exports is declared, and the methods of its classes.
+// Checks the type declarations: every export of index.js is declared, and so are the methods of its classes.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ test("so are methods", () => {
   }
 });
 
-/** A compiler of TypeScript: the one that ONX_TSC names, else `tsc`. */
+/** The TypeScript compiler: the one that ONX_TSC names, else `tsc`. */
 function findCompiler() {
   const command = process.env.ONX_TSC ?? "tsc";
   return spawnSync(command, ["--version"]).status === 0 ? command : undefined;

@@ -1,5 +1,5 @@
-// Models with large weights, which stay out of the memory of the session until they are packed: written here byte by byte, so
-// that fields come in any order, more than once, and with sizes that lie.
+// Models with large weights, which stay out of the session's memory until they are packed. The models are written byte by byte
+// here, so that fields come in any order, repeatedly, and with wrong sizes.
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -35,11 +35,11 @@ const floats = (array) => Buffer.from(new Float32Array(array).buffer);
 const value = (name, ...dims) =>
   Buffer.concat([part(1, name), part(2, part(1, int(1, 1), part(2, ...dims.map((d) => part(1, typeof d === "string" ? part(2, d) : int(1, d))))))]);
 
-const SIZE = 192; // of a matrix; more than 64 KiB
+const SIZE = 192; // rows and columns of a matrix, which has more than 64 KiB
 const weight = (i, k) => (((i * 7 + k * 3) % 11) - 5) / 8;
 const matrix = (turn = 0) => floats(Array.from({ length: SIZE * SIZE }, (_, at) => weight(Math.floor(at / SIZE) + turn, at % SIZE)));
 
-/** y = (x w) v, with w as the fields say. */
+/** y = (x w) v, with w given by the fields. */
 function graph(w, more = []) {
   return [
     part(1, part(1, "x"), part(1, "w"), part(2, "t"), part(4, "MatMul")),
@@ -85,7 +85,7 @@ test("from bytes, which may change afterwards, and from a Model", async () => {
 test("from files, which are open as long as their session", async () => {
   const path = join(folder, "m.onnx");
   writeFileSync(path, model(graph(plain)));
-  await expectRight(await InferenceSession.create(path), 2); // so that what Node opens once is open
+  await expectRight(await InferenceSession.create(path), 2); // so that files that Node opens once are open
   const before = openFiles();
   for (const source of [path, pathToFileURL(path), String(pathToFileURL(path))]) {
     const session = await InferenceSession.create(source);
@@ -111,7 +111,7 @@ test("data files are read where they are", async () => {
   writeFileSync(path, data);
   const before = openFiles();
   const sessions = [
-    await InferenceSession.create(bytes, { externalData: [{ path: "weights", data: path }] }), // the name that v would have
+    await InferenceSession.create(bytes, { externalData: [{ path: "weights", data: path }] }), // the name of the data file for v
     await InferenceSession.create(bytes, { externalData: [{ path: "weights", data }] }),
     await InferenceSession.create(bytes, { files: { weights: data } }),
   ];
@@ -124,7 +124,7 @@ test("data files are read where they are", async () => {
 });
 
 test("fields in any order, packed, and more than once", async () => {
-  const twice = [int(1, SIZE), int(1, SIZE), int(2, 1), part(8, "w"), part(9, matrix(5)), part(9, matrix())]; // the last one holds
+  const twice = [int(1, SIZE), int(1, SIZE), int(2, 1), part(8, "w"), part(9, matrix(5)), part(9, matrix())]; // the last one counts
   const orders = [[...plain].reverse(), [part(1, number(SIZE), number(SIZE)), ...plain.slice(2)], twice, [...plain, part(12, "a note")]];
   for (const w of orders) await expectRight(await InferenceSession.create(model(graph(w))), 2);
   const [first, second] = [graph(plain).slice(0, 3), graph(plain).slice(3)]; // two parts of one graph
@@ -133,10 +133,10 @@ test("fields in any order, packed, and more than once", async () => {
 
 test("what is wrong with weights is said as for any model", async () => {
   const raw = plain.at(-1), wrong = {
-    "raw_data": [int(1, SIZE + 1), ...plain.slice(1)], // as many bytes as other dims have
+    "raw_data": [int(1, SIZE + 1), ...plain.slice(1)], // as many bytes as other dims need
     "-192": [int(1, -SIZE), ...plain.slice(1)],
     "999": [...plain.slice(0, 2), int(2, 999), part(8, "w"), raw],
-    "external": [...plain, int(14, 1)], // nothing says where it is
+    "external": [...plain, int(14, 1)], // no location is given
   };
   for (const [what, w] of Object.entries(wrong)) {
     const error = await InferenceSession.create(model(graph(w))).then(() => assert.fail(`${what}: no error`), (e) => e);
@@ -155,7 +155,7 @@ test("files that are cut, change, or are none", async () => {
   assert.equal(openFiles(), before);
   writeFileSync(path, bytes);
   const session = await InferenceSession.create(path);
-  truncateSync(path, 100); // what was read is there, and what is read now is an error
+  truncateSync(path, 100); // bytes read before are there, but reading now fails
   await expectRight(session, 2).catch((e) => assert.ok(e instanceof OnxError && /data file|input or output/.test(e.message), String(e)));
   await session.release();
 });
@@ -173,7 +173,7 @@ test("models come from servers, whole, or they are errors", { skip: typeof fetch
   const answers = {
     right: (a) => a.writeHead(200, { "Content-Length": bytes.length }).end(bytes),
     none: (a) => (a.writeHead(200), a.write(bytes.subarray(0, 70000)), a.end(bytes.subarray(70000))),
-    pieces: (a) => (a.writeHead(200), slowly(a, bytes, 4999)), // elements lie in two
+    pieces: (a) => (a.writeHead(200), slowly(a, bytes, 4999)), // elements span two pieces
     small: (a) => (a.writeHead(200), slowly(a, small, 7)),
     smaller: (a) => (a.writeHead(200), a.end(small)),
     few: (a) => (a.writeHead(200), slowly(a, bytes, 150001)),

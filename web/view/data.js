@@ -1,5 +1,5 @@
-// data.js - the data of the page as models and scopes, and areas: scopes as they stand on the screen, with what is open in
-// them. The format is explained in docs/notes/view.md.
+// data.js - the data of the page as models and scopes, and areas: scopes as drawn on the screen, with the boxes that are open
+// in them. The format is explained in docs/notes/view.md.
 
 const NODE = 0, INPUT = 1, OUTPUT = 2, OUTER = 3, INITIALIZER = 4, MISSING = 5;
 const BACK = 1, FAR = 2;
@@ -42,11 +42,11 @@ class Scope {
         this.at = Int32Array.from(e.at);
         this.width = raw.width;
         this.height = raw.height;
-        // Arrays of numbers of which a typed copy is here.
+        // Arrays of numbers that have been replaced by typed copies.
         b.x = b.y = b.w = b.h = b.kind = e.at = e.points = e.from = e.to = e.flags = null;
-        this.worst = new Uint8Array(this.count); // of the findings: 1 note, 2 warning, 3 error
-        this.below = new Uint8Array(this.count); // the same for what stands in the box
-        this.heat = null;                        // time per box, 0 to 1, where a profile is there
+        this.worst = new Uint8Array(this.count); // worst finding: 1 note, 2 warning, 3 error
+        this.below = new Uint8Array(this.count); // the same for the contents of the box
+        this.heat = null;                        // time per box from 0 to 1, if there is a profile
         this.mark = null;                        // difference per box: 0, "-", "+" or "~"
     }
     text(id) { return this.model.strings[id]; }
@@ -85,7 +85,7 @@ class Scope {
             tensor: raw.tensor[v] < 0 ? null : this.model.tensors[raw.tensor[v]],
         };
     }
-    // Arrows at each box, made when somebody asks.
+    // Arrows at each box, computed on first use.
     arrows() {
         if (!this.arrowLists) {
             const make = ends => {
@@ -128,7 +128,7 @@ class Model {
         this.findCallers();
         this.pin();
     }
-    // Where each scope stands: the way to what is searched for. A function stands where it is called first.
+    // The location of each scope, for the search. A function is located where it is called first.
     findCallers() {
         for (const s of this.scopes)
             for (let b = 0; b < s.count && s.innerStart[s.count]; b++)
@@ -151,7 +151,7 @@ class Model {
             }
         }
     }
-    // The boxes to open, from a root on, until the scope shows.
+    // The boxes to open, beginning at a root, to show the scope.
     pathTo(scope) {
         const path = [], seen = new Set();
         while (scope && scope.caller && scope !== this.main && !seen.has(scope)) {
@@ -163,7 +163,8 @@ class Model {
     }
 }
 
-// A way along one axis that keeps order and distances, but gives each of the intervals [from, to, length] the room it asks for.
+// Maps positions along one axis so that order and distances are kept, but each interval [from, to, length] gets the room that
+// it needs.
 function stretch(intervals) {
     const ends = [...new Set(intervals.flatMap(i => [i[0], i[1]]))].sort((a, b) => a - b);
     const place = new Map(ends.map((v, k) => [v, k]));
@@ -189,7 +190,7 @@ function stretch(intervals) {
     };
 }
 
-// What is open in a box has its name above it.
+// The name of an open box is above its contents.
 function partWidth(part) {
     return Math.max(60, part.area.width, Math.min(200, 7.5 * part.name.length + 8));
 }
@@ -197,10 +198,10 @@ function partWidth(part) {
 class Area {
     constructor(scope, up, box) {
         this.scope = scope;
-        this.up = up || null; // the area that it stands in, and the box there
+        this.up = up || null; // the enclosing area, and the box in it
         this.box = box;
         this.open = new Map(); // box: [{name, area, x, y}]
-        this.dx = this.dy = 0; // in the area above
+        this.dx = this.dy = 0; // position in the enclosing area
         this.place();
     }
     opened(box) { return this.open.get(box) || null; }
@@ -218,7 +219,7 @@ class Area {
         for (let a = this; a; a = a.up)
             a.place();
     }
-    // Without open boxes the places of the scope; else a copy in which there is room for them.
+    // Without open boxes, the positions of the scope; otherwise a copy of them with room for the open boxes.
     place() {
         const s = this.scope;
         this.tree = null;
@@ -279,7 +280,7 @@ class Area {
         for (let i = 0; i < s.count; i++)
             this.width = Math.max(this.width, x[i] + w[i]);
     }
-    // Boxes are the items below scope.count, arrows those from there on.
+    // Items below scope.count are boxes, the others are arrows.
     items() {
         if (this.tree)
             return this.tree;
@@ -304,7 +305,7 @@ class Area {
             s.tree = this.tree;
         return this.tree;
     }
-    // Where the area begins in the outermost one.
+    // The origin of the area in the outermost area.
     origin() {
         let x = 0, y = 0;
         for (let a = this; a.up; a = a.up) {

@@ -1,6 +1,6 @@
-// draw.js - an area on a canvas: only what can be seen, and only as much of it as the scale has room for.
+// draw.js - draws an area on a canvas: only the visible part, with as much detail as the scale allows.
 
-// Boxes are coloured by the family of their operator: hues in degrees, -1 for grey. The data has them.
+// Boxes are coloured by the family of their operator: hues in degrees, -1 for grey. The families are in the data.
 let HUES = {};
 
 function readTheme() {
@@ -19,7 +19,7 @@ function readTheme() {
     return theme;
 }
 
-// From cool to hot, for a share of the largest time.
+// A colour from cool to hot, for a fraction of the largest time.
 function heatColor(theme, t) {
     const h = 210 - 210 * t;
     return theme.dark ? `hsl(${h}, ${30 + 50 * t}%, ${24 + 18 * t}%)` : `hsl(${h}, ${50 + 40 * t}%, ${92 - 27 * t}%)`;
@@ -30,7 +30,7 @@ class Painter {
         this.pane = pane;
         this.widths = new Map();
     }
-    // The text, or as much of it as the width has room for.
+    // The text, shortened to the width.
     fit(c, text, width) {
         const key = width + c.font + text;
         let out = this.widths.get(key);
@@ -63,7 +63,7 @@ class Painter {
             this.area(p.root, 0, 0);
         c.setTransform(r, 0, 0, r, 0, 0);
     }
-    // The part of the area that can be seen, in its own lengths.
+    // The visible part of the area, in its own units.
     visible(ox, oy) {
         const p = this.pane, k = p.scale;
         return [-p.x / k - ox - 8, -p.y / k - oy - 8, (p.width - p.x) / k - ox + 8, (p.height - p.y) / k - oy + 8];
@@ -75,7 +75,7 @@ class Painter {
             return;
         c.setTransform(k, 0, 0, k, (p.x + ox * p.scale) * p.ratio, (p.y + oy * p.scale) * p.ratio);
         const all = x0 <= 0 && y0 <= 0 && x1 >= area.width && y1 >= area.height;
-        // Too small for letters and too many for single shapes: dots.
+        // Too small for text and too many for single shapes: dots.
         if (p.scale < 0.09 && (all ? s.count : this.guess(area, x0, y0, x1, y1)) > 4000) {
             this.dots(area, x0, y0, x1, y1, all);
             return;
@@ -94,7 +94,7 @@ class Painter {
         c.setTransform(k, 0, 0, k, (p.x + ox * p.scale) * p.ratio, (p.y + oy * p.scale) * p.ratio);
         this.boxes(area, boxes);
     }
-    // About how many boxes a part of the area has.
+    // The approximate number of boxes in a part of the area.
     guess(area, x0, y0, x1, y1) {
         const w = Math.min(x1, area.width) - Math.max(x0, 0), h = Math.min(y1, area.height) - Math.max(y0, 0);
         return area.scope.count * w * h / Math.max(1, area.width * area.height);
@@ -107,7 +107,7 @@ class Painter {
             items = area.items().query(x0, y0, x1, y1);
             n = items.length;
         }
-        // Arrows: some of them, evenly.
+        // Arrows: a sample of them.
         c.beginPath();
         const step = Math.max(1, Math.ceil((all ? arrows : n) / MOST));
         for (let i = 0; i < (all ? arrows : n); i += step) {
@@ -121,7 +121,7 @@ class Painter {
         c.strokeStyle = t.far;
         c.lineWidth = 0.8 / k;
         c.stroke();
-        // Boxes: at least a pixel each, those of one colour together; where several fall on one place the first stands for them.
+        // Boxes: at least one pixel each, grouped by colour; of several at one pixel, only the first is drawn.
         const groups = new Map(), w = p.width, seen = new Uint8Array(Math.ceil(w) * Math.ceil(p.height));
         const ox = c.getTransform().e / p.ratio, oy = c.getTransform().f / p.ratio;
         const columns = Math.ceil(w);
@@ -151,7 +151,7 @@ class Painter {
         this.painted += n;
         this.marks(area);
     }
-    // Selection and what is found by the search, when boxes are dots.
+    // The selection and search results, when boxes are dots.
     marks(area) {
         const p = this.pane, c = p.context;
         if (p.selected && p.selected.area === area && p.selected.box >= 0) {
@@ -184,7 +184,7 @@ class Painter {
             return heatColor(t, s.heat[b]);
         return this.family(s, b).dot;
     }
-    // The pieces of an arrow that can be seen: one may be a million pixels long.
+    // Only the visible segments of an arrow are drawn: a segment may be a million pixels long.
     way(c, area, e, fine, [left, top, right, bottom]) {
         const s = area.scope, at = area.at, from = 2 * s.pointStart[e], to = 2 * s.pointStart[e + 1] - 2;
         let pen = false;
@@ -197,7 +197,7 @@ class Painter {
             if (!pen)
                 c.moveTo(x0, y0);
             pen = true;
-            // Round corners: each piece bends half way.
+            // Round corners: each curve ends at the middle of a segment.
             const bend = (y1 - y0) / 2;
             if (!fine || x0 === x1)
                 c.lineTo(x1, y1);
@@ -205,7 +205,7 @@ class Painter {
                 c.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
         }
     }
-    // Where there are too many arrows, those that only pass by are left out first, evenly.
+    // If there are too many arrows, those that only pass through are thinned out first.
     thin(area, list, view) {
         const MOST = 1500, s = area.scope, at = area.at, near = [], passing = [];
         if (list.length <= MOST)
@@ -249,7 +249,7 @@ class Painter {
         c.font = "10px system-ui, sans-serif";
         c.textAlign = "left";
         c.textBaseline = "middle";
-        const said = new Set(); // arrows of one value that begin at one point: its shape stands there once
+        const said = new Set(); // arrows of one value that begin at one point: its shape is written there once
         for (const e of list) {
             const from = 2 * s.pointStart[e], to = 2 * s.pointStart[e + 1] - 2;
             if (to <= from)
@@ -276,7 +276,7 @@ class Painter {
             }
         }
     }
-    // How long a text may be that begins there, up to the next box.
+    // The maximum length of a text that begins there, up to the next box.
     room(area, x, y) {
         let room = 120;
         for (const b of area.items().query(x, y - 6, x + room, y + 6))
@@ -392,7 +392,7 @@ class Painter {
     }
 }
 
-// float[N,3,224,224] as N×3×224×224
+// Formats float[N,3,224,224] as N×3×224×224.
 function shapeText(type) {
     const m = /^[a-z0-9]+\[(.*)\]$/.exec(type);
     return m ? m[1].replace(/,/g, "×") : "";

@@ -1,7 +1,7 @@
-// export.js - the drawing as SVG, with what is open in it, for files and for paper.
+// export.js - the drawing as SVG, including the contents of open boxes, for files and for printing.
 
 function svgText(s) {
-    // What XML has no place for, and halves of characters, are shown as unknown.
+    // Characters that XML does not allow, and unpaired surrogates, are replaced.
     return s.slice(0, 2000).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd")
         .replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
 }
@@ -76,7 +76,7 @@ class Drawing {
     }
 }
 
-const SVG_MOST = 20000; // boxes; viewers of SVG are slow with more
+const SVG_MOST = 20000; // most boxes; viewers of SVG are slow with more
 
 function countBoxes(area) {
     let n = area.scope.count;
@@ -101,7 +101,7 @@ function saveSvg(pane) {
     return true;
 }
 
-// On paper the drawing is lines, not dots, in light colours; one that is too large for that is printed as it is on the screen.
+// Prints the drawing as vector graphics in light colours; a drawing that is too large is printed as on the screen.
 function preparePrint(app) {
     const root = document.documentElement, before = root.dataset.theme, place = document.getElementById("paper");
     root.dataset.theme = "light";

@@ -1,8 +1,8 @@
-// index.js - which of many rectangles touch one: a tree of groups of sixteen, packed along a Hilbert curve.
+// index.js - finds the rectangles, among many, that intersect one: a tree of groups of sixteen, packed along a Hilbert curve.
 
 const GROUP = 16;
 
-// The place of a point of a 65536 x 65536 square on the curve.
+// The position on the curve of a point in a square of 65536 x 65536.
 function hilbert(x, y) {
     let d = 0;
     for (let s = 32768; s > 0; s >>= 1) {
@@ -20,7 +20,7 @@ function hilbert(x, y) {
 }
 
 class Tree {
-    // rects: x0, y0, x1, y1 of each item; those of arrows that are not drawn are empty.
+    // rects: x0, y0, x1, y1 of each item; arrows that are not drawn have empty ones.
     constructor(rects, width, height) {
         const n = rects.length / 4, keys = new Float64Array(n);
         const sx = 65535 / Math.max(1, width), sy = 65535 / Math.max(1, height);
@@ -30,7 +30,7 @@ class Tree {
             if (!(rects[4 * i] <= rects[4 * i + 2]))
                 continue;
             const x = clamp((rects[4 * i] + rects[4 * i + 2]) / 2 * sx), y = clamp((rects[4 * i + 1] + rects[4 * i + 3]) / 2 * sy);
-            // 30 bits of the curve, 23 of the item: exact in a double.
+            // 30 bits of the curve position, 23 of the item: exact in a double.
             keys[kept++] = Math.floor(hilbert(x, y) / 4) * 8388608 + i;
         }
         const sorted = keys.subarray(0, kept).sort();

@@ -1,6 +1,6 @@
-// overlay.js - what is laid over the drawing: the time that nodes took, and the differences between two models.
+// overlay.js - overlays of the drawing: the times of nodes, and the differences between two models.
 
-// Steps of a run are told by name and operator; those without names by their order, where it is that of the nodes.
+// Steps of a run are identified by name and operator; steps without names by their order, if that is the order of the nodes.
 function layProfile(model) {
     const profile = model.raw.profile;
     if (!profile)
@@ -77,7 +77,7 @@ function layDifferences(models, differences) {
         });
 }
 
-// The box of the other model that belongs to one: by name, else by what it makes.
+// The corresponding box of the other model: by name, else by its outputs.
 function counterpart(scope, box, other) {
     if (!other.counterparts) {
         other.counterparts = new Map();

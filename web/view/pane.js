@@ -1,4 +1,4 @@
-// pane.js - a model on a canvas: where it is looked at from, what is selected, what mouse, fingers and keys do.
+// pane.js - a model on a canvas: position and scale, selection, mouse, touch and keys.
 
 class Pane {
     constructor(app, model, holder) {
@@ -21,7 +21,7 @@ class Pane {
         if (model.main)
             this.show(model.main);
     }
-    // ---- what is shown ----
+    // ---- view ----
     show(scope) {
         if (!this.roots.has(scope))
             this.roots.set(scope, new Area(scope, null, -1));
@@ -60,14 +60,14 @@ class Pane {
             return 0.01;
         return Math.min(1, 0.8 * Math.min(this.width / Math.max(1, this.root.width), this.height / Math.max(1, this.root.height)));
     }
-    // All of it, or, where letters would be too small, its top.
+    // Shows all of it or, if text would be too small, its top.
     fit(whole) {
         if (!this.root)
             return;
         const a = this.root, k = Math.min((this.width - 40) / Math.max(1, a.width), (this.height - 40) / Math.max(1, a.height), 1.2);
         this.scale = whole ? k : Math.max(k, Math.min(0.75, (this.width - 40) / Math.max(1, a.width)), 0.6);
         if (!whole && this.scale > k) {
-            // What is at the top may be far from the middle of a wide graph.
+            // The top of a wide graph may be far from its middle.
             const s = a.scope;
             let x = a.width / 2;
             for (let b = 0; b < s.count; b++)
@@ -96,7 +96,7 @@ class Pane {
         this.y += dy;
         this.draw();
     }
-    // Brings a box into the middle where it does not stand well in view.
+    // Centers a box that is not fully in view.
     reveal(area, box, always) {
         const [ox, oy] = area.origin();
         if (always && this.scale < 0.5)
@@ -115,7 +115,7 @@ class Pane {
         this.app.changed(this, from);
         this.draw();
     }
-    // A box of any scope: what stands around it is opened.
+    // For a box of any scope: opens the boxes around it.
     go(scope, box) {
         const way = this.model.pathTo(scope);
         if (!way.root)
@@ -145,7 +145,7 @@ class Pane {
             area.closeBox(box);
         else
             area.openBox(box);
-        // Its corner stays where it was.
+        // Keeps its corner in place.
         const [nx, ny] = area.origin();
         this.x = before[0] - (nx + area.x[box]) * k;
         this.y = before[1] - (ny + area.y[box]) * k;
@@ -168,7 +168,7 @@ class Pane {
         }
         return this.chosen;
     }
-    // ---- what is under a point of the canvas ----
+    // ---- hit testing ----
     hit(px, py) {
         const x = (px - this.x) / this.scale, y = (py - this.y) / this.scale, near = 2 / this.scale;
         const look = (area, lx, ly) => {
@@ -187,7 +187,7 @@ class Pane {
         };
         return this.root ? look(this.root, x, y) : null;
     }
-    // ---- mouse, fingers ----
+    // ---- mouse, touch ----
     listen() {
         const c = this.canvas, fingers = new Map();
         let moved = 0, spread = 0;
@@ -265,7 +265,7 @@ class Pane {
             this.select(found.area, found.box);
         this.canvas.focus();
     }
-    // ---- from node to node ----
+    // ---- keyboard navigation ----
     walk(key) {
         const here = this.selected;
         if (!here) {
@@ -280,7 +280,7 @@ class Pane {
                 this.selectAndReveal(area, key === "ArrowDown" ? s.to[list[0]] : s.from[list[0]]);
             return;
         }
-        // The nearest box on that side of about the same height.
+        // The nearest box on that side at about the same height.
         const side = key === "ArrowRight" ? 1 : -1, cx = area.x[box] + area.w[box] / 2, cy = area.y[box] + area.h[box] / 2;
         let best = -1, least = Infinity;
         const reach = 1e4;

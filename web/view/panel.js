@@ -1,5 +1,5 @@
-// panel.js - what stands beside the drawing: about the model, about a node, a scope, a finding. Text of a model becomes text
-// nodes only, never markup.
+// panel.js - the panel beside the drawing: about the model, a node, a scope, a finding. Text of a model becomes text nodes
+// only, never markup.
 
 function el(tag, set, ...children) {
     const e = document.createElement(tag);
@@ -49,7 +49,7 @@ class Panel {
         return table.childElementCount ? table : null;
     }
     prose(text) { return text ? el("p", { className: "prose" }, text) : null; }
-    // A word that leads to a box.
+    // A link to a box.
     link(pane, scope, box, text) {
         const b = el("button", { className: "link", type: "button" }, text || "(no name)");
         b.addEventListener("click", () => pane.go(scope, box));

@@ -1,4 +1,4 @@
-// search.js - nodes and values by name or operator.
+// search.js - searches nodes and values by name or operator.
 
 class Search {
     constructor(app, input, list) {
@@ -11,7 +11,7 @@ class Search {
         input.addEventListener("blur", () => setTimeout(() => { list.hidden = true; }, 150));
         input.addEventListener("focus", () => { if (input.value) this.run(); });
     }
-    // Whole names first, then beginnings, then parts; MOST of them.
+    // Exact matches first, then prefixes, then substrings; at most MOST results.
     find(model, words) {
         const MOST = 200, lower = words.toLowerCase(), hits = new Map();
         model.strings.forEach((s, i) => {

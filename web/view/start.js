@@ -1,4 +1,4 @@
-// start.js - the page as a whole.
+// start.js - the whole page.
 
 const KEYS = [
     ["arrow keys", "from node to node"], ["Enter", "open or close what stands in a node"], ["+ and -", "zoom"], ["0", "all of it"], ["1", "the top, in readable size"],
@@ -30,7 +30,7 @@ class App {
         this.parts.help.append(el("h2", {}, "Keys"), list, this.closer());
         this.open(data);
     }
-    // Shows these models, in place of those that were there.
+    // Shows these models instead of the current ones.
     open(data) {
         HUES = data.hues;
         this.models = data.models.map(m => new Model(m));
@@ -62,7 +62,7 @@ class App {
         b.addEventListener("click", () => this.parts.help.close());
         return b;
     }
-    // Where pages from files may not keep anything, nothing is kept.
+    // Pages opened as files may have no storage; then nothing is stored.
     stored(key) {
         try {
             return localStorage.getItem("onx-view-" + key);
@@ -107,7 +107,7 @@ class App {
         s.replaceChildren(...m.roots.map((r, i) => el("option", { value: i }, r.label())));
         s.hidden = m.roots.length < 2;
     }
-    // Something else is selected or shown.
+    // The selection or view has changed.
     changed(pane) {
         if (!this.panel || pane !== this.active || !this.panes)
             return;
@@ -121,7 +121,7 @@ class App {
             errors ? el("span", { className: "error" }, `${thousands(errors)} error${errors === 1 ? "" : "s"}`) : "",
             warnings ? el("span", { className: "warning" }, `${thousands(warnings)} warning${warnings === 1 ? "" : "s"}`) : "");
     }
-    // The other model shows what belongs to what is selected here.
+    // The other model shows the parts that correspond to the selection.
     follow(pane) {
         const other = this.panes.length === 2 ? this.panes[pane === this.panes[0] ? 1 : 0] : null, s = pane.selected;
         if (!other || !s || s.box < 0)
@@ -193,7 +193,7 @@ const data = parsed(holder.textContent);
 const app = new App(data);
 holder.remove();
 app.startTime = performance.now() - begin;
-// For tests, for pages that this one stands in, and for what is added to it (web/app).
+// For tests, for pages that embed this page, and for additions to it (web/app).
 app.el = el;
 app.parsed = parsed;
 window.onxView = app;

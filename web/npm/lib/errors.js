@@ -1,8 +1,8 @@
-// Errors carry what the library found, one record per finding.
+// Errors carry the findings of the library, one record per finding.
 
 const LINE = /^(?:(.*?): )?(error|warning|note): (.*?)(?: \[([A-Z]+-\d+)\])?$/;
 
-/** Lines as the program prints them; "hint:" lines belong to the finding before them. */
+/** Parses lines printed by the program; "hint:" lines belong to the finding before them. */
 export function parseDiagnostics(text) {
   const list = [];
   for (const line of text.split("\n")) {
@@ -26,7 +26,7 @@ export class OnxError extends Error {
     this.diagnostics = diagnostics;
   }
 
-  /** From what was printed; `otherwise` is said when that names no error. */
+  /** Makes an error from printed text; `otherwise` is the message if the text names no error. */
   static fromText(text, otherwise) {
     const diagnostics = parseDiagnostics(text);
     const first = diagnostics.find((d) => d.severity === "error");

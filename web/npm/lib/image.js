@@ -1,8 +1,8 @@
-// Pictures as tensors and back, in the spelling of onnxruntime-web. What is computed here needs no browser; only files and
-// elements of a page are decoded by it.
+// Converts pictures to tensors and back, with the names of onnxruntime-web. The computations need no browser; only files and
+// elements of a page are decoded by the browser.
 import { OnxError } from "./errors.js";
 
-/** Where red, green, blue and alpha are in each format. */
+/** The positions of red, green, blue and alpha in each format. */
 const FORMATS = { RGB: [0, 1, 2], RBG: [0, 2, 1], BGR: [2, 1, 0], RGBA: [0, 1, 2, 3] };
 const MAX_PIXELS = 2 ** 28; // a gigabyte of RGBA
 
@@ -18,7 +18,7 @@ function pixelCount(width, height) {
   return width * height;
 }
 
-/** A number for each of red, green, blue, alpha; those that an array does not have are `otherwise`. */
+/** Expands to a number for each of red, green, blue, alpha; missing ones are `otherwise`. */
 function perChannel(what, value, otherwise) {
   const list = Array.isArray(value) ? value : [value, value, value, value];
   const full = Array.from({ length: 4 }, (_, i) => list[i] ?? otherwise);
@@ -26,7 +26,7 @@ function perChannel(what, value, otherwise) {
   return full;
 }
 
-/** onnxruntime-web's: a tensor is made of (pixel + bias) / mean, and a picture of (value - bias) * mean. */
+/** As in onnxruntime-web: a tensor has (pixel + bias) / mean, a picture has (value - bias) * mean. */
 function normOf(norm, type) {
   const mean = perChannel("mean", norm?.mean ?? (type === "uint8" ? 1 : 255), type === "uint8" ? 1 : 255);
   if (mean.includes(0)) throw new OnxError("norm.mean is 0: pixels are divided by it");
@@ -35,7 +35,7 @@ function normOf(norm, type) {
 
 // ---- pictures ----
 
-/** What a browser draws, as its pixels. */
+/** Draws something that a browser can draw, and returns its pixels. */
 function draw(source, width, height) {
   pixelCount(width, height);
   let canvas;
@@ -62,7 +62,7 @@ async function decodeFile(blob) {
 
 const isOf = (source, ...names) => names.some((name) => typeof globalThis[name] === "function" && source instanceof globalThis[name]);
 
-/** Pixels of anything that is a picture: { data, width, height }, with the channels of `data`. */
+/** The pixels of any kind of picture: { data, width, height }, with the channels of `data`. */
 async function pixelsOf(source) {
   if (typeof source === "string" || source instanceof URL) {
     if (typeof createImageBitmap === "undefined") return decodeFile();
@@ -91,7 +91,7 @@ function checkPixels({ data, width, height }) {
   return { data, width, height, channels };
 }
 
-/** For each place of the result the first of the pixels that it is made of, and their weights: triangles, as wide as the step. */
+/** For each output position, the first input pixel and the weights of a triangle filter as wide as the step. */
 function taps(from, to) {
   const step = from / to, reach = Math.max(step, 1);
   return Array.from({ length: to }, (_, i) => {
@@ -103,7 +103,7 @@ function taps(from, to) {
   });
 }
 
-/** Lines of `count` points that are `stride` apart, each made `to` points long. */
+/** Resizes lines of `count` points with stride `stride` to `to` points each. */
 function resizeLines(data, { lines, count, to, lineAt, stride, outAt, outStride, channels }, out) {
   const all = taps(count, to);
   for (let line = 0; line < lines; line++)
@@ -116,7 +116,7 @@ function resizeLines(data, { lines, count, to, lineAt, stride, outAt, outStride,
   return out;
 }
 
-/** The picture in another size; where it shrinks every pixel counts. Values between whole numbers stay. */
+/** Resizes the picture; when it shrinks, every pixel contributes. Values are not rounded to integers. */
 function resize({ data, width, height, channels }, newWidth, newHeight) {
   pixelCount(newWidth, newHeight);
   pixelCount(newWidth, height);
@@ -130,7 +130,7 @@ function resize({ data, width, height, channels }, newWidth, newHeight) {
   return { data: high, width: newWidth, height: newHeight, channels };
 }
 
-/** What makes a tensor of a picture: its type, data and dims. */
+/** Converts a picture to the type, data and dims of a tensor. */
 export async function fromImage(source, options = {}) {
   const format = choice("tensorFormat", options.tensorFormat ?? "RGB", Object.keys(FORMATS));
   const layout = choice("tensorLayout", options.tensorLayout ?? "NCHW", ["NCHW", "NHWC"]);
@@ -152,7 +152,7 @@ export async function fromImage(source, options = {}) {
   return { type, data, dims: layout === "NCHW" ? [1, channels, height, width] : [1, height, width, channels] };
 }
 
-// ---- and back ----
+// ---- tensors to pictures ----
 
 /** The pixels of a tensor, four bytes each. */
 function toPixels({ type, data, dims }, options = {}) {
@@ -176,7 +176,7 @@ function toPixels({ type, data, dims }, options = {}) {
   return { data: out, width, height };
 }
 
-/** ImageData, or, where there is no such class, an object with the same fields. */
+/** Makes ImageData, or an object with the same fields where that class does not exist. */
 export function toImageData(tensor, options) {
   const picture = toPixels(tensor, options);
   return typeof ImageData === "undefined" ? picture : new ImageData(picture.data, picture.width, picture.height);
@@ -202,7 +202,7 @@ function pngChunk(name, content) {
   return [new Uint8Array(bigEndian(content.length)), body, new Uint8Array(bigEndian(crc(body)))];
 }
 
-/** zlib's form with nothing compressed: blocks of up to 65535 bytes. */
+/** The zlib format without compression: blocks of up to 65535 bytes. */
 function stored(bytes) {
   const blocks = Math.ceil(bytes.length / 65535);
   const out = new Uint8Array(2 + blocks * 5 + bytes.length + 4);
@@ -222,10 +222,10 @@ function stored(bytes) {
   return out;
 }
 
-/** A PNG that is not compressed, so that it can be made at once and anywhere. */
+/** A PNG without compression, which needs no library and is made synchronously. */
 export function toDataURL(tensor, options) {
   const { data, width, height } = toPixels(tensor, options);
-  const row = width * 4, lines = new Uint8Array(height * (row + 1)); // each line begins with the 0 of "not filtered"
+  const row = width * 4, lines = new Uint8Array(height * (row + 1)); // each line begins with filter type 0 (none)
   for (let y = 0; y < height; y++) lines.set(data.subarray(y * row, (y + 1) * row), y * (row + 1) + 1);
   const parts = [
     new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]),

@@ -1,32 +1,32 @@
-/** What the library found: one error, warning or note. */
+/** A finding of the library: an error, warning or note. */
 export interface Diagnostic {
   severity: "error" | "warning" | "note";
   message: string;
-  /** The rule that is broken, as `onx check --explain` knows it. */
+  /** The violated rule, as known to `onx check --explain`. */
   rule?: string;
-  /** The place: a file, or a path into the model. */
+  /** The location: a file, or a path in the model. */
   where?: string;
   hint?: string;
 }
 
-/** Every failure: the message is that of the first error, `diagnostics` has all findings. */
+/** All failures: the message is that of the first error, `diagnostics` has all findings. */
 export class OnxError extends Error {
   constructor(message: string, diagnostics?: Diagnostic[]);
   readonly diagnostics: Diagnostic[];
 }
 
 export interface Env {
-  /** Folder of the modules (onx-run.wasm, onx.wasm, onx-threads.wasm), ending in a slash, or the address of the one for sessions; undefined: beside the package. */
+  /** Folder of the modules (onx-run.wasm, onx.wasm, onx-threads.wasm), ending in a slash, or the URL of the module for sessions; undefined: next to the package. */
   wasmPath: string | URL | { wasm?: string | URL } | undefined;
-  /** Bytes of the module for sessions, or of several by their names without .wasm, instead of fetching them; those without vectors need `simd: false`. */
+  /** Bytes of the module for sessions, or of several modules by name without .wasm, to use instead of fetching them; modules without SIMD need `simd: false`. */
   wasmBinary: Uint8Array | ArrayBuffer | Record<string, Uint8Array | ArrayBuffer> | undefined;
-  /** Use the build with vectors? undefined: if the engine has them. */
+  /** Use the build with SIMD? undefined: if the engine supports it. */
   simd: boolean | undefined;
-  /** How many threads a session may use, 1 unless it is set. Without shared memory (see README) sessions have one all the same. */
+  /** Number of threads of a session, 1 by default. Without shared memory (see README), sessions always have one thread. */
   threads: number;
-  /** This package's version; `common` and `web` are onnxruntime-web's names for theirs. */
+  /** The version of this package; `common` and `web` are onnxruntime-web's names for its versions. */
   readonly versions: { readonly onx: string; readonly common: string; readonly web: string };
-  /** The settings above in onnxruntime-web's spelling; initTimeout, proxy and trace can be set, and mean nothing. */
+  /** The settings above by the names of onnxruntime-web; initTimeout, proxy and trace are accepted and ignored. */
   readonly wasm: {
     numThreads: number;
     wasmPaths: string | URL | { wasm?: string | URL; mjs?: string | URL } | undefined;
@@ -36,25 +36,25 @@ export interface Env {
     proxy?: boolean;
     trace?: boolean;
   };
-  /** There is no such backend: what is set here means nothing. */
+  /** There is no such backend: these settings are ignored. */
   readonly webgl: Record<string, unknown>;
   readonly webgpu: Record<string, unknown>;
-  /** Nothing is logged and nothing traced. */
+  /** Ignored: nothing is logged or traced. */
   logLevel?: "verbose" | "info" | "warning" | "error" | "fatal";
   debug?: boolean;
   trace?: boolean;
 }
 export const env: Env;
 export function hasSimd(): boolean;
-/** May sessions have more than one thread here? */
+/** Can sessions have more than one thread here? */
 export function hasThreads(): boolean;
-/** Fetches and compiles a module now, rather than when it is first needed: that of sessions, of the program, which all else needs, or of sessions with threads. */
+/** Fetches and compiles a module now instead of at its first use: "session" (sessions), "program" (everything else), or "threads" (sessions with threads). */
 export function init(what?: "session" | "program" | "threads"): Promise<unknown>;
 
 export type Bytes = ArrayBufferView | ArrayBuffer;
 export type Format = "onnx" | "onnxtxt" | "textproto" | "json";
 
-/** The arrays that hold elements: float16 and bfloat16 are their bits, types of 4 bits stand two to a byte. */
+/** The arrays that hold elements: float16 and bfloat16 are stored as their bits, types of 4 bits as two elements per byte. */
 export interface TensorDataMap {
   float32: Float32Array;
   float64: Float64Array;
@@ -82,7 +82,7 @@ export type TensorData = TensorDataMap[TensorType];
 
 export type ImageFormat = "RGB" | "RGBA" | "BGR" | "RBG";
 export type ImageTensorLayout = "NCHW" | "NHWC";
-/** For each of red, green, blue and alpha. */
+/** One number for each of red, green, blue and alpha. */
 export type PerChannel = number | readonly [number, number, number] | readonly [number, number, number, number];
 export interface ImageNorm {
   bias?: PerChannel;
@@ -94,32 +94,32 @@ export interface FromImageOptions {
   dataType?: "float32" | "uint8";
   resizedWidth?: number;
   resizedHeight?: number;
-  /** The tensor has (pixel + bias) / mean; bias 0, and mean 255, or 1 for uint8, unless they are given. */
+  /** The tensor has (pixel + bias) / mean. Defaults: bias 0; mean 255, or 1 for uint8. */
   norm?: ImageNorm;
 }
 export interface ToImageOptions {
-  /** RGBA for four channels, else RGB. */
+  /** Default: RGBA for four channels, else RGB. */
   format?: ImageFormat;
   tensorLayout?: ImageTensorLayout;
   /** The picture has (value - bias) * mean. */
   norm?: ImageNorm;
 }
-/** Pixels of three bytes or four; ImageData is one. */
+/** Pixels of three or four bytes; ImageData is an example. */
 export interface Pixels {
   readonly data: Uint8ClampedArray | Uint8Array;
   readonly width: number;
   readonly height: number;
 }
-/** A class of the browser, where its types are known. */
+/** A class of the browser, if its types are known to the compiler. */
 type OfPage<Name extends string> = typeof globalThis extends { [name in Name]: { prototype: infer T } } ? T : never;
-/** What pictures are made of; in Node, which decodes none, Pixels. */
+/** Sources of pictures; in Node, which decodes no pictures, only Pixels. */
 export type ImageSource =
   | Pixels | OfPage<"ImageData"> | OfPage<"ImageBitmap"> | OfPage<"HTMLImageElement"> | OfPage<"HTMLVideoElement">
   | OfPage<"HTMLCanvasElement"> | OfPage<"OffscreenCanvas"> | OfPage<"Blob"> | string | URL;
 
 export class Tensor<T extends TensorType = TensorType> {
   constructor(type: T, data: TensorDataMap[T] | readonly TensorElement<T>[] | (T extends "uint8" ? Uint8ClampedArray : never), dims?: readonly number[]);
-  /** The data tells the type. */
+  /** The type is determined from the data. */
   constructor(data: TensorDataMap[T] | Uint8ClampedArray | readonly boolean[], dims?: readonly number[]);
   constructor(parts: { location?: "cpu" | "cpu-pinned"; type: T; data: TensorDataMap[T]; dims: readonly number[] });
   static fromImage(source: ImageSource, options?: FromImageOptions): Promise<Tensor<"float32"> | Tensor<"uint8">>;
@@ -132,14 +132,14 @@ export class Tensor<T extends TensorType = TensorType> {
   reshape(dims: readonly number[]): Tensor<T>;
   getData(releaseData?: boolean): Promise<TensorDataMap[T]>;
   dispose(): void;
-  /** A picture of a tensor of 1 x channels x height x width, with or without the 1; where there is no ImageData, an object with its fields. */
+  /** Converts a tensor of shape 1 x channels x height x width (or without the 1) to a picture; where ImageData does not exist, to an object with its fields. */
   toImageData(options?: ToImageOptions): typeof globalThis extends { ImageData: unknown } ? OfPage<"ImageData"> : Pixels;
-  /** The same as a PNG. */
+  /** The same as the URL of a PNG. */
   toDataURL(options?: ToImageOptions): string;
 }
 export type TensorElement<T extends TensorType> =
   T extends "string" ? string : T extends "bool" ? boolean | number : T extends "int64" | "uint64" ? bigint | number : number;
-/** Names of types as onnxruntime-web has them. */
+/** Type names of onnxruntime-web. */
 export namespace Tensor {
   type Type = TensorType;
   type DataTypeMap = TensorDataMap;
@@ -149,36 +149,36 @@ export namespace Tensor {
 export type TypedTensor<T extends TensorType> = Tensor<T>;
 export type OnnxValue = Value;
 
-/** What goes in and comes out: a tensor, a sequence, a map, or an optional that is empty. */
+/** An input or output: a tensor, a sequence, a map, or an empty optional. */
 export type Value = Tensor | Value[] | Map<bigint | string, Value> | null;
 export type Input = Tensor | Tensor[] | null | undefined;
 
 export interface ValueMetadata {
   readonly name: string;
   readonly isTensor: boolean;
-  /** Does an input have to be given? */
+  /** Is the input required? */
   readonly required: boolean;
   readonly type?: TensorType;
-  /** Numbers, and symbols by their names; an empty name is a size that nothing is known of. */
+  /** Numbers, and names of symbolic dimensions; an empty name is an unknown dimension. */
   readonly shape?: readonly (number | string)[];
 }
 
 export interface LoadOptions {
-  /** Where the name does not tell; "onnx" for bytes. */
+  /** Needed if the name does not tell the format; the default for bytes is "onnx". */
   format?: Format;
-  /** Data files beside the model, by the names that the model has for them. */
+  /** External data files by the names that the model uses. */
   files?: Record<string, Bytes>;
-  /** The same in onnxruntime-web's spelling. */
+  /** The same by the name of onnxruntime-web. */
   externalData?: readonly ({ path: string; data: string | Bytes } | string)[];
 }
 
 export interface SessionOptions extends LoadOptions {
   graphOptimizationLevel?: "disabled" | "basic" | "extended" | "layout" | "all";
-  /** Bytes that constants, and each run, may take. */
+  /** Limit in bytes for constants, and for each run. */
   memory?: number;
-  /** How many threads runs may use; `env.threads` unless it is given. */
+  /** Number of threads for runs; default: `env.threads`. */
   intraOpNumThreads?: number;
-  /** More of onnxruntime-web's, which can be given and mean nothing. */
+  /** Further options of onnxruntime-web, which are accepted and ignored. */
   [name: string]: unknown;
 }
 
@@ -189,14 +189,14 @@ export class InferenceSession {
   readonly outputNames: readonly string[];
   readonly inputMetadata: readonly ValueMetadata[];
   readonly outputMetadata: readonly ValueMetadata[];
-  /** Where the second argument is an object none of whose names is an output, it is options, as for onnxruntime-web. */
+  /** If the second argument is an object and none of its keys is an output, it is taken as options, as in onnxruntime-web. */
   run<T extends Value = any>(feeds: Readonly<Record<string, Input>>, fetches?: readonly string[] | Readonly<Record<string, unknown>>, options?: unknown): Promise<Record<string, T>>;
-  /** Gives the memory back now; without it that happens when nobody refers to the session any more. */
+  /** Frees the memory now; otherwise it is freed when the session is garbage-collected. */
   release(): Promise<void>;
   startProfiling(): void;
   endProfiling(): void;
 }
-/** Names of types as onnxruntime-web has them. */
+/** Type names of onnxruntime-web. */
 export namespace InferenceSession {
   type OnnxValueMapType = { readonly [name: string]: any };
   type NullableOnnxValueMapType = { readonly [name: string]: any };
@@ -209,21 +209,21 @@ export namespace InferenceSession {
 }
 
 export interface CheckOptions {
-  /** Infer types and shapes as well, strictly. */
+  /** Also infers types and shapes, strictly. */
   full?: boolean;
-  /** Take warnings for errors. */
+  /** Treats warnings as errors. */
   strict?: boolean;
   pedantic?: boolean;
-  /** Errors only, as quickly as can be. */
+  /** Reports errors only, as fast as possible. */
   structure?: boolean;
   checksums?: boolean;
   customDomains?: boolean;
-  /** Rules, or groups of rules, that are applied, or left out. */
+  /** Rules, or groups of rules, to apply or to ignore. */
   only?: string | readonly string[];
   ignore?: string | readonly string[];
   maxErrors?: number;
 }
-/** A finding says where in the model it is, and in text also at which line and column. */
+/** A finding has its location in the model and, for text, also line and column. */
 export interface Finding extends Diagnostic {
   path?: string;
   line?: number;
@@ -262,19 +262,19 @@ export class Model {
     foldLimit?: number | string;
   }): Promise<Model>;
   retarget(opset: number | Record<string, number>): Promise<Model>;
-  /** What differs from another model, this one being the older; empty when nothing does. */
+  /** The differences from another model; `this` is the older one. Empty if there are none. */
   diff(other: Model, options?: { atol?: number; rtol?: number }): Promise<Difference[]>;
-  /** A session, and one run of it. */
+  /** Creates a session and runs it once. */
   /** Where the second argument is an object none of whose names is an output, it is options, as for onnxruntime-web. */
   run<T extends Value = any>(feeds: Readonly<Record<string, Input>>, fetches?: readonly string[]): Promise<Record<string, T>>;
 }
 
-/** From bytes, a URL or, in Node, a path. */
+/** Loads bytes, a URL or, in Node, a path. */
 export function load(source: Bytes | string | URL, options?: LoadOptions): Promise<Model>;
-/** From ONNX text, or, with a format, protobuf text or JSON. */
+/** Parses ONNX text, or with a format, protobuf text or JSON. */
 export function parse(text: string, options?: LoadOptions): Promise<Model>;
 
-/** Runs `onx ...words` with these files in its folder; `outputs` names files that it writes. */
+/** Runs `onx ...words` with these files in its folder; `outputs` are names of files that it writes. */
 export function program(words: readonly string[], files?: Record<string, Bytes | string>, outputs?: readonly string[]): Promise<{
   status: number;
   stdout: string;

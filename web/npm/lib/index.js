@@ -1,4 +1,4 @@
-// All of ONNX as WebAssembly. README.md says what there is.
+// All of ONNX as WebAssembly; described in README.md.
 export { OnxError } from "./errors.js";
 export { env, hasSimd, init } from "./module.js";
 export { run as program } from "./program.js";

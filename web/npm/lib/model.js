@@ -1,10 +1,10 @@
-// Models as JavaScript sees them: bytes, their format, and the data files beside them. What is asked of one is done by
-// the program in an instance of its own, so that a Model holds nothing that would have to be freed.
+// Models in JavaScript: bytes, their format, and external data files. Operations run the program in an instance of its own, so
+// a Model owns nothing that has to be freed.
 import { OnxError, parseDiagnostics } from "./errors.js";
 import { run as runProgram, toBytes } from "./program.js";
 import { bytesSource, fileSource, piecesSource } from "./weights.js";
 
-/** Formats, and the extensions by which the program knows them. */
+/** Formats, and the file extensions that the program knows them by. */
 export const FORMATS = { onnx: ".onnx", onnxtxt: ".onnxtxt", textproto: ".textproto", json: ".json" };
 
 function formatOfName(name) {
@@ -18,14 +18,14 @@ function isNode() {
   return typeof process !== "undefined" && Boolean(process.versions?.node);
 }
 
-/** What a name says that is no URL to fetch: in Node, a path or the URL of a file. */
+/** If a name is not a URL to fetch: in Node, a path or a file URL. */
 function localName(name) {
   const isUrl = /^[a-z][a-z0-9+.-]+:/i.test(name);
   if (!isNode() || (isUrl && !name.startsWith("file:"))) return undefined;
   return isUrl ? new URL(name) : name;
 }
 
-/** Reads a file with `read`, which is told its path. */
+/** Reads a file with `read`, which gets its path. */
 async function readLocal(name, read) {
   try {
     return await read(localName(name));
@@ -39,7 +39,7 @@ async function readWhole(path) {
   return readFile(path);
 }
 
-/** What `read` makes of the response from a URL. */
+/** Fetches a URL; `read` processes the response. */
 async function fetched(name, read) {
   const response = await fetch(name);
   if (!response.ok) throw new OnxError(`cannot fetch ${name}: ${response.status} ${response.statusText}`);
@@ -50,16 +50,16 @@ async function fetched(name, read) {
   }
 }
 
-/** The bytes behind a URL, or, in Node, a path. */
+/** The bytes at a URL or, in Node, a path. */
 async function fetchBytes(name) {
   if (localName(name)) return readLocal(name, readWhole);
   return fetched(name, async (response) => new Uint8Array(await response.arrayBuffer()));
 }
 
-/** The same for a session, as they come: browsers take a quarter longer to put them together. */
+/** The same for a session, in pieces as they arrive: browsers need a quarter more time to join them. */
 function fetchPieces(name) {
   return fetched(name, async (response) => {
-    const pieces = [], reader = response.body?.getReader?.(); // what stands in for a fetch may have none
+    const pieces = [], reader = response.body?.getReader?.(); // a replacement of fetch may have none
     if (!reader) return bytesSource(new Uint8Array(await response.arrayBuffer()), true);
     for (;;) {
       const { done, value } = await reader.read();
@@ -69,7 +69,7 @@ function fetchPieces(name) {
   });
 }
 
-/** Files beside the model, from onnxruntime-web's externalData, where a string is a name, or from `files`, as `named` and `given` make them. */
+/** External data files: from onnxruntime-web's externalData, where a string is a name, or from `files`. `named` and `given` read them. */
 async function readFiles(options, named, given) {
   const files = {};
   for (const [path, data] of Object.entries(options.files ?? {})) files[path] = given(toBytes(data));
@@ -89,15 +89,15 @@ function formatOf(source, options) {
   return format;
 }
 
-/** Bytes, a URL or a path become bytes with a format. */
+/** Converts bytes, a URL or a path to bytes with a format. */
 async function readSource(source, options = {}) {
   const bytes = isName(source) ? await fetchBytes(String(source)) : toBytes(source);
   return { bytes, format: formatOf(source, options), files: await readFiles(options, fetchBytes, (data) => data) };
 }
 
 /**
- * The same for a session, also from a Model: `from` and `files` are what it reads (weights.js), now and later. What the caller
- * gave may change, and is copied: files here, a model by who knows how much of it is read later.
+ * The same for a session, also from a Model: `from` and `files` are what it reads (weights.js), now and later. Data of the
+ * caller may change, so it is copied: files here; a model by the code that knows how much of it is read later.
  */
 export async function openSource(source, options = {}) {
   const opened = [];
@@ -121,7 +121,7 @@ export async function openSource(source, options = {}) {
   }
 }
 
-/** Words of a command from options that are given: { dim: { N: 1 } } becomes --dim N=1. */
+/** The words of a command for options: { dim: { N: 1 } } becomes --dim N=1. */
 function wordsOf(options, known) {
   const words = [];
   for (const [key, value] of Object.entries(options)) {
@@ -163,7 +163,7 @@ export class Model {
     return runProgram([command, ...words, this.#name], { ...this.files, [this.#name]: this.bytes }, outputs);
   }
 
-  /** The same for commands that make a model. */
+  /** The same for commands that write a model. */
   async #make(command, words, format = this.format) {
     if (!Object.hasOwn(FORMATS, format)) throw new OnxError(`no format ${JSON.stringify(format)}; there are ${Object.keys(FORMATS).join(", ")}`);
     const out = `out${FORMATS[format]}`;
@@ -172,7 +172,7 @@ export class Model {
     return new Model({ bytes: result.files[out], format, files: this.files });
   }
 
-  /** What breaks the rules of ONNX: { valid, errors, warnings, notes, findings }. */
+  /** Violations of the rules of ONNX: { valid, errors, warnings, notes, findings }. */
   async check(options = {}) {
     const words = wordsOf(options, {
       full: "flag", strict: "flag", pedantic: "flag", structure: "flag", checksums: "flag", customDomains: "flag",
@@ -182,7 +182,7 @@ export class Model {
     return report;
   }
 
-  /** One screen about the model, as data. */
+  /** A summary of the model, as data. */
   async info() {
     const result = await this.#run("info", ["--json"]);
     if (result.status !== 0) throw OnxError.fromText(result.stderr, "onx info failed");
@@ -190,7 +190,7 @@ export class Model {
     return info;
   }
 
-  /** A model with the types and shapes of all its values. */
+  /** The model with the types and shapes of all values. */
   infer(options = {}) {
     const words = wordsOf(options, { strict: "flag", checkType: "flag", noDataProp: "flag", plainNames: "flag", dim: "map" });
     return this.#make("infer", words);
@@ -209,19 +209,19 @@ export class Model {
     return this.#make("convert", wordsOf(options, { lenient: "flag", sort: "flag", inlineExternal: "flag" }), format);
   }
 
-  /** A model without what its results do not need. */
+  /** The model without parts that its results do not need. */
   simplify(options = {}) {
     const words = wordsOf(options, { passes: "list", exact: "flag", dim: "map", inputShape: "map", keep: "each", foldLimit: "word" });
     return this.#make("simplify", words);
   }
 
-  /** Another version of the operator sets: a number for the standard's, or { domain: version }. */
+  /** The model for other versions of the operator sets: a number for the default domain, or { domain: version }. */
   retarget(opset) {
     const words = typeof opset === "object" ? wordsOf({ opset }, { opset: "map" }) : ["--opset", String(opset)];
     return this.#make("retarget", words);
   }
 
-  /** What differs from another model, this one being the older: a list, empty when nothing does. */
+  /** The differences from another model; `this` is the older one. Empty if there are none. */
   async diff(other, options = {}) {
     if (!(other instanceof Model)) throw new OnxError("diff compares with a Model");
     const words = wordsOf(options, { atol: "word", rtol: "word" });
@@ -234,7 +234,7 @@ export class Model {
     return parseJson(result).differences;
   }
 
-  /** A session, and one run of it. */
+  /** Creates a session and runs it once. */
   async run(feeds, fetches) {
     const { InferenceSession } = await import("./session.js");
     const session = await InferenceSession.create(this);
@@ -246,14 +246,14 @@ export class Model {
   }
 }
 
-/** A model from bytes, a URL or, in Node, a path; options: format, files, externalData. Reads it once, as a check. */
+/** Loads a model from bytes, a URL or, in Node, a path; options: format, files, externalData. Parses it once, as a check. */
 export async function load(source, options = {}) {
   const model = new Model(await readSource(source, options));
   await model.info();
   return model;
 }
 
-/** A model from ONNX text, or, with a format, protobuf text or JSON. */
+/** Parses ONNX text, or with a format, protobuf text or JSON. */
 export async function parse(text, options = {}) {
   if (typeof text !== "string") throw new OnxError("parse takes a string");
   return load(toBytes(text), { ...options, format: options.format ?? "onnxtxt" });

@@ -1,22 +1,22 @@
-// Finding, compiling and instantiating the WebAssembly modules. Each is compiled once and instantiated for each job and
-// each session: an instance has a memory of its own, which goes when nobody refers to it any more, so that nothing can
-// leak from one job to another, and no job can break another by using up the memory or by a trap.
+// Locates, compiles and instantiates the WebAssembly modules. Each is compiled once and instantiated for each job and each
+// session. An instance has a memory of its own, which is garbage-collected with it. So nothing leaks from one job to another,
+// and no job can break another one by a trap or by using up the memory.
 import { OnxError } from "./errors.js";
 import { version } from "./version.js";
 
-/** Where things are, and which build is used; settings that hold for all that is compiled after they were made. */
+/** Settings: locations, and which build is used. They apply to modules compiled afterwards. */
 export const env = {
-  /** Folder of the modules (onx-run.wasm, onx.wasm, ...), ending in a slash, or { wasm: URL } of the one for sessions; undefined: beside this package. */
+  /** Folder of the modules (onx-run.wasm, onx.wasm, ...), ending in a slash, or { wasm: URL } of the module for sessions; undefined: next to this package. */
   wasmPath: undefined,
-  /** Bytes of the module for sessions, or of several by their names without .wasm, instead of fetching them. */
+  /** Bytes of the module for sessions, or of several modules by name without .wasm, to use instead of fetching them. */
   wasmBinary: undefined,
-  /** Use the builds with vectors? undefined: if the engine has them. */
+  /** Use the builds with SIMD? undefined: if the engine supports it. */
   simd: undefined,
-  /** How many threads a session may use, where the page may share memory between threads. */
+  /** Number of threads of a session, where the page can share memory between threads. */
   threads: 1,
-  /** This package's version, under the names that onnxruntime-web has. */
+  /** This package's version, under the names of onnxruntime-web. */
   versions: Object.freeze({ onx: version, common: version, web: version }),
-  /** The same settings in onnxruntime-web's spelling. What is not here can be set, and means nothing. */
+  /** The same settings by the names of onnxruntime-web. Other settings are accepted and ignored. */
   wasm: spelled({
     numThreads: { get: () => env.threads, set: (count) => (env.threads = count) },
     wasmPaths: { get: () => env.wasmPath, set: (where) => (env.wasmPath = where) },
@@ -32,16 +32,16 @@ function spelled(properties) {
   return Object.defineProperties({}, properties);
 }
 
-// A function that makes a vector: (func (result v128) i32.const 0 i8x16.splat).
+// A function that uses SIMD: (func (result v128) i32.const 0 i8x16.splat).
 const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11];
 
-/** Does this engine have the vectors of WebAssembly? */
+/** Does this engine support SIMD? */
 export function hasSimd() {
   return WebAssembly.validate(new Uint8Array(SIMD_PROBE));
 }
 
-// The modules, and Emscripten's code around them: sessions, the program, sessions with threads. Names are written out, so
-// that bundlers find the files.
+// The modules and Emscripten's code for them: sessions, the program, sessions with threads. File names are written out so that
+// bundlers find them.
 const BUILDS = {
   "onx-run": { url: () => new URL("../wasm/onx-run.wasm", import.meta.url), glue: () => import("../wasm/onx-run.js") },
   "onx-run-plain": {
@@ -71,14 +71,14 @@ async function fetchBuild(name) {
   const url = urlOf(name, env.wasmPath);
   if (url.protocol === "file:") {
     const { readFileSync } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs");
-    return readFileSync(url); // once, 2 ms sooner than by a thread
+    return readFileSync(url); // synchronously, which is 2 ms faster than with a thread
   }
   const response = await fetch(url);
   if (!response.ok) throw new OnxError(`cannot fetch ${url}: ${response.status} ${response.statusText}`);
   return response;
 }
 
-/** Bytes that somebody gave for a module. */
+/** The bytes that the user has set for a module. */
 function givenBuild(name) {
   const given = env.wasmBinary;
   if (given === undefined) return undefined;
@@ -86,7 +86,7 @@ function givenBuild(name) {
   return isBytes ? (name.startsWith("onx-run") ? given : undefined) : given[name];
 }
 
-/** Emscripten's code takes random bytes from the global `crypto`, which Node has from version 19 on. */
+/** Emscripten's code needs the global `crypto` for random bytes; Node has it from version 19 on. */
 async function needRandom() {
   if (globalThis.crypto || typeof process === "undefined" || !process.versions?.node) return;
   const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:crypto");
@@ -97,37 +97,38 @@ async function compile(what) {
   const vectors = env.simd ?? hasSimd();
   const name = MODULE_OF[what] + (vectors ? "" : "-plain");
   const glue = BUILDS[name].glue();
-  glue.catch(() => {}); // the other may fail first
+  glue.catch(() => {}); // the other promise may fail first
   const module = compileFrom(givenBuild(name) ?? (await fetchBuild(name)));
   module.catch(() => {});
-  await needRandom(); // Node loads its own for that, while others compile
+  await needRandom(); // Node loads a module for that while others compile
   return { module: await module, create: (await glue).default };
 }
 
 async function compileFrom(source) {
-  // A Response is told by what it can do: where its name is looked at, Node loads all of its fetch, which takes longer than compiling.
+  // Responses are recognized by their methods: mentioning the class makes Node load all of its fetch, which takes longer than
+  // compiling.
   if (typeof source?.arrayBuffer !== "function") return WebAssembly.compile(source);
-  // Servers that do not know the type of .wasm are common.
+  // Many servers do not know the MIME type of .wasm.
   if (source.headers.get("content-type")?.startsWith("application/wasm")) return WebAssembly.compileStreaming(source);
   return WebAssembly.compile(await source.arrayBuffer());
 }
 
-export const compiled = {}; // promises of modules, shared by all
+export const compiled = {}; // promises of modules, shared by all users
 
 /**
- * Compiles a module now, rather than when it is first needed; once. `what` is "session", which models need that run,
- * "program", which all else needs, or "threads".
+ * Compiles a module now instead of at its first use, once. `what` is "session" (models that run), "program" (everything else),
+ * or "threads".
  */
 export function init(what = "session") {
   if (!Object.hasOwn(MODULE_OF, what)) throw new OnxError(`there is no module for ${JSON.stringify(what)}: session, program, threads`);
   compiled[what] ??= compile(what).catch((error) => {
-    delete compiled[what]; // a network that failed may be there the next time
+    delete compiled[what]; // retried next time: the network may be back
     throw error;
   });
   return compiled[what];
 }
 
-/** Bytes that are written one at a time. */
+/** Collects bytes that are written one at a time. */
 class Bytes {
   #bytes = new Uint8Array(256);
   #length = 0;
@@ -147,8 +148,8 @@ class Bytes {
 }
 
 /**
- * A new instance. `module` is Emscripten's, with the exports and the file system in memory; `stdout` and `stderr` are
- * what was printed so far. `more` is what Emscripten's code is told beside that.
+ * A new instance. `module` is Emscripten's, with the exports and the file system in memory; `stdout` and `stderr` are the text
+ * printed so far. `more` are further options for Emscripten's code.
  */
 export async function instantiate(what, more = {}) {
   const { module, create } = await init(what);
@@ -156,7 +157,7 @@ export async function instantiate(what, more = {}) {
   const stderr = new Bytes();
   const instance = await create({
     instantiateWasm(imports, done) {
-      // Rejections would be lost in there: a memory that cannot be had is one.
+      // Emscripten would lose a rejection here, such as memory that is not available.
       try {
         done(new WebAssembly.Instance(module, imports), module);
       } catch (error) {
@@ -172,7 +173,7 @@ export async function instantiate(what, more = {}) {
   return { module: instance, stdout, stderr };
 }
 
-/** Calls that end in a trap or run out of memory become errors. */
+/** Converts traps and lack of memory in calls to errors. */
 export function guarded(what, call) {
   try {
     return call();

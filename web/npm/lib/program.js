@@ -1,11 +1,11 @@
-// The program `onx` in an instance of its own: words in, files in; status, text and files out.
+// The program `onx` in an instance of its own: takes words and files, returns status, text and files.
 import { OnxError } from "./errors.js";
 import { guarded, instantiate } from "./module.js";
 import { bytesSource, putSource } from "./weights.js";
 
 const encoder = new TextEncoder();
 
-/** A name of a file that may lie in a folder; nothing outside of the working folder. */
+/** A file name inside the working folder; names that lead outside are refused. */
 function checkName(name) {
   const parts = name.split("/");
   if (!name || name.includes("\0") || parts.some((p) => p === "" || p === "." || p === ".."))
@@ -13,7 +13,7 @@ function checkName(name) {
   return parts.slice(0, -1);
 }
 
-/** Writes files, bytes or what weights.js reads from, into the working folder of an instance. */
+/** Writes files to the working folder of an instance; contents are bytes, or sources as in weights.js. */
 export function putFiles(fs, files) {
   for (const [name, content] of Object.entries(files)) {
     let folder = "";
@@ -22,12 +22,12 @@ export function putFiles(fs, files) {
       if (!fs.analyzePath(folder).exists) fs.mkdir(folder);
       folder += "/";
     }
-    // The file system keeps the array: a copy would double what a large model takes.
+    // The file system keeps the array: a copy would double the memory for a large model.
     putSource(fs, name, content.read ? content : bytesSource(toBytes(content)));
   }
 }
 
-/** Anything that holds bytes, and strings, as bytes. */
+/** Converts strings and anything that holds bytes to bytes. */
 export function toBytes(content) {
   if (typeof content === "string") return encoder.encode(content);
   if (content instanceof Uint8Array) return content;
@@ -37,7 +37,7 @@ export function toBytes(content) {
   throw new OnxError("expected bytes (Uint8Array, ArrayBuffer) or a string");
 }
 
-/** The words of a command as argc and argv. */
+/** Stores the words of a command as argc and argv. */
 function putWords(module, words) {
   const list = module._malloc((words.length + 1) * 4) >>> 0;
   if (!list) throw new OnxError("out of memory");
@@ -53,8 +53,8 @@ function putWords(module, words) {
 }
 
 /**
- * Runs `onx ...words` with files in its folder. Answers the exit status, what it printed, and the files that `outputs`
- * names, as far as there are any.
+ * Runs `onx ...words` with files in its folder. Returns the exit status, the printed text, and those of the files named in
+ * `outputs` that exist.
  */
 export async function run(words, files = {}, outputs = []) {
   for (const word of words)

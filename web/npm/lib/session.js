@@ -1,4 +1,4 @@
-// Running models, in the spelling of onnxruntime-web.
+// Runs models, with the names of onnxruntime-web.
 import { OnxError } from "./errors.js";
 import { env, guarded, instantiate } from "./module.js";
 import { putFiles, toBytes } from "./program.js";
@@ -11,23 +11,23 @@ const KIND_TENSOR = 1, KIND_SEQUENCE = 2, KIND_OPTIONAL = 3, KIND_MAP = 4; // on
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** The instance behind a session: calls, memory, values. Addresses are unsigned, memory may grow with every call. */
+/** The instance of a session: calls, memory, values. Addresses are unsigned; each call may grow the memory. */
 class Engine {
   constructor({ module, end }, threads = 1) {
     this.m = module;
     this.threads = threads;
-    this.ends = end ? [end] : []; // of its threads, and of what it reads
+    this.ends = end ? [end] : []; // ends its threads, and closes what it reads
     this.scratch = this.#allocate(64);
   }
 
-  /** The memory: threads may have let it grow, which Emscripten's views do not notice. */
+  /** The memory as a view: threads may have grown it, which Emscripten's views do not notice. */
   get bytes() {
     const { HEAPU8, wasmMemory } = this.m;
     if (!wasmMemory || HEAPU8.buffer.byteLength === wasmMemory.buffer.byteLength) return HEAPU8;
     return new Uint8Array(wasmMemory.buffer);
   }
 
-  /** Ends what goes on, or is open, outside of the memory. */
+  /** Ends threads and closes files. */
   end() {
     for (const each of this.ends.splice(0)) each();
   }
@@ -44,13 +44,13 @@ class Engine {
     return at;
   }
 
-  /** The memory grows at once to what will be needed: in steps, engines take longer. Where it cannot, a step may. */
+  /** Grows the memory to the expected size at once, because engines need longer for several steps. If that fails, smaller steps may succeed. */
   expect(size) {
     const at = this.m._malloc(Math.min(size, 2 ** 30)) >>> 0;
     if (at) this.m._free(at);
   }
 
-  /** What `write` puts into memory of that size. */
+  /** Allocates memory of that size and calls `write` to fill it. */
   putMade(size, write) {
     const at = this.#allocate(size);
     write(this.bytes.subarray(at, at + size));
@@ -62,7 +62,7 @@ class Engine {
   }
 
   text(at, length) {
-    return decoder.decode(this.bytes.slice(at, at + length)); // a copy: shared or growing memory is not decoded
+    return decoder.decode(this.bytes.slice(at, at + length)); // a copy, because shared or growing memory cannot be decoded
   }
 
   textToZero(at) {
@@ -77,7 +77,7 @@ class Engine {
     return this.#wordsAt(this.scratch, count);
   }
 
-  /** Throws what the session recorded. */
+  /** Throws the error that the session recorded. */
   fail(otherwise) {
     const lines = [];
     const count = this.session ? this.m._web_diag_count(this.session) : 0;
@@ -92,7 +92,7 @@ class Engine {
 
   // ---- values ----
 
-  /** Copies a tensor, or an array of them, into a value of the library. */
+  /** Copies a tensor, or an array of tensors, to a value of the library. */
   putValue(name, value) {
     if (Array.isArray(value)) {
       const items = value.map((item) => this.putValue(name, item));
@@ -144,7 +144,7 @@ class Engine {
     });
   }
 
-  /** A copy of a value as a Tensor, an array, a Map, or null for an optional that is empty. */
+  /** Copies a value to a Tensor, an array, a Map, or null for an empty optional. */
   getValue(value) {
     const v = this.#look(value);
     if (v.kind === KIND_TENSOR) {
@@ -195,16 +195,16 @@ const usesThreads = (options) => threadsOf(options) > 1 && hasThreads();
 
 const abandoned = typeof FinalizationRegistry === "undefined" ? undefined : new FinalizationRegistry((ends) => ends.splice(0).forEach((end) => end()));
 
-/** An instance for a session: with threads where more than one is asked for and there can be any. */
+/** An instance for a session; with threads if more than one is wanted and threads are available. */
 async function makeEngine(options) {
   if (usesThreads(options)) {
-    const made = await instantiateThreads(threadsOf(options)).catch(() => undefined); // as where there is no room for such memory
+    const made = await instantiateThreads(threadsOf(options)).catch(() => undefined); // fails where such memory is not available, for example
     if (made) return new Engine(made, threadsOf(options));
   }
   return new Engine(await instantiate("session"));
 }
 
-/** A model in the memory of the session; large weights stay in a file (weights.js). */
+/** Copies a model to the memory of the session; large weights stay in a file (weights.js). */
 function openBytes(engine, { from, files }, optimize) {
   let weights = "weights";
   while (Object.hasOwn(files, weights)) weights += "_";
@@ -212,13 +212,13 @@ function openBytes(engine, { from, files }, optimize) {
   if (apart) putFiles(engine.m.FS, { [weights]: from.own || !from.bytes ? from : bytesSource(new Uint8Array(from.bytes), true) });
   const { pieces, moved } = apart ?? { moved: 0 };
   const size = pieces ? pieces.size : from.size;
-  engine.expect(3 * moved + 8 * size); // for weights, and what is made of them; for all else, and what it is decoded to
+  engine.expect(3 * moved + 8 * size); // estimated: weights and their packed form; everything else and its decoded form
   const bytes = engine.putMade(size, (to) => (pieces ? pieces.write(from, to) : from.read(0, to)));
   const folder = apart || Object.keys(files).length ? engine.putText("/work") : 0;
   return engine.m._web_open_bytes(engine.session, bytes, size, folder, optimize);
 }
 
-/** False where the module leaves out what the model needs; then the program's has it. */
+/** False if the module lacks something that the model needs; the program's module has it. */
 function openModel(engine, source, options) {
   const { m } = engine;
   engine.session = m._web_new(options.memory ?? 0, engine.threads) >>> 0;
@@ -241,7 +241,7 @@ function openModel(engine, source, options) {
   return true;
 }
 
-/** A session, or undefined where another module is needed. */
+/** A session, or undefined if another module is needed. */
 function openSession(engine, source, options) {
   let session;
   try {
@@ -264,8 +264,8 @@ export class InferenceSession {
   }
 
   /**
-   * From a Model, the bytes of one, the text of one, or a URL (in Node: also a path). onnxruntime-web's
-   * create(buffer, byteOffset, byteLength, options) is taken, too.
+   * From a Model, its bytes, its text, or a URL (in Node: also a path). Also accepts onnxruntime-web's create(buffer,
+   * byteOffset, byteLength, options).
    */
   static async create(source, ...rest) {
     if (typeof rest[0] === "number") {
@@ -274,8 +274,8 @@ export class InferenceSession {
       return InferenceSession.create(bytes.subarray(offset, length === undefined ? undefined : offset + length), options);
     }
     const options = rest[0] ?? {};
-    const making = makeEngine(options); // the module comes, and its threads begin, while the model comes
-    making.catch(() => {}); // who needs it is told
+    const making = makeEngine(options); // the module and its threads load while the model loads
+    making.catch(() => {}); // reported to the code that awaits it
     let opened;
     try {
       opened = await openSource(source, options);
@@ -289,7 +289,7 @@ export class InferenceSession {
     }
   }
 
-  /** Answers all outputs by name, or those that `fetches` names (an array, or an object whose keys are names). */
+  /** Returns all outputs by name, or those in `fetches` (an array, or an object whose keys are names). */
   async run(feeds, fetches, _options) {
     const engine = this.#engine;
     if (!engine) throw new OnxError("the session was released");
@@ -311,7 +311,7 @@ export class InferenceSession {
     });
   }
 
-  /** In run(feeds, options) what comes second names no output; an array always does. */
+  /** In run(feeds, options), the second argument names no output; an array is always `fetches`. */
   #isOptions(fetches) {
     return Boolean(fetches) && !Array.isArray(fetches) && !Object.keys(fetches).some((name) => this.outputNames.includes(name));
   }
@@ -324,7 +324,7 @@ export class InferenceSession {
     return names;
   }
 
-  /** Gives the memory back now. Without it that happens when nobody refers to the session any more. */
+  /** Frees the memory now; otherwise it is freed when the session is garbage-collected. */
   async release() {
     this.#engine?.end();
     this.#engine = undefined;

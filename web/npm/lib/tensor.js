@@ -1,10 +1,10 @@
-// Tensors in the spelling of onnxruntime-web: new Tensor("float32", data, [1, 3]).
+// Tensors, with the names of onnxruntime-web: new Tensor("float32", data, [1, 3]).
 import { OnxError } from "./errors.js";
 import { fromImage, toDataURL, toImageData } from "./image.js";
 
 const HALF = typeof Float16Array === "undefined" ? Uint16Array : Float16Array;
 
-/** Element types by name: the number in ONNX, the array that holds them, and how many share a byte. */
+/** Element types by name: the number in ONNX, the class of arrays that hold them, and the number of elements per byte. */
 export const TYPES = {
   float32: { code: 1, array: Float32Array },
   uint8: { code: 2, array: Uint8Array },
@@ -29,7 +29,7 @@ export const TYPES = {
 };
 const NAMES = new Map(Object.entries(TYPES).map(([name, type]) => [type.code, name]));
 
-/** The name of an element type by its number in ONNX. */
+/** The name of an element type, by its number in ONNX. */
 export function typeName(code) {
   return NAMES.get(code) ?? `type ${code}`;
 }
@@ -50,7 +50,7 @@ function guessType(data) {
   throw new OnxError("give the element type: the data does not tell it");
 }
 
-/** The data as the array of its type. */
+/** Converts the data to the array class of its type. */
 function toArray(type, data) {
   const { array } = TYPES[type];
   if (array === Array) {
@@ -83,7 +83,7 @@ function sizeOf(dims) {
 }
 
 export class Tensor {
-  /** new Tensor(type, data, dims), or new Tensor(data, dims), where the data tells the type; also { type, data, dims }. */
+  /** new Tensor(type, data, dims); or new Tensor(data, dims), if the data tells the type; or with { type, data, dims }. */
   constructor(...args) {
     const named = args[0];
     if (named && typeof named === "object" && typeof named.type === "string" && "dims" in named) {
@@ -104,7 +104,7 @@ export class Tensor {
     Object.freeze(this);
   }
 
-  /** A picture as a tensor: ImageData or { data, width, height }, what a browser draws, a Blob or a URL. */
+  /** Converts a picture to a tensor: ImageData or { data, width, height }, anything that a browser can draw, a Blob or a URL. */
   static async fromImage(source, options) {
     const { type, data, dims } = await fromImage(source, options);
     return new Tensor(type, data, dims);
@@ -114,7 +114,7 @@ export class Tensor {
     return new Tensor(type, buffer, dims);
   }
 
-  /** A tensor of 1 x channels x height x width as a picture. */
+  /** Converts a tensor of shape 1 x channels x height x width to a picture. */
   toImageData(options) {
     return toImageData(this, options);
   }
@@ -124,7 +124,7 @@ export class Tensor {
     return toDataURL(this, options);
   }
 
-  /** The same elements in another shape. */
+  /** The same elements with another shape. */
   reshape(dims) {
     return new Tensor(this.type, this.data, dims);
   }

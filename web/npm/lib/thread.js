@@ -1,5 +1,5 @@
-// What a thread of a session runs: it gets the module and the memory, and then the function that it is to run, which may
-// come before the module has loaded.
+// A thread of a session: receives the module and the memory, then the function to run, which may arrive before the module has
+// loaded.
 let loading;
 
 function load({ wasmModule, wasmMemory, urlOrBlob }, say) {
@@ -13,7 +13,7 @@ function load({ wasmModule, wasmMemory, urlOrBlob }, say) {
       return made.exports;
     },
   };
-  globalThis.postMessage = say; // by which the module says that it is loaded
+  globalThis.postMessage = say; // used by the module to say that it has loaded
   loading = import(urlOrBlob).then(({ default: create }) => create(module));
 }
 
@@ -35,7 +35,7 @@ if (typeof process !== "undefined" && process.versions?.node) {
   const { parentPort } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:worker_threads");
   const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:crypto");
   globalThis.self ??= globalThis;
-  globalThis.crypto ??= webcrypto; // before Node 19
+  globalThis.crypto ??= webcrypto; // needed before Node 19
   parentPort.on("message", (data) => take(data, (message) => parentPort.postMessage(message)));
 } else {
   const say = self.postMessage.bind(self);

@@ -1,26 +1,26 @@
-// Large weights stay where they are: a binary model is taken apart into all else, which the library decodes, and the bytes of
-// its large weights, which lie in a file of the instance that the library reads when it packs them. So they are in memory
-// once, packed, and memory that nobody has touched yet, which costs more than the bytes in it, is not needed for a copy.
+// Large weights stay out of the memory of the instance. A binary model is divided into the bytes of its large weights, which
+// become a file that the library reads while packing, and everything else, which the library decodes. So weights are in memory
+// only once, packed. It also saves fresh memory for a copy, which costs more than the copying itself.
 
-const MIN_BYTES = 1 << 16; // of a tensor's elements: fewer stay in the model
-const LATE_BYTES = 1 << 16; // of a file: the library reads no smaller one some at a time (base_late.c)
-const MOST_FIELDS = 1 << 14; // of a graph that are looked at; a graph of more is not mostly weights
-const WINDOW = 1 << 16; // bytes that are read at a time while fields are looked for
+const MIN_BYTES = 1 << 16; // elements of smaller tensors stay in the model
+const LATE_BYTES = 1 << 16; // the library reads smaller files at once (base_late.c)
+const MOST_FIELDS = 1 << 14; // of a graph; a graph with more fields does not consist mostly of weights
+const WINDOW = 1 << 16; // bytes read at a time while searching for fields
 
 const VARINT = 0, I64 = 1, LENGTH = 2, I32 = 5; // how a field is written
 const GRAPH = 7; // of ModelProto
 const INITIALIZER = 5; // of GraphProto
-const TENSOR = { dims: 1, dataType: 2, name: 8, rawData: 9, docString: 12 }; // what a tensor that moves may have
-const WIDTH = new Map([[1, 4], [10, 2], [11, 8], [16, 2]]); // bytes of the elements of the types of floats that move
+const TENSOR = { dims: 1, dataType: 2, name: 8, rawData: 9, docString: 12 }; // fields that a moved tensor may have
+const WIDTH = new Map([[1, 4], [10, 2], [11, 8], [16, 2]]); // bytes per element of the float types whose weights are moved
 
 const encoder = new TextEncoder();
 
-/** Bytes in memory as something to read from; `own`: nobody else has them. */
+/** Bytes in memory as a source; `own`: nobody else uses them. */
 export function bytesSource(bytes, own = false) {
   return { size: bytes.length, bytes, own, read: (at, to) => to.set(bytes.subarray(at, at + to.length)), close() {} };
 }
 
-/** Bytes that came piece by piece, which stay where they are: put together they would touch as much memory once more. */
+/** Bytes that arrived in pieces. They stay in pieces, because joining them would need as much memory again. */
 export function piecesSource(pieces) {
   const starts = [];
   let size = 0;
@@ -29,7 +29,7 @@ export function piecesSource(pieces) {
     size += piece.length;
   }
   if (pieces.length === 1) return bytesSource(pieces[0], true);
-  /** The last piece that begins at or before a place. */
+  /** The last piece that begins at or before a position. */
   const pieceAt = (at) => {
     let low = 0;
     for (let high = pieces.length; high - low > 1; ) {
@@ -52,10 +52,10 @@ export function piecesSource(pieces) {
   return bytesSource(bytes, true);
 }
 
-/** In Node, a file, which is read when something of it is needed. It stays open until `close`. */
+/** In Node, a file that is read on demand. It stays open until `close`. */
 export async function fileSource(path) {
   const fs = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs");
-  const most = 2 ** 30; // bytes that Node reads at a time
+  const most = 2 ** 30; // most bytes that Node reads at a time
   let file = fs.openSync(path);
   const close = () => {
     if (file !== undefined) fs.closeSync(file);
@@ -82,7 +82,7 @@ export async function fileSource(path) {
   }
 }
 
-/** A file of an instance that is read from a source. */
+/** A file of an instance whose contents are read from a source. */
 export function putSource(fs, name, source) {
   if (source.bytes) return fs.writeFile(name, source.bytes, { canOwn: true });
   fs.writeFile(name, "");
@@ -93,14 +93,14 @@ export function putSource(fs, name, source) {
     try {
       source.read(position, new Uint8Array(memory.buffer, memory.byteOffset + offset, size));
     } catch {
-      throw new fs.ErrnoError(29); // EIO, as WASI has it
+      throw new fs.ErrnoError(29); // EIO in WASI
     }
     return size;
   };
   node.stream_ops = { ...node.stream_ops, read };
 }
 
-/** Reads numbers and fields from a source; anything that is not as it should be throws, and the model is not taken apart. */
+/** Reads numbers and fields from a source. Throws on any irregularity; the model is then not divided. */
 class Reader {
   #source;
   #window = new Uint8Array(0);
@@ -136,7 +136,7 @@ class Reader {
     throw new RangeError("a number is too large");
   }
 
-  /** The next field, which ends before `end`: number, way of writing, where it starts, and its content. */
+  /** The next field, which must end before `end`: number, wire type, start, and content. */
   field(end) {
     const from = this.at, tag = this.number(), kind = tag % 8, id = Math.floor(tag / 8);
     let value, size = 0;
@@ -152,7 +152,7 @@ class Reader {
   }
 }
 
-/** Where the elements of a tensor are that can move, or undefined. */
+/** The position of a tensor's elements, if they can be moved; else undefined. */
 function elementsOf(reader, tensor) {
   const once = {};
   let count = 1, rank = 0;
@@ -182,7 +182,7 @@ function numberBytes(value) {
 
 const fieldBytes = (id, content) => [...numberBytes(id * 8 + LENGTH), ...numberBytes(content.length), ...content];
 
-/** The fields that say where the elements of a tensor are. */
+/** The fields that give the location of a tensor's elements. */
 function placeBytes(name, raw) {
   const entry = (key, value) => fieldBytes(13, [...fieldBytes(1, encoder.encode(key)), ...fieldBytes(2, encoder.encode(value))]);
   return [
@@ -191,7 +191,7 @@ function placeBytes(name, raw) {
   ];
 }
 
-/** Stretches of a source and bytes of our own, one after the other. */
+/** A sequence of ranges of a source and of bytes made here. */
 class Pieces {
   list = [];
   size = 0;
@@ -213,7 +213,7 @@ class Pieces {
     for (const { own, from, end } of other.list) own ? this.own(own) : this.stretch(from, end);
   }
 
-  /** Writes all of it to memory of the size that it has. */
+  /** Writes all of it to memory of that size. */
   write(source, to) {
     let at = 0;
     for (const { own, from, end } of this.list) {
@@ -254,9 +254,9 @@ function takeGraph(reader, graph, name) {
 }
 
 /**
- * A binary model taken apart: `pieces` that make a model whose large weights are in a data file called `name`, at the offsets
- * that they have in the source, and how many bytes `moved`. Undefined where that is not worth it, or the model is not
- * written as models are: then the library says what is wrong with it.
+ * Divides a binary model: `pieces` make a model whose large weights are in a data file called `name`, at their offsets in the
+ * source; `moved` is the number of bytes moved. Returns undefined if that does not pay, or if the model is not regular: the
+ * library then reports the error.
  */
 export function takeApart(source, name) {
   const reader = new Reader(source), pieces = new Pieces();
