@@ -1,33 +1,33 @@
-/* alone.h - ConvInteger and QLinearConv of channels that are groups of their own, channels last: what their rows take
- * of a node. */
+/* alone.h - shared by the kernels of depthwise ConvInteger and QLinearConv with channels last: operands, sizes and
+ * weights. */
 #ifndef ONXI_KERNEL_SIMD_ALONE_H
 #define ONXI_KERNEL_SIMD_ALONE_H
 
 #include "kernel/core/blocked.h"
 #include "kernel/simd/round.h"
 
-enum { DIMS = 2, TAPS_MAX = 256 /* of numbers up to 255 times 255 each, below 2^24 */ };
+enum { DIMS = 2, TAPS_MAX = 256 /* their sum of products of 8-bit integers is below 2^24 */ };
 
-/* Which inputs there are; -1: none. */
+/* Input indices; -1: the operator has no such input. */
 typedef struct alone_inputs {
     int x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
 } alone_inputs;
 
 typedef struct alone_params {
     uint64_t channels, padded; /* padded to whole vectors */
-    uint64_t taps, lines;      /* of a window; of all images of the result, which are the rows of the work */
+    uint64_t taps, lines;      /* taps per window; output rows of all images, which are the rows of work */
     int64_t in[DIMS], out[DIMS], kernel[DIMS], stride[DIMS], dilation[DIMS], pad[DIMS];
     const onx_layout *x_layout, *y_layout;
-    uint8_t flip; /* signed bytes are read as unsigned ones, with their zero point */
+    uint8_t flip; /* signed elements are read as unsigned ones, and so is their zero point */
     int32_t y_zero;
     bool y_is_signed;
     bool gives_sums;
-    const float *w; /* of rows that multiply floats: per tap, per channel; without its zero point */
+    const float *w; /* for kernels that multiply floats: per tap, per channel, minus its zero point */
     const int32_t *bias;
     const float *factor;
 } alone_params;
 
-/* Which taps of a dim lie within the input, for a window that begins at `from`. */
+/* The taps along a dim that are inside the input, for a window that begins at `from`. */
 static inline void taps_within(const alone_params *q, int d, int64_t from, int64_t *first, int64_t *end)
 {
     const int64_t step = q->dilation[d], left = q->in[d] - from;
@@ -41,13 +41,13 @@ static inline const onx_value *operand(const onx_prepare *p, int input)
     return input < 0 ? NULL : onxi_operand(p->input_count, p->inputs, (uint32_t)input);
 }
 
-/* A constant operand of such a type, of one number or of one for each channel. */
+/* Is it a constant of that type with one element, or one per channel? */
 static inline bool is_known(const onx_value *v, int dtype, uint64_t channels)
 {
     return v && v->data && v->dtype == dtype && (v->count == 1 || (v->rank == 1 && v->count == channels));
 }
 
-/* What sums are quantized by. */
+/* Computes the factors and biases for requantizing sums. */
 static inline onx_status take_factors(onx_prepare *p, const alone_inputs *in, alone_params *q)
 {
     const onx_value *scale = operand(p, in->w_scale), *b = operand(p, in->bias);
@@ -69,7 +69,7 @@ static inline onx_status take_factors(onx_prepare *p, const alone_inputs *in, al
     return ONX_OK;
 }
 
-/* The sizes of a window, as lines of images where there is one dim. */
+/* Reads the sizes of a window; with one spatial dim, images are one row. */
 static inline bool take_sizes(const onxi_window *win, alone_params *q)
 {
     for (int d = 0; d < DIMS; d++) {
@@ -88,7 +88,7 @@ static inline bool take_sizes(const onxi_window *win, alone_params *q)
     return q->kernel[0] * q->kernel[1] <= TAPS_MAX;
 }
 
-/* Are all operands but the input, and its zero point where nothing is quantized again, constants of the usual types? */
+/* Are all operands constants of the usual types, except the input and, if sums are not requantized, its zero point? */
 static inline bool operands_fit(const onx_prepare *p, const alone_inputs *in)
 {
     const onx_value *x = p->inputs[0], *w = operand(p, in->w), *y = p->outputs[0];
@@ -104,14 +104,14 @@ static inline bool operands_fit(const onx_prepare *p, const alone_inputs *in)
            (!b || (is_known(b, ONX_INT32, channels) && b->count == channels));
 }
 
-/* Are the channels groups of their own, by the dims of both? */
+/* Is the convolution depthwise, by the dims of both operands? */
 static inline bool are_alone(const onx_prepare *p, const onx_value *x, const onx_value *w)
 {
     return x->rank >= 3 && x->rank <= 4 && w->rank == x->rank && x->dims[1] == onx_prepare_int(p, "group") &&
            w->dims[0] == x->dims[1] && w->dims[1] == 1;
 }
 
-/* What is known without operands: sizes and layouts. */
+/* Reads sizes and layouts, which need no operands. */
 static inline onx_status alone_sizes(onx_prepare *p, const onx_value *w, alone_params *q)
 {
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
@@ -130,7 +130,7 @@ static inline onx_status alone_sizes(onx_prepare *p, const onx_value *w, alone_p
     return ONX_OK;
 }
 
-/* All of it but the weights; nothing of the node is settled by then. */
+/* Prepares everything but the weights; the node's outputs are not changed yet. */
 static inline onx_status alone_prepare(onx_prepare *p, alone_params *q)
 {
     const alone_inputs *at = p->kernel->body;
@@ -141,7 +141,7 @@ static inline onx_status alone_prepare(onx_prepare *p, alone_params *q)
     return q->gives_sums ? ONX_OK : take_factors(p, at, q);
 }
 
-/* The row has taken the node. */
+/* Sets layouts and sizes of the work, after the kernel has accepted the node. */
 static inline onx_status alone_settle(onx_prepare *p, const alone_params *q)
 {
     for (uint32_t i = 0; i < p->operand_count; i++)
@@ -153,13 +153,13 @@ static inline onx_status alone_settle(onx_prepare *p, const alone_params *q)
     return ONX_OK;
 }
 
-/* A weight without its zero point. */
+/* A weight minus its zero point. */
 static inline double weight_at(const onx_value *w, const onx_value *zero, uint64_t taps, uint64_t c, uint64_t tap)
 {
     return onxi_value_number(w, c * taps + tap) - (zero ? onxi_value_number(zero, zero->count > 1 ? c : 0) : 0);
 }
 
-/* Are all of them signed bytes? */
+/* Do all weights, minus their zero points, fit into signed 8-bit integers? */
 static inline bool alone_weights_fit(const onx_value *w, const onx_value *zero, uint64_t channels, uint64_t taps)
 {
     for (uint64_t i = 0; i < channels * taps; i++) {

@@ -1,5 +1,5 @@
-/* amx.h - the tiles of AMX as kernels have them: eight of 16 lines with 64 bytes. They are set up by each piece of
- * work, and left at its end. */
+/* amx.h - the configuration of AMX tiles in all kernels: eight tiles of 16 rows with 64 bytes. Each unit of work
+ * configures the tiles and releases them at its end. */
 #ifndef ONXI_KERNEL_SIMD_AMX_H
 #define ONXI_KERNEL_SIMD_AMX_H
 
@@ -28,7 +28,7 @@ static inline void amx_end(void)
     _tile_release();
 }
 
-/* Rows of two tiles beside each other, which were stored to `sums`: to c, or added to what is there. */
+/* Adds rows of two adjacent tiles, which were stored to `sums`, to c, or copies them there. */
 enum { AMX_COLUMNS = 2 * ONXI_LANES };
 
 static inline void amx_put(const float *sums, float *c, uint64_t ldc, uint64_t rows, bool more)

@@ -1,11 +1,11 @@
-/* amx_product.c - MatMul and Gemm of floats by constant weights through the tiles of AMX, in three parts of bfloat16
- * (parts.h). Weights are packed as product.c has them, which takes the products of few rows. The sum over k runs in one
- * fixed order, so the bits depend on neither blocks nor threads. */
+/* amx_product.c - MatMul and Gemm of floats with constant weights by AMX tiles, where floats are split into three
+ * bfloat16 parts (parts.h). Weights are packed as for product.c, which computes products of few rows. The sum over k
+ * runs in one fixed order, so the bits depend neither on blocking nor on threads. */
 #include "kernel/simd/parts.h"
 #include "kernel/simd/product.h"
 
-/* What pays: parts of a panel are used by so many rows, and those of a row by so many columns. A piece has `PANELS`
- * panels, for which its rows are taken apart. */
+/* Fewest rows, columns and depth that pay: the parts of a panel serve many rows, and those of a row many columns. A
+ * unit of work has `PANELS` panels that share the split rows. */
 enum { ROWS_LEAST = PARTS_ROWS, COLUMNS_LEAST = PANEL, DEPTH_LEAST = 2 * PARTS_DEPTH, PANELS = 8 };
 
 _Static_assert((int)BLOCK_M <= (int)PARTS_GROUPS * (int)PARTS_ROWS, "a block of rows is taken apart at once");
@@ -15,12 +15,12 @@ typedef struct parts_params {
     const float *b; /* panel by panel, k rows of PANEL columns */
 } parts_params;
 
-/* A block of rows over a stretch of k, whose sums go to the result. */
+/* A block of rows and a range of k, whose sums go to the result. */
 typedef struct block {
     const product *q;
     const onx_work *work;
     uint64_t m0;
-    bool more, ends; /* has something before it, nothing behind it */
+    bool more, ends; /* is there a range before it; is it the last one? */
 } block;
 
 static void put(void *user, uint64_t row, uint64_t rows, uint64_t panel, const float *sums)
@@ -69,7 +69,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-/* Declines what it would not gain by: product.c follows. */
+/* Declines where it would be no faster; product.c is tried next. */
 static onx_status prepare_weights(onx_prepare *p, parts_params *q, bool turned)
 {
     uint64_t size;
@@ -77,7 +77,7 @@ static onx_status prepare_weights(onx_prepare *p, parts_params *q, bool turned)
     if (q->of.m < ROWS_LEAST || q->of.n < COLUMNS_LEAST || q->of.k < DEPTH_LEAST || !product_packed_size(&q->of, &size))
         return ONX_E_UNSUPPORTED;
     const onx_status there = p->ops->in_place(p, 1, size, &elements);
-    if (there != ONX_E_UNSUPPORTED) /* a session without memory for packed weights */
+    if (there != ONX_E_UNSUPPORTED) /* a session with lean memory */
         return there == ONX_OK ? ONX_E_UNSUPPORTED : there;
     const packing shape = { .n = q->of.n, .k = q->of.k, .turned = turned };
     ONX_TRY(product_packed(p, &shape, size, &q->b));
@@ -98,7 +98,7 @@ static onx_status prepare(onx_prepare *p)
     return product_of_row(p, &q->of, &turned) ? prepare_weights(p, q, turned) : ONX_E_UNSUPPORTED;
 }
 
-/* Asked before product.c. */
+/* Tried before product.c. */
 #define ROW(name, body_)                                                                                               \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 12, .isa = ONXI_LEVEL, .packs = 1 << 1,              \

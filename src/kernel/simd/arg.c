@@ -1,11 +1,11 @@
-/* arg.c - ArgMax and ArgMin of floats: across lines a vector of neighbouring outputs at a time, or along a line, where
- * each lane has the best of its own until the end. NaN is the extreme, as in NumPy, the first one or the last. */
+/* arg.c - ArgMax and ArgMin of floats: across lines, a vector of adjacent outputs at a time; or along a line, where
+ * each lane keeps its own best element until the end. NaN is the extreme, as in NumPy: the first or the last one. */
 #include "kernel/core/reduce.h"
 #include "kernel/simd/simd.h"
 
 enum { VECTORS = 2, COLUMNS = 8 * VECTORS * ONXI_LANES };
 
-/* Is v to be taken in place of the best before it? */
+/* Does v replace the best element so far? */
 static inline onxi_vi is_taken(const onxi_reduce_params *q, onxi_vf v, onxi_vf best)
 {
     if (q->last_index)
@@ -18,7 +18,7 @@ static inline onxi_vi pick(onxi_vi mask, onxi_vi a, onxi_vi b)
     return (mask & a) | (~mask & b);
 }
 
-/* Does v at `at` come before the best? */
+/* Does v at position `at` precede the best element? */
 static bool is_before(const onxi_reduce_params *q, float v, int64_t at, float best, int64_t where)
 {
     const bool same = v == best || (v != v && best != best);
@@ -61,7 +61,7 @@ static int64_t along(const onxi_reduce_params *q, const float *x, uint64_t n)
     return where;
 }
 
-/* Some vectors of neighbouring outputs; n: how many of the last one there are. */
+/* Processes some vectors of adjacent outputs; the last vector has n. */
 __attribute__((always_inline)) static inline void across(const onxi_reduce_params *q, const float *x, uint64_t n,
                                                          int64_t *y, const int vectors)
 {

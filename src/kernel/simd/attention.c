@@ -199,7 +199,7 @@ static onxi_vf soften(float *s, uint64_t step, uint64_t n, onxi_vf *best, onxi_v
     onxi_vf top = *best, part = vf_all(0);
     for (uint64_t k = 0; k < n; k++)
         top = vf_max(vf_load(s + k * step), top);
-    const onxi_vf by = vf_select(top == -INFINITY, vf_all(0), top); /* nothing seen so far */
+    const onxi_vf by = vf_select(top == -INFINITY, vf_all(0), top); /* no key seen so far */
     const onxi_vf earlier = vf_exp_weight(*best - by);
     for (uint64_t k = 0; k < n; k++) {
         const onxi_vf e = vf_exp_weight(vf_load(s + k * step) - by);
@@ -216,9 +216,10 @@ static onxi_vf divisor(const attention_job *j, onxi_vf sum)
     return vf_select(sum == 0.0f, vf_all(j->as_nodes ? NAN : 0), 1.0f / sum);
 }
 
-/* ---- queries in lanes ---- */
+/* ---- one query per lane ---- */
 
-/* The block of keys that begins with key `at` of all keys: its number and its count of keys. */
+/* The block of keys that begins with key `at`: the operand that contains it, the index in it, and the number of
+ * keys. */
 static const attention_keys *block_at(const attention_job *j, uint64_t at, uint64_t *within, uint64_t *n)
 {
     const attention_keys *p = &j->keys[at >= j->keys[0].count];
@@ -229,9 +230,9 @@ static const attention_keys *block_at(const attention_job *j, uint64_t at, uint6
     return p;
 }
 
-/* Vectors of a block of keys: where they lie, or, where they are narrow, as floats behind all else, so that a product
- * has them in the first cache. Steps are those of floats then. */
-#ifdef __wasm__ /* no row of a browser has narrow ones */
+/* The vectors of a block of keys: in place, or, if they are 16-bit floats, converted to floats at the end of the
+ * workspace, so that a product finds them in the L1 cache. Strides are then those of the floats. */
+#ifdef __wasm__ /* browsers have no rows for 16-bit floats */
 static const float *vectors_at(const attention_job *j, const attention_keys *p, const void *from, uint64_t within,
                                uint64_t n, uint64_t size, int64_t *row)
 {
@@ -314,10 +315,10 @@ static void some_queries(const attention_job *j, uint64_t start, uint64_t lanes)
     }
 }
 
-/* ---- one query, at memory speed ---- */
+/* ---- one query, limited by memory bandwidth ---- */
 
-/* Vectors of columns that are accumulated at once; prefetch distance in bytes: keys of a long past come from memory,
- * and the hardware prefetcher stops at every page. */
+/* Vectors of columns accumulated at a time; prefetch distance in bytes. The keys of a long past come from memory, and
+ * the hardware prefetcher stops at page ends. */
 enum { MIXED = 8, AHEAD = 8192 };
 
 static inline void ask_for(const float *p)
@@ -325,7 +326,7 @@ static inline void ask_for(const float *p)
     __builtin_prefetch((const void *)((uintptr_t)p + AHEAD));
 }
 
-/* The lines of a that are `step` apart, each times b. */
+/* Dot products of b with lines of a that have stride `step`. */
 static void dots(const float *a, int64_t row, int64_t col, uint64_t rows, const float *b, uint64_t n, float *out)
 {
     const uint64_t whole = col == 1 ? n - n % ONXI_LANES : 0;
@@ -347,7 +348,7 @@ static void dots(const float *a, int64_t row, int64_t col, uint64_t rows, const 
     }
 }
 
-/* y += p * a for `at_once` vectors of columns: each line of a times its element of p. */
+/* y += p * a for `at_once` vectors of columns: each line of a is multiplied with its element of p. */
 __attribute__((always_inline)) static inline void mix_vectors(const int at_once, const float *a, int64_t row,
                                                               uint64_t rows, const float *p, float *y)
 {
@@ -382,7 +383,7 @@ static void mix(const float *a, int64_t row, int64_t col, uint64_t rows, const f
             y[d] += p[i] * a[(int64_t)i * row + (int64_t)d * col];
 }
 
-/* Exponentials of a line, as `soften` makes them. */
+/* Exponentials of a line, as in `soften`. */
 static float soften_line(float *s, uint64_t n, float *best, float *sum)
 {
     for (uint64_t k = n; k % ONXI_LANES; k++)
@@ -515,7 +516,8 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
                         .rows = t->rows,
                         .size = a->q.size,
                         .v_size = a->v.size,
-                        .query_scale = (float)a->scale, /* as the plain kernel does: it decides what overflows */
+                        /* Multiplied as in the plain kernel, because the order decides what overflows. */
+                        .query_scale = (float)a->scale,
                         .scale = 1,
                         .cap = q->softcap > 0 ? (float)q->softcap : 0,
                         .ranges = q,

@@ -6,15 +6,15 @@
 #include "kernel/core/attention.h"
 #include "kernel/simd/simd.h"
 
-/* Queries that are processed together; keys of a block; queries of a piece of work. */
+/* Queries processed together; keys per block; queries per unit of work. */
 enum { QUERIES = 2 * ONXI_LANES, KEYS_BLOCK = 96, QUERIES_PIECE = 64 };
 
-/* Keys and values of one layout; steps in elements. */
+/* Keys and values with one layout; strides in elements. */
 typedef struct attention_keys {
     const void *k, *v;
     int64_t k_row, k_col, v_row, v_col;
     uint64_t count;
-    int narrow; /* ONX_FLOAT16 or ONX_BFLOAT16, whose vectors are neighbours in memory; 0: floats */
+    int narrow; /* ONX_FLOAT16 or ONX_BFLOAT16, with contiguous vectors; 0: floats */
 } attention_keys;
 
 /* Changes of the scores: a mask of Attention is added or hides keys; nodes add a value, or replace a score by a
@@ -23,16 +23,16 @@ typedef enum change_kind {
     CHANGE_MASK,
     CHANGE_MASK_BOOL,
     CHANGE_ADD,
-    CHANGE_FILTER, /* adds the number where a mask of int32 has nothing above 0 */
+    CHANGE_FILTER, /* adds `number` where an int32 mask is not above 0 */
     CHANGE_KEEP,
     CHANGE_HIDE
 } change_kind;
 typedef struct change {
     change_kind kind;
     const void *data; /* of query 0 */
-    int64_t row, col; /* steps, in elements */
-    uint64_t columns; /* further ones are masked */
-    float number;     /* of CHANGE_FILTER, CHANGE_KEEP and CHANGE_HIDE */
+    int64_t row, col; /* strides in elements */
+    uint64_t columns; /* keys beyond are masked */
+    float number;     /* for CHANGE_FILTER, CHANGE_KEEP and CHANGE_HIDE */
 } change;
 enum { CHANGES_MAX = 4 };
 
@@ -43,31 +43,32 @@ typedef struct attention_job {
     int64_t q_row, q_col, y_row, y_col;
     uint64_t first, rows; /* queries */
     uint64_t size, v_size;
-    attention_keys keys[2];        /* the past, and now */
-    float query_scale, scale, cap; /* times each query, times each score; cap 0: none */
+    attention_keys keys[2];        /* the past, and the new ones */
+    float query_scale, scale, cap; /* factor of queries, factor of scores; cap 0: none */
     change changes[CHANGES_MAX];
     uint32_t change_count;
     bool as_nodes;                       /* a query that sees no key gets NaN */
-    const onxi_attention_params *ranges; /* which keys are visible */
-    const onxi_queries *own;             /* the same of queries of another operator; both NULL: all */
+    const onxi_attention_params *ranges; /* visible keys of each query */
+    /* The same for operators other than Attention; both NULL: all keys are visible. */
+    const onxi_queries *own;
     int64_t length;
-    uint64_t from, to; /* keys that any of the queries sees */
+    uint64_t from, to; /* range of keys that any of the queries can see */
     float *memory;
 } attention_job;
 
-/* Floats of a thread's memory. */
+/* Floats of workspace per thread. */
 static inline uint64_t job_memory(uint64_t size, uint64_t v_size)
 {
     return (size + v_size + 2 * KEYS_BLOCK) * QUERIES;
 }
 
-/* The same where keys or values are narrow, a block of which is widened behind all else. */
+/* The same with 16-bit keys or values, where a block is converted at the end of the workspace. */
 static inline uint64_t job_memory_wide(uint64_t size, uint64_t v_size)
 {
     return job_memory(size, v_size) + (size > v_size ? size : v_size) * KEYS_BLOCK;
 }
 
-/* What a thread needs, and how much work is worth one. */
+/* Sets the workspace and the units of work that justify a thread. */
 static inline onx_status job_settle(onx_prepare *p, uint64_t size, uint64_t v_size, uint64_t total)
 {
     uint64_t bytes;

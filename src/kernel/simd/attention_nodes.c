@@ -15,25 +15,25 @@ typedef struct operand {
 } operand;
 
 typedef struct nodes_params {
-    uint32_t rank; /* of the batch */
+    uint32_t rank; /* rank of the batch dims */
     int64_t dims[ONX_RANK_MAX];
-    operand q, k, v, y;           /* steps 0 where the batch repeats */
+    operand q, k, v, y;           /* strides are 0 where the batch is broadcast */
     operand changes[CHANGES_MAX]; /* likewise; the batch may be divided into other dims */
     change_kind kinds[CHANGES_MAX];
     float numbers[CHANGES_MAX];
-    uint8_t from[CHANGES_MAX]; /* inputs */
+    uint8_t from[CHANGES_MAX]; /* input indices */
     uint32_t change_count;
     uint64_t batch, tiles, queries, keys, size, v_size;
     float scale;
 } nodes_params;
 
-/* NULL: there is none. */
+/* The perm attribute; NULL: there is none. */
 static const onxi_attr_value *perm_of(const onx_prepare *p, const char *name)
 {
     return onxi_attrs_get(p->attrs, name, ONX_ATTR_INTS);
 }
 
-/* The value as it is after transposing. */
+/* Describes the value as transposed by the attribute. */
 static bool transposed(const onx_prepare *p, const onx_value *v, const char *perm, operand *out)
 {
     const onxi_attr_value *a = perm_of(p, perm);
@@ -54,7 +54,7 @@ static bool transposed(const onx_prepare *p, const onx_value *v, const char *per
     return true;
 }
 
-/* Is repeated over the batch where its dims are 1. */
+/* Broadcasts over the batch where dims are 1. */
 static bool repeats(operand *o, uint32_t rank, const int64_t *dims)
 {
     for (uint32_t d = 0; d < rank; d++) {
@@ -66,7 +66,7 @@ static bool repeats(operand *o, uint32_t rank, const int64_t *dims)
     return true;
 }
 
-/* The dims of scores as such a view has them. */
+/* The dims of the scores in the view for the second change. */
 static bool read_shape(const onx_value *v, const nodes_params *q, const int64_t *scores, uint32_t *rank, int64_t *full)
 {
     uint64_t known = 1, total = q->batch * q->queries * q->keys;
@@ -90,7 +90,7 @@ static bool read_shape(const onx_value *v, const nodes_params *q, const int64_t 
            full[*rank - 2] == (int64_t)q->queries;
 }
 
-/* Its dims go with [batch.., queries, keys] from the last on. */
+/* The dims are broadcast to [batch.., queries, keys] from the last on. */
 static bool add_change(const onx_prepare *p, nodes_params *q, uint32_t input, change_kind kind, float number)
 {
     const onx_value *v = onxi_operand(p->input_count, p->inputs, input);
@@ -126,7 +126,7 @@ static bool add_change(const onx_prepare *p, nodes_params *q, uint32_t input, ch
     return true;
 }
 
-/* Everything but y. */
+/* Describes all operands but y. */
 static bool read_nodes(const onx_prepare *p, nodes_params *q)
 {
     if (p->input_count < IN_MASK || !transposed(p, p->inputs[IN_Q], "q_perm", &q->q) ||
@@ -143,7 +143,7 @@ static bool read_nodes(const onx_prepare *p, nodes_params *q)
     q->batch = 1;
     for (uint32_t d = 0; d < q->rank; d++) {
         const int64_t k = q->k.dims[d];
-        q->dims[d] = q->q.dims[d] != 1 ? q->q.dims[d] : k; /* v brings no further ones */
+        q->dims[d] = q->q.dims[d] != 1 ? q->q.dims[d] : k; /* v must add no batch dims */
         if (!onxi_mul_u64(q->batch, (uint64_t)q->dims[d], &q->batch))
             return false;
     }
@@ -160,7 +160,7 @@ static onx_status nodes_types(onx_prepare *p)
     nodes_params q = { 0 };
     int64_t dims[ONX_RANK_MAX], out[ONX_RANK_MAX];
     if (!read_nodes(p, &q) || (perm && perm->count != q.rank + 2))
-        return ONX_OK; /* no type: it cannot take the place of the nodes */
+        return ONX_OK; /* no type: the op cannot replace the nodes */
     onxi_copy_dims(dims, q.dims, q.rank);
     dims[q.rank] = (int64_t)q.queries;
     dims[q.rank + 1] = (int64_t)q.v_size;

@@ -1,8 +1,8 @@
-/* binary.c - arithmetic on two floats with broadcasting, a vector at a time, with the drivers of the plain rows. */
+/* binary.c - vectorized arithmetic on two broadcast float operands, with the drivers of the plain rows. */
 #include "kernel/simd/halves_loops.h"
 #include "kernel/simd/math.h"
 
-/* EXPR over the vectors x and y. Steps are 0 or 1 but for slices, which do not occur here. */
+/* EXPR over the vectors x and y. Strides are 0 or 1 here. */
 #define LOOP(op, EXPR)                                                                                                 \
     static inline onxi_vf op##_of(onxi_vf x, onxi_vf y)                                                                \
     {                                                                                                                  \
@@ -48,7 +48,7 @@ ARITHMETIC(div, x / y)
 ARITHMETIC(prelu, vf_select(x < 0.0f, x *y, x))
 LOOP(power, vf_pow(x, y))
 
-/* Exponents that networks use, where one holds for a whole row. */
+/* Exponents that are frequent in networks, if one exponent serves the whole row. */
 static void pow_loop(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)
 {
     const float one = 1, *x = px, *y = py;
@@ -64,7 +64,7 @@ static void pow_loop(const void *px, int64_t sx, const void *py, int64_t sy, voi
     } else if (e == -1) {
         div_loop(&one, 0, x, sx, z, n);
     } else if (e == 0.5f && sx == 1) {
-        for (int64_t i = 0; i < n; i++) /* powf(-0, 0.5) is 0, of minus infinity it is infinity */
+        for (int64_t i = 0; i < n; i++) /* powf(-0, 0.5) is 0, and of minus infinity it is infinity */
             z[i] = x[i] == -INFINITY ? INFINITY : sqrtf(x[i]) + 0.0f;
     } else {
         power_loop(px, sx, py, sy, pz, n);
@@ -99,7 +99,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_binary)[] = {
     POST_ROW(NONE, "Mul", ALL_FLOATS, ONX_KERNEL_FLAT, mul_body),
     POST_ROW(NONE, "Div", ALL_FLOATS, 0, div_body),
     POST_ROW(NONE, "Pow", ONXI_F32 | (ONXI_HALF_TYPES & ONX_DTYPE_BIT(ONX_FLOAT16)), 0,
-             pow_body), /* an exponent of another type goes to the plain row */
+             pow_body), /* the plain row handles exponents of other types */
     { .op = "PRelu",
       .since = 1,
       .dtypes = ONXI_F32 | ONXI_HALF_TYPES,

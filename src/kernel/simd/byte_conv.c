@@ -1,4 +1,4 @@
-/* byte_conv.c - convolutions of bytes, channels last: windows are gathered into rows and multiplied with packed
+/* byte_conv.c - 8-bit convolutions with channels last: windows are gathered into rows and multiplied with packed
  * weights. */
 #include "kernel/simd/alone.h"
 #include "kernel/simd/byte_columns.h"
@@ -8,9 +8,9 @@
 
 typedef struct conv_params {
     drive drive;
-    uint64_t h, w, oh, ow, kh, kw, channels, c; /* c: channels of a group */
+    uint64_t h, w, oh, ow, kh, kw, channels, c; /* channels of a group */
     uint64_t stride[2], dilation[2], pad[2];
-    int32_t x_zero; /* which input it is; -1: none */
+    int32_t x_zero; /* its input index; -1: none */
 } conv_params;
 
 /* ---- gathering ---- */
@@ -102,7 +102,7 @@ static bool geometry_of(const onx_prepare *p, const onx_value *w, const onxi_win
     return true;
 }
 
-/* Where numbers are dense enough for tiles; groups of few channels are not. */
+/* Reads the groups, if they have enough channels for tiles. */
 static bool groups_of(const onx_prepare *p, const onx_value *w, conv_params *q, uint64_t *groups)
 {
     enum { LEAST = 8 };
@@ -174,8 +174,8 @@ static bool suits_alone(const onx_prepare *p, const onx_value *x, const onx_valu
            alone_weights_fit(w, byte_operand(p, byte_by_rule.b_zero), (uint64_t)x->dims[1], taps);
 }
 
-/* Of a convolution that a rule has made: floats, or bytes where there is a scale for them. None where it cannot take
- * the place of the nodes. */
+/* The type of a convolution made by a rewrite rule: float, or 8-bit if it has an output scale; none if it cannot
+ * replace the nodes. */
 static onx_status types(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *w = byte_operand(p, byte_by_rule.b);

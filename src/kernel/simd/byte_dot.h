@@ -1,6 +1,6 @@
-/* byte_dot.h - sums of products of bytes: the innermost part of integer products and convolutions, by AVX512_VNNI or by
- * the tiles of AMX. The left operand is rows of bytes, the right one is packed in panels of columns, as signed
- * bytes. Sums are those of 32 bits, wrapping, so they do not depend on the order. */
+/* byte_dot.h - sums of products of 8-bit integers: the innermost loop of integer products and convolutions, by
+ * AVX512_VNNI or AMX tiles. The left operand is rows of bytes; the right one is packed in panels of columns, as signed
+ * bytes. Sums wrap at 32 bits, so they do not depend on the order. */
 #ifndef ONXI_KERNEL_SIMD_BYTE_DOT_H
 #define ONXI_KERNEL_SIMD_BYTE_DOT_H
 
@@ -8,11 +8,11 @@
 
 #if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
 
-/* Rows and columns of a block of the result. A panel has COLUMNS columns; a slice of it DEPTH numbers of each: two
- * strips of 16 columns, each of 16 lines with 4 numbers of the 16 columns, contiguous for each column. */
+/* Rows and columns of a block of the result. A panel has COLUMNS columns. A slice of it has DEPTH elements of each, as
+ * two strips of 16 columns; a strip has 16 lines of 4 elements per column, which are contiguous. */
 enum { BLOCK_ROWS = 32, COLUMNS = 32, STRIP = 16, DEPTH = 64, SLICE = COLUMNS * DEPTH };
 
-/* Numbers of a column as they are packed. */
+/* Elements of a packed column. */
 static inline uint64_t padded_depth(uint64_t k)
 {
     return (k + DEPTH - 1) / DEPTH * DEPTH;
@@ -20,12 +20,13 @@ static inline uint64_t padded_depth(uint64_t k)
 
 /* ---- the right operand ---- */
 
-/* Where the numbers to be packed are: columns n, of `taps` * `c` numbers, those of a tap contiguous when packed. */
+/* Describes the elements to pack: n columns of `taps` * `c` elements; the elements of a tap are contiguous when
+ * packed. */
 typedef struct byte_packing {
     uint64_t n, taps, c;
-    uint64_t n_step, tap_step, c_step; /* bytes from one to the next */
-    uint64_t groups;                   /* each with n columns of its own that follow those of the one before */
-    uint64_t is_unsigned;              /* as wide as the rest: keys are compared byte by byte */
+    uint64_t n_step, tap_step, c_step; /* strides in bytes */
+    uint64_t groups;                   /* each has n columns of its own; groups are consecutive */
+    uint64_t is_unsigned;              /* a uint64_t, so that the struct has no padding: keys are compared by bytes */
 } byte_packing;
 
 static inline uint64_t panels_of(const byte_packing *q)
@@ -33,7 +34,7 @@ static inline uint64_t panels_of(const byte_packing *q)
     return (q->n + COLUMNS - 1) / COLUMNS;
 }
 
-/* Bytes of all panels; after them are the sums of all columns, COLUMNS a panel. */
+/* Bytes of all panels; the sums of all columns, COLUMNS per panel, follow them. */
 static inline bool packed_bytes(const byte_packing *q, uint64_t *panels, uint64_t *all)
 {
     uint64_t depth, columns, sums;
@@ -43,7 +44,7 @@ static inline bool packed_bytes(const byte_packing *q, uint64_t *panels, uint64_
            onxi_mul_u64(columns * COLUMNS, sizeof(int32_t), &sums) && onxi_add_u64(*panels, sums, all);
 }
 
-/* Numbers first .. first + count - 1 of a column, in the order in which they are packed. */
+/* Gathers elements first .. first + count - 1 of a column, in packed order. */
 static inline void gather_column(const byte_packing *q, const uint8_t *from, uint64_t first, uint64_t count,
                                  uint8_t *out)
 {
@@ -88,14 +89,14 @@ static inline onx_status pack_panel(void *user, const void *elements, uint64_t p
 
 /* ---- the left operand ---- */
 
-/* VNNI multiplies unsigned numbers by signed ones: there the left ones are raised by 128 if they are signed. */
+/* VNNI multiplies unsigned by signed integers, so 128 is added to signed left elements. */
 #if ONXI_LEVEL >= 6 /* ONX_ISA_AMX */
 static const bool raises = false;
 #else
 static const bool raises = true;
 #endif
 
-/* Up to 63 bytes after it are written, too: rows are gathered in their order, and there is room after the last one. */
+/* Also writes up to 63 bytes after the end: rows are gathered in order, and there is room after the last one. */
 static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i += 64) {
@@ -111,7 +112,7 @@ static inline void fill_bytes(uint8_t *to, uint8_t with, uint64_t n)
         _mm512_storeu_si512(to + i, v);
 }
 
-/* `n` is that of whole slices. */
+/* `n` is a multiple of the slice depth. */
 static inline void raise_bytes(uint8_t *x, uint64_t n)
 {
     const __m512i sign = _mm512_set1_epi8((char)0x80);
@@ -119,7 +120,7 @@ static inline void raise_bytes(uint8_t *x, uint64_t n)
         _mm512_storeu_si512(x + i, _mm512_xor_si512(_mm512_loadu_si512(x + i), sign));
 }
 
-/* The sum of a row of numbers as they are multiplied. */
+/* The sum of a row's elements as they are multiplied. */
 static inline int32_t sum_bytes(const uint8_t *x, uint64_t n, bool is_signed)
 {
     __m512i sum = _mm512_setzero_si512();
@@ -135,21 +136,22 @@ static inline int32_t sum_bytes(const uint8_t *x, uint64_t n, bool is_signed)
 /* ---- blocks of the result ---- */
 
 typedef struct dot_operands {
-    const uint8_t *a; /* rows of `slices` * DEPTH bytes, `lda` apart; of a block of at most 16 rows 16 can be read, of
-                         others 32; but where dot_reads_alone says that there need be no more than rows of k bytes */
-    const int8_t *b;  /* a panel */
-    const int32_t *begin; /* COLUMNS numbers that sums begin with */
+    /* Rows of `slices` * DEPTH bytes with stride `lda`. Of a block of at most 16 rows, 16 rows are read, otherwise
+     * 32, unless dot_reads_alone says that rows of k bytes are enough. */
+    const uint8_t *a;
+    const int8_t *b;      /* a panel */
+    const int32_t *begin; /* COLUMNS initial values of the sums */
     uint64_t lda, slices, k;
-    bool a_is_signed; /* not where `raises` */
+    bool a_is_signed; /* never set where `raises` is */
 } dot_operands;
 
-/* Are `rows` rows of k bytes, one right after the other, all that is read of them? */
+/* May the left operand be `rows` contiguous rows of k bytes, with nothing read beyond them? */
 static inline bool dot_reads_alone(uint64_t k, uint64_t rows)
 {
     return raises ? k % 4 == 0 && rows % 4 == 0 : k % DEPTH == 0 && rows % 16 == 0;
 }
 
-/* Tiles are set up by each piece of work, and left at its end. */
+/* Each unit of work configures the tiles and releases them at its end. */
 #if ONXI_LEVEL >= 6
 static inline void dot_begin(void)
 {
@@ -175,12 +177,12 @@ static inline void dot_end(void)
         }                                                                                                              \
     }
 
-/* sums = begin + a * b: `rows` rows of COLUMNS, of which up to 32 are written. */
+/* sums = begin + a * b: `rows` rows of COLUMNS; up to 32 rows are written. */
 static inline void dot_block(const dot_operands *t, uint64_t rows, int32_t *sums)
 {
     const uint8_t *a = t->a;
     const int8_t *b = t->b;
-    _tile_loadd(0, t->begin, 0); /* each row of a tile is the same */
+    _tile_loadd(0, t->begin, 0); /* all rows of the tile are the same */
     _tile_loadd(1, t->begin + STRIP, 0);
     _tile_loadd(2, t->begin, 0);
     _tile_loadd(3, t->begin + STRIP, 0);
@@ -218,7 +220,7 @@ __attribute__((always_inline)) static inline void dot_rows(const dot_operands *t
         sum[i][1] = _mm512_loadu_si512(t->begin + STRIP);
     }
     for (uint64_t at = 0; at < t->k; at += DEPTH, b += SLICE) {
-        const uint64_t depth = t->k - at < DEPTH ? t->k - at : DEPTH; /* what is packed behind it is 0 */
+        const uint64_t depth = t->k - at < DEPTH ? t->k - at : DEPTH; /* packed elements beyond are 0 */
         for (uint64_t k = 0; k < depth; k += 4, a += 4) {
             const __m512i x = _mm512_loadu_si512(b + k * STRIP), y = _mm512_loadu_si512(b + SLICE / 2 + k * STRIP);
 #pragma GCC unroll 12

@@ -1,5 +1,5 @@
-/* byte_drive.h - how products of bytes are cut into pieces of work, and done: rows of the left operand are gathered (or
- * read in place), multiplied with panel after panel, and finished block by block. */
+/* byte_drive.h - the driver of 8-bit products: divides the work, gathers rows of the left operand (or reads them in
+ * place), multiplies them with one panel after the other, and finishes the result block by block. */
 #ifndef ONXI_KERNEL_SIMD_BYTE_DRIVE_H
 #define ONXI_KERNEL_SIMD_BYTE_DRIVE_H
 
@@ -9,23 +9,23 @@
 #if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
 
 typedef struct drive {
-    uint64_t m, k, groups; /* rows of the result, numbers of a column; groups have columns of their own */
+    uint64_t m, k, groups; /* rows of the result, elements of a column; groups have columns of their own */
     uint64_t m_block, m_blocks;
-    uint64_t panels, chunk, chunks; /* panels of a group; those of a piece */
+    uint64_t panels, chunk, chunks; /* panels per group, panels per unit of work, units per group */
     uint64_t slices, lda;
-    uint64_t sums_at, row_sums_at; /* in the workspace of a thread, after the rows and what is written past them */
-    bool a_is_signed;              /* as it comes */
+    uint64_t sums_at, row_sums_at; /* offsets in a thread's workspace, after the rows and their excess */
+    bool a_is_signed;              /* as given */
     const int8_t *b;
-    finish finish; /* of the first group */
+    finish finish; /* for the first group */
 } drive;
 
-/* Rows first .. first + count - 1 of a group's left operand, `lda` apart (which it may set); `space` for as many rows,
- * rounded up to 16, as they are to be. */
+/* Gives rows first .. first + count - 1 of a group's left operand, with stride `lda` (which it may change). `space` has
+ * room for as many rows, rounded up to 16, with the initial stride. */
 typedef const uint8_t *drive_rows(const void *params, const onx_work *work, uint64_t group, uint64_t first,
                                   uint64_t count, uint8_t *space, uint64_t *lda);
 
-/* The numbers of a value with one for each column of all groups, or one for all, as padded arrays want them. NULL: out
- * of memory. */
+/* Expands a value with one element for each column of all groups, or one for all, to padded arrays. NULL: out of
+ * memory. */
 static inline float *column_floats(onx_arena *arena, const onx_value *v, uint64_t groups, uint64_t n)
 {
     const uint64_t step = padded_columns(n);
@@ -52,7 +52,7 @@ static inline int32_t *column_integers(onx_arena *arena, const onx_value *v, uin
     return out;
 }
 
-/* The zero points of packed columns, which are signed; *out NULL: all are 0. */
+/* The zero points of packed columns, which are signed; *out is NULL if all are 0. */
 static inline onx_status column_zeros(onx_prepare *p, const onx_value *zero, bool is_unsigned, uint64_t groups,
                                       uint64_t n, const int32_t **out)
 {
@@ -70,7 +70,7 @@ static inline onx_status column_zeros(onx_prepare *p, const onx_value *zero, boo
     return (*out = column_integers(p->arena, zero ? zero : &none, groups, n, less)) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* The right operand, packed once. */
+/* Packs the right operand once. */
 static inline onx_status drive_pack(onx_prepare *p, uint32_t input, const byte_packing *b, drive *q)
 {
     uint64_t panels, all;
@@ -96,7 +96,7 @@ static inline onx_status drive_pack(onx_prepare *p, uint32_t input, const byte_p
     return ONX_OK;
 }
 
-/* How the work is cut, once m, k, groups and finish.n are known. False: too large. */
+/* Divides the work, once m, k, groups and finish.n are known. Returns false if it is too large. */
 static inline bool drive_cut(onx_prepare *p, drive *q)
 {
     enum { CACHE = 256 << 10, MOST = 512 };
@@ -105,15 +105,15 @@ static inline bool drive_cut(onx_prepare *p, drive *q)
     if (q->k > UINT32_MAX)
         return false;
     q->slices = padded_depth(q->k) / DEPTH;
-    q->lda = q->slices * DEPTH + (q->slices % 4 ? 0 : DEPTH); /* no power of two */
+    q->lda = q->slices * DEPTH + (q->slices % 4 ? 0 : DEPTH); /* not a power of two */
     q->panels = (q->finish.n + COLUMNS - 1) / COLUMNS;
     q->m_block = CACHE / q->lda / BLOCK_ROWS * BLOCK_ROWS;
     q->m_block = q->m_block < BLOCK_ROWS ? BLOCK_ROWS : q->m_block > MOST ? MOST : q->m_block;
-    rows = (q->m + BLOCK_ROWS - 1) / BLOCK_ROWS; /* blocks of them, for as many threads as there are */
+    rows = (q->m + BLOCK_ROWS - 1) / BLOCK_ROWS; /* blocks of rows, divided among the threads */
     if (threads > 1 && rows >= 4 * threads && q->m_block * 4 * threads > q->m)
         q->m_block = rows / (4 * threads) * BLOCK_ROWS;
     q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
-    const uint64_t blocks = q->m_blocks * q->groups; /* each piece gathers its rows */
+    const uint64_t blocks = q->m_blocks * q->groups; /* each unit of work gathers its own rows */
     q->chunk = blocks >= 2 * threads ? q->panels : cut_evenly(q->panels, blocks, threads, CUT_SOME);
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
     rows = q->m_block < q->m ? q->m_block : (q->m + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
@@ -127,7 +127,7 @@ static inline bool drive_cut(onx_prepare *p, drive *q)
     return true;
 }
 
-/* What all pieces of a run share. */
+/* Shared by all units of work of a run. */
 typedef struct drive_run {
     const drive *q;
     const onx_work *work;
@@ -157,7 +157,8 @@ static inline void drive_piece(const drive_run *r, uint64_t piece)
     for (uint64_t i = 0; f.zero && i < count; i++)
         row_sums[i] = sum_bytes(a + i * lda, q->k, is_signed);
     const uint64_t width = f.kind == AS_SUMS || f.kind == AS_FLOATS ? 4 : 1;
-    /* All panels for a block of rows, which stays in the first cache, where the panels stay in the second one. */
+    /* If all panels fit into the L2 cache, they are all multiplied with a block of rows, which stays in the L1
+     * cache. */
     const uint64_t blocks = (count + BLOCK_ROWS - 1) / BLOCK_ROWS, some = p1 - p0;
     const bool rows_first = some * q->slices * SLICE <= PANELS_KEPT;
     for (uint64_t n = 0; n < blocks * some; n++) {
@@ -188,7 +189,7 @@ static inline void drive_pieces(const drive_run *r, uint64_t first, uint64_t las
     dot_end();
 }
 
-/* A zero point that is one number, as numbers are multiplied. */
+/* A zero point of one element, adapted to how elements are multiplied. */
 static inline int32_t left_zero(const onx_value *zero, bool is_signed)
 {
     const int32_t raised = is_signed && raises ? 128 : 0;

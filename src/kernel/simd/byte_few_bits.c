@@ -1,6 +1,7 @@
-/* byte_few_bits.c - products with weights of few bits by AVX512_VNNI, which multiplies four numbers of a column by four
- * of a row: a left side that is rounded to 8 bits has a scale for each block and one digit; other floats have three,
- * 24 bits below the greatest of a block, which is what a sum of floats keeps of it. Sums of a block are exact. */
+/* byte_few_bits.c - products with low-bit weights by AVX512_VNNI, which multiplies four elements of a column by four of
+ * a row. A left operand that is rounded to 8 bits has a scale per block and one digit per element. Other floats are
+ * converted to integers of three 8-bit digits: 24 bits relative to the greatest element of a block, which is the
+ * precision of a float sum. Sums of a block are exact. */
 #include "kernel/core/few_bits.h"
 #include "kernel/simd/cut.h"
 #include "kernel/simd/simd.h"
@@ -8,10 +9,10 @@
 #include <immintrin.h>
 #include <math.h>
 
-#if ONXI_LEVEL == 4 /* ONX_ISA_VNNI; others use this one */
+#if ONXI_LEVEL == 4 /* other levels use the functions of this one */
 
-/* Vectors of a strip; bytes of a line of words; bytes that are asked for in advance; rows of the left side that a piece
- * of work has at most; numbers of a block of which sums of two digits have room in 32 bits. */
+/* Vectors per strip; bytes of a line of words; prefetch distance in bytes; most rows of the left operand per unit of
+ * work; largest block whose sums of two digits fit into 32 bits. */
 enum {
     VECTORS = 2,
     COLUMNS = VECTORS * ONXI_LANES,
@@ -22,16 +23,16 @@ enum {
     DIGITS = 3
 };
 
-/* Rows that are multiplied together: many, whose digits are added up one after the other; some, one. */
+/* Rows multiplied together: many (their digits are added one after the other), some, or one. */
 enum { MANY = 6, SOME = 3 };
 
 #define ALL _Pragma("GCC unroll 32")
 
 /* ---- the left side ---- */
 
-/* What a left side is to weights: digits of a number, and sums of a block that are made of them (parts; of two the
- * first is that of the highest digit). Where one sum has room for all three digits, a part of its own is spared, all
- * blocks of a row count in one unit, and their sums are moved there: these are `narrow`. Others have factors. */
+/* How the left operand is represented: number of digits, and number of sums (parts) per block. With two parts, the
+ * first one is for the highest digit. If one sum can hold all three digits, there is one part, all blocks of a row use
+ * the same unit, and their sums are shifted to it (`narrow`); otherwise each part has a factor. */
 typedef struct kind {
     unsigned bits;
     int digits, parts;
@@ -51,7 +52,7 @@ static inline kind narrow_of(unsigned bits)
     return (kind){ bits, DIGITS, 1, true };
 }
 
-/* Numbers are below LARGEST = 127 * (65536 + 256 + 1), weights at most 2^bits / 2 from their middle. */
+/* Elements are at most LARGEST = 127 * (65536 + 256 + 1); weights differ from the middle by at most 2^bits / 2. */
 static kind kind_of(const onxi_few_bits *q)
 {
     const bool fits = q->block << (q->bits - 1) <= 256; /* 256 * LARGEST < 2^31 */
@@ -59,12 +60,12 @@ static kind kind_of(const onxi_few_bits *q)
 }
 enum { LARGEST = 127 * 65793 };
 
-/* A row is words of 32 bits, `words` of them for a block: for each part what is added to its sum, for each what that is
- * then moved or multiplied by, what zero points are multiplied by, and digits: of each four numbers the lowest, and so
- * on. */
+/* A row is stored as words of 32 bits, `words` of them per block: per part, a value to add to its sum; per part, a
+ * shift count or factor; a factor for zero points; then the digits of the elements: of each four elements the lowest
+ * digits, then the next ones. */
 typedef struct left_side {
-    uint64_t words, step; /* the latter of a row */
-    float *backs;         /* of rows: what sums are multiplied by in the end */
+    uint64_t words, step; /* step: words per row */
+    float *backs;         /* per row: the final factor of its sums */
     int32_t *rows;
 } left_side;
 
@@ -86,7 +87,7 @@ static inline float power_of_two(int e)
     return x;
 }
 
-/* The power of two that makes integers of three signed digits of numbers of up to `most`. */
+/* The power of two that scales elements of magnitude up to `most` to integers of three signed digits. */
 static inline int power_for(float most)
 {
     enum { LEAST = -100 };
@@ -109,13 +110,13 @@ static inline float greatest_of(const float *x, uint64_t n)
     return _mm512_reduce_max_ps((__m512)most);
 }
 
-/* Numbers that are finite times 0 are. */
+/* A finite number times 0 is 0. Are all lanes 0? */
 static inline bool is_zero(onxi_vf v)
 {
     return !_mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
 }
 
-/* The greatest of a row, while the next one is asked for; NaN: not all numbers are finite. */
+/* The greatest magnitude of a row, while the next row is prefetched; NaN if an element is not finite. */
 static float greatest_of_row(const float *x, uint64_t n)
 {
     onxi_vf most = vf_all(0), bad = most;
@@ -131,7 +132,8 @@ static float greatest_of_row(const float *x, uint64_t n)
 /* Stores the digits of 16 integers. */
 static inline void store_digits(__m512i v, const int digits, int32_t *out)
 {
-    /* Of what is half a digit more for each, bytes are half a digit more than signed digits. */
+    /* After adding half a digit range to each digit, bytes are digits with an offset of 128, which the exclusive or
+     * removes. */
     const __m512i half = _mm512_set1_epi32(0x00808080), bytes = _mm512_xor_si512(_mm512_add_epi32(v, half), half);
     const __m512i digit = _mm512_set4_epi32(-1, 0x0e0a0602, 0x0d090501, 0x0c080400),
                   three = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
@@ -141,11 +143,11 @@ static inline void store_digits(__m512i v, const int digits, int32_t *out)
         _mm512_mask_storeu_epi32(out, 0x0fff, _mm512_permutexvar_epi32(three, _mm512_shuffle_epi8(bytes, digit)));
 }
 
-/* A block of n numbers, and zeros up to its end; `row_power` is what belongs to the greatest of the row. */
+/* Converts a block of n elements, padded with zeros; `row_power` is the power for the greatest element of the row. */
 __attribute__((always_inline)) static inline void take_block(const kind t, const float *x, uint64_t n, uint64_t block,
                                                              int row_power, int32_t *out)
 {
-    enum { APART_MOST = 23 }; /* of powers, so that there is room for half of a row's unit in sums */
+    enum { APART_MOST = 23 }; /* largest difference of powers, so that sums have room for half a unit of the row */
     const float most = greatest_of(x, n), unit = most / 127;
     const int own = t.digits > 1 ? power_for(most) : 0,
               power = t.narrow && own - row_power > APART_MOST ? row_power + APART_MOST : own;
@@ -160,7 +162,7 @@ __attribute__((always_inline)) static inline void take_block(const kind t, const
                 _mm512_add_epi32(highest, _mm512_srai_epi32(_mm512_add_epi32(whole, _mm512_set1_epi32(0x8080)), 16));
         store_digits(whole, t.digits, out + digits_at(t) + i / 4 * (uint64_t)t.digits);
     }
-    /* Sums of products may leave 32 bits on the way, as unsigned numbers may. */
+    /* Intermediate sums may wrap, so they are unsigned. */
     const uint32_t sum = (uint32_t)_mm512_reduce_add_epi32(sums), middle = 1u << (t.bits - 1);
     float back = t.digits > 1 ? power_of_two(t.narrow ? row_power - power : -power) : unit;
     if (t.parts > 1) {
@@ -178,14 +180,14 @@ __attribute__((always_inline)) static inline void take_block(const kind t, const
     put_float(out + 2 * t.parts, -(float)(int32_t)sum * back);
 }
 
-/* A row of n numbers; what its sums are multiplied by in the end. */
+/* Converts a row of elements; returns the final factor of its sums. */
 __attribute__((always_inline)) static inline float take_row(const onxi_few_bits *q, const kind t, const float *x,
                                                             uint64_t words, int32_t *out)
 {
     const float most = greatest_of_row(x, q->k);
     const int power = t.narrow ? power_for(most) : 0;
     if (isnan(most))
-        return NAN; /* what is not finite is no digit, and shows in the result */
+        return NAN; /* makes the result NaN */
     for (uint64_t b = 0; b < q->blocks; b++, out += words) {
         const uint64_t at = b * q->block, n = q->k - at < q->block ? q->k - at : q->block;
         take_block(t, x + at, n, q->block, power, out);
@@ -210,7 +212,7 @@ static void take_left(const onxi_few_bits *q, uint64_t m0, uint64_t m1, const le
 
 /* ---- products ---- */
 
-/* The zero points of a line, from the middle that sums begin with. */
+/* The zero points of a line, relative to the middle that sums are initialized with. */
 static inline onxi_vf zeros_of(const onxi_few_bits *q, uint64_t line, int vector)
 {
     const uint64_t at = line * COLUMNS + (uint64_t)vector * ONXI_LANES;
@@ -228,14 +230,14 @@ static inline onxi_vf float_of(const int32_t *p)
     return vf_all(x);
 }
 
-/* Adds products of four numbers each. Around the intrinsic gcc copies every sum twice, which takes longer than the
+/* Adds products of four elements each. With the intrinsic, gcc would copy each sum twice, which takes longer than the
  * products. */
 static inline void add_products(__m512i *sum, __m512i numbers, __m512i digits)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(numbers), "v"(digits));
 }
 
-/* The i-th numbers of the bytes of a line of words. */
+/* Extracts the i-th element of each byte in a line of words. */
 __attribute__((always_inline)) static inline void numbers_of(const unsigned bits, const uint8_t *line, unsigned i,
                                                              __m512i x[VECTORS])
 {
@@ -247,7 +249,7 @@ __attribute__((always_inline)) static inline void numbers_of(const unsigned bits
     }
 }
 
-/* What a sum of a row's block stands for: part `part` of it. */
+/* Converts part `part` of a row's block sum to float. */
 __attribute__((always_inline)) static inline onxi_vf real_of(const kind t, __m512i sum, const int32_t *a, int part)
 {
     const int32_t *by = a + t.parts + part;
@@ -255,8 +257,8 @@ __attribute__((always_inline)) static inline onxi_vf real_of(const kind t, __m51
                     : (onxi_vf)_mm512_cvtepi32_ps(sum) * float_of(by);
 }
 
-/* A block of many rows times words: digit by digit, the highest first, so that a row has one sum, and is moved on by a
- * digit in between. */
+/* Multiplies a block of many rows with words, digit by digit from the highest on. Each row has one sum, which is
+ * shifted by a digit in between. */
 __attribute__((always_inline)) static inline void digit_by_digit(const kind t, const int rows, uint64_t block,
                                                                  const uint8_t *words, const int32_t *const *a,
                                                                  const float *scales, onxi_vf (*out)[VECTORS])
@@ -292,8 +294,7 @@ __attribute__((always_inline)) static inline void digit_by_digit(const kind t, c
     }
 }
 
-/* A block of a few rows times words: all digits at once, so that there are enough sums that do not wait for one
- * another. */
+/* Multiplies a block of a few rows with words, all digits at once, so that there are enough independent sums. */
 __attribute__((always_inline)) static inline void digits_at_once(const kind t, const int rows, uint64_t block,
                                                                  const uint8_t *words, const int32_t *const *a,
                                                                  const float *scales, onxi_vf (*out)[VECTORS])
@@ -334,8 +335,8 @@ __attribute__((always_inline)) static inline void digits_at_once(const kind t, c
     }
 }
 
-/* `rows` rows of the left side from `first` on (the last of them again where there are fewer: `height`) times a strip,
- * whose words are given. */
+/* Multiplies `rows` rows of the left operand from `first` on with a strip whose words are given. If there are only
+ * `height` rows, the last one is repeated. */
 __attribute__((always_inline)) static inline void dots(const onxi_few_bits *q, const kind t, const int rows,
                                                        const left_side *left, uint64_t first, uint64_t height,
                                                        uint64_t strip, const uint8_t *words, onxi_vf (*out)[VECTORS])
@@ -401,7 +402,7 @@ EACH(rounded, 4, 6)
 EACH(rounded, 8, 6)
 #undef EACH
 
-/* Rows that go on together where `left` are left. Two parts take too many registers for many. */
+/* Rows to process together if `left` remain. With two parts, many rows would need too many registers. */
 static uint64_t together(kind t, uint64_t left)
 {
     return left > SOME && t.parts == 1 ? MANY : left > 1 ? SOME : 1;
@@ -419,7 +420,7 @@ static run_rows *way_of(kind t, uint64_t rows)
     return ways[t.narrow ? 0 : t.parts > 1 ? 1 : 2][rows == MANY ? 2 : rows > 1][t.bits / 4];
 }
 
-/* Numbers of a strip as bytes: many rows with three digits meet them so often that this is worth while. */
+/* Expands a strip to bytes: pays for many rows with three digits, which use them repeatedly. */
 static const uint8_t *bytes_of(const onxi_few_bits *q, const uint8_t *words, uint8_t *out)
 {
     const unsigned each = 8 / q->bits;
@@ -437,7 +438,7 @@ static const uint8_t *bytes_of(const onxi_few_bits *q, const uint8_t *words, uin
     return out;
 }
 
-/* How a piece's memory is used: digits of rows, what they are multiplied by, a strip as bytes. */
+/* Divides the memory of a unit of work: digits of rows, their factors, and a strip as bytes. */
 static bool room_of(const onxi_few_bits *q, left_side *left, uint64_t *bytes_at, uint64_t *total)
 {
     const kind t = kind_of(q);
@@ -452,7 +453,7 @@ static bool room_of(const onxi_few_bits *q, left_side *left, uint64_t *bytes_at,
     return true;
 }
 
-/* Writes what a strip gives rows. False: not all of it is finite. */
+/* Writes the results of a strip for some rows. Returns false if some are not finite. */
 static bool finish_rows(const onxi_few_bits *q, const float *backs, const onxi_vf (*sums)[VECTORS], uint64_t m,
                         uint64_t rows, uint64_t column)
 {
@@ -480,7 +481,7 @@ static bool piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0,
     left_side left;
     uint64_t bytes_at, total;
     if (!room_of(q, &left, &bytes_at, &total))
-        return false; /* `plan` has asked */
+        return false; /* cannot happen: `plan` has succeeded */
     left.rows = memory;
     left.backs = (float *)memory + q->rows_each * left.step;
     take_left(q, m0, m1, &left);
@@ -500,8 +501,8 @@ static bool piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0,
     return finite;
 }
 
-/* The left side is taken once for each piece: many rows are cut for threads, in a few pieces; a few rows have their
- * columns cut. */
+/* The left operand is converted once per unit of work. With many rows, a few units of work divide the rows among
+ * threads; with few rows, the columns are divided. */
 static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
     enum { WHOLE = 64, ALONE = 24 };

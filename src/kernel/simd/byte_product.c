@@ -1,10 +1,10 @@
-/* byte_product.c - products of bytes by constant matrices: MatMulInteger, QLinearMatMul, and MatMul and Gemm between
+/* byte_product.c - 8-bit products by constant matrices: MatMulInteger, QLinearMatMul, and MatMul and Gemm between
  * DequantizeLinear and QuantizeLinear. */
 #include "kernel/simd/byte_columns.h"
 
 typedef struct product_params {
     drive drive;
-    int32_t a_zero; /* which input it is; -1: none */
+    int32_t a_zero; /* its input index; -1: none */
 } product_params;
 
 static const uint8_t *rows(const void *params, const onx_work *work, uint64_t group, uint64_t first, uint64_t count,
@@ -35,7 +35,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* The matrix is n rows of k numbers, not k rows of n. */
+/* Is the matrix stored as n rows of k elements instead of k rows of n? */
 static bool is_turned(const onx_prepare *p)
 {
     return onxi_attrs_int(p->attrs, "transB") != 0;
@@ -83,8 +83,8 @@ static const byte_operands linear = { AGAIN, 1, 2, 3, 4, 5, 6, 7, -1 };
 static const byte_operands integer = { AS_SUMS, -1, 2, 1, -1, 3, -1, -1, -1 };
 static const byte_operands by_rule = { AS_FLOATS, 1, 2, 3, 4, 5, 7, 8, 6 };
 
-/* Of a product that a rule has made: floats, or bytes where there is a scale for them. None where it cannot take the
- * place of the nodes. */
+/* The type of a product made by a rewrite rule: float, or 8-bit if it has an output scale; none if it cannot replace
+ * the nodes. */
 static onx_status types(onx_prepare *p)
 {
     const onx_value *a = p->inputs[0], *b = byte_operand(p, by_rule.b);

@@ -1,10 +1,10 @@
-/* bytes.c - loops over bytes that stand for numbers: two of them added or multiplied, the greatest, and sums. */
+/* bytes.c - loops over 8-bit quantized elements: sums and products of two operands, maximum, and sums. */
 #include "kernel/core/bytes.h"
 #include "kernel/simd/round.h"
 
 #include <math.h>
 
-#ifndef __wasm__ /* as kernel/microsoft/bytes.c */
+#ifndef __wasm__ /* as in kernel/microsoft/bytes.c */
 
 __attribute__((always_inline)) static inline void put(uint8_t *y, byte_line v, uint64_t n)
 {
@@ -67,7 +67,7 @@ static pair_state pair_start(const onxi_byte_pair *t)
 __attribute__((always_inline)) static inline void pair_of(const onxi_byte_pair *given, const bool times,
                                                           const bool a_step, const bool b_step)
 {
-    const onxi_byte_pair t = *given; /* which no byte that is written changes */
+    const onxi_byte_pair t = *given; /* a local copy, which written bytes cannot alias */
     const pair_state s = pair_start(&t);
     uint64_t i = 0;
     for (; i + ONXI_LANES <= t.count; i += ONXI_LANES)
@@ -114,7 +114,7 @@ static void pair(const onxi_byte_pair *given)
     }
 }
 
-/* Bytes of a whole vector. */
+/* The bytes of a whole vector. */
 typedef uint8_t wide_bytes __attribute__((vector_size(ONXI_LANES * 4)));
 
 #if ONXI_LANES == 16 && defined(__AVX512BW__)
@@ -172,7 +172,7 @@ static void total(const uint8_t *x, uint8_t flip, uint64_t n, uint32_t *sums)
         sums[i] += (uint8_t)(x[i] ^ flip);
 }
 
-/* Floats hold the sum of as many bytes as a piece has in each lane. */
+/* A float lane can hold the sum of its bytes in a piece. */
 static uint32_t sum(const uint8_t *x, uint8_t flip, uint64_t n)
 {
     enum { PIECE = 1 << 15 };

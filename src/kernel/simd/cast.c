@@ -1,12 +1,12 @@
-/* cast.c - Cast between floats and halves of them, and from floats to integers, a vector at a time, with the driver of
- * the plain row and its bits. */
+/* cast.c - vectorized Cast between float and 16-bit floats, and from float to integers, with the driver and the bits of
+ * the plain row. */
 #include "base/base.h"
 #include "kernel/core/chain.h"
 #include "kernel/simd/halves.h"
 
 typedef int8_t bytes __attribute__((vector_size(ONXI_LANES)));
 
-/* ---- integers: those of 32 bits are cut or widened; what is outside of them takes the long way ---- */
+/* ---- integers: converted through 32 bits; values outside are converted one by one ---- */
 
 #define WHOLE(name, dtype, V)                                                                                          \
     static inline void name(onxi_vf x, V *y)                                                                           \
@@ -18,7 +18,7 @@ typedef int8_t bytes __attribute__((vector_size(ONXI_LANES)));
     }
 WHOLE(int64_of, ONX_INT64, onxi_vl)
 WHOLE(int32_of, ONX_INT32, onxi_vi)
-WHOLE(int8_of, ONX_INT8, bytes) /* of uint8, too: the low bits are kept */
+WHOLE(int8_of, ONX_INT8, bytes) /* for uint8, too: the low bits are kept */
 
 static inline bytes bool_of(onxi_vf x)
 {
@@ -27,7 +27,7 @@ static inline bytes bool_of(onxi_vf x)
 
 /* ---- loops ---- */
 
-/* y of x by STORE. */
+/* Computes y from x by STORE. */
 #define CAST(op, V_IN, V_OUT, STORE)                                                                                   \
     static void op##_loop(const void *px, void *py, uint64_t n, double a, double b)                                    \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
-/* cast_types.c - Cast between all plain types, as loops that compilers make vectors of, with the bits of onx_convert.
- * Integers of a size take the same low bits, so they share loops; halves go through floats. */
+/* cast_types.c - Cast between all plain types, as loops that compilers vectorize, with the bits of onx_convert. Integer
+ * types of a size share loops, because they keep the same low bits; 16-bit floats are converted through float. */
 #include "kernel/core/chain.h"
 #include "kernel/simd/halves_loops.h"
 
@@ -7,7 +7,7 @@
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_cast_types)[] = { { 0 } };
 #else
 
-/* A loop from F to O, where x stands for the element. */
+/* A loop from F to O, where x is the element. */
 #define CONVERT(from, to, F, O, EXPR)                                                                                  \
     static void from##_##to(const void *px, void *py, uint64_t n, double a, double b)                                  \
     {                                                                                                                  \
@@ -28,7 +28,8 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_cast_types)[] = { { 0 } };
     CONVERT(from, DOUBLE, F, double, x)                                                                                \
     CONVERT(from, BOOL, F, uint8_t, x != 0)
 
-/* Towards zero. What the integer in between does not hold, and NaN, takes the long way, stretch by stretch. */
+/* Rounds towards zero. Stretches with NaN, or with values that the intermediate integer cannot hold, are converted one
+ * by one. */
 enum { STRETCH = 256 };
 #define WHOLE(from, to, F, O, VIA, LIMIT)                                                                              \
     static void from##_##to(const void *px, void *py, uint64_t n, double a, double b)                                  \
@@ -63,7 +64,7 @@ FROM_INTEGER(UINT8, uint8_t)
 FROM_INTEGER(UINT16, uint16_t)
 FROM_INTEGER(UINT32, uint32_t)
 FROM_INTEGER(UINT64, uint64_t)
-/* A byte of a bool is one where it is not zero. */
+/* A bool is 1 where the element is not zero. */
 CONVERT(BOOL, INT8, uint8_t, int8_t, x != 0)
 CONVERT(BOOL, INT16, uint8_t, int16_t, x != 0)
 CONVERT(BOOL, INT32, uint8_t, int32_t, x != 0)
@@ -75,7 +76,7 @@ FROM_FLOATING(DOUBLE, double)
 CONVERT(FLOAT, DOUBLE, float, double, x)
 CONVERT(DOUBLE, FLOAT, double, float, x)
 
-/* ---- halves ---- */
+/* ---- 16-bit floats ---- */
 
 static void from_half(onxi_unary_loop loop, half_kind kind, const uint16_t *x, char *y, uint64_t n, uint64_t width)
 {
@@ -119,7 +120,7 @@ static void DOUBLE_odd(const void *x, void *y, uint64_t n, double a, double b)
 FROM_HALVES(FLOAT16)
 FROM_HALVES(BFLOAT16)
 
-/* Through a float that holds the number, or that is past all of float16, too, where it does not. */
+/* Converts through a float that is exact, or is also beyond the range of float16. */
 #define TO_HALF(from, to, loop, width)                                                                                 \
     static void from##_##to(const void *x, void *y, uint64_t n, double a, double b)                                    \
     {                                                                                                                  \
@@ -138,7 +139,7 @@ TO_HALF(UINT8, BFLOAT16, UINT8_FLOAT, 1)
 TO_HALF(INT16, BFLOAT16, INT16_FLOAT, 2)
 TO_HALF(DOUBLE, BFLOAT16, DOUBLE_odd, 8)
 
-/* ---- which loop casts what ---- */
+/* ---- the loop for each pair of types ---- */
 
 #define TO(from, loops, to, loop)                                                                                      \
     {                                                                                                                  \

@@ -1,22 +1,23 @@
-/* channels.c - numbers per channel of images that have their channels in blocks: sums over all images and pixels, and
- * BatchNormalization that takes mean and variance from the batch. A piece of work is some neighbouring channels of a
- * block; each channel is added up by itself, so that the bits do not depend on how many are in a piece. */
+/* channels.c - reductions per channel for images with channel blocks: sums over all images and pixels, and
+ * BatchNormalization in training, which computes mean and variance of the batch. A unit of work is some adjacent
+ * channels of a block. Each channel is summed separately, so the bits do not depend on the number of channels in a
+ * unit. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/norm.h"
 #include "kernel/core/reduce.h"
 #include "kernel/simd/math.h"
 #include "op/op.h"
 
-/* Channels of a piece: whole cache lines, as far as a block has them. Sums are taken in float over BLOCK pixels, and in
- * double over these. */
+/* Fewest and most channels per unit of work: whole cache lines where the block has them. Sums are accumulated in float
+ * over BLOCK pixels, and in double over the blocks. */
 enum { LEAST = 16, MOST = 64, BLOCK = 512 };
 
 typedef struct images {
     uint64_t count, channels, pixels, block;
-    uint64_t unit, pieces; /* channels of a piece, pieces of a block */
+    uint64_t unit, pieces; /* channels per unit of work, units per channel block */
 } images;
 
-/* False: the value is not laid out so. */
+/* Returns false if the value has no such layout. */
 static bool cut_images(const onx_prepare *p, const onx_value *x, images *q)
 {
     q->block = onxi_blocked_of(x);
@@ -36,7 +37,7 @@ static uint64_t piece_count(const images *q)
     return q->channels / q->block * q->pieces;
 }
 
-/* Where a piece begins in the first image, and how many channels it has. */
+/* The offset in the first image where a unit of work begins, its first channel, and its number of channels. */
 static uint64_t piece_at(const images *q, uint64_t piece, uint64_t *channel, uint64_t *width)
 {
     const uint64_t block = piece / q->pieces, from = piece % q->pieces * q->unit;
@@ -47,7 +48,7 @@ static uint64_t piece_at(const images *q, uint64_t piece, uint64_t *channel, uin
 
 /* ---- sums ---- */
 
-/* Sums of x - about, and of its square, over neighbouring pixels for the first `lanes` channels of a vector. */
+/* Sums x - about and its square over adjacent pixels, for the first `lanes` channels of a vector. */
 static void add_pixels(const float *x, uint64_t pixels, uint64_t step, onxi_vf about, uint64_t lanes, double *first,
                        double *second)
 {
@@ -66,7 +67,7 @@ static void add_pixels(const float *x, uint64_t pixels, uint64_t step, onxi_vf a
     }
 }
 
-/* Over all images; `about` has a number per channel of the piece, and room for a vector after them. */
+/* The same over all images; `about` has an element per channel of the unit and room for a vector after them. */
 static void add_images(const images *q, const float *x, uint64_t width, const float *about, double *first,
                        double *second)
 {
@@ -80,7 +81,7 @@ static void add_images(const images *q, const float *x, uint64_t width, const fl
                            width - c < ONXI_LANES ? width - c : ONXI_LANES, first + c, second + c);
 }
 
-/* Of one channel in double, where floats do not hold what adds up. */
+/* The sum of one channel in double, where float sums would overflow or lose too much. */
 static double wide_sum(const images *q, const float *x, double about, bool squares)
 {
     double sum = 0;
@@ -92,7 +93,7 @@ static double wide_sum(const images *q, const float *x, double about, bool squar
     return sum;
 }
 
-/* ---- reductions over all axes but that of channels ---- */
+/* ---- reductions over all axes but the channels ---- */
 
 typedef struct reduction {
     images images;
@@ -164,7 +165,7 @@ static onx_status training_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     for (uint32_t i = 1; i < 5; i++)
         if (!has_numbers(p->inputs[i], q->images.channels))
-            return ONX_E_UNSUPPORTED; /* the plain row reports why, where it is wrong */
+            return ONX_E_UNSUPPORTED; /* the plain row reports errors */
     for (uint32_t i = 1; i < p->output_count; i++)
         if (p->outputs[i] && !has_numbers(p->outputs[i], q->images.channels))
             return ONX_E_UNSUPPORTED;
@@ -177,7 +178,7 @@ static onx_status training_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* What the channels of a piece are moved and scaled by. */
+/* Statistics, factors and shifts of a unit's channels. */
 typedef struct moved {
     double mean[MOST + ONXI_LANES], variance[MOST + ONXI_LANES];
     float near[MOST + ONXI_LANES], factor[MOST + ONXI_LANES], shift[MOST + ONXI_LANES];
@@ -222,7 +223,7 @@ static void scale_images(const images *q, const float *x, float *y, uint64_t wid
     }
 }
 
-/* One channel in double. */
+/* Normalizes one channel in double. */
 static void scale_far(const images *q, const float *x, float *y, double mean, double factor, double shift)
 {
     for (uint64_t n = 0; n < q->count; n++)
@@ -237,7 +238,7 @@ static onx_status training_run(onx_work *work, uint64_t first, uint64_t last)
     const training *q = work->params;
     const images *g = &q->images;
     moved m;
-    memset(&m, 0, sizeof m); /* vectors reach past the last channel */
+    memset(&m, 0, sizeof m); /* vectors reach beyond the last channel */
     for (uint64_t r = first; r < last; r++) {
         uint64_t channel, width;
         const uint64_t at = piece_at(g, r, &channel, &width);
@@ -254,7 +255,7 @@ static onx_status training_run(onx_work *work, uint64_t first, uint64_t last)
             for (uint32_t i = 1; i < work->prepared->output_count && i < 5; i++)
                 if (work->outputs[i])
                     ((float *)work->outputs[i]->data)[channel + c] = (float)values[i - 1];
-            /* What the rounded mean leaves goes into the shift. */
+            /* The rounding error of the mean goes into the shift. */
             m.near[c] = (float)m.mean[c];
             m.factor[c] = (float)factor;
             m.shift[c] = (float)((double)in[2][c] - (m.mean[c] - (double)m.near[c]) * factor);
@@ -262,7 +263,7 @@ static onx_status training_run(onx_work *work, uint64_t first, uint64_t last)
         scale_images(g, x, y, width, &m);
         for (uint64_t c = 0; c < width; c++) {
             const double factor = (double)in[1][c] / sqrt(m.variance[c] + q->epsilon);
-            if (!onxi_norm_fits_float(m.mean[c], factor)) /* what others have in the piece makes no difference */
+            if (!onxi_norm_fits_float(m.mean[c], factor)) /* does not affect the other channels of the unit */
                 scale_far(g, x + c, y + c, m.mean[c], factor, (double)in[2][c]);
         }
     }

@@ -1,32 +1,34 @@
-/* conv.c - Conv of images whose channels are last: products of the pixels that a window covers and the weights, tile by
- * tile as in product.c, and vectors of channels where each channel is a group of its own. For machines without oneDNN,
- * and for what it has no fast kernel for. Of one line of pixels (sounds, series) windows lie there as rows of a matrix,
- * that overlap: nothing is copied but where padding is. Sums run in one fixed order. */
+/* conv.c - Conv of images with channels last: multiplies the inputs that windows cover with the weights, tile by tile
+ * as in product.c; depthwise convolutions use vectors of channels. It serves machines without oneDNN, and cases without
+ * a fast kernel in oneDNN. If the pixels are one line (sound, time series), windows are overlapping rows of a matrix in
+ * memory, and only windows that reach into the padding are copied. Sums run in one fixed order. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
-/* Pixels of the result at a time, at most; bytes that what they cover may take, and where that are the ends of a line;
- * pixels at least that are not copied; sums of one channel that are made together; pixels of a line whose channels are
- * summed up together. */
+/* Most output pixels at a time; bytes that covered inputs may take, and where these are the ends of a line; fewest
+ * pixels that are read in place; depthwise pixels summed together; pixels of a line whose dot products are computed
+ * together. */
 enum { PIXELS = 96, COVERED = 192 << 10, COVERED_ENDS = 1 << 20, DIRECT_LEAST = 2 * TILE_M, TOGETHER = 4, DOTS = 8 };
 
 typedef struct conv_params {
-    uint64_t c, m;                          /* channels of the input and of the result */
+    uint64_t c, m;                          /* channels of the input and of the output */
     int64_t h, w, oh, ow, kh, kw;           /* of images, and of the window */
     int64_t stride[2], dilation[2], pad[2]; /* down, across */
-    uint64_t depth;                         /* numbers that a pixel of the result is made of */
-    uint64_t run, gap;                      /* of which so many lie together in a line, and numbers between two runs */
-    uint64_t pixels, each;                  /* of all images; of a piece of work */
-    int64_t within[2];                      /* pixels of a line of which nothing is copied: from, to */
-    bool depthwise;                         /* each channel is a group of its own */
-    bool dots;                              /* to one channel: sums are vectors of the depth, and not of channels */
-    const float *weights, *bias;            /* packed; bias padded to whole panels, NULL: none */
+    uint64_t depth;                         /* elements that an output pixel is computed from */
+    /* Length of a contiguous run of them in a line, and elements between two runs. */
+    uint64_t run, gap;
+    uint64_t pixels, each; /* of all images; per unit of work */
+    int64_t within[2];     /* range of pixels in a line that are read in place */
+    bool depthwise;        /* each channel is a group */
+    /* One output channel: sums use vectors along the depth instead of channels. */
+    bool dots;
+    const float *weights, *bias; /* packed; bias padded to whole panels, NULL: none */
     simd_posts posts;
 } conv_params;
 
-/* Are there lines of pixels, and channels that are no whole vectors? Browsers do these by other rows, since their
- * module has no room for more. */
+/* Is a single line of pixels, or a number of channels that is not a multiple of the vector length, supported? Browsers
+ * use other rows for these, since their module has no room for more. */
 enum { LINES = ONXI_PLATFORM_ROOMY };
 
 /* ---- weights ---- */
@@ -35,8 +37,8 @@ typedef struct packing {
     uint64_t c, m, taps;
 } packing;
 
-/* The first channel of a panel. The last panel of several ends where the channels do, in whole vectors: it has some
- * channels of the one before, too, so that what it makes can be stored as it is. */
+/* The first channel of a panel. The last of several panels ends with the last channel and has whole vectors, so that
+ * results can be stored directly; it repeats some channels of the panel before. */
 static inline uint64_t panel_first(uint64_t m, uint64_t panel)
 {
     const uint64_t first = panel * PANEL, left = m - first, vectors = (left + ONXI_LANES - 1) / ONXI_LANES;
@@ -61,7 +63,7 @@ static onx_status pack_panel(void *user, const void *elements, uint64_t panel, v
     return ONX_OK;
 }
 
-/* A tap of all channels after the other. */
+/* Packs depthwise weights: tap by tap, all channels. */
 static onx_status pack_taps(void *user, const void *elements, uint64_t piece, void *out)
 {
     const packing *q = user;
@@ -73,7 +75,7 @@ static onx_status pack_taps(void *user, const void *elements, uint64_t piece, vo
     return ONX_OK;
 }
 
-/* The weights of one channel: by tap, by input channel. */
+/* Packs the weights of a single output channel: by tap, by input channel. */
 static onx_status pack_dots(void *user, const void *elements, uint64_t piece, void *out)
 {
     const packing *q = user;
@@ -87,7 +89,7 @@ static onx_status pack_dots(void *user, const void *elements, uint64_t piece, vo
 
 /* ---- products ---- */
 
-/* From which tap on, and up to which one, is a window that begins at `at` within 0 .. size - 1? */
+/* The range of taps for which a window that begins at `at` is within 0 .. size - 1. */
 static inline void inside(int64_t at, int64_t size, int64_t taps, int64_t dilation, int64_t *from, int64_t *to)
 {
     *from = at < 0 ? (-at + dilation - 1) / dilation : 0;
@@ -97,7 +99,7 @@ static inline void inside(int64_t at, int64_t size, int64_t taps, int64_t dilati
     *to = *to > *from ? *to : *from;
 }
 
-/* What a pixel of the result covers, with zeros for the padding. */
+/* Copies the inputs that an output pixel covers, with zeros for the padding. */
 static void cover(const conv_params *q, const float *x, int64_t oy, int64_t ox, float *to)
 {
     const int64_t y0 = oy * q->stride[0] - q->pad[0], x0 = ox * q->stride[1] - q->pad[1];
@@ -120,7 +122,7 @@ static void cover(const conv_params *q, const float *x, int64_t oy, int64_t ox, 
     }
 }
 
-/* Rows of `width` numbers; nothing is read or written beyond them. */
+/* Copies rows of `width` elements; nothing beyond them is read or written. */
 static inline void copy_rows(const float *from, uint64_t step, float *to, uint64_t to_step, uint64_t rows,
                              uint64_t width)
 {
@@ -133,8 +135,8 @@ static inline void copy_rows(const float *from, uint64_t step, float *to, uint64
     }
 }
 
-/* What comes after the sums of some pixels and `width` channels, and brings them where they belong: `at` is where that
- * is in the result. Where channels are no whole vectors there are TILE_M pixels at most, and PIXELS numbers of one. */
+/* Applies post-operations to the sums of some pixels and `width` channels, and stores them at `at` of the result. If
+ * `width` is not a multiple of the vector length, there are at most TILE_M pixels, or, with one channel, PIXELS. */
 static void finish(const conv_params *q, const onx_work *work, float *sums, uint64_t step, uint64_t pixels,
                    uint64_t width, uint64_t at)
 {
@@ -155,13 +157,14 @@ static void finish(const conv_params *q, const onx_work *work, float *sums, uint
         copy_rows(sums, step, y, q->m, pixels, width);
 }
 
-/* Pixels that follow one another, and what they cover: `lda` numbers from a pixel to the next, with gaps or not. */
+/* Consecutive pixels and the inputs they cover: `lda` elements from a pixel to the next, with gaps between runs or
+ * without. */
 typedef struct part {
     const float *a;
     uint64_t lda, gap, pixels;
 } part;
 
-/* How much of the depth is summed up next, from `k` on: some runs, or some of one. */
+/* The part of the depth that is summed next, from `k` on: some runs, or a part of one. */
 static uint64_t stretch_of(const conv_params *q, uint64_t k)
 {
     const uint64_t left = q->depth - k;
@@ -173,13 +176,13 @@ static uint64_t stretch_of(const conv_params *q, uint64_t k)
     return (runs + stretches - 1) / stretches * q->run;
 }
 
-/* Where the sums of a panel of some pixels are made, and where in the result they go. */
+/* Where the sums of a panel are accumulated, and where in the result they go. */
 typedef struct target {
     float *c;
     uint64_t ldc, panel, width, at;
 } target;
 
-/* The sums of some of the depth, from `k` on, of a part that begins at pixel `first` of the target. */
+/* Accumulates `count` elements of the depth, from `k` on, for a part that begins at pixel `first` of the target. */
 static void sum_up(const conv_params *q, const onx_work *work, const part *f, const target *to, uint64_t first,
                    uint64_t k, uint64_t count)
 {
@@ -201,8 +204,8 @@ static void sum_up(const conv_params *q, const onx_work *work, const part *f, co
     }
 }
 
-/* A panel of channels of the pixels of some parts, the first of which is pixel `first` of the result. What is whole
- * vectors and summed up at once is summed up where it goes. */
+/* Computes a panel of channels for the pixels of some parts, which begin at pixel `first` of the result. Sums that are
+ * whole vectors and need one pass are accumulated directly in the result. */
 static void panel_of(const conv_params *q, const onx_work *work, const part *parts, int count, uint64_t panel,
                      uint64_t first, float *sums)
 {
@@ -220,9 +223,9 @@ static void panel_of(const conv_params *q, const onx_work *work, const part *par
     }
 }
 
-/* ---- sums of one channel ---- */
+/* ---- one output channel ---- */
 
-/* Sums of some pixels, from `a` on, which cover numbers `lda` apart. */
+/* Computes some pixels whose inputs begin at `a`, with stride `lda`. */
 __attribute__((always_inline)) static inline void some_dots(const conv_params *q, const part *f, const float *a,
                                                             float *y, const int pixels)
 {
@@ -249,7 +252,7 @@ __attribute__((always_inline)) static inline void some_dots(const conv_params *q
         y[i] = vf_sum(sum[i]) + (q->bias ? q->bias[0] : 0);
 }
 
-/* Of all pixels of some parts, the first of which is pixel `first` of the result. */
+/* Computes all pixels of some parts, which begin at pixel `first` of the result. */
 static void dots(const conv_params *q, const onx_work *work, const part *parts, int count, uint64_t first, float *sums)
 {
     float *y = sums;
@@ -265,7 +268,8 @@ static void dots(const conv_params *q, const onx_work *work, const part *parts, 
 
 /* ---- pieces ---- */
 
-/* Of pixel `at` of a line, up to which one, `end` at most, what they cover is read as it lies (*direct) or copied. */
+/* The end of the range of pixels from `at` on, up to `end`, whose inputs are all read in place (*direct) or all
+ * copied. */
 static int64_t part_end(const conv_params *q, int64_t at, int64_t end, bool *direct)
 {
     const int64_t from = q->within[0], to = q->within[1] < end ? q->within[1] : end;
@@ -273,7 +277,7 @@ static int64_t part_end(const conv_params *q, int64_t at, int64_t end, bool *dir
     return *direct ? to : at < from && from < end ? from : end;
 }
 
-/* Some pixels of all images, and how they cover the input. Copies that follow one another are one part. */
+/* Divides some pixels of all images into parts and copies inputs where necessary. Consecutive copies are one part. */
 static int make_parts(const conv_params *q, const float *x, uint64_t first, uint64_t count, float *covered, part *parts)
 {
     const uint64_t size = (uint64_t)(q->oh * q->ow), plane = (uint64_t)(q->h * q->w) * q->c;
@@ -315,10 +319,10 @@ static onx_status products_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- channels that are groups ---- */
+/* ---- depthwise convolutions ---- */
 
-/* A vector of channels of `pixels` neighbours, whose windows are within the image across; `x` is the first number that
- * they cover, `w` its weights. */
+/* Computes a vector of channels for `pixels` adjacent pixels whose windows are inside the image horizontally; `x` is
+ * the first input they cover, `w` its weights. */
 __attribute__((always_inline)) static inline void together(const conv_params *q, const float *x, const float *w,
                                                            int64_t lines, int64_t taps, onxi_vf bias, float *y,
                                                            const int pixels)
@@ -342,14 +346,15 @@ __attribute__((always_inline)) static inline void together(const conv_params *q,
         vf_store(y + (uint64_t)i * c, sum[i]);
 }
 
-/* Pixels ox .. ox + count - 1 of a line of the result: count is 1, or TOGETHER where nothing is cut off across. */
+/* Computes pixels ox .. ox + count - 1 of an output line; count is 1, or TOGETHER if the windows are inside the image
+ * horizontally. */
 static void some_pixels(const conv_params *q, const float *x, int64_t oy, int64_t ox, int count, float *y)
 {
     const int64_t y0 = oy * q->stride[0] - q->pad[0], x0 = ox * q->stride[1] - q->pad[1];
     int64_t top, bottom, from, to;
     inside(y0, q->h, q->kh, q->dilation[0], &top, &bottom);
     inside(x0, q->w, q->kw, q->dilation[1], &from, &to);
-    const bool none = top == bottom || from == to; /* a window in the padding altogether reads nothing */
+    const bool none = top == bottom || from == to; /* a window in the padding reads nothing */
     const int64_t at = none ? 0 : (y0 + top * q->dilation[0]) * q->w + x0 + from * q->dilation[1];
     const float *first = x + (uint64_t)at * q->c;
     const float *w = q->weights + (none ? 0 : (uint64_t)(top * q->kw + from) * q->c);
@@ -362,7 +367,7 @@ static void some_pixels(const conv_params *q, const float *x, int64_t oy, int64_
     }
 }
 
-/* A piece is a line of the result. */
+/* A unit of work is a line of the output. */
 static onx_status depthwise_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const conv_params *q = work->params;
@@ -389,14 +394,14 @@ static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-/* Sizes within which no sum of a few products leaves 64 bits. */
+/* Are the sizes small enough that products of a few of them fit in 64 bits? */
 static bool is_small(const onxi_window *win, uint32_t i)
 {
     return win->in[i] < 1 << 28 && win->out[i] < 1 << 28 && win->kernel[i] > 0 && win->kernel[i] < 1 << 15 &&
            win->stride[i] < 1 << 15 && win->dilation[i] < 1 << 15 && win->pad[i] >= 0 && win->pad[i] < 1 << 28;
 }
 
-/* An axis of the images, 0 or 1: dim `from` of the window, or one of size 1 where there is none. */
+/* Sets axis 0 or 1 of the images: dim `from` of the window, or size 1 if there is no such dim. */
 static void take_axis(const onxi_window *win, int axis, int from, conv_params *q)
 {
     const bool is_there = from >= 0;
@@ -428,13 +433,13 @@ static bool shape_of(onx_prepare *p, conv_params *q)
     return true;
 }
 
-/* Are pixels one line across? */
+/* Are the pixels one horizontal line? */
 static bool is_line(const conv_params *q)
 {
     return q->h == 1 && q->oh == 1 && q->kh == 1 && !q->pad[0];
 }
 
-/* A line down is one across: the axes change places. */
+/* Makes a vertical line a horizontal one by exchanging the axes. */
 static void turn_line(conv_params *q)
 {
     if (!LINES || q->w != 1 || q->ow != 1 || q->kw != 1 || q->pad[1])
@@ -449,7 +454,7 @@ static void turn_line(conv_params *q)
     q->pad[0] = 0;
 }
 
-/* Where windows are pixels, all lines are one. */
+/* With windows of one pixel, all lines are joined to one. */
 static void join_lines(conv_params *q)
 {
     if (q->kh != 1 || q->kw != 1 || q->stride[0] != 1 || q->stride[1] != 1 || q->pad[0] || q->pad[1] || q->oh != q->h ||
@@ -459,11 +464,10 @@ static void join_lines(conv_params *q)
     q->h = q->oh = 1;
 }
 
-/* What of the windows lies together, and of which pixels they are within a line: what those cover is read as it lies.
- */
+/* Finds the contiguous runs of a window, and the range of pixels in a line whose inputs are read in place. */
 static void take_line(conv_params *q)
 {
-    enum { RUN_LEAST = 2 * ONXI_LANES }; /* so that parts of vectors are few */
+    enum { RUN_LEAST = 2 * ONXI_LANES }; /* so that most vectors are whole */
     const int64_t reach = (q->kw - 1) * q->dilation[1], stride = q->stride[1], pad = q->pad[1];
     q->run = q->depth;
     if (!is_line(q))
@@ -501,7 +505,7 @@ static onx_status take_weights(onx_prepare *p, conv_params *q)
                               .user = &from };
     const void *weights;
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
-    ONX_TRY(p->ops->packed(p, &job, &weights)); /* weights that a run computes are not packed */
+    ONX_TRY(p->ops->packed(p, &job, &weights)); /* weights that are not constant are not packed */
     q->weights = weights;
     if (!b)
         return ONX_OK;
@@ -528,11 +532,11 @@ static onx_status take(onx_prepare *p, conv_params *q)
     return ONX_OK;
 }
 
-/* Pixels at a time: whole tiles, few enough that what they cover stays in the second cache where it is copied, and as
- * many that the last thread ends soon after the first. */
+/* Pixels per unit of work: whole tiles, few enough that copied inputs stay in the L2 cache, and such that all threads
+ * finish at nearly the same time. */
 static uint64_t pixels_of(const conv_params *q, uint64_t threads)
 {
-    enum { LEAST_GAIN = 50 }; /* fewer pixels gain one part of so many, or are not taken */
+    enum { LEAST_GAIN = 50 }; /* fewer pixels must gain at least this fraction */
     const uint64_t covered = (is_line(q) ? COVERED_ENDS : COVERED) / sizeof(float) / q->depth / TILE_M;
     const uint64_t tiles = (q->pixels + TILE_M - 1) / TILE_M, share = (tiles + threads - 1) / threads;
     uint64_t most = covered < PIXELS / TILE_M ? covered : PIXELS / TILE_M, best = 1, least = UINT64_MAX;
@@ -559,7 +563,7 @@ static onx_status conv_prepare(onx_prepare *p)
     turn_line(q);
     if (LINES && p->kernel->body && !is_line(q))
         return ONX_E_UNSUPPORTED;
-    /* Padding is not read there, so zeros are not multiplied by weights that are not finite. */
+    /* Padding is not read there, so zeros are not multiplied with weights that are NaN or infinite. */
     if (groups > 1 && (uint64_t)groups == q->c && q->m == q->c && q->m % ONXI_LANES == 0 &&
         p->inputs[1]->dims[1] == 1 && onxi_weights_are_finite(p, 1)) {
         q->depthwise = true;
@@ -587,8 +591,8 @@ static onx_status conv_prepare(onx_prepare *p)
         .prepare = conv_prepare, .run = conv_run                                                                       \
     }
 #if ONXI_PLATFORM_ROOMY
-/* Lines come before oneDNN: they take as long as in its kernels, within a tenth, but these are code that is generated
- * when a session is made, 2 to 30 ms for each convolution of a long line, which takes 0.05 to 2 ms to run. */
+/* Lines are tried before oneDNN. They run within a tenth of its time, but its kernels are generated when a session is
+ * created, which takes 2 to 30 ms for each convolution of a long line that runs in 0.05 to 2 ms. */
 static const char lines = 0;
 #define LINE_ROW ROW(10, &lines),
 #else

@@ -1,9 +1,9 @@
-/* einsum.c - the products of Einsum, tile by tile: the right operand is read where it lies, but for the columns after
+/* einsum.c - matrix products of Einsum, tile by tile. The right operand is read in place, except for the columns after
  * the last whole panel. The sum over k runs in one fixed order. */
 #include "kernel/core/einsum.h"
 #include "kernel/simd/tile.h"
 
-/* A stretch of k of a panel of `width` columns, times all rows. */
+/* Multiplies a range of k of a panel of `width` columns with all rows. */
 static void stretch(const onxi_gemm *g, const float *b, uint64_t ldb, uint64_t column, uint64_t k0, uint64_t kc)
 {
     const uint64_t width = g->n - column < PANEL ? g->n - column : PANEL;

@@ -1,33 +1,32 @@
-/* few.c - Conv with windows of one pixel from planes to a few channels, as heads and masks have: oneDNN would fill
- * these up to a block with zeros, and change the layout of all that is read. Some pixels are summed up in the first
- * cache while the same pixels of all channels pass by, some channels at a time, so that it takes as long as reading the
- * input does. The sum runs in one fixed order. */
+/* few.c - Conv with 1x1 windows from planar channels to a few output channels, as in heads and masks. oneDNN would pad
+ * these to a block with zeros and convert the layout of the input. Here, some pixels are accumulated in the L1 cache
+ * over all input channels, some channels at a time, so that it takes as long as reading the input. The sum runs in one
+ * fixed order. */
 #include "kernel/core/conv.h"
 #include "kernel/simd/post.h"
 
-#if !ONXI_PLATFORM_ROOMY /* products by blocks do them */
+#if !ONXI_PLATFORM_ROOMY /* browsers use products by blocks */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_few)[] = { { 0 } };
 #else
 
-/* Channels of the result at most: with more, products by blocks are worth a change of layout. How many of them are in
- * registers; channels of the input that are read together; pixels of a piece: a page of each channel, since processors
- * fetch ahead no further. */
+/* Most output channels (with more, products by blocks justify a layout conversion); output channels in registers; input
+ * channels read together; pixels per unit of work: a page of each channel, since CPUs prefetch no further. */
 enum { MOST = ONXI_LANES < 16 ? ONXI_LANES : 12, ROWS = 4, TOGETHER = 4, PIXELS = 1024, DEPTH_MAX = 1 << 20 };
 
 typedef struct few_params {
-    uint64_t k, m, plane, pieces; /* channels of the input and of the result; pixels, and pieces of them */
+    uint64_t k, m, plane, pieces; /* channels of the input and of the output; pixels, and units of work */
     bool has_bias;
     simd_posts posts;
 } few_params;
 
-/* Some channels of the input, `plane` from one to the next, that are added to PIXELS of some channels of the result. */
+/* Some input channels, with stride `plane`, that are accumulated to PIXELS of some output channels. */
 typedef struct channels {
-    const float *x, *w; /* w: of the first channel of the result, `k` to those of the next */
+    const float *x, *w; /* w: for the first output channel; stride `k` to the next */
     float *sum;
     uint64_t plane, k;
 } channels;
 
-/* Adds `count` of them for a vector of pixels that begins at `at`, `left` of which there are. */
+/* Adds `count` channels for a vector of pixels that begins at `at`; `left` pixels remain. */
 __attribute__((always_inline)) static inline void add_vector(const channels *c, uint64_t at, uint64_t left, bool whole,
                                                              const int rows, const int count)
 {

@@ -1,5 +1,5 @@
-/* few_bits.c - products with weights of 2, 4 or 8 bits. A few rows go over strips of weights once, at the speed of
- * memory; more rows are multiplied by panels of columns that are made real a stretch at a time. */
+/* few_bits.c - products with weights of 2, 4 or 8 bits. For a few rows, the strips of weights are read once, limited by
+ * memory bandwidth. More rows are multiplied with panels of columns that are dequantized one range of k at a time. */
 #include "kernel/core/few_bits.h"
 #include "kernel/simd/cut.h"
 #include "kernel/simd/tile.h"
@@ -9,10 +9,11 @@
 #endif
 #include <math.h>
 
-/* Rows that are too few for a panel; rows that meet a panel, so that they stay in the second cache. */
+/* Most rows for which no panel is dequantized; most rows multiplied with a panel, so that they stay in the L2 cache. */
 enum { FEW = 4, ROWS_MOST = 216 };
 
-/* In WebAssembly code is small before it is fast: bits are a number there, and loops over them stay loops. */
+/* For WebAssembly, small code matters more than speed: `bits` is a variable there, and loops over it are not
+ * unrolled. */
 #ifdef __wasm__
 enum { ROWS = 1 };
 #define UNROLL_BITS
@@ -23,7 +24,7 @@ enum { ROWS = 2 };
 
 /* ---- the left side ---- */
 
-/* What 8 bits keep of a block. */
+/* Rounds a block to 8 bits with a scale, and back to floats. */
 static void round_block(float *x, uint64_t n)
 {
     float most = 0;
@@ -34,7 +35,7 @@ static void round_block(float *x, uint64_t n)
         x[i] = rintf(x[i] / scale) * scale;
 }
 
-/* Rows with whole blocks, and the sums of these. */
+/* Copies rows padded to whole blocks, and sums up each block. */
 static void take_left(const onxi_few_bits *q, uint64_t m0, uint64_t m1, float *left, float *sums)
 {
     for (uint64_t m = m0; m < m1; m++)
@@ -51,10 +52,10 @@ static void take_left(const onxi_few_bits *q, uint64_t m0, uint64_t m1, float *l
         }
 }
 
-/* ---- numbers ---- */
+/* ---- dequantization ---- */
 
-/* With AVX-512 a table of 16 floats is a register, and only four bits of an index count: what is above needs no mask.
- * The table has numbers without the zero point where that is the same for all. */
+/* With AVX-512, a table of 16 floats fits in a register, and lookups use the low four bits of an index, so no mask is
+ * needed. If all blocks have the same zero point, it is subtracted in the table. */
 #if ONXI_LANES == 16 && defined(__AVX512F__)
 #define HAS_TABLE(bits) ((bits) <= 4)
 #else
@@ -82,7 +83,7 @@ static onxi_vf table_of(const onxi_few_bits *q)
     return table;
 }
 
-/* The numbers of words that begin at bit `shift`. */
+/* Extracts the elements of words that begin at bit `shift`. */
 __attribute__((always_inline)) static inline onxi_vf numbers(const unsigned bits, onxi_vi v, unsigned shift,
                                                              onxi_vf table)
 {
@@ -94,7 +95,7 @@ __attribute__((always_inline)) static inline onxi_vf numbers(const unsigned bits
     return real(v >> vi_all((int32_t)shift) & vi_all((1 << bits) - 1));
 }
 
-/* What is to be taken off what `numbers` gives: the zero points of a block. */
+/* The zero points of a block, to be subtracted from the results of `numbers`. */
 static inline onxi_vf zeros_of(const onxi_few_bits *q, uint64_t line, int vector)
 {
     const uint64_t at = line * PANEL + (uint64_t)vector * ONXI_LANES;
@@ -115,9 +116,9 @@ static inline onxi_vf scales_of(const onxi_few_bits *q, uint64_t line, int vecto
 
 /* ---- a few rows ---- */
 
-enum { WAYS = 2, AHEAD = 8192 }; /* sums that do not wait for one another; bytes that are asked for in advance */
+enum { WAYS = 2, AHEAD = 8192 }; /* independent sums; prefetch distance in bytes */
 
-/* `rows` rows times a strip. */
+/* Multiplies `rows` rows with a strip. */
 __attribute__((always_inline)) static inline void some_rows(const onxi_few_bits *q, const unsigned bits, const int rows,
                                                             const float *left, const float *sums, uint64_t strip,
                                                             float *out)
@@ -167,7 +168,7 @@ __attribute__((always_inline)) static inline void some_rows(const onxi_few_bits 
             vf_store(out + r * PANEL + s * ONXI_LANES, sum[r][s]);
 }
 
-/* One row or two. */
+/* The same for one or two rows. */
 static void rows_of(const onxi_few_bits *q, int rows, const float *left, const float *sums, uint64_t strip, float *out)
 {
 #ifdef __wasm__
@@ -205,7 +206,7 @@ static void few_rows(const onxi_few_bits *q, uint64_t n0, uint64_t n1, float *sp
 
 /* ---- many rows ---- */
 
-/* Rows k0 .. k1 - 1 of a strip, which begin and end with whole words. */
+/* Dequantizes rows k0 .. k1 - 1 of a strip, which begin and end with whole words. */
 __attribute__((always_inline)) static inline void make_real(const onxi_few_bits *q, const unsigned bits, uint64_t strip,
                                                             uint64_t k0, uint64_t k1, float *out)
 {
@@ -245,14 +246,13 @@ static void make_panel(const onxi_few_bits *q, uint64_t strip, uint64_t k0, uint
 #endif
 }
 
-/* Rows as they come, or rounded ones. */
+/* The rows in place, or rounded copies. */
 typedef struct left_side {
     const float *rows;
     uint64_t step;
 } left_side;
 
-/* A stretch of k, k0 .. k0 + kc - 1, of some rows times a panel; what is at the right end goes through memory of its
- * own. */
+/* Multiplies a range of k, k0 .. k0 + kc - 1, of some rows with a panel. A panel with fewer columns uses a buffer. */
 static void panel_rows(const onxi_few_bits *q, const left_side *left, uint64_t rows_left, uint64_t k0, uint64_t kc,
                        const float *panel, uint64_t column, uint64_t width, float *y)
 {
@@ -307,7 +307,7 @@ static bool piece(const onxi_few_bits *q, uint64_t m0, uint64_t m1, uint64_t n0,
     return finite;
 }
 
-/* Columns are cut for threads, rows for caches. */
+/* Columns are divided among threads, rows by the cache size. */
 static bool plan(onxi_few_bits *q, unsigned threads, uint64_t *memory)
 {
     enum { WHOLE = 64 };

@@ -2,7 +2,7 @@
 #include "kernel/core/gates.h"
 #include "kernel/simd/math.h"
 
-#ifndef __wasm__ /* browsers run experts by the plain rows */
+#ifndef __wasm__ /* browsers use the plain rows for experts */
 
 #if ONXI_LANES == 16
 #define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
@@ -21,7 +21,7 @@ static inline onxi_vf one_of(onxi_gate_kind kind, onxi_vf v)
         return vf_swish(v, vf_all(1));
     if (kind == ONXI_GATE_GELU)
         return 0.5f * v * (1 + vf_tanh(0.7978845608f * (v + 0.044715f * v * v * v)));
-    return vf_select(v <= 0.0f, vf_all(0), v); /* NaN stays */
+    return vf_select(v <= 0.0f, vf_all(0), v); /* NaN is kept */
 }
 
 static void alone(onxi_gate_kind kind, float *x, uint64_t n)

@@ -1,8 +1,8 @@
-/* halves.c - float16 and bfloat16 as floats and back, for kernels that compute in floats. */
+/* halves.c - conversion of float16 and bfloat16 to float and back, for kernels that compute in float. */
 #include "kernel/core/halves.h"
 #include "kernel/simd/halves.h"
 
-#ifndef __wasm__ /* browsers run these kernels by the conversions of all types */
+#ifndef __wasm__ /* browsers use the general conversion in these kernels */
 
 static void widen(int dtype, const uint16_t *x, float *y, uint64_t n)
 {

@@ -1,5 +1,5 @@
-/* halves.h - float16 and bfloat16 by vectors: how they are widened and rounded, and loops over floats that take them a
- * stretch at a time. What comes out is rounded once, as in the plain rows. */
+/* halves.h - vectorized float16 and bfloat16: conversion to and from float, and loops over floats that process them in
+ * stretches. Results are rounded once, as in the plain rows. */
 #ifndef ONXI_KERNEL_SIMD_HALVES_H
 #define ONXI_KERNEL_SIMD_HALVES_H
 
@@ -25,7 +25,8 @@ static inline halves float16_of(onxi_vf x)
     return (halves)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
 }
 #else
-/* Below 2^-14 the sum with 0.5 has the unit of the result; else rounding may carry into infinity, as it should. */
+/* Below 2^-14, the sum with 0.5 has the unit of the result; otherwise rounding may carry into infinity, as it
+ * should. */
 static inline halves float16_of(onxi_vf x)
 {
     const onxi_vu sign = ((onxi_vu)x >> 16) & 0x8000u, bits = (onxi_vu)x & 0x7fffffffu;
@@ -39,8 +40,8 @@ static inline halves float16_of(onxi_vf x)
 }
 #endif
 
-/* The exponent has three more bits and counts from another zero. Not by the instruction, which changes NaN that
- * signals; not by a product, since subnormal numbers of float take some processors long. */
+/* The exponent of a float has three more bits and another bias. The conversion instruction is not used, because it
+ * changes signaling NaN; nor is a multiplication, because subnormal floats are slow on some CPUs. */
 static inline onxi_vf of_float16(halves x)
 {
     const onxi_vu wide = __builtin_convertvector(x, onxi_vu), bits = (wide & 0x7fffu) << 13;
@@ -64,12 +65,12 @@ static inline onxi_vf of_bfloat16(halves x)
     return (onxi_vf)(__builtin_convertvector(x, onxi_vu) << 16);
 }
 
-/* ---- stretches ---- */
+/* ---- loops in stretches ---- */
 
-enum { ONXI_HALVES = 512 }; /* elements of a stretch: as floats they stay in the first cache */
+enum { ONXI_HALVES = 512 }; /* elements of a stretch: as floats they stay in the L1 cache */
 typedef enum half_kind { HALF_FLOAT16, HALF_BFLOAT16 } half_kind;
 
-/* What is computed with may lose the bit of NaN that signals, as the instruction does. */
+/* Converts to float for computations, which may change signaling NaN to quiet NaN, as the instruction does. */
 static inline onxi_vf half_wide(half_kind kind, halves x)
 {
     if (kind == HALF_BFLOAT16)
@@ -133,7 +134,7 @@ static inline void half_narrow(half_kind kind, const float *x, uint16_t *y, uint
         half_narrow_as(HALF_BFLOAT16, x, y, n);
 }
 
-/* To floats with the last bit set where something was lost, so that rounding them again sees it. */
+/* Rounds to odd: the last bit is set if the conversion is inexact, so that a second rounding gives the right result. */
 static inline void half_odd(const double *x, float *y, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -141,9 +142,9 @@ static inline void half_odd(const double *x, float *y, uint64_t n)
         const double wide = (double)near, size = wide < 0 ? -wide : wide, given = x[i] < 0 ? -x[i] : x[i];
         uint32_t bits;
         memcpy(&bits, &near, sizeof bits);
-        bits -= size > given; /* rounded away from zero: back */
+        bits -= size > given; /* rounded away from zero: reverted */
         bits |= size != given;
-        bits = x[i] != x[i] ? (bits & 0x80000000u) | 0x7fc00000u : bits; /* one NaN of each sign */
+        bits = x[i] != x[i] ? (bits & 0x80000000u) | 0x7fc00000u : bits; /* one NaN per sign */
         memcpy(y + i, &bits, sizeof bits);
     }
 }

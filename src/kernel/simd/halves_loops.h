@@ -1,5 +1,5 @@
-/* halves_loops.h - loops of float16 and bfloat16 that are those of floats, between a widening and a rounding. Browsers
- * go without: what they run holds floats, and every byte of the module is loaded. */
+/* halves_loops.h - loops over float16 and bfloat16 that convert to float, call the loop for floats, and round. Browsers
+ * have none: their models use floats, and each byte of the module must be loaded. */
 #ifndef ONXI_KERNEL_SIMD_HALVES_LOOPS_H
 #define ONXI_KERNEL_SIMD_HALVES_LOOPS_H
 
@@ -25,7 +25,7 @@ __attribute__((noinline, unused)) static void half_unary(onxi_unary_loop loop, h
     }
 }
 
-/* The n elements from x on as floats in t, of which the loop takes one after the other, or the same one each time. */
+/* Converts n elements from x on to floats in t; returns the stride for the loop: 1, or 0 for a single element. */
 static inline int64_t half_operand(half_kind kind, const uint16_t *x, int64_t step, float *t, uint64_t n)
 {
     if (step == 1)
@@ -36,7 +36,7 @@ static inline int64_t half_operand(half_kind kind, const uint16_t *x, int64_t st
     return step != 0;
 }
 
-/* z has halves, too, or the bytes that a loop of comparisons writes. */
+/* The result is 16-bit floats, or bytes for comparisons. */
 __attribute__((noinline, unused)) static void half_binary(onxi_binary_loop loop, half_kind kind, bool to_halves,
                                                           const uint16_t *x, int64_t sx, const uint16_t *y, int64_t sy,
                                                           void *z, uint64_t n)
@@ -50,7 +50,7 @@ __attribute__((noinline, unused)) static void half_binary(onxi_binary_loop loop,
             loop(a, sa, b, sb, (uint8_t *)z + i, (int64_t)m);
             continue;
         }
-        float *t = sa ? a : b; /* one of both has room for all, or they are one number each */
+        float *t = sa ? a : b; /* one of both has room for all results, or both are single elements */
         if (!sa && !sb)
             for (uint64_t k = 1; k < m; k++)
                 t[k] = t[0];
@@ -69,7 +69,7 @@ __attribute__((noinline, unused)) static void half_binary(onxi_binary_loop loop,
     {                                                                                                                  \
         half_binary(op##_loop, HALF_##d, to_halves, x, sx, y, sy, z, (uint64_t)n);                                     \
     }
-/* The loops of an operator by its op##_loop, and their places in its body. */
+/* Defines the loops of an operator from its op##_loop, and their entries in its body. */
 #define ONXI_HALF_UNARY(op) ONXI_HALF_UNARY_OF(op, FLOAT16) ONXI_HALF_UNARY_OF(op, BFLOAT16)
 #define ONXI_HALF_BINARY(op, to_halves)                                                                                \
     ONXI_HALF_BINARY_OF(op, FLOAT16, to_halves) ONXI_HALF_BINARY_OF(op, BFLOAT16, to_halves)

@@ -1,12 +1,13 @@
-/* linear.c - steps of linear attention: some columns of the state at a time, whose sums stay in registers. */
+/* linear.c - steps of linear attention: processes some columns of the state at a time and keeps their sums in
+ * registers. */
 #include "kernel/core/linear.h"
 #include "kernel/simd/simd.h"
 
-#ifndef __wasm__ /* browsers run the plain row */
+#ifndef __wasm__ /* browsers use the plain row */
 
 enum { VECTORS = 4, WIDE = VECTORS * ONXI_LANES };
 
-/* What is done to columns: `vectors` of them, a constant at each call, the last one of `last` lanes. */
+/* The columns of a call: `vectors` vectors (a constant at each call), the last one with `last` lanes. */
 typedef struct columns {
     float *state;
     uint64_t rows, step, last;

@@ -172,7 +172,7 @@ static inline void copy_padded(const float *x, uint64_t n, uint64_t left, float 
     vf_store(to + i, vf_select(lane < (int32_t)(n - i), vf_load(x + i), vf_all(0)));
 }
 
-/* The input of a group, between zeros that are there already. */
+/* Copies the input of a group; the zeros around it are written already. */
 static void copy_lines(const line_params *q, const float *x, float *to)
 {
     for (uint64_t c = 0; c < q->in_each; c++, to += q->room) {
@@ -219,7 +219,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     const float *x = work->inputs[0]->data, *w = work->inputs[1]->data;
     const float *bias = q->has_bias ? work->inputs[2]->data : NULL;
     float *lines = work->thread_workspace, *made = lines + q->in_each * q->room, *y = work->outputs[0]->data;
-    uint64_t there = UINT64_MAX; /* the group whose lines have been copied */
+    uint64_t there = UINT64_MAX; /* group whose lines are in the buffer */
     for (uint64_t row = first; row < last; row++) {
         const uint64_t set = row / q->blocks, in_group = row % q->blocks * CHANNELS;
         const uint64_t left = q->out_each - in_group, channels = left < CHANNELS ? left : CHANNELS;
@@ -272,7 +272,7 @@ static bool place_input(const onxi_window *w, line_params *q, uint64_t kernel[DI
     q->padded = (last + step) / step * step;
     q->apart = parts > 1;
     q->dense = parts == 1 && q->part == q->in_plane ? q->part : 0;
-    q->room = parts * q->part + q->padded; /* the last part is read as far as positions are computed */
+    q->room = parts * q->part + q->padded; /* the last part is read up to the last computed position */
     return reach < q->part && q->room <= ROOM_MAX;
 }
 

@@ -10,7 +10,7 @@
 enum { BLOCK = 64 * ONXI_LANES };
 
 typedef struct sums {
-    double first, second; /* of the deviations from a number, and of their squares */
+    double first, second; /* sums of deviations from a number, and of their squares */
 } sums;
 
 /* Factors of (x * before - about * before) * after: a factor that makes elements smaller has to come before the
@@ -79,7 +79,7 @@ static double sum_of(const float *x, uint64_t n)
     return isfinite(sum) ? sum : sums_scaled(x, n, 0, true).first;
 }
 
-/* What sums of deviations from a number say of n elements. */
+/* Computes mean and second moment of n elements from sums of deviations. */
 static void settle(sums all, double n, float about, bool about_zero, double *mean, double *second)
 {
     const double off = about_zero ? 0 : all.first / n;
@@ -100,7 +100,7 @@ static void moments(const void *x, uint64_t n, bool about_zero, double *mean, do
     settle(sums_about(x, n, near, about_zero), count, near, about_zero, mean, second);
 }
 
-/* What an addition leaves as it is; 0 would make 0 of -0. */
+/* Adding -0 changes no number; adding 0 would make -0 to 0. */
 #define NOTHING (-0.0f)
 
 /* y = (x * before - mean) * scale * a + b, with the mean as the sum of two floats. */
@@ -135,13 +135,13 @@ static void affine(const void *x, void *y, uint64_t n, double mean, double scale
     affine_of(x, y, n, (float)before, m, (float)(mean * before - (double)m), (float)(scale / before), a, sa, b, sb);
 }
 
-#ifdef __wasm__ /* whose module has no room for them */
+#ifdef __wasm__ /* its module has no room for them */
 #define HALVES 0
 static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine } };
 #else
 #define HALVES (ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
 
-/* ---- halves of floats, a stretch of them at a time ---- */
+/* ---- 16-bit floats, in stretches ---- */
 
 static void half_moments(half_kind kind, const uint16_t *x, uint64_t n, bool about_zero, double *mean, double *second)
 {
@@ -170,7 +170,7 @@ static void half_moments(half_kind kind, const uint16_t *x, uint64_t n, bool abo
     settle(all, (double)n, near, about_zero, mean, second);
 }
 
-/* Some numbers that are a step apart, or one where that is 0. */
+/* Converts elements with a stride, or one element if the stride is 0. */
 static void half_take(half_kind kind, const uint16_t *x, int64_t step, float *y, uint64_t n)
 {
     uint16_t apart[ONXI_HALVES];
@@ -230,7 +230,7 @@ typedef struct scaling {
     simd_posts posts;
 } scaling;
 
-/* Some pixels of the block that begins with channel c. */
+/* Normalizes some pixels of the block that begins with channel c. */
 static void scale_pixels(const scaling *q, uint64_t c, const float *x, float *y, uint64_t pixels)
 {
     const uint64_t whole = q->block / ONXI_LANES * ONXI_LANES, left = q->block - whole;
@@ -238,7 +238,7 @@ static void scale_pixels(const scaling *q, uint64_t c, const float *x, float *y,
         for (uint64_t i = 0; i < whole; i += ONXI_LANES)
             vf_store(y + i, (vf_load(x + i) - vf_load(q->mean + c + i)) * vf_load(q->factor + c + i) +
                                 vf_load(q->shift + c + i));
-        const uint64_t at = c + whole; /* there are numbers for a vector after the last channel */
+        const uint64_t at = c + whole; /* the arrays have room for a vector after the last channel */
         if (left)
             vf_store_part(y + whole,
                           (vf_load_part(x + whole, left, 0) - vf_load(q->mean + at)) * vf_load(q->factor + at) +
@@ -266,7 +266,7 @@ static onx_status scaling_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* The constants, with padding after each list. */
+/* Reads the constants and pads each array. */
 static bool read_numbers(const onx_prepare *p, scaling *q)
 {
     const double epsilon = (double)onx_prepare_float(p, "epsilon");
@@ -355,7 +355,7 @@ static void move_channels(const moved *m, uint64_t first, uint64_t count, double
     }
 }
 
-/* Posts to contiguous elements. */
+/* Applies post-operations to contiguous elements. */
 static void post_line(const simd_posts *posts, float *y, uint64_t n)
 {
     const uint64_t whole = n / ONXI_LANES, left = n % ONXI_LANES;
@@ -370,7 +370,7 @@ static void post_line(const simd_posts *posts, float *y, uint64_t n)
     }
 }
 
-/* A contiguous group. */
+/* Processes a contiguous group. */
 static void group_of_planes(const grouping *q, const float *x, float *y, const float *a, const float *b)
 {
     double mean, second;
@@ -523,7 +523,7 @@ static onx_status grouping_types(onx_prepare *p)
     const onx_value *x = p->inputs[0];
     return x && x->kind == ONX_VALUE_TENSOR && x->dtype == ONX_FLOAT
                ? onx_prepare_output(p, 0, ONX_FLOAT, x->rank, x->dims)
-               : ONX_OK; /* no type: it cannot take the place of the nodes */
+               : ONX_OK; /* no type: the op cannot replace the nodes */
 }
 
 static onx_status grouping_prepare(onx_prepare *p)
@@ -534,11 +534,11 @@ static onx_status grouping_prepare(onx_prepare *p)
     grouping *q = ONXI_NEW(p->arena, grouping);
     if (!q)
         return ONX_E_MEMORY;
-    if (p->op == ONXI_ID_GroupNormalization && p->since < 21) /* a number per group */
+    if (p->op == ONXI_ID_GroupNormalization && p->since < 21) /* one element per group */
         return ONX_E_UNSUPPORTED;
     if (!y || x->rank < 2 || !x->count || groups < 1 || x->dims[1] % groups ||
         !has_numbers(p->inputs[1], (uint64_t)x->dims[1]) || !has_numbers(p->inputs[2], (uint64_t)x->dims[1]))
-        return ONX_E_UNSUPPORTED; /* the plain row reports why, where it is wrong */
+        return ONX_E_UNSUPPORTED; /* the plain row reports errors */
     q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
     q->block = onxi_blocked_of(x);

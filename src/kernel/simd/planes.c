@@ -1,47 +1,48 @@
-/* planes.c - Conv with windows of one pixel on channels stored as planes, as shuffles of channels, pools and Concat
- * leave them: products of the weights and columns of pixels, tile by tile as in product.c, so that no
- * layout is changed. The weights are the left operand as they are. The sum runs in one fixed order. */
+/* planes.c - grouped Conv with 1x1 windows on planar channels, the layout that channel shuffles, pooling and Concat
+ * leave: multiplies the weights with columns of pixels, tile by tile as in product.c, without a layout conversion. The
+ * weights are the left operand, in place. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
-/* Channels of a group; vectors of pixels of a tile, and its rows: as many as there are registers for. Pixels after the
- * last whole vector that are summed up one by one, for which a vector would take longer. */
+/* Limits of the channels of a group; vectors of pixels per tile, and its rows: as many as registers allow; most pixels
+ * after the last whole vector that are computed one by one, because a vector would take longer. */
 enum {
     DEPTH_MAX = 4096,
     WIDTH_MAX = 4096,
     MOST_V = TILE_V + 1,
     MOST_V_M = TILE_M * TILE_V / MOST_V,
-    WIDE = MOST_V * ONXI_LANES, /* floats from a channel to the next in what was copied */
+    WIDE = MOST_V * ONXI_LANES, /* stride of channels in copied input, in floats */
     SINGLE = 2
 };
 
 typedef struct plane_params {
-    uint64_t group, k, m;     /* groups; channels of the input and of the result in each */
-    uint64_t plane, pieces;   /* pixels; pieces that they are cut into, of TILE_V vectors but for the last one */
-    uint64_t vectors, single; /* of the last piece; pixels after all vectors */
-    bool in_place;            /* the input is read where it is: few rows read it, and it is all in a cache */
+    uint64_t group, k, m;     /* groups; input and output channels of each */
+    uint64_t plane, pieces;   /* pixels; units of work, of TILE_V vectors except the last one */
+    uint64_t vectors, single; /* vectors of the last unit; pixels after all vectors */
+    bool in_place;            /* the input is read in place: few rows read it, and it fits in a cache */
     bool has_bias;
     int32_t add; /* input that is added in registers, -1: none */
-    bool relu;   /* negative numbers become 0 in registers, too */
+    bool relu;   /* ReLU is applied in registers, too */
     simd_posts posts;
 } plane_params;
 
 /* Some pixels of all channels of a group. */
 typedef struct piece {
     const float *w, *bias; /* of the group; bias may be NULL */
-    const float *b, *same; /* pixels of the input, `ldb` from a channel to the next; what is added, or NULL */
-    float *c;              /* of the result, `ldc` from a channel to the next */
+    /* Pixels of the input with stride `ldb` between channels; the operand of the addition, or NULL. */
+    const float *b, *same;
+    float *c; /* of the result, with stride `ldc` between channels */
     uint64_t ldb, ldc, same_step;
 } piece;
 
 /* ---- tiles ---- */
 
 typedef struct stretch {
-    uint64_t m, k, kc; /* first channel of the result and of the input, how many of these */
+    uint64_t m, k, kc; /* first output and input channel; number of input channels */
 } stretch;
 
-/* What is done to sums before they are stored. */
+/* Applies the addition and ReLU before sums are stored. */
 static inline onxi_vf finished(const plane_params *q, onxi_vf sum, const float *same)
 {
     if (same)
@@ -52,7 +53,7 @@ static inline onxi_vf finished(const plane_params *q, onxi_vf sum, const float *
 __attribute__((always_inline)) static inline void tile_in(const plane_params *q, const piece *p, const stretch *s,
                                                           const int rows, const int vectors)
 {
-    enum { TOGETHER = 3 }; /* rows that have a register for their place */
+    enum { TOGETHER = 3 }; /* rows that share an address register */
     const float *b = p->b + s->k * p->ldb, *a[(TILE_M + TOGETHER - 1) / TOGETHER];
     const uint64_t lda = q->k, ldb = p->ldb;
     float *c = p->c + s->m * p->ldc;
@@ -133,7 +134,7 @@ static void multiply(const plane_params *q, const piece *p, int vectors)
 
 /* ---- pieces ---- */
 
-/* `count` pixels of some planes, zeros after them. */
+/* Copies `count` pixels of some planes and pads them with zeros. */
 static void gather(const float *x, uint64_t plane, uint64_t rows, uint64_t count, float *to, uint64_t step)
 {
     const uint64_t whole = count / ONXI_LANES * ONXI_LANES;
@@ -145,8 +146,8 @@ static void gather(const float *x, uint64_t plane, uint64_t rows, uint64_t count
     }
 }
 
-/* What registers have not done, in the first cache. The first pixel is at `at` of the result; `room` takes operands of
- * fewer pixels than whole vectors, NULL: there are none. */
+/* Applies the remaining post-operations in the L1 cache. The first pixel is at `at` of the result. `room` is a buffer
+ * for operands if the pixels are not whole vectors, else NULL. */
 static void finish(const plane_params *q, const onx_work *work, const piece *p, uint64_t vectors, uint64_t count,
                    uint64_t at, float *room)
 {
@@ -159,7 +160,7 @@ static void finish(const plane_params *q, const onx_work *work, const piece *p, 
     }
 }
 
-/* Pixels of a piece that are no whole vectors go to where they belong. */
+/* Stores the pixels of a unit whose last vector is incomplete. */
 static void scatter(const plane_params *q, const float *from, uint64_t count, float *y)
 {
     const uint64_t whole = count / ONXI_LANES * ONXI_LANES;
@@ -170,7 +171,8 @@ static void scatter(const plane_params *q, const float *from, uint64_t count, fl
     }
 }
 
-/* Pixels that no vector has, one by one: products of lines of weights and what the pixel has of all channels. */
+/* Computes the pixels after all vectors one by one, as dot products of rows of weights with the channels of the
+ * pixel. */
 static void one_pixel(const plane_params *q, const onx_work *work, const float *w, const float *bias, const float *x,
                       uint64_t at, float *column)
 {
@@ -236,7 +238,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-/* An addition and Relu, in this order, are done in registers. */
+/* An addition followed by ReLU is applied in registers. */
 static void take_posts(plane_params *q)
 {
     uint32_t taken = 0;
@@ -252,7 +254,7 @@ static void take_posts(plane_params *q)
 
 static void cut(plane_params *q)
 {
-    enum { ROWS = 64, CACHE = 1 << 15, ALIAS = 256 }; /* rows that copying is too much for; floats */
+    enum { ROWS = 64, CACHE = 1 << 15, ALIAS = 256 }; /* most rows for which the input is not copied; floats */
     const uint64_t whole = q->plane / ONXI_LANES, rest = q->plane % ONXI_LANES;
     q->single = whole && rest <= SINGLE && !q->posts.count ? rest : 0;
     const uint64_t vectors = whole + (rest > q->single);
@@ -271,7 +273,7 @@ static onx_status prepare(onx_prepare *p)
     ONX_TRY(onxi_conv_make(p, w, b, &made));
     const onxi_window *win = &made.window;
     if (!onxi_window_is_pixel(win) || !made.in_each || made.in_each > DEPTH_MAX || made.out_each > WIDTH_MAX ||
-        made.out_each < TILE_M || made.group < 2) /* without groups oneDNN is worth a change of layout */
+        made.out_each < TILE_M || made.group < 2) /* without groups, oneDNN justifies a layout conversion */
         return ONX_E_UNSUPPORTED;
     plane_params *q = ONXI_NEW(p->arena, plane_params);
     if (!q)

@@ -1,16 +1,17 @@
-/* pool.c - MaxPool and AveragePool on channels stored as planes, for which oneDNN has vectors of 512 bits alone. A
- * window is taken together down first, a vector of columns at a time, then across, a vector of places at a time. */
+/* pool.c - MaxPool and AveragePool on planar channels, for which oneDNN is vectorized with 512-bit vectors only. A
+ * window is reduced vertically first, a vector of columns at a time, then horizontally, a vector of output positions at
+ * a time. */
 #include "kernel/simd/simd.h"
 
 #include <math.h>
 
-enum { DIMS = 3, ROOM_MAX = 1 << 20 /* floats of a line */ };
+enum { DIMS = 3, ROOM_MAX = 1 << 20 /* most floats of a line */ };
 
 typedef struct pool_params {
-    bool where; /* MaxPool says where it found the largest element, too */
+    bool where; /* MaxPool outputs the indices of the maxima, too */
     int64_t in[DIMS], out[DIMS], kernel[DIMS], stride[DIMS], dilation[DIMS], pad[DIMS];
-    uint64_t span, line;        /* places of a line that are looked at; floats of it, padding included */
-    const float *divisor[DIMS]; /* of an average: taps that count, per place of the output */
+    uint64_t span, line;        /* input columns that windows cover; floats of a line with padding */
+    const float *divisor[DIMS]; /* for averages: the number of taps that count, per output position */
 } pool_params;
 
 typedef struct pool_body {
@@ -19,7 +20,7 @@ typedef struct pool_body {
 
 static inline onxi_vf both(const bool average, onxi_vf a, onxi_vf b)
 {
-    return average ? a + b : vf_select((a > b) | (a != a), a, b); /* NaN stays */
+    return average ? a + b : vf_select((a > b) | (a != a), a, b); /* NaN is kept */
 }
 
 /* Taps first .. last-1 of a window along `d` are in the input. */
@@ -41,7 +42,7 @@ __attribute__((always_inline)) static inline void add_line(const bool average, c
         line[i] = begins ? x[i] : both(average, vf_all(line[i]), vf_all(x[i]))[0];
 }
 
-/* The lines of a window, column by column; false: all of them are in the padding. */
+/* Reduces the lines of a window column by column; returns false if all of them are padding. */
 __attribute__((always_inline)) static inline bool go_down(const pool_params *q, const bool average, const float *x,
                                                           const int64_t *place, float *line)
 {
@@ -63,12 +64,12 @@ __attribute__((always_inline)) static inline bool go_down(const pool_params *q, 
     return !begins;
 }
 
-/* Places of the output along a line of it, from the columns of its windows. */
+/* Reduces horizontally: computes a line of the output from the reduced columns. */
 __attribute__((always_inline)) static inline void go_across(const pool_params *q, const bool average, const float *line,
                                                             float *spare, float *y)
 {
     const int64_t taps = q->kernel[2], by = q->dilation[2], stride = q->stride[2], n = q->out[2];
-    if (stride > ONXI_LANES) { /* few of the places are wanted */
+    if (stride > ONXI_LANES) { /* few positions are needed */
         for (int64_t o = 0; o < n; o++) {
             const float *at = line + o * stride;
             float sum = *at;
@@ -111,17 +112,17 @@ __attribute__((always_inline)) static inline void plane(const pool_params *q, co
         }
 }
 
-/* ---- MaxPool that says where ---- */
+/* ---- MaxPool with indices ---- */
 
-/* Numbers of rows and columns go with the elements, as bits of floats. Of equal elements the first counts, and of
- * NaN; which is the one in the first row, if columns are looked at from the left. */
+/* Row and column numbers accompany the elements, as bits of floats. Of equal elements, and of several NaN, the first
+ * counts: the one in the first row, because columns are visited from the left. */
 static inline onxi_vi goes_before(onxi_vf v, onxi_vi row, onxi_vf best, onxi_vi best_row)
 {
     const onxi_vi nan = v != v, best_nan = best != best;
     return (v > best) | (nan & ~best_nan) | (((v == best) | (nan & best_nan)) & (row < best_row));
 }
 
-/* The largest of each column of a window's lines, and its row: INT32_MAX where all are in the padding. */
+/* The maximum of each column of a window's lines, and its row; INT32_MAX if all lines are padding. */
 static void go_down_where(const pool_params *q, const float *x, const int64_t *place, float *line, float *rows)
 {
     int64_t origin[2], first[2], last[2];
@@ -148,7 +149,7 @@ static void go_down_where(const pool_params *q, const float *x, const int64_t *p
     }
 }
 
-/* `found` gets the largest elements of windows that begin at each place, their rows and their columns, a list each. */
+/* `found` gets three lists: for windows that begin at each position, the maxima, their rows and their columns. */
 static void go_across_where(const pool_params *q, const float *line, const float *rows, float *found)
 {
     onxi_vi lanes;
@@ -224,11 +225,11 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* How many taps count, for each place along an axis: those inside, or with the padding that there is, or all. */
+/* The number of taps that count, for each position along an axis: those inside, or with padding, or all. */
 static bool count_taps(onx_prepare *p, pool_params *q, int d, int64_t pad_end)
 {
     const bool pads = !((const pool_body *)p->kernel->body)->global && onx_prepare_is_set(p, "count_include_pad");
-    const bool beyond = p->since < 22; /* what ceil_mode adds after the pads counted before that */
+    const bool beyond = p->since < 22; /* before version 22, positions that ceil_mode adds after the pads counted */
     float *counts = onxi_arena_array(p->arena, (uint64_t)q->out[d], sizeof *counts);
     for (int64_t i = 0; counts && i < q->out[d]; i++) {
         const int64_t origin = i * q->stride[d] - q->pad[d], step = q->dilation[d];
@@ -250,7 +251,7 @@ static bool is_small(int64_t x)
     return x >= 0 && x <= ROOM_MAX;
 }
 
-/* The last dims of three: those that are missing in front are 1. */
+/* The last dims of three; missing leading dims are 1. */
 static onx_status take_window(onx_prepare *p, const onxi_window *w, pool_params *q, bool average)
 {
     for (int d = 0; d < DIMS; d++) {

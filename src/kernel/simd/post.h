@@ -9,10 +9,10 @@ enum { POST_MAX = 6 };
 
 typedef struct simd_post {
     uint8_t kind; /* ONX_POST_* */
-    bool tanh;    /* Gelu by tanh */
+    bool tanh;    /* Gelu with the tanh approximation */
     float a, b;
-    int32_t operand;  /* of ONX_POST_ADD: input of the size of the result, -1: `row` */
-    const float *row; /* a number per column, padded to whole panels */
+    int32_t operand;  /* for ONX_POST_ADD: input of the size of the result, -1: `row` */
+    const float *row; /* an element per column, padded to whole panels */
 } simd_post;
 
 typedef struct simd_posts {
@@ -20,7 +20,7 @@ typedef struct simd_posts {
     simd_post list[POST_MAX];
 } simd_posts;
 
-/* Takes a function of one number, without operands. */
+/* Translates a post-operation that is a function of one element. */
 static inline bool post_take_function(const onx_post_op *from, simd_post *f)
 {
     const onx_prepare *as = from->prepare;
@@ -71,7 +71,7 @@ static inline bool post_add_row(onx_prepare *p, simd_post *f, const onx_value *v
     return true;
 }
 
-/* The other operand of an Add, of the type of the result. */
+/* Translates an addition whose other operand has the type of the result. */
 static inline bool post_add_same(const onx_prepare *p, const onx_post_op *from, simd_post *f)
 {
     const onx_value *v = from->operand >= 0 ? p->inputs[from->operand] : NULL, *y = p->outputs[0];

@@ -12,7 +12,7 @@ static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
     return kind == ONXI_REDUCE_SUM_SQUARE || kind == ONXI_REDUCE_L2 ? v * v : kind == ONXI_REDUCE_L1 ? vf_abs(v) : v;
 }
 
-/* The greater or lesser, NaN where either is. */
+/* The greater or lesser element; NaN if either is NaN. */
 static inline onxi_vf extreme(onxi_vf a, onxi_vf v, bool least)
 {
     onxi_vi take = least ? v < a : v > a;
@@ -28,7 +28,7 @@ static inline four extreme_of_four(four a, four v, bool least)
     return (four)((take & (four_masks)v) | (~take & (four_masks)a));
 }
 
-/* Of all lanes, without a branch: lines may be short. */
+/* The extreme of all lanes, without branches: lines may be short. */
 static inline float extreme_lane(onxi_vf v, bool least)
 {
     float t[ONXI_LANES];
@@ -88,7 +88,7 @@ static inline void line_sum(onxi_reduce_kind kind, const float *x, uint64_t n, f
     *y = finish(kind, fits(kind, sum) ? sum : wide_sum(kind, x, n, 1), n);
 }
 
-/* Where line i of an output begins. */
+/* The offset of line i of an output. */
 static inline int64_t line_at(const onxi_reduce_params *q, uint64_t i)
 {
     int64_t at = 0;
@@ -99,7 +99,7 @@ static inline int64_t line_at(const onxi_reduce_params *q, uint64_t i)
     return at;
 }
 
-/* The same of lines that are apart. */
+/* The same for an output with several lines. */
 static inline void lines_sum(onxi_reduce_kind kind, const onxi_reduce_params *q, const float *x, float *y)
 {
     const uint64_t count = q->count / q->line;
@@ -113,14 +113,14 @@ static inline void lines_sum(onxi_reduce_kind kind, const onxi_reduce_params *q,
 
 static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
 {
-    enum { WAYS = 4 }; /* so that none waits for another */
+    enum { WAYS = 4 }; /* independent accumulators */
     onxi_vf best = vf_all(x[0]), more[WAYS] = { best, best, best, best };
     onxi_vi nan = { 0 };
     uint64_t i = 0;
     for (; i + WAYS * ONXI_LANES <= n; i += WAYS * ONXI_LANES)
         for (int k = 0; k < WAYS; k++) {
             const onxi_vf v = vf_load(x + i + (uint64_t)k * ONXI_LANES);
-            more[k] = least ? vf_min(v, more[k]) : vf_max(v, more[k]); /* which leave NaN out */
+            more[k] = least ? vf_min(v, more[k]) : vf_max(v, more[k]); /* these ignore NaN */
             nan |= v != v;
         }
     for (int k = 0; k < WAYS; k++)
@@ -134,7 +134,7 @@ static inline void line_extreme(bool least, const float *x, uint64_t n, float *y
     *y = extreme_lane(best, least);
 }
 
-/* Half a vector, of which doubles are a whole one. */
+/* Half a vector: as doubles, it fills a whole vector. */
 typedef float half_floats __attribute__((vector_size(ONXI_LANES * 2)));
 typedef double doubles __attribute__((vector_size(ONXI_LANES * 4)));
 enum { DOUBLES = ONXI_LANES / 2 };
@@ -212,9 +212,9 @@ static void (*const lines[])(const onxi_reduce_params *, const void *, void *) =
 
 /* Accumulators of neighbouring columns, carried from line to line. */
 typedef struct column_work {
-    onxi_reduce_kind kind; /* of LOG_SUM_EXP the sum */
+    onxi_reduce_kind kind; /* for LOG_SUM_EXP, the sum */
     uint64_t step;
-    const float *most; /* for that: the largest of each column */
+    const float *most; /* for LOG_SUM_EXP: the maximum of each column */
 } column_work;
 
 /* Accumulates `count` lines into `part`, some vectors wide; n: elements of the last vector. */
@@ -248,7 +248,7 @@ static void strips(const column_work *w, const float *x, uint64_t count, float *
               1);
 }
 
-/* The greatest or least of each column. */
+/* The maximum or minimum of each column. */
 static void column_extremes(onxi_reduce_kind kind, const float *x, uint64_t count, uint64_t step, float *best,
                             uint64_t width)
 {
@@ -306,7 +306,7 @@ static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, 
             y[i] = finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
 }
 
-/* The same for few elements per output, which need no second accumulator. */
+/* The same for few elements per output, where float accumulation is accurate enough. */
 static void few_columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
 {
     const onxi_reduce_kind kind = q->kind;
@@ -353,7 +353,7 @@ static void (*const apart[])(const onxi_reduce_params *, const void *, void *) =
     [ONXI_REDUCE_SUM_SQUARE] = lines_SUM_SQUARE,
 };
 
-/* Axes that are not neighbours, with contiguous innermost ones: lines that are long enough for vectors. */
+/* Axes that are not adjacent, with contiguous innermost ones: several lines per output, long enough for vectors. */
 static onx_status prepare_lines(onxi_reduce_params *q)
 {
     uint32_t outer = q->reduced;
@@ -374,7 +374,7 @@ static onx_status prepare(onx_prepare *p)
     onxi_reduce_params *q = p->params;
     if (q->kept_prepare || (size_t)q->kind >= sizeof lines / sizeof *lines || !lines[q->kind] || !q->count)
         return ONX_E_UNSUPPORTED;
-    uint32_t r = 0; /* reduced dims of more than one element have to be neighbours */
+    uint32_t r = 0; /* reduced dims of more than one element must be adjacent */
     for (uint32_t d = 0; d < q->reduced; d++)
         if (q->dims[d] != 1) {
             q->dims[r] = q->dims[d];
@@ -396,7 +396,7 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Reductions over one element: gradients of broadcasting where nothing was broadcast. */
+/* Reductions of one element each, as in gradients of broadcasting where nothing was broadcast. */
 static void run_alone(onxi_reduce_kind kind, const float *x, float *y, uint64_t n)
 {
     if (kind == ONXI_REDUCE_SUM_SQUARE)
@@ -419,7 +419,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
                   last - first);
         return ONX_OK;
     }
-    if (!q->inner) { /* lines follow one another */
+    if (!q->inner) { /* lines are contiguous */
         const float *x = work->inputs[0]->data;
         float *y = work->outputs[0]->data;
         for (uint64_t row = first; row < last; row++)
@@ -427,7 +427,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         return ONX_OK;
     }
     const uint64_t blocks = (q->inner + COLUMNS - 1) / COLUMNS;
-    const bool few = q->count <= FEW && q->kind != ONXI_REDUCE_L2 && /* whose terms may leave the range of float */
+    const bool few = q->count <= FEW && q->kind != ONXI_REDUCE_L2 && /* squares may leave the range of float */
                      q->kind != ONXI_REDUCE_PROD && q->kind != ONXI_REDUCE_LOG_SUM_EXP;
     for (uint64_t row = first; row < last; row++) {
         uint64_t at = row % blocks * COLUMNS, left = q->inner - at;

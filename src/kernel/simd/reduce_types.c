@@ -1,7 +1,7 @@
-/* reduce_types.c - reductions, ArgMax and ArgMin of all plain types: a row of numbers beside one another is folded into
- * a row of accumulators, which compilers make vectors of at each level. The numbers are those of neighbouring outputs,
- * or lanes of one line, or of short lines every so many. Sums of floats are taken in double; halves go through floats.
- * Floats have rows of their own (reduce.c, arg.c), but for lines of a few elements. */
+/* reduce_types.c - reductions, ArgMax and ArgMin of all plain types. A row of adjacent elements is accumulated to a row
+ * of accumulators by loops that compilers vectorize at each level. The elements belong to adjacent outputs, to lanes of
+ * one line, or to several short lines at a stride. Floats are summed in double; 16-bit floats are converted to float.
+ * Floats have rows of their own (reduce.c, arg.c), except for lines of a few elements. */
 #include "kernel/core/reduce.h"
 #include "kernel/simd/halves.h"
 
@@ -11,24 +11,24 @@
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { { 0 } };
 #else
 
-/* Bytes of a row of accumulators; lanes of lines that are no longer than two of them; elements of short lines. */
+/* Bytes of a row of accumulators; lanes for lines shorter than two such rows; most elements of short lines. */
 enum { ROW_BYTES = 512, LANES = 8, SHORT = 8 };
 
-/* Takes in count x width numbers: x[k * step + i * apart] into accumulator i. */
+/* Accumulates count x width elements: x[k * step + i * apart] into accumulator i. */
 typedef void (*fold_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, void *acc, uint64_t width);
-/* Where the best of each is: the first, or the last, k of those that are the same as it. */
+/* Finds the index k of the best element per accumulator: the first, or the last, of equal ones. */
 typedef void (*find_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, const void *best, bool last,
                           int64_t *at, uint64_t width);
-/* The place of the best in a line. */
+/* The index of the best element of a line. */
 typedef uint64_t (*find_line)(const void *x, uint64_t n, const void *best, bool last);
 
 typedef struct fold {
     fold_rows rows;
     void (*start)(void *acc, uint64_t n);
-    void (*combine)(void *acc, uint64_t lanes); /* of a power of two, into the first */
-    uint32_t width;                             /* of an accumulator, */
-    bool real;                                  /* which is a double, whatever the type */
-    find_rows find;                             /* of extremes */
+    void (*combine)(void *acc, uint64_t lanes); /* combines a power of two of accumulators into the first */
+    uint32_t width;                             /* bytes of an accumulator */
+    bool real;                                  /* the accumulator is a double, whatever the type */
+    find_rows find;                             /* for extremes */
     find_line find_in_line;
 } fold;
 
@@ -38,7 +38,7 @@ typedef struct fold {
             const A v = (A)x[i * (APART)], a = acc[i];                                                                 \
             acc[i] = (A)(EXPR);                                                                                        \
         }
-/* EXPR takes the number v into the accumulator a; WITH puts two accumulators, a and v, together. */
+/* EXPR accumulates the element v into a; WITH combines two accumulators, a and v. */
 #define FOLD_LOOPS(name, T, A, START, EXPR, WITH)                                                                      \
     static void name##_rows(const void *px, uint64_t step, uint64_t apart, uint64_t count, void *pacc, uint64_t width) \
     {                                                                                                                  \
@@ -128,7 +128,7 @@ typedef struct fold {
     FOLD(mul_##d, T, double, true, 1, a *v, a *v)
 #define FLOATS(d, T, I)                                                                                                \
     REALS(d, T)                                                                                                        \
-    EXTREME(max_##d, T, I, -INFINITY, v > a || v != v ? v : a) /* NaN stays */                                         \
+    EXTREME(max_##d, T, I, -INFINITY, v > a || v != v ? v : a) /* NaN is kept */                                       \
     EXTREME(min_##d, T, I, INFINITY, v < a || v != v ? v : a)
 FLOATS(FLOAT, float, int32_t)
 FLOATS(DOUBLE, double, int64_t)
@@ -143,7 +143,7 @@ EXTREMES(UINT8, uint8_t, int32_t, 0, UINT8_MAX)
 EXTREMES(UINT16, uint16_t, int32_t, 0, UINT16_MAX)
 EXTREMES(UINT32, uint32_t, int32_t, 0, UINT32_MAX)
 EXTREMES(UINT64, uint64_t, int64_t, 0, UINT64_MAX)
-/* Sums and products of integers wrap, so that their sign does not matter; means are taken in double. */
+/* Integer sums and products wrap, so signedness does not matter; means are computed in double. */
 #define WRAPPING(bits)                                                                                                 \
     FOLD(add_##bits, uint##bits##_t, uint##bits##_t, false, 0, a + v, a + v)                                           \
     FOLD(square_##bits, uint##bits##_t, uint##bits##_t, false, 0, a + v * v, a + v)                                    \
@@ -179,18 +179,18 @@ static const fold *const folds[][ONX_DTYPE_COUNT] = {
 
 typedef struct types_params {
     onxi_lines lines;
-    const onxi_reduce_params *q; /* whose reduced dims are merged */
+    const onxi_reduce_params *q; /* with merged reduced dims */
     const fold *fold;
     bool is_half, is_arg;
     half_kind half;
-    uint32_t width;        /* of an element as it is stored */
-    uint64_t inner, count; /* neighbouring outputs; elements that are `inner` apart, one run of those of an output */
-    uint64_t row;          /* accumulators of a row */
-    uint64_t lanes;        /* of a line; 0: outputs beside one another, */
-    uint64_t apart;        /* elements from one to the next: more than 1 where they are short lines */
+    uint32_t width;        /* bytes of a stored element */
+    uint64_t inner, count; /* adjacent outputs; elements with stride `inner` in a run of an output */
+    uint64_t row;          /* accumulators per row */
+    uint64_t lanes;        /* lanes of a line; 0: accumulators belong to adjacent outputs */
+    uint64_t apart;        /* elements between adjacent outputs: more than 1 for short lines */
 } types_params;
 
-/* Reduced dims that are neighbours become one; those of one element are none. */
+/* Merges adjacent reduced dims and drops those of size 1. */
 static void merge(onxi_reduce_params *q)
 {
     uint32_t r = 0;
@@ -233,7 +233,7 @@ static onx_status prepare_with(onx_prepare *p, const fold *f)
         return ONX_E_UNSUPPORTED;
     t->apart = short_lines ? t->count : 1;
     if (t->is_half && short_lines && t->row > ONXI_HALVES / SHORT)
-        t->row = ONXI_HALVES / SHORT; /* so that they are no more than a stretch */
+        t->row = ONXI_HALVES / SHORT; /* so that they fit into one stretch */
     if (t->inner == 1 && q->reduced == 1)
         t->lines.count = t->count;
     const uint64_t width = t->inner < t->row ? t->inner : t->row;
@@ -264,7 +264,7 @@ static onx_status prepare_arg(onx_prepare *p)
 
 /* ---- running ---- */
 
-/* Where the elements of output `index` begin, counted in outputs that are no neighbours. */
+/* The offset of output `index`, counted without the adjacent outputs. */
 static int64_t outer_at(const types_params *t, uint64_t index)
 {
     int64_t at = 0;
@@ -276,7 +276,7 @@ static int64_t outer_at(const types_params *t, uint64_t index)
     return at;
 }
 
-/* Where run `index` of an output begins. */
+/* The offset of run `index` of an output. */
 static int64_t run_at(const types_params *t, uint64_t index)
 {
     int64_t at = 0;
@@ -287,14 +287,14 @@ static int64_t run_at(const types_params *t, uint64_t index)
     return at;
 }
 
-/* `width` outputs beside one another take in a run each. */
+/* Accumulates a run for each of `width` adjacent outputs. */
 static void take_beside(const types_params *t, const char *x, void *acc, uint64_t width)
 {
     const uint64_t apart = t->apart, step = apart == 1 ? t->inner : 1;
     float wide[ONXI_HALVES];
     if (!t->is_half) {
         t->fold->rows(x, step, apart, t->count, acc, width);
-    } else if (apart != 1) { /* short lines: all of them are no more than a stretch */
+    } else if (apart != 1) { /* short lines: all of them fit into one stretch */
         half_widen(t->half, (const uint16_t *)(const void *)x, wide, width * apart);
         t->fold->rows(wide, step, apart, t->count, acc, width);
     } else {
@@ -312,7 +312,7 @@ static void take_lanes(const types_params *t, const char *x, uint64_t width, uin
         t->fold->rows(x + n / t->lanes * t->lanes * width, 0, 1, 1, acc, n % t->lanes);
 }
 
-/* An output takes in a line. */
+/* Accumulates a line for an output. */
 static void take_line(const types_params *t, const char *x, void *acc)
 {
     float wide[ONXI_HALVES];
@@ -374,7 +374,7 @@ static double finish(onxi_reduce_kind kind, double sum, uint64_t count)
                                          : sum;
 }
 
-/* Results beside one another, of their accumulators. */
+/* Converts the accumulators of adjacent outputs to results. */
 static void put(const types_params *t, const onx_value *y, char *to, void *acc, uint64_t n)
 {
     float rounded[ROW_BYTES / sizeof(float)], *floats = acc;
@@ -398,7 +398,7 @@ static void put(const types_params *t, const onx_value *y, char *to, void *acc, 
     half_narrow(t->half, floats, (uint16_t *)(void *)to, n);
 }
 
-/* Outputs out .. out+width-1, of which the first one begins at element `at`: one run of them after the other. */
+/* Computes outputs out .. out+width-1, the first of which begins at element `at`, one run of them after the other. */
 static void run_beside(const types_params *t, const onx_value *x, const onx_value *y, uint64_t out, int64_t at,
                        uint64_t width)
 {

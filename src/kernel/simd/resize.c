@@ -1,4 +1,4 @@
-/* resize.c - lines and points of Resize, where each is made of two, by vectors. */
+/* resize.c - vectorized Resize of lines and points with two taps. */
 #include "kernel/core/resize.h"
 #include "kernel/simd/simd.h"
 
@@ -13,7 +13,7 @@ static void line(const float *a, float wa, const float *b, float wb, float *y, u
                       count - i);
 }
 
-/* Point by point: instructions that gather are no faster (0.43 ns a point either way on Zen 5). */
+/* Element by element: gather instructions are no faster (0.43 ns per element either way on Zen 5). */
 static void points(const onxi_taps_pair *pair, const float *restrict x, float *restrict y, uint64_t count)
 {
     const int32_t *restrict a = pair->at[0], *restrict b = pair->at[1];

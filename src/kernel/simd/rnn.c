@@ -108,7 +108,7 @@ static ONXI_ALONE void pair(const float *a, uint64_t k, const float *w, const fl
     memcpy(out, sum, sizeof sum);
 }
 
-/* Row `row` of tile `t` to where it belongs. */
+/* Stores row `row` of tile `t` in the output. */
 static void put(const onxi_rnn_product *p, uint64_t t, uint64_t row, const onxi_vf *out)
 {
     const uint64_t per_gate = (p->hidden + TILE - 1) / TILE, start = t % per_gate * TILE;
@@ -177,7 +177,7 @@ static inline __attribute__((always_inline)) void store(float *p, uint64_t i, ui
 
 static inline onxi_vf clipped(onxi_vf x, float most)
 {
-    return vf_select(x > most, vf_all(most), vf_select(x < -most, vf_all(-most), x)); /* NaN stays */
+    return vf_select(x > most, vf_all(most), vf_select(x < -most, vf_all(-most), x)); /* NaN is kept */
 }
 
 #define ACTIVATION(kind, EXPR)                                                                                         \

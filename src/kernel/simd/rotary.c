@@ -1,5 +1,5 @@
-/* rotary.c - rotary positions, as rules find them: y = x * cos + rotated x * sin, where rotated x has the halves
- * of each line exchanged, or the numbers of each pair, the second ones with the other sign. */
+/* rotary.c - rotary embedding found by rewrite rules: y = x * cos + rotated x * sin. Rotated x has the halves of each
+ * line, or the elements of each pair, exchanged, with the sign of the second ones changed. */
 #include "kernel/core/loops.h"
 #include "kernel/simd/simd.h"
 
@@ -7,18 +7,18 @@ enum { IN_X, IN_COS, IN_SIN };
 
 typedef struct table { /* of cosines, or of sines */
     int64_t steps[ONX_RANK_MAX];
-    bool half; /* a number for each two of a line */
+    bool half; /* one element per pair of a line */
 } table;
 
 typedef struct rotary {
-    uint32_t rank; /* axes of lines */
+    uint32_t rank; /* number of axes of lines */
     int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
-    uint64_t half; /* of a line */
+    uint64_t half; /* half of a line */
     table tables[2];
     bool pairs;
 } rotary;
 
-/* How each line of the result finds its numbers in a value that is broadcast to it. */
+/* Describes how each line of the result finds its elements in a table broadcast to it. */
 static bool read_table(const onx_value *v, const rotary *q, table *out)
 {
     if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT || !v->rank || v->rank > q->rank + 1)
@@ -40,7 +40,7 @@ static bool read_table(const onx_value *v, const rotary *q, table *out)
     return true;
 }
 
-/* Lines of x, in the order of the result: `perm` leaves the last axis where it is. */
+/* Describes the lines of x in the order of the result; `perm` keeps the last axis. */
 static bool read_lines(const onx_prepare *p, const onx_value *x, rotary *q)
 {
     const onxi_attr_value *perm = onxi_attrs_get(p->attrs, "perm", ONX_ATTR_INTS);
@@ -76,7 +76,7 @@ static onx_status types(onx_prepare *p)
     rotary q;
     int64_t dims[ONX_RANK_MAX];
     if (!read_operands(p, &q))
-        return ONX_OK; /* no type: it cannot take the place of the nodes */
+        return ONX_OK; /* no type: the op cannot replace the nodes */
     onxi_copy_dims(dims, q.dims, q.rank);
     dims[q.rank] = 2 * (int64_t)q.half;
     return onx_prepare_output(p, 0, ONX_FLOAT, q.rank + 1, dims);

@@ -1,11 +1,11 @@
-/* rows.c - a few rows of floats as bytes, times constant weights of bytes: four numbers of a column lie side by side,
- * and are multiplied by four of a row at once. */
+/* rows.c - products of a few rows of 8-bit elements with constant 8-bit weights: four elements of a column are
+ * adjacent, and are multiplied with four of a row by one instruction. */
 #include "kernel/core/byte_rows.h"
 #include "kernel/simd/round.h"
 
-#ifndef __wasm__ /* browsers run what needs this by the plain rows */
+#ifndef __wasm__ /* browsers use the plain rows for operators that need this */
 
-/* Numbers of a column that lie side by side; vectors of columns of a tile; rows that are multiplied together. */
+/* Adjacent elements of a column; vectors of columns per tile; rows multiplied together. */
 enum { DEPTH = 4, VECTORS = ONXI_LANES == 16 ? 4 : 2, TILE = VECTORS * ONXI_LANES, ROWS = 4, LINE = TILE * DEPTH };
 
 static uint64_t depth_of(uint64_t k)
@@ -61,7 +61,7 @@ static inline columns no_columns(void)
     return _mm512_setzero_si512();
 }
 
-/* Around the intrinsic gcc copies every sum twice. */
+/* With the intrinsic, gcc would copy each sum twice. */
 static inline columns add_products(columns sum, uint32_t four, const uint8_t *w)
 {
     const __m512i numbers = _mm512_loadu_si512(w), by = _mm512_set1_epi32((int)four);
@@ -80,7 +80,7 @@ static inline onxi_vi sums_at(columns sum)
 }
 #elif ONXI_LANES == 16 && defined(__AVX512BW__)
 typedef struct columns {
-    __m512i low, high; /* two sums of each column */
+    __m512i low, high; /* two sums per column */
 } columns;
 
 static inline columns no_columns(void)
@@ -172,8 +172,8 @@ static inline uint32_t four_at(const uint8_t *a)
     return a[0] | (uint32_t)a[1] << 8 | (uint32_t)a[2] << 16 | (uint32_t)a[3] << 24;
 }
 
-/* `rows` and `apart` are constants at each call: rows, and sums of each that are added up at the end, so that one
- * product need not wait for the one before. */
+/* `rows` and `apart` are constants at each call: the number of rows, and of independent sums per row, which are added
+ * at the end. */
 __attribute__((always_inline)) static inline void tile(const onxi_byte_rows *p, const uint8_t *a, const uint8_t *w,
                                                        const unsigned rows, const unsigned apart,
                                                        onxi_vi (*out)[VECTORS])
@@ -216,7 +216,7 @@ static inline onxi_vi load_numbers(const int32_t *from, uint64_t n)
     return v;
 }
 
-/* What zero points take out of sums, whose parts may leave 32 bits on the way, and the floats that they are. */
+/* Corrects sums for zero points, in wrapping arithmetic, and converts them to float. */
 static void finish(const onxi_byte_rows *p, uint64_t row, uint64_t column, const onxi_vi *sums)
 {
     const int32_t *of_columns = sums_of(p->packed, p->k, p->n) + column;
@@ -253,7 +253,7 @@ static void product(const onxi_byte_rows *p, uint64_t first, uint64_t last)
     }
 }
 
-/* ---- the rows ---- */
+/* ---- kernel functions ---- */
 
 static void range(const float *x, uint64_t n, float *least, float *most)
 {

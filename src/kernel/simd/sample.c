@@ -1,5 +1,5 @@
-/* sample.c - GridSample of floats: the neighbours of a block of places and their weights are found once, then all
- * channels go over the block. */
+/* sample.c - GridSample of floats: the neighbours of a block of positions and their weights are computed once, then all
+ * channels are sampled. */
 #include "kernel/core/sample.h"
 #include "kernel/simd/simd.h"
 
@@ -7,9 +7,9 @@
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_sample)[] = { { 0 } };
 #else
 
-enum { TOGETHER = 4 }; /* channels */
+enum { TOGETHER = 4 }; /* channels processed together */
 
-/* Without a branch: which places are outside cannot be foretold. */
+/* Without a branch: which positions are outside is unpredictable. */
 static inline float there(const float *x, int32_t at)
 {
     const int32_t outside = at >> 31;
@@ -21,8 +21,8 @@ static inline float there(const float *x, int32_t at)
     return value;
 }
 
-/* Some channels at once, so that places and weights are read once for all. `channels`, `n`, the number of neighbours,
- * and `whole` are constants at each call. */
+/* Samples some channels at once, so that positions and weights are read once for all. `channels`, `n` (the number of
+ * neighbours) and `whole` are constants at each call. */
 static inline __attribute__((always_inline)) void channels_of(const onxi_sample_taps *t, uint32_t channels, uint32_t n,
                                                               bool whole, const onxi_sample *q, const float *x,
                                                               float *y, uint64_t count)

@@ -1,10 +1,10 @@
-/* scores.c - scores of all tokens, of which there are tens of thousands in each step of a search. */
+/* scores.c - functions on the scores of all tokens, tens of thousands in each step of a search. */
 #include "kernel/core/scores.h"
 #include "kernel/simd/math.h"
 
 #include <math.h>
 
-/* Floats hold the sums of a piece, doubles those of all. */
+/* Sums are accumulated in float over a piece, and in double over all. */
 enum { PIECE = 4096 };
 
 static void log_softmax(float *x, uint64_t n)

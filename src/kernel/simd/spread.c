@@ -11,25 +11,25 @@
 enum {
     DIMS = 3,
     BLOCK = 16,  /* channels that lie together in blocked layouts */
-    WIDTH = 4,   /* numbers of the result for a position, at a time, at most */
-    VECTORS = 8, /* of positions, at a time, at most */
+    WIDTH = 4,   /* most outputs per position at a time */
+    VECTORS = 8, /* most vectors of positions at a time */
     TAPS_MAX = 1 << 12,
-    PLACES_MAX = 1 << 10, /* within a step */
-    BLOCKS_MAX = 1 << 16, /* of one number each */
-    STRIPE = 1 << 16,     /* floats of the input: what stays in the second cache */
-    STRIPE_MAX = 1 << 18, /* of one line, at most */
+    PLACES_MAX = 1 << 10, /* phases */
+    BLOCKS_MAX = 1 << 16, /* of one output each */
+    STRIPE = 1 << 16,     /* floats of a stripe of the input, which stays in the L2 cache */
+    STRIPE_MAX = 1 << 18, /* most floats of a stripe of one line */
     DIM_MAX = 1 << 24     /* of a dim */
 };
 
-/* The taps that reach one place within a step. */
+/* The taps that contribute to one phase. */
 typedef struct place {
-    uint64_t first, count; /* in `at` and `which` */
+    uint64_t first, count; /* ranges of `at` and `which` */
     int64_t r[DIMS];
 } place;
 
 /* Outputs that are computed together: their phases have the same taps, with different weights. */
 typedef struct block {
-    uint64_t width, weights; /* weights: where those of a group begin */
+    uint64_t width, weights; /* weights: offset of the block's weights in a group */
     struct {
         const place *place;
         uint64_t channel;
@@ -41,16 +41,16 @@ typedef struct spread_params {
     uint64_t block_count;        /* of a group */
     const block *blocks;
     int64_t in[DIMS], out[DIMS], stride[DIMS], pad[DIMS], reach[DIMS];
-    int64_t q[DIMS];          /* positions from which the result is reached, from 0 on */
+    int64_t q[DIMS];          /* positions that contribute to the result; the first one is 0 */
     int64_t rows, stripes;    /* positions of the outermost dim that has more than one; number of its stripes */
     uint32_t outer;           /* that dim */
-    uint64_t splits;          /* pieces that the blocks are cut into */
+    uint64_t splits;          /* units of work that the blocks are divided into */
     uint64_t room, positions; /* floats of a channel of a stripe; number of computed positions, a multiple of the
                                * step */
     uint64_t in_plane, out_plane, taps, place_count;
     const place *places;
-    uint64_t *at;    /* where a tap reads, from a position; depends on no stripe */
-    uint64_t *which; /* of the weights */
+    uint64_t *at;    /* offset from a position where a tap reads; the same for all stripes */
+    uint64_t *which; /* index of the tap's weights */
     const float *w, *bias;
     simd_posts posts;
 } spread_params;
@@ -206,7 +206,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     const spread_params *q = work->params;
     const uint64_t each = (q->block_count + q->splits - 1) / q->splits;
     float *stripe = work->thread_workspace, *made = stripe + q->c * q->room;
-    uint64_t there = UINT64_MAX; /* what has been copied */
+    uint64_t there = UINT64_MAX; /* the stripe in the buffer */
     for (uint64_t piece = first; piece < last; piece++) {
         const uint64_t which = piece / q->splits, set = which / (uint64_t)q->stripes, g = set % q->group;
         const int64_t begin = (int64_t)(which % (uint64_t)q->stripes) * q->rows, all = q->q[q->outer];
@@ -377,7 +377,7 @@ static onx_status take_weights(onx_prepare *p, spread_params *q, const onx_value
     struct {
         char what[8];
         uint64_t group, c, m;
-        int64_t by[DIMS][3]; /* places follow from these */
+        int64_t by[DIMS][3]; /* phases follow from these */
     } key = { "spread", q->group, q->c, q->m, { { 0 } } };
     for (int d = 0; d < DIMS; d++) {
         key.by[d][0] = kernel[d];

@@ -1,7 +1,6 @@
-/* three.c - Conv of 3x3 with stride 1, each channel a group of its own, on planes: lines of the input are read once,
- * from three places, and summed up for the three lines of the result that they belong to. Nothing is copied; what is
- * outside of a line is not read. For levels whose instructions load and store some lanes. The sum runs in one fixed
- * order. */
+/* three.c - depthwise Conv of 3x3 with stride 1 on planar channels: each input line is loaded once, at three offsets,
+ * and accumulated for the three output lines that it contributes to. Nothing is copied, and nothing outside of a line
+ * is read. For levels with masked loads and stores. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
 #include "kernel/simd/post.h"
 
@@ -16,7 +15,7 @@ typedef struct three_params {
     simd_posts posts;
 } three_params;
 
-/* What a line of the input adds to a line of the result. */
+/* Adds the contribution of an input line to an output line. */
 static inline onxi_vf line_sum(onxi_vf sum, const onxi_vf w[TAPS], const onxi_vf x[TAPS])
 {
     for (int k = 0; k < TAPS; k++)
@@ -24,8 +23,8 @@ static inline onxi_vf line_sum(onxi_vf sum, const onxi_vf w[TAPS], const onxi_vf
     return sum;
 }
 
-/* Columns `first` .. first + ONXI_LANES - 1 of the result, from the first line to the last; `y` is the first of them,
- * `step` from a line to the next; whole: lanes after the last column may be written, too. */
+/* Computes columns `first` .. first + ONXI_LANES - 1 of the result for all lines; `y` is the first of them, with stride
+ * `step` between lines. whole: lanes after the last column may be written, too. */
 static void columns(const three_params *q, const float *x, const float *weights, float bias, int64_t first, float *y,
                     int64_t step, bool whole)
 {
@@ -37,10 +36,10 @@ static void columns(const three_params *q, const float *x, const float *weights,
         for (int i = 0; i < TAPS; i++)
             w[i][k] = vf_all(weights[i * TAPS + k]);
     }
-    const bool all = whole || q->ow - first >= ONXI_LANES; /* some processors take long to store some lanes */
+    const bool all = whole || q->ow - first >= ONXI_LANES; /* masked stores are slow on some CPUs */
     const vf_mask writes = vf_mask_of(0, q->ow - first);
     const onxi_vf start = vf_all(bias), zero = vf_all(0);
-    onxi_vf upper = start, middle = start; /* sums of the lines of the result that end next, and after that */
+    onxi_vf upper = start, middle = start; /* sums of the next two output lines to be finished */
     for (int64_t in = -q->pad_y, out = 1 - TAPS; out < q->oh; in++, out++) {
         onxi_vf lower = start, done = upper;
         upper = middle;
@@ -122,7 +121,7 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Asked before lines.c, which takes what is not 3x3, or has steps. */
+/* Tried before lines.c, which handles other window sizes and strides. */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_three)[] = { { .op = "Conv",
                                                                .since = 1,
                                                                .dtypes = ONXI_F32,

@@ -74,18 +74,18 @@ typedef struct tile_operands {
     bool more;                  /* adds to what is in c */
 } tile_operands;
 
-/* What else a tile may do: k lies in `runs` stretches of t->k numbers each in a, with `gap` numbers between them, and
- * sums begin with a number per column, or with 0 where that is NULL. */
+/* Options of a tile: k consists of `runs` runs of t->k elements each in a, with `gap` elements between them; and sums
+ * begin with an element per column, or with 0 if that is NULL. */
 typedef struct tile_walk {
     uint64_t runs, gap;
     const float *start;
 } tile_walk;
 
-/* A tile, with a walk or without (NULL). */
+/* Computes a tile, with a walk or without (NULL). */
 __attribute__((always_inline)) static inline void tile_of(const tile_operands *t, const tile_walk *walk, const int rows,
                                                           const int vectors)
 {
-    enum { TOGETHER = 3 }; /* rows that have a register for their place */
+    enum { TOGETHER = 3 }; /* rows that share an address register */
     const float *restrict b = t->b, *a[(TILE_M + TOGETHER - 1) / TOGETHER];
     float *restrict c = t->c;
     const uint64_t lda = t->lda, ldb = t->ldb;

@@ -1,6 +1,6 @@
-/* topk.c - TopK of few of a line, of all plain types. Elements become unsigned keys, the first in order the least. The
- * least key of each of many groups is found a vector at a time; the k-th of these bounds the first k, since so many
- * elements are no greater, and few others are. They alone are sorted. */
+/* topk.c - TopK for small k, of all plain types. Elements become unsigned keys; the first in order has the least key.
+ * The least key of each of many groups is found by vectors. The k-th of these is a bound: at least k elements are no
+ * greater, and few others are. Only elements within the bound are sorted. */
 #include "kernel/core/topk.h"
 #include "kernel/simd/simd.h"
 
@@ -8,8 +8,8 @@
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_topk)[] = { { 0 } };
 #else
 
-/* Elements whose keys are made at once, and looked at together; candidates that are sorted. Groups are four times k or
- * more, so that few are behind the bound by chance. */
+/* Keys computed at a time, keys tested together; most candidates that are sorted. There are at least four times k
+ * groups, so that few elements are within the bound by chance. */
 enum { STRETCH = 256, GLANCE = 32, MOST = 512 };
 
 #define KEYS(name, T, K, EXPR)                                                                                         \
@@ -23,7 +23,7 @@ enum { STRETCH = 256, GLANCE = 32, MOST = 512 };
             keys[i] = (K)(EXPR) ^ flip;                                                                                \
         }                                                                                                              \
     }
-/* Of a float by its bits: zeros are one, NaN is one and the greatest. */
+/* The key of a float, from its bits: both zeros are equal, all NaN are equal and the greatest. */
 #define FLOAT_KEY(K, sign, infinity)                                                                                   \
     (v & ((K)(sign)-1)) > (K)(infinity) ? ~(K)0 : v &(K)(sign) ? (K)(sign) - (v & ((K)(sign)-1)) : (K)(sign) + v
 KEYS(FLOAT, uint32_t, uint32_t, FLOAT_KEY(uint32_t, 0x80000000u, 0x7f800000u))
@@ -47,7 +47,7 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
 
 /* Functions for keys of type K. few_K is onxi_topk_few. */
 #define FEW(K)                                                                                                         \
-    /* Puts `key` among the `count` least so far, of which k are kept; after those that are like it. */                \
+    /* Inserts `key` among the `count` least so far, of which k are kept; after equal keys. */                         \
     static inline uint64_t put_##K(K *least, uint64_t *places, uint64_t count, uint64_t k, K key, uint64_t place)      \
     {                                                                                                                  \
         if (count == k && key >= least[k - 1])                                                                         \
@@ -61,7 +61,7 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
         places[at] = place;                                                                                            \
         return count < k ? count + 1 : k;                                                                              \
     }                                                                                                                  \
-    /* No less than the k-th key of the line. */                                                                       \
+    /* A bound that is at least the k-th key of the line. */                                                           \
     static K bound_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t groups)          \
     {                                                                                                                  \
         K best[STRETCH], next[STRETCH], least[ONXI_TOPK_FEW];                                                          \
@@ -100,7 +100,7 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
                         count = put_##K(least, indices, count, k, next[i], first + i);                                 \
                         if (count == k && least[k - 1] == 0)                                                           \
                             return true;                                                                               \
-                        if (count == k) /* what is like the last one comes too late */                                 \
+                        if (count == k) /* keys equal to the last one come too late */                                 \
                             limit = least[k - 1] - 1;                                                                  \
                     }                                                                                                  \
             }                                                                                                          \

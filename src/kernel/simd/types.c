@@ -1,6 +1,6 @@
-/* types.c - operators that go element by element, of all plain types: loops over numbers as wide as they are stored,
- * which compilers make vectors of at each level. The plain rows compute integers in 64 bits, for which the least level
- * has no comparisons. Halves go through the loops of floats. */
+/* types.c - elementwise operators of all plain types: loops over elements at their stored width, which compilers
+ * vectorize at each level. The plain rows compute integers in 64 bits, for which SSE2 has no comparisons. 16-bit floats
+ * use the loops for floats. */
 #include "kernel/core/chain.h"
 #include "kernel/simd/halves_loops.h"
 
@@ -8,7 +8,7 @@
 
 #ifndef __wasm__
 
-/* Those for which the plain loops are as fast as these are left out of a list. */
+/* Lists of types; types for which the plain loops are as fast are left out of a list. */
 #define FLOATS(X, op)  X(op, FLOAT, float, float, f, ONXI_SAME, ONXI_SAME) DOUBLES(X, op)
 #define DOUBLES(X, op) X(op, DOUBLE, double, double, , ONXI_SAME, ONXI_SAME)
 #define LONG(X, op)    X(op, INT64, int64_t, int64_t, , ONXI_SAME, ONXI_SAME)
@@ -36,9 +36,9 @@
 #define MAX(op, d, T, C, M, L, S)   ONXI_BINARY(op, d, T, C, T, L, S, x > y || x != x ? x : y) /* NaN wins */
 #define MIN(op, d, T, C, M, L, S)   ONXI_BINARY(op, d, T, C, T, L, S, x < y || x != x ? x : y)
 #define PRELU(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? x * y : x)
-/* which wraps */
+/* Wraps on overflow. */
 #define PRELU_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? (T)((u##T)x * (u##T)y) : x)
-/* An op##_loop of floats, for the halves. */
+/* Declares op##_loop of floats for the 16-bit floats, and the body. */
 #define BINARY_BODY(op, TYPES, to_halves)                                                                              \
     static const onxi_binary_loop op##_loop = op##_FLOAT;                                                              \
     ONXI_HALF_BINARY(op, to_halves)                                                                                    \
@@ -109,7 +109,7 @@ static const onxi_unary_body ceil_body = { .loops = { DOUBLES(ENTRY, ceil) } };
 DOUBLES(ROUND, round)
 static const onxi_unary_body round_body = { .loops = { DOUBLES(ENTRY, round) } };
 
-/* ---- Clip: a bound that is missing is the end of the type ---- */
+/* ---- Clip: a missing bound is the end of the type's range ---- */
 
 #define CLIP_OF(op, d, T, LEAST, MOST)                                                                                 \
     static void op##_##d(const void *px, const void *plow, const void *phigh, void *py, uint64_t n)                    \

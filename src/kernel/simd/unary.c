@@ -1,5 +1,5 @@
-/* unary.c - functions of one float, a vector at a time, with the drivers of the plain rows; halves go through floats.
- */
+/* unary.c - vectorized functions of one float, with the drivers of the plain rows; 16-bit floats are converted to
+ * float. */
 #include "kernel/simd/halves_loops.h"
 #include "kernel/simd/math.h"
 
@@ -30,13 +30,13 @@
 
 #define ZERO vf_all(0)
 
-/* Between 0 and 1; NaN stays. */
+/* Clamps to 0 .. 1; NaN is kept. */
 static inline onxi_vf bounded(onxi_vf x)
 {
     return vf_select(x < 0.0f, ZERO, vf_select(x > 1.0f, vf_all(1), x));
 }
 
-FUNCTION(relu, NULL, NULL, vf_select(x <= 0.0f, ZERO, x)) /* NaN stays */
+FUNCTION(relu, NULL, NULL, vf_select(x <= 0.0f, ZERO, x)) /* NaN is kept */
 FUNCTION(leaky, "alpha", NULL, vf_select(x < 0.0f, a *x, x))
 FUNCTION(elu, "alpha", NULL, vf_select(x < 0.0f, a *vf_expm1(x), x))
 FUNCTION(selu, "alpha", "gamma", vf_select(x < 0.0f, b *(a *vf_expm1(x)), vf_select(x > 0.0f, b *x, x)))

@@ -1,11 +1,12 @@
-/* unfold.c - Conv and ConvTranspose of any window as products of matrices, on channels in blocks, or last: of some
- * pixels of the result the inputs of a stretch of the sum are gathered, and multiplied with panels of packed weights. A
- * transposed convolution is one convolution for each place that its result has within a step, of evenly spaced taps.
- * Where the level has products of bfloat16 both sides are rounded to that, and sessions with that precision have these
- * rows: pairs of channels lie where else one is (half.h). Where it has tiles, these multiply floats (parts.h). */
+/* unfold.c - Conv and ConvTranspose with any window as matrix products, on channel blocks or channels last. For some
+ * output pixels, the inputs of a range of the sum are gathered and multiplied with panels of packed weights. A
+ * transposed convolution is one convolution with evenly spaced taps for each phase of its output (position modulo
+ * stride). At the level with bfloat16 products, these rows serve sessions with that precision: both operands are
+ * rounded to it, and pairs of channels take the place of one (half.h). At the level with AMX tiles, these multiply
+ * floats (parts.h). */
 #include "kernel/core/blocked.h"
 
-/* What the level brings to products of rows and panels. */
+/* How the level multiplies rows and panels. */
 #define PAIRS (ONXI_LEVEL == 5) /* ONX_ISA_BF16 */
 #define TILES (ONXI_LEVEL == 6) /* ONX_ISA_AMX */
 #if PAIRS
@@ -17,19 +18,19 @@
 
 enum {
     DIMS = 3,
-    BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES, /* channels */
-    EACH = PAIRS ? 2 : 1,                    /* of which one of k stands for as many */
-    PIXELS = 96,                             /* at a time, at most */
+    BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES, /* channels of a block */
+    EACH = PAIRS ? 2 : 1,                    /* channels per element along k */
+    PIXELS = 96,                             /* most pixels at a time */
     PIXELS_LEAST = 24,
-    LINE = BLOCK_K + 16, /* floats from a pixel to the next in what was gathered: not a power of two */
-    LAST_MOST = 128,     /* channels that may be last */
+    LINE = BLOCK_K + 16, /* stride of pixels in the gathered input, in floats: not a power of two */
+    LAST_MOST = 128,     /* most output channels for the layout with channels last */
     TAPS_MAX = 1 << 12,
     PHASES_MAX = 64
 };
 
 _Static_assert(WHOLE_K % BLOCK == 0, "a stretch of the sum ends where a block of channels does");
 
-/* What a tap of a phase reads, relative to the pixel, and which of the weights it is. */
+/* The position that a tap of a phase reads, relative to the pixel, and the index of its weights. */
 typedef struct tap {
     int64_t at[DIMS];
     uint64_t which;
@@ -38,23 +39,25 @@ typedef struct tap {
 /* A convolution whose results are `step` apart. */
 typedef struct phase {
     const tap *taps;
-    uint64_t count, before;          /* taps; those of the phases before */
-    int64_t first[DIMS], size[DIMS]; /* of the results */
+    uint64_t count, before;          /* taps; taps of the phases before */
+    int64_t first[DIMS], size[DIMS]; /* positions of the results */
     uint64_t pixels, groups;
 } phase;
 
 typedef struct unfold_params {
-    uint64_t batch, sets, c, m;          /* sets of channels that are convolved apart, channels of one */
-    uint64_t depth;                      /* of k that a tap has */
-    int64_t in[DIMS], out[DIMS];         /* sizes */
-    int64_t stride[DIMS], step[DIMS];    /* from a pixel to the next in the input, in the result */
-    uint64_t in_plane, out_plane, taps;  /* taps of all phases */
-    uint64_t in_block, out_block;        /* channels that are contiguous */
-    uint64_t group, panels, splits, ldc; /* pixels at a time; panels of a set, pieces that they are cut into */
-    uint64_t groups, phase_count;        /* groups of pixels of an image and a set */
+    /* Sets are groups of channels that are convolved separately; c, m: channels of a set. */
+    uint64_t batch, sets, c, m;
+    uint64_t depth;                     /* elements of k per tap */
+    int64_t in[DIMS], out[DIMS];        /* sizes */
+    int64_t stride[DIMS], step[DIMS];   /* strides between pixels in the input and in the output */
+    uint64_t in_plane, out_plane, taps; /* taps of all phases */
+    uint64_t in_block, out_block;       /* contiguous channels */
+    /* Pixels at a time; panels of a set, units of work that they are divided into. */
+    uint64_t group, panels, splits, ldc;
+    uint64_t groups, phase_count; /* groups of pixels per image and set */
     const phase *phases;
     bool skips;            /* weights are finite: zeros of the padding need not be multiplied */
-    const float *w, *bias; /* packed: set by set, phase by phase, panel by panel; padded to whole panels */
+    const float *w, *bias; /* packed by set, phase and panel; the bias is padded to whole panels */
     simd_posts posts;
 } unfold_params;
 
@@ -70,10 +73,10 @@ static uint64_t panel_at(const unfold_params *q, uint64_t set, const phase *f, u
     return ((set * q->taps + f->before) * q->panels + panel * f->count) * q->depth * PANEL;
 }
 
-/* Taps of which the weights of a block of channels are gathered together. */
+/* Taps whose weights are gathered together for a block of channels. */
 enum { TAPS_AT_ONCE = 32 };
 
-/* BLOCK rows of a panel, `step` floats apart; false where one does not fit the type. */
+/* Stores BLOCK rows of a panel, with stride `step`; returns false if an element does not fit the type. */
 static bool put_weights(const float *rows, uint64_t step, float *to)
 {
 #if PAIRS
@@ -85,8 +88,8 @@ static bool put_weights(const float *rows, uint64_t step, float *to)
 #endif
 }
 
-/* Weights from channel `c` on of `count` taps from the first one on: tap after tap of a channel, channel after channel.
- * Those of one output are contiguous, channels and taps, and are read as they lie. */
+/* Gathers the weights of channels from `c` on, for `count` taps: channel by channel, tap by tap. The weights of one
+ * output are contiguous over channels and taps, and are read in place. */
 static void gather_weights(const packing *job, const char *w, uint64_t set, uint64_t m0, const tap *taps,
                            uint64_t count, uint64_t c, float *rows)
 {
@@ -133,7 +136,7 @@ static onx_status pack(void *user, const void *elements, uint64_t piece, void *o
 
 /* ---- input ---- */
 
-/* Some pixels of the result: where each of them reads from, and where it goes. */
+/* Some output pixels: their positions in the input and in the output. */
 typedef struct pixels {
     uint64_t count;
     int64_t from[PIXELS][DIMS];
@@ -159,7 +162,7 @@ static void place_pixels(const unfold_params *q, const phase *f, uint64_t first,
     }
 }
 
-/* A block of channels, and any number of blocks that follow one another. */
+/* Stores a block of channels, or any number of consecutive blocks. */
 static inline void put_block(const float *from, float *to)
 {
 #if PAIRS
@@ -172,13 +175,13 @@ static inline void put_block(const float *from, float *to)
 static inline void put_channels(const float *from, uint64_t count, float *to)
 {
 #if PAIRS
-    half_line(from, count, to); /* zeros behind it are where the next ones go, or behind the last */
+    half_line(from, count, to); /* the zeros written after it are overwritten by the next ones, or are padding */
 #else
     memcpy(to, from, count * sizeof *to);
 #endif
 }
 
-/* Channels c .. c+count-1 of what a tap reads; x: of the image and set. */
+/* Gathers channels c .. c+count-1 that a tap reads; x points to the image and set. */
 static void gather_tap(const unfold_params *q, const pixels *p, const tap *t, const float *x, uint64_t c,
                        uint64_t count, float *a)
 {
@@ -229,7 +232,7 @@ static bool reads(const unfold_params *q, const pixels *p, const tap *t)
 
 /* ---- products ---- */
 
-/* A stretch of the sum: of pixels that were gathered, and panels p0 .. p1-1. */
+/* A range of the sum: gathered pixels, and panels p0 .. p1-1. */
 typedef struct stretch {
     const unfold_params *q;
     const phase *f;
@@ -237,7 +240,7 @@ typedef struct stretch {
     bool more; /* adds to what is in c */
     const float *a;
     float *c;
-    void *space; /* of the level, parts_space() bytes */
+    void *space; /* for the level: parts_space() bytes */
 } stretch;
 
 #if TILES
@@ -322,7 +325,7 @@ static uint64_t space_of(uint64_t pixel_count)
 
 /* ---- output ---- */
 
-/* Finishes a block of channels of all pixels, and stores it. `m` counts channels of the image. */
+/* Applies post-operations to a block of channels of all pixels, and stores it. `m` counts channels of the image. */
 static void store_block(const unfold_params *q, const onx_work *work, uint64_t image, const pixels *p, uint64_t m,
                         const float *bias, float *c)
 {
@@ -335,7 +338,7 @@ static void store_block(const unfold_params *q, const onx_work *work, uint64_t i
     for (uint32_t i = 0; i < q->posts.count; i++) {
         const simd_post *f = &q->posts.list[i];
         const float *same = f->operand < 0 ? NULL : (const float *)work->inputs[f->operand]->data + at;
-        if (same) /* pixels of a convolution follow one another */
+        if (same) /* the pixels of a convolution are contiguous */
             same += p->to[0] * q->out_block;
         post_apply(f, c, q->ldc, p->count, VECTORS, NULL, same, q->out_block);
     }
@@ -344,7 +347,7 @@ static void store_block(const unfold_params *q, const onx_work *work, uint64_t i
             vf_store(y + p->to[i] * q->out_block + v, vf_load(c + i * q->ldc + v));
 }
 
-/* A piece is a group of pixels of a set of channels of an image, and some of the panels. */
+/* A unit of work is a group of pixels of an image and a set of channels, and some of the panels. */
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const unfold_params *q = work->params;
@@ -362,7 +365,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         place_pixels(q, f, group * q->group, &p);
         const float *x = (const float *)work->inputs[0]->data + (image * q->sets + set) * q->c * q->in_plane;
         bool more = false;
-        for (uint64_t t = 0, end; t < f->count; t = end) { /* taps that follow one another and read something */
+        for (uint64_t t = 0, end; t < f->count; t = end) { /* consecutive taps that read something */
             for (end = t; end < f->count && reads(q, &p, &f->taps[end]); end++)
                 ;
             for (uint64_t k = t * q->depth, kc; k < end * q->depth; k += kc, more = true) {
@@ -408,7 +411,7 @@ static bool take_sizes(const onxi_window *w, unfold_params *q, int64_t kernel[DI
     return q->taps <= TAPS_MAX && q->in_plane <= INT32_MAX && q->out_plane <= INT32_MAX;
 }
 
-/* The phase whose results are at first + i * step, with the taps that those have. */
+/* Describes the phase with results at first + i * step, and the taps that contribute to them. */
 static void make_phase(unfold_params *q, const int64_t kernel[DIMS], const int64_t dilation[DIMS],
                        const int64_t pad[DIMS], bool transposed, phase *f, tap *taps)
 {
@@ -450,7 +453,8 @@ static onx_status make_phases(onx_prepare *p, unfold_params *q, const int64_t ke
     if (q->phase_count > PHASES_MAX)
         return ONX_E_UNSUPPORTED;
     phase *phases = ONXI_ARRAY(p->arena, phase, q->phase_count);
-    tap *taps = ONXI_ARRAY(p->arena, tap, q->taps + 1); /* a tap belongs to one phase; and one that is looked at */
+    /* Each tap belongs to one phase; one more entry is used while building. */
+    tap *taps = ONXI_ARRAY(p->arena, tap, q->taps + 1);
     if (!phases || !taps)
         return ONX_E_MEMORY;
     uint64_t before = 0;
@@ -467,7 +471,8 @@ static onx_status make_phases(onx_prepare *p, unfold_params *q, const int64_t ke
     return ONX_OK;
 }
 
-/* Groups of `most` pixels at most, of nearly one size; how many pieces that makes of all images. */
+/* Divides pixels into groups of nearly equal size, at most `most`; returns the number of units of work for all
+ * images. */
 static uint64_t cut_pixels(unfold_params *q, uint64_t most)
 {
     q->group = 1;
@@ -485,9 +490,8 @@ static uint64_t cut_pixels(unfold_params *q, uint64_t most)
     return q->batch * q->sets * q->groups;
 }
 
-/* How the work is cut: what is gathered and what comes out stay in the second cache; pieces of the channels where there
- * are fewer groups than threads, or smaller groups where the channels of windows of one pixel are no even number of
- * panels. */
+/* Divides the work. Gathered inputs and results stay in the L2 cache. If there are fewer groups than threads, channels
+ * are divided, too; or, for 1x1 windows whose panels do not divide evenly, groups are made smaller. */
 static bool cut(onx_prepare *p, unfold_params *q)
 {
     enum { CACHE = 320 << 10, PANELS_MAX = 1 << 12 };
@@ -499,9 +503,9 @@ static bool cut(onx_prepare *p, unfold_params *q)
     most = most < PIXELS_LEAST ? PIXELS_LEAST : most > PIXELS ? PIXELS : most;
     uint64_t pieces = cut_pixels(q, most);
     q->splits = pieces >= 2 * threads ? 1 : threads;
-    /* Taps that only padding is under are left out group by group, and with them the sums are cut; tiles multiply
-     * groups with numbers that are out of their bounds as floats. There, groups are the same for all numbers of
-     * threads, and so are the bits. */
+    /* Taps that read only padding are skipped group by group, which also divides the sums differently; and tiles
+     * multiply groups with out-of-range elements as floats. In these cases, the groups must not depend on the number of
+     * threads, so that the bits do not. */
     if (q->taps == 1 && !TILES && q->splits > 1 && q->panels % threads && pieces < threads &&
         q->group >= threads * PIXELS_LEAST) {
         pieces = cut_pixels(q, (q->group + threads - 1) / threads);
@@ -551,7 +555,7 @@ static onx_status take_weights(onx_prepare *p, unfold_params *q, const int64_t k
     return ONX_OK;
 }
 
-/* Layouts of the input and of the result, and what is done in passing. */
+/* Chooses the layouts of the input and of the output, and the post-operations. */
 static onx_status take_layouts(onx_prepare *p, unfold_params *q, const onx_value *bias, bool transposed)
 {
     const onx_value *x = p->inputs[0];
@@ -581,38 +585,40 @@ static onx_status take_layouts(onx_prepare *p, unfold_params *q, const onx_value
     return ONX_OK;
 }
 
-/* What a row takes: convolutions or transposed ones, and all, those with few pixels, or with many channels. */
+/* What a row accepts: convolutions or transposed ones; all of them, those with few pixels, or those with many
+ * channels. */
 typedef struct unfold_row {
     bool transposed, few, many;
 } unfold_row;
 
-/* With this few pixels a convolution is what reading its weights takes, and these are read as a product reads them, a
- * panel after the other: 1.05 to 1.2 times as fast as oneDNN's at 49 pixels, with AVX2 and AVX-512, and 0.9 at 100. */
+/* With so few pixels, a convolution is limited by reading its weights, which are read panel after panel as in a matrix
+ * product: 1.05 to 1.2 times as fast as oneDNN at 49 pixels with AVX2 and AVX-512, and 0.9 times at 100. */
 static bool has_few_pixels(const unfold_params *q)
 {
     enum { FEW = 64 };
     return q->sets == 1 && q->m >= PANEL && q->batch * (uint64_t)(q->out[0] * q->out[1] * q->out[2]) <= FEW;
 }
 
-/* Transposed convolutions of these take oneDNN 1.05 to 1.7 times as long, with AVX2 and AVX-512; of 128 channels to 64
- * it takes 0.9, and of 64 to 16 less than half. */
+/* For such transposed convolutions oneDNN takes 1.05 to 1.7 times as long with AVX2 and AVX-512; from 128 channels to
+ * 64 it takes 0.9 times as long, and from 64 to 16 less than half. */
 static bool has_many_channels(const unfold_params *q)
 {
     enum { MANY = 128 * 128 };
     return q->sets == 1 && q->c * q->m >= MANY;
 }
 
-/* Does the level multiply these? */
+/* Is the level faster for these? */
 static bool suits_level(const onx_prepare *p, const unfold_params *q)
 {
 #if PAIRS
-    /* Rounding what is gathered is worth it where that is multiplied with a panel at least, and sums are long enough:
-     * of 16 to 48 numbers it takes 1.4 to 3.5 times as long as oneDNN does with floats, of 64 as long, of 80 and more
-     * 0.5 to 0.7. */
+    /* Rounding the gathered inputs pays if they are multiplied with at least a panel and the sums are long enough. Sums
+     * of 16 to 48 elements take 1.4 to 3.5 times as long as oneDNN's with floats, of 64 elements as long, of 80 and
+     * more 0.5 to 0.7 times as long. */
     enum { LONG = 80 };
     return p->precision == ONX_PRECISION_BF16 && q->m >= PANEL && q->taps * q->c >= LONG;
 #elif TILES
-    /* Taking apart what is gathered takes as long as a panel, and a group of pixels as one that is full. */
+    /* Splitting the gathered inputs takes as long as a panel, and an incomplete group of pixels takes as long as a full
+     * one. */
     enum { WIDE = 2 * PANEL, LONG = 128 };
     return p->precision == ONX_PRECISION_FULL && q->m >= WIDE && q->taps * q->c >= LONG && q->c >= PARTS_DEPTH &&
            q->group >= PARTS_ROWS;
@@ -651,7 +657,8 @@ static onx_status prepare(onx_prepare *p)
     ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
     if (transposed)
         ONX_TRY(onxi_window_transpose(p, &win));
-    /* Taps of a phase that are outside are zeros that are multiplied, of which the standard has none there. */
+    /* Taps of a transposed convolution's phase may read outside of the input. They are multiplied as zeros here, while
+     * the standard has no such products; with finite weights the result is the same. */
     q->skips = onxi_weights_are_finite(p, 1);
     if (!take_sizes(&win, q, kernel, dilation, pad) || (transposed && !q->skips) || (row->few && !has_few_pixels(q)) ||
         (row->many && !has_many_channels(q)))
@@ -677,11 +684,11 @@ static const unfold_row few = { .few = true }, many = { .transposed = true, .man
         .prepare = prepare, .run = run                                                                                 \
     }
 #if ONXI_LEVEL >= 5
-/* Before all others of floats but Winograd's way. */
+/* Tried before all other float rows except winograd.c. */
 const onx_kernel
     ONXI_LEVELED(onxi_kernels_simd_unfold)[] = { ROW("Conv", 12, any), ROW("ConvTranspose", 10, transposed), { 0 } };
 #else
-/* Before what oneDNN does where there are few pixels, or a transposed convolution of many channels, else behind it. */
+/* Tried before oneDNN for few pixels and for transposed convolutions with many channels, otherwise after it. */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_unfold)[] = { ROW("Conv", 11, few),
                                                               ROW("Conv", 9, any),
                                                               ROW("ConvTranspose", 11, many),

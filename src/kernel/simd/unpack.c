@@ -1,8 +1,8 @@
-/* unpack.c - numbers of a few bits as floats. */
+/* unpack.c - converts low-bit integers to floats. */
 #include "kernel/core/unpack.h"
 #include "kernel/simd/simd.h"
 
-/* The entries of a table that the low four bits of each lane name. */
+/* Looks up the table entries given by the low four bits of each lane. */
 typedef struct table_of {
 #if ONXI_LANES == 16 && defined(__AVX512F__)
     __m512 all;
@@ -31,7 +31,7 @@ static inline onxi_vf entries(const table_of *t, onxi_vu of)
 #elif ONXI_LANES == 8 && defined(__AVX2__)
     const __m256 low = _mm256_permutevar8x32_ps(t->low, (__m256i)of),
                  high = _mm256_permutevar8x32_ps(t->high, (__m256i)of);
-    return (onxi_vf)_mm256_blendv_ps(low, high, (__m256)(of << 28)); /* by bit 3 */
+    return (onxi_vf)_mm256_blendv_ps(low, high, (__m256)(of << 28)); /* selected by bit 3 */
 #else
     onxi_vf v;
     for (int i = 0; i < ONXI_LANES; i++)

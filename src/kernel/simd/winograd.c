@@ -1,13 +1,14 @@
-/* winograd.c - Conv of 3x3 with stride 1 on channels in blocks, or last: four outputs by four from six inputs by six,
- * through 36 products instead of 144. Taps with gaps see every second pixel, say: such an image is as many images (its
- * phases) as there are places within a gap. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks"
+/* winograd.c - Conv of 3x3 with stride 1 on channel blocks or channels last: computes four by four outputs from six by
+ * six inputs with 36 products instead of 144. With dilation, an image is divided into phases (positions modulo
+ * dilation), which are convolved separately. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks"
  * (2015), at the points 0, +-sqrt(1/2), +-sqrt(2) and infinity, which round better than 0, +-1, +-2. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
-/* Outputs and inputs of a tile along an axis, products of a tile; channels of a block, and of a line of the cache,
- * which are transformed together, tile by tile; columns that are multiplied at a time; channels that may be last. */
+/* Outputs and inputs of a tile along an axis, products of a tile; channels of a block; channels of a cache line, which
+ * are transformed together, tile by tile; columns multiplied at a time; most output channels for the layout with
+ * channels last. */
 enum {
     OUT = 4,
     IN = 6,
@@ -25,14 +26,15 @@ enum {
 typedef struct wino {
     uint64_t batch, c, m, h, w, oh, ow;
     int64_t pad_y, pad_x;
-    uint64_t gap_y, gap_x;        /* pixels from a tap to the next */
+    uint64_t gap_y, gap_x;        /* dilation */
     uint64_t down, across;        /* tiles of a phase */
     uint64_t tiles;               /* of all phases */
-    uint64_t group, groups;       /* tiles that are processed at a time; how many times that is */
-    uint64_t panels, splits;      /* of the output's channels; pieces that these are cut into */
-    uint64_t in_block, out_block; /* channels that are contiguous in a pixel */
-    uint64_t v_step, m_step;      /* floats from one point to the next, in the transformed input and in the products */
-    const float *u, *bias;        /* packed weights by point, panel, input channel; padded to whole panels */
+    uint64_t group, groups;       /* tiles processed at a time; number of such groups */
+    uint64_t panels, splits;      /* panels of output channels; units of work that they are divided into */
+    uint64_t in_block, out_block; /* contiguous channels of a pixel */
+    uint64_t v_step, m_step;      /* strides between points, in the transformed input and in the products */
+    /* Packed weights by point, panel, input channel; the bias is padded to whole panels. */
+    const float *u, *bias;
     simd_posts posts;
 } wino;
 
@@ -42,7 +44,7 @@ typedef struct packing {
     uint64_t c, m;
 } packing;
 
-/* Three numbers of filters in the points: G g. */
+/* Transforms three weights of a filter to the points: G g. */
 static inline void transform_three(const onxi_vd g[3], onxi_vd u[IN])
 {
     const onxi_vd even_a = g[0] * (-2.0 / 3) - g[2] * (1.0 / 3), odd_a = g[1] * (2.0 / 3 * A);
@@ -55,8 +57,7 @@ static inline void transform_three(const onxi_vd g[3], onxi_vd u[IN])
     u[5] = g[2];
 }
 
-/* The filters of one input channel and a vector of output channels in the points: G g G^T. Their numbers are `PANEL`
- * apart. */
+/* Transforms the filters of one input channel and a vector of output channels: G g G^T. Results have stride `PANEL`. */
 static void transform_filters(const float *g, float *to, uint64_t to_step)
 {
     onxi_vd rows[3][IN];
@@ -75,7 +76,7 @@ static void transform_filters(const float *g, float *to, uint64_t to_step)
     }
 }
 
-/* A piece is a panel of output channels, in all points. Filters of an output channel are contiguous. */
+/* A piece is a panel of output channels at all points. The filters of an output channel are contiguous. */
 static onx_status pack(void *user, const void *elements, uint64_t panel, void *out)
 {
     const packing *q = user;
@@ -96,7 +97,7 @@ static onx_status pack(void *user, const void *elements, uint64_t panel, void *o
 
 /* ---- input ---- */
 
-/* Six numbers in the points: B^T d. */
+/* Transforms six inputs to the points: B^T d. */
 static inline void transform_six(const onxi_vf d[IN], onxi_vf out[IN])
 {
     const onxi_vf even_a = d[4] - 2.0f * d[2], odd_a = (float)A * d[3] - (float)B * d[1];
@@ -118,14 +119,14 @@ static inline void place_tile(const wino *q, uint64_t tile, uint64_t *y, uint64_
     *x = in_phase % q->across * OUT * q->gap_x + phase % q->gap_x;
 }
 
-/* A vector of channels of a tile; `x` points to its first input, which may be in the padding. */
+/* Transforms a vector of channels of a tile; `x` points to its first input, which may be padding. */
 static inline void transform_input(const wino *q, const float *x, int64_t y0, int64_t x0, float *v)
 {
     const int64_t gap_y = (int64_t)q->gap_y, gap_x = (int64_t)q->gap_x, h = (int64_t)q->h, w = (int64_t)q->w;
     const bool inside = y0 >= 0 && x0 >= 0 && y0 + (IN - 1) * gap_y < h && x0 + (IN - 1) * gap_x < w;
     const int64_t step = (int64_t)q->in_block * gap_x, line = w * (int64_t)q->in_block * gap_y;
     onxi_vf half[IN][IN];
-    for (int64_t i = 0; i < IN; i++) /* of the tile after the next */
+    for (int64_t i = 0; i < IN; i++) /* prefetches the tile after the next */
         __builtin_prefetch(x + i * line + (2 * OUT + 2) * step);
     for (int64_t i = 0; i < IN; i++)
         __builtin_prefetch(x + i * line + (2 * OUT + 4) * step);
