@@ -2,9 +2,9 @@
 
 #include <sanitizer/lsan_interface.h>
 
-// LeakSanitizer finds the thread-local memory of libraries loaded at run time (oneDNN) by guessing the bytes before it, and
-// sometimes reads an invalid address. Therefore pointers in thread-local memory are ignored; the library's own ones are
-// declared below.
+// LeakSanitizer finds the thread-local memory of libraries loaded at run time (oneDNN) by guessing the bytes before it,
+// and sometimes reads an invalid address. Therefore pointers in thread-local memory are ignored; the library's own ones
+// are declared below.
 const char *__lsan_default_options(void)
 {
     return "use_tls=0:print_suppressions=0";
