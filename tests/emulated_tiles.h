@@ -1,6 +1,6 @@
-/* emulated_tiles.h - the instructions of AMX in C, for builds with ONX_EMULATED_TILES: the files that have them are
- * compiled with this before all else, so that kernels run, and tests of them do, where the processor lacks them. What
- * they do is as Intel's manual says (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). */
+/* emulated_tiles.h - the AMX instructions in C, for builds with ONX_EMULATED_TILES. Files that use them are compiled
+ * with this header included first, so that kernels and their tests run on CPUs without AMX. Their effect is defined by
+ * Intel's manual (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). */
 #ifndef ONX_EMULATED_TILES_H
 #define ONX_EMULATED_TILES_H
 

@@ -1,5 +1,5 @@
 /* gen.h - valid nodes and models made from the rows of the operator registry and a table of recipes (recipes.def), for
- * tests over all operators and for fuzzers. Everything follows from a seed. */
+ * tests over all operators and for fuzzers. The seed determines everything. */
 #ifndef TESTS_GEN_H
 #define TESTS_GEN_H
 

@@ -1,6 +1,5 @@
-/* gen_close.c - two runs of a model that was made, compared where kernels round differently: an output that depends on
- * a step (Floor, ArgMax, NonZero) or a pole (Reciprocal) may be far off when what it is made of is off by a rounding.
- */
+/* gen_close.c - compares two runs of a generated model if kernels round differently. An output that depends on a step
+ * (Floor, ArgMax, NonZero) or a pole (Reciprocal) may differ much if its operands differ by a rounding error. */
 #include "gen/gen.h"
 
 #include <onx/io.h>

@@ -1,4 +1,4 @@
-/* gen_differential.c - a random model looked at from all sides: parts of onx, kernels, threads, formats, forms. */
+/* gen_differential.c - compares all processings of a random model: parts of onx, kernels, threads, formats, forms. */
 #include "gen/gen.h"
 
 #include <onx/io.h>

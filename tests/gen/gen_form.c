@@ -1,5 +1,5 @@
-/* gen_form.c - the same computation in other forms: constants for inputs, nodes in a branch, in the body of a loop or
- * a scan, in a function. Whatever the form, the results are the same. */
+/* gen_form.c - other forms of the same computation: constants instead of inputs, nodes in a branch, in the body of a
+ * loop or scan, in a function. The results must be the same. */
 #include "gen/gen.h"
 
 #include <stdio.h>

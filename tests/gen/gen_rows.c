@@ -1,4 +1,4 @@
-/* gen_rows.c - runs by other rows than those that come first, as a table of measured rows names them. */
+/* gen_rows.c - runs with other kernel rows than the first ones, chosen through a table of measured rows. */
 #include "gen/gen.h"
 
 #include "run/run_choice.h"

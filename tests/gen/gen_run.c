@@ -1,4 +1,4 @@
-/* gen_run.c - running generated models and comparing what comes out. */
+/* gen_run.c - runs generated models and compares the results. */
 #include "gen/gen.h"
 
 #include <onx/tensor.h>

@@ -1,4 +1,4 @@
-/* gen_verify.c - what has to hold for every model: the parts of onx that look at it say the same. */
+/* gen_verify.c - properties that hold for every model: the parts of onx that process it agree. */
 #include "gen/gen.h"
 
 #include <onx/check.h>

@@ -1,4 +1,4 @@
-/* gen_wild.c - what makes nodes less tame: special values, omitted operands, attributes that nobody would write. */
+/* gen_wild.c - makes nodes unusual: special values, omitted operands, attributes that nobody would write. */
 #include "gen/gen.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Plugins that the library must refuse, one for each BAD_... that is defined. */
+/* Plugins that the library must refuse, one for each macro BAD_... that is defined. */
 #include <onx/plugin.h>
 
 #ifdef BAD_NONE

@@ -1,5 +1,5 @@
-/* cases.h - tests that are data: a file of cases, "=== title", a text, "---", the answer wanted. With
- * ONX_UPDATE_CASES=1 the answers are written anew, to be read as a difference. Include after cmocka.h. */
+/* cases.h - tests given as data: a file of cases, each with "=== title", a text, "---", and the expected answer. With
+ * ONX_UPDATE_CASES=1 the answers are rewritten, so that differences can be reviewed. Include after cmocka.h. */
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
 

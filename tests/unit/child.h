@@ -1,4 +1,4 @@
-/* child.h - for tests whose calls have a process each: what a fork of a cmocka program does first. */
+/* child.h - for tests that run each call in a process of its own: what a forked cmocka program must do first. */
 #ifndef TESTS_CHILD_H
 #define TESTS_CHILD_H
 

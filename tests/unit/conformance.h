@@ -1,4 +1,4 @@
-/* conformance.h - the cases of the reference implementation: those below ONX_CONFORMANCE_DIR, else those of Debian's
+/* conformance.h - the cases of the reference implementation: those in ONX_CONFORMANCE_DIR, else those of Debian's
  * libonnx-testdata. */
 #ifndef TESTS_CONFORMANCE_H
 #define TESTS_CONFORMANCE_H

@@ -1,5 +1,5 @@
-/* context.h - for tests that want nothing but a context: cx, made and freed once for the whole group. Include as the
- * last, so that no header meets a global of that name. */
+/* context.h - for tests that need only a context: cx, created and freed once for the whole group. Include it last, so
+ * that no header conflicts with a global of that name. */
 #ifndef TESTS_CONTEXT_H
 #define TESTS_CONTEXT_H
 

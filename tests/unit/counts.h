@@ -1,4 +1,4 @@
-/* counts.h - an allocator that counts what is taken, and the most of it at a time. */
+/* counts.h - an allocator that counts allocated bytes and their peak. */
 #ifndef TESTS_COUNTS_H
 #define TESTS_COUNTS_H
 

@@ -1,4 +1,4 @@
-/* folder.h - for tests with files: a folder of each test's own, which is removed afterwards. Include after cmocka.h. */
+/* folder.h - for tests with files: a folder for each test, which is removed afterwards. Include after cmocka.h. */
 #ifndef TESTS_FOLDER_H
 #define TESTS_FOLDER_H
 

@@ -1,4 +1,4 @@
-/* grad_differences.h - gradients of models beside differences of runs. */
+/* grad_differences.h - compares gradients of models with finite differences. */
 #ifndef ONXI_TEST_GRAD_DIFFERENCES_H
 #define ONXI_TEST_GRAD_DIFFERENCES_H
 

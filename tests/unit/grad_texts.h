@@ -1,5 +1,5 @@
-/* grad_texts.h - models whose gradients are tested beside those of recipes: subgraphs, functions, sequences, shapes
- * that only a run knows, and attributes that recipes do not have. */
+/* grad_texts.h - models whose gradients are tested in addition to those of recipes: subgraphs, functions, sequences,
+ * shapes known only during a run, and attributes that recipes do not have. */
 #ifndef ONXI_TEST_GRAD_TEXTS_H
 #define ONXI_TEST_GRAD_TEXTS_H
 

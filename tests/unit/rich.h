@@ -1,4 +1,4 @@
-/* rich.h - a small model with much in it, for tests that try everything on it. */
+/* rich.h - a small model with many features, for tests that apply everything to it. */
 #ifndef TESTS_RICH_H
 #define TESTS_RICH_H
 

@@ -1,5 +1,5 @@
-/* run_coverage.h - which versions of which operators have been run on which element types by the cases, and which of
- * those that the kernels claim have not. Include after cmocka.h. */
+/* run_coverage.h - records which versions of which operators the cases have run on which element types, and reports
+ * those that the kernels claim but no case has run. Include after cmocka.h. */
 #ifndef TESTS_RUN_COVERAGE_H
 #define TESTS_RUN_COVERAGE_H
 

@@ -1,5 +1,5 @@
-/* run_random.h - models with random weights, and whether fast and plain kernels, one thread and several agree on them.
- * Include after cmocka.h. */
+/* run_random.h - models with random weights, and the comparison of fast and plain kernels, one thread and several, on
+ * them. Include after cmocka.h. */
 #ifndef TESTS_RUN_RANDOM_H
 #define TESTS_RUN_RANDOM_H
 

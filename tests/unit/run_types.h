@@ -1,8 +1,7 @@
-/* run_types.h - cases of operators that hold for several element types: "--- T = floats int32; U = int32 int64" says
- * for which types T and U of the model and of its outputs stand; the case runs for all of them. The numbers are written
- * once and have to be exact in every type; $T is the number of the type. V stands for versions of the operator set;
- * types that a version does not take are passed over (run_coverage.h sees to it that none is forgotten). Include after
- * cmocka.h. */
+/* run_types.h - cases of operators for several element types: "--- T = floats int32; U = int32 int64" lists the types
+ * that T and U stand for in the model and its outputs; the case runs for all of them. The numbers are written once and
+ * must be exact in every type; $T is the number of the type. V stands for versions of the operator set; types that a
+ * version does not support are skipped (run_coverage.h checks that none is forgotten). Include after cmocka.h. */
 #ifndef TESTS_RUN_TYPES_H
 #define TESTS_RUN_TYPES_H
 

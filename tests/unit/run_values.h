@@ -1,5 +1,5 @@
-/* run_values.h - elements of tensors as the cases of operators write them: integers exactly, floats by their shortest
- * digits, and the comparison of what came out with what is written. Include after cmocka.h. */
+/* run_values.h - elements of tensors as written in the cases of operators: integers exactly, floats by their shortest
+ * digits; and the comparison of results with the written values. Include after cmocka.h. */
 #ifndef TESTS_RUN_VALUES_H
 #define TESTS_RUN_VALUES_H
 

@@ -1,5 +1,4 @@
-/* shard_cases.h - for tests of models that are annotated by hand: graphs as text, with weights and what is said of
- * nodes. */
+/* shard_cases.h - for tests of models annotated by hand: graphs as text, with weights and annotations of nodes. */
 #ifndef TESTS_SHARD_CASES_H
 #define TESTS_SHARD_CASES_H
 

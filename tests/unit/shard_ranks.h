@@ -1,6 +1,4 @@
-/* shard_ranks.h - for tests of models that are spread: weights and inputs, ranks that are threads, the model as a
- * whole.
- */
+/* shard_ranks.h - for tests of distributed models: weights and inputs, ranks that are threads, and the whole model. */
 #ifndef TESTS_SHARD_RANKS_H
 #define TESTS_SHARD_RANKS_H
 

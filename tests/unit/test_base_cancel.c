@@ -1,4 +1,5 @@
-/* Work that another thread ends: at whatever moment that is, it fails as cancelled or is done, and nothing is left. */
+/* Cancelling work from another thread: whenever that happens, the work fails as cancelled or completes, and leaks
+ * nothing. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Elements from type to type: packing, truncation, wrapping, single rounding. */
+/* Conversion between element types: packing, truncation, wrapping, single rounding. */
 #include "base/base.h"
 #include <onx/tensor.h>
 

@@ -1,5 +1,5 @@
-/* Diagnostics: they stay where they are while others come, the first error is kept whatever came before, and that
- * memory ran out is always said. */
+/* Diagnostics: their addresses stay valid while others are added, the first error is always kept, and lack of memory is
+ * always reported. */
 #include "base/base.h"
 #include "unit/scarce.h"
 

@@ -1,4 +1,4 @@
-/* Files in and out: what is refused, what survives a failure. */
+/* Reading and writing files: what is refused, and what survives a failure. */
 #include "base/base.h"
 #include "base/base_ctx.h"
 

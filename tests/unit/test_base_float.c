@@ -1,4 +1,4 @@
-/* The small floats, every bit pattern of them, against their definition by powers of two. */
+/* Small float types: every bit pattern is compared with the definition by powers of two. */
 #include "base/base.h"
 #include <onx/tensor.h>
 

@@ -1,4 +1,4 @@
-/* Files whose bytes are read when they are needed: which are there, and what becomes of those that are not. */
+/* Files whose bytes are read on demand: which bytes are loaded, and what happens if some cannot be read. */
 #include "base/base_late.h"
 
 #include <fcntl.h>

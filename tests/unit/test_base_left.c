@@ -1,5 +1,5 @@
-/* test_base_left.c - what makers leave for those who make the same after them: found by name while the memory is not
- * needed, and not found where the system took a part of it. */
+/* test_base_left.c - memory left for later users that make the same contents: it is found by name while the memory is
+ * not needed, and not found if the system has taken part of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Numbers as text: shortest, exact both ways, and the same under a locale with a decimal comma. */
+/* Numbers as text: shortest form, exact in both directions, and independent of a locale with a decimal comma. */
 #include "base/base.h"
 
 #include <locale.h>

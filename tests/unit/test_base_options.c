@@ -1,4 +1,4 @@
-/* Options as callers of other releases pass them, and the version that the library says it is. */
+/* Options as passed by callers of other releases, and the version that the library reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What systems do differently: each way keeps what its declaration says, on whichever system this runs. */
+/* Functions that depend on the system: each implementation does what its declaration says, on any system. */
 #include "base/base.h"
 
 #include <errno.h>

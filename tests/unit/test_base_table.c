@@ -1,5 +1,5 @@
-/* The hash table: what was added is found, whatever the hashes are; names made to fall on one place do not; no memory
- * is lost when an allocation fails. */
+/* The hash table: added entries are found, whatever the hashes are; names constructed to collide do not collide;
+ * nothing leaks when an allocation fails. */
 #include "base/base_ctx.h"
 #include "unit/scarce.h"
 

@@ -1,4 +1,5 @@
-/* test_base_team.c - the team of threads: each piece is done once, by callers that share it, nested, after a fork. */
+/* test_base_team.c - the thread pool: each piece of work runs once, with several callers, nested calls, and after a
+ * fork. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

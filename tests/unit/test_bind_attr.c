@@ -1,4 +1,4 @@
-/* What an attribute of a node is: given, given without its value field, absent with and without a default, missing, of
+/* The value of a node's attribute: given, given without its value field, absent with and without a default, missing, of
  * the wrong type. Inference and the runner read the same values. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* What a node means: one list of imports read by one rule, and functions that take the place of operators, as the
- * checker, inference and the runner have it. */
+/* The meaning of a node: one rule reads the list of imports, and functions can replace operators, in the same way for
+ * the checker, inference and the runner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

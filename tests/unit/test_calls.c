@@ -1,6 +1,6 @@
-/* Every public function, as calls.awk finds them in the headers: called with an argument that is NULL or out of range,
- * and with each of its allocations failing in turn. No call crashes; what is wrong is a status with a diagnostic. Each
- * call has a process of its own, which dies with what it has done to the fixture. */
+/* Every public function, as calls.awk finds it in the headers, is called with arguments that are NULL or out of range,
+ * and with each of its allocations failing in turn. No call crashes; errors are a status with a diagnostic. Each call
+ * runs in a process of its own, because it may damage the fixture. */
 #include "unit/scarce.h"
 
 #include <onx/ffi.h>

@@ -1,14 +1,14 @@
-/* test_check_cases.c - the cases of tests/cases/check: each rule with an input that breaks it and one that holds it.
+/* test_check_cases.c - the cases of tests/cases/check: each rule with an input that breaks it and one that follows it.
  *
- * A case file is read line by line. `def $NAME text` names a text that later lines may use. A case begins with
- *   --- breaks RULE [as RULE ...]   errors and warnings are exactly these rules, or RULE alone
+ * A case file is read line by line. `def $NAME text` names a text for use in later lines. A case begins with one of
+ *   --- breaks RULE [as RULE ...]   the errors and warnings are exactly these rules, or RULE alone
  *   --- warns RULE                  the same, as warnings alone
- *   --- notes RULE                  neither errors nor warnings, and the note is there
- *   --- holds RULE ...              no error at all, and none of these rules in any form
+ *   --- notes RULE                  the note, and neither errors nor warnings
+ *   --- holds RULE ...              no errors, and no findings of these rules
  *   --- elsewhere RULE ... : broken TEST ... held TEST ...
- *                                   tested by another part: functions of tests/unit or scripts (cli/diff.sh), which are
- *                                   looked for, and which name the rule
- * and goes on with lines `with OPTION ...`, `ir N`, `opset DOMAIN=N`, `file NAME SIZE`, `link NAME TARGET`,
+ *                                   tested elsewhere: by functions of tests/unit or scripts (cli/diff.sh), which must
+ *                                   exist and name the rule
+ * It continues with lines `with OPTION ...`, `ir N`, `opset DOMAIN=N`, `file NAME SIZE`, `link NAME TARGET`,
  * `hard NAME TARGET`, `folder NAME`, `doc TEXTPROTO` (an operator-set document), and, last, `KIND[/FORMAT]:` followed
  * by the input: ONNX text when it begins with `<`, bytes in hexadecimal for the format hex, else protobuf text. */
 #include <setjmp.h>

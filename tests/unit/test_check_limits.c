@@ -1,4 +1,4 @@
-/* test_check_limits.c - inputs that are large or hostile by shape: deep nesting, long chains, many operands, many
+/* test_check_limits.c - inputs that are large or hostile by their shape: deep nesting, long chains, many operands, many
  * findings. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Characters of UTF-8 as the program takes them from files. */
+/* UTF-8 characters as the program reads them from files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

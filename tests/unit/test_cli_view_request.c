@@ -1,4 +1,4 @@
-/* What requests the server of `onx view --serve` answers with its page. */
+/* Requests that the server of `onx view --serve` answers with its page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Names made to fall on one place of a hash table do not make any command slow: a model whose names begin or end with a
- * constant of the hash takes about the time of one with ordinary names, whose bytes differ in a single bit. */
+/* Names constructed to collide in a hash table do not slow any command down: a model whose names begin or end with a
+ * constant of the hash takes about as long as one with ordinary names, whose bytes differ in a single bit. */
 #include <onx/check.h>
 #include <onx/grad.h>
 #include <onx/io.h>

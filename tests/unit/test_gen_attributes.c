@@ -1,6 +1,6 @@
 /* test_gen_attributes.c - every attribute and every optional input of every version of every operator: absent, empty,
- * its default spelled out, extreme, of a wrong type. Nothing crashes or hangs, checks, inference and runs agree, an
- * absent attribute is its default and one without a value is zero (rule A-05), bit for bit. */
+ * with its default given explicitly, extreme, of a wrong type. Nothing crashes or hangs, checks, inference and runs
+ * agree, an absent attribute equals its default, and an attribute without a value is zero (rule A-05), bit for bit. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* test_gen_close.c - what the generated tests take for agreement: a step behind a value that is off by a rounding, but
- * no wrong step. */
+/* test_gen_close.c - the comparison of the generated tests: a step function after a value with a rounding error may
+ * differ, but a wrong step is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

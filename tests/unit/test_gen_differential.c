@@ -1,5 +1,5 @@
 /* test_gen_differential.c - random models of several nodes: all parts of onx, all kernels, threads, formats and forms
- * of the same computation agree. The fuzz target of that name draws from other seeds for longer. */
+ * of the same computation agree. The fuzz target of the same name uses other seeds, for longer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_gen_grad.c - the gradient of every version of every operator, on models from the recipes of tests/gen, against
- * differences of runs; of smooth operators the second derivative, too. */
+/* test_gen_grad.c - the gradient of every version of every operator, on models from the recipes of tests/gen, compared
+ * with finite differences; for smooth operators also the second derivative. */
 #include "grad_differences.h"
 #include "grad_texts.h"
 

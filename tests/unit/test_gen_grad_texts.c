@@ -1,4 +1,4 @@
-/* test_gen_grad_texts.c - the gradients of models that recipes do not make, against differences of runs. */
+/* test_gen_grad_texts.c - gradients of models that recipes cannot make, compared with finite differences. */
 #include "grad_differences.h"
 #include "grad_texts.h"
 

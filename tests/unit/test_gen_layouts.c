@@ -1,6 +1,6 @@
-/* test_gen_layouts.c - every version of every operator that takes what a convolution gives, right behind one, or behind
- * one whose first two axes are exchanged: fast kernels leave such a value in a layout of their own, which all others
- * have to see row by row. */
+/* test_gen_layouts.c - every version of every operator that accepts the output of a convolution, directly after a
+ * convolution, or after one whose first two axes are exchanged. Fast kernels leave such values in a layout of their
+ * own, which all other kernels must read as row-major. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

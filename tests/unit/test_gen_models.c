@@ -1,5 +1,5 @@
-/* test_gen_models.c - every version of every operator as a model from the recipes of tests/gen: it is valid, and what
- * inference says is what runs give. */
+/* test_gen_models.c - every version of every operator as a model from the recipes of tests/gen: the model is valid, and
+ * runs give the types and shapes that inference gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_gen_nonfinite.c - NaN and infinities: every version of every operator, operand by operand, and chains of nodes
- * that fast kernels do in one, give the same with plain and fast kernels, and on one thread and two. */
+ * that fast kernels fuse, give the same with plain and fast kernels, and on one thread and two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* test_gen_shapes.c - a rule that is told everything tells everything: where all operands are constants, every version
- * of every operator has outputs of known sizes; where only their shapes are known, so have all whose sizes no value
- * says. */
+/* test_gen_shapes.c - inference is complete: if all operands are constants, every version of every operator has outputs
+ * of known sizes; if only their shapes are known, so have all outputs whose sizes do not depend on values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_gen_traits.c - what the rows of operators.def say of their operators (ONXI_TRAIT_*) against what every version
- * of them gives for generated nodes. */
+/* test_gen_traits.c - traits of operators in the rows of operators.def (ONXI_TRAIT_*), compared with the results of
+ * every version for generated nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* test_gen_types.c - every version of every operator with every element type that its row allows: plain and fast
- * kernels agree, inference and runs agree, and what narrow floats give is what doubles give. Counts which kernel rows
- * ran with which of the types that they claim. */
+ * kernels agree, inference and runs agree, and narrow floats agree with double. Counts which kernel rows ran with which
+ * of the types that they claim. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_generate.c - scores, choosing among them, and what a generator remembers. */
+/* test_generate.c - scores, sampling, and the state of a generator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The C interface of inference: what is written, asked, fixed afterwards and explained; custom operators; parts of
- * models; bounds. */
+/* The C interface of inference: writing results, queries, fixing dimensions, explanations; custom operators; parts of
+ * models; limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

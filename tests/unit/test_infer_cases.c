@@ -1,5 +1,5 @@
-/* test_infer_cases.c - what inference says of the values of small models, from the files in tests/cases/infer. A case
- * is a model as text; the answer has a line for each value that a node of the main graph makes, and the diagnostics. */
+/* test_infer_cases.c - inference for small models, from the files in tests/cases/infer. A case is a model as text; the
+ * answer has a line for each value made by a node of the main graph, and the diagnostics. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_infer_fix.c - fixing a dimension after inference says what a fresh inference with that size says, and visits
- * only what follows from the symbol. Models: those of tests/cases/infer, some below, and, with every size made a
- * symbol, those of ONX_CONFORMANCE_DIR. */
+/* test_infer_fix.c - fixing a dimension after inference gives the same as new inference with that size, and visits only
+ * the values that depend on the symbol. Models: those of tests/cases/infer, some below, and those of
+ * ONX_CONFORMANCE_DIR with every size made a symbol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

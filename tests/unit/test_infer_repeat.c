@@ -1,4 +1,4 @@
-/* Nodes and types that come up again: what looks alike and is not must not be taken for the same. */
+/* Repeated nodes and types: similar but different ones must not be treated as equal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

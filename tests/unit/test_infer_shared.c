@@ -1,6 +1,6 @@
-/* test_infer_shared.c - the shared cases of inference: a model and what the reference made of it, or that it refused.
- * Ours has to say at least as much. Cases are found through ONX_CONFORMANCE_DIR; where the reference is wrong, the
- * table says so by name. */
+/* test_infer_shared.c - shared cases of inference: a model and the result of the reference, or its refusal. Our result
+ * must have at least as much information. Cases are found through ONX_CONFORMANCE_DIR; where the reference is wrong,
+ * the table names the case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

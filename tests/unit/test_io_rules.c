@@ -1,5 +1,5 @@
-/* test_io_rules.c - the rules that files are written and opened by: each with something that breaks it and something
- * that holds it. The table of tests/cases/check names these functions. */
+/* test_io_rules.c - the rules for writing and opening files: each with an example that breaks it and one that follows
+ * it. The table of tests/cases/check names these functions. */
 #include <onx/check.h>
 #include <onx/io.h>
 #include <onx/text.h>

@@ -1,5 +1,5 @@
-/* Fields of messages by name, as other languages read and write them: what the C members say, for every kind of field.
- */
+/* Fields of messages by name, as other languages read and write them: they agree with the C members, for every kind of
+ * field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_ir_path.c - paths of diagnostics: what is written leads back to the same part, whatever names hold. */
+/* test_ir_path.c - paths of diagnostics: a written path leads back to the same part, whatever names contain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

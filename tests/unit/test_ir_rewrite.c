@@ -1,4 +1,5 @@
-/* Rewriting: what changes is copied with what holds it, what does not is shared, the old message stays. */
+/* Rewriting: changed parts are copied with the messages that contain them, unchanged parts are shared, and the old
+ * message does not change. */
 #include "ir/ir.h"
 
 #include <setjmp.h>

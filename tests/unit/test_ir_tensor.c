@@ -1,4 +1,4 @@
-/* Elements of tensors from every field, and everything that does not fit. */
+/* Elements of tensors from every field, and all mismatches. */
 #include "ir/ir.h"
 #include <onx/io.h>
 

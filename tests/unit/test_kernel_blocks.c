@@ -1,5 +1,5 @@
-/* test_kernel_blocks.c - operators that go by blocks of elements, at sizes where blocks are full and where they are
- * not, against loops as the standard words them. */
+/* test_kernel_blocks.c - operators computed in blocks of elements, at sizes with full and with partial blocks, compared
+ * with loops that follow the text of the standard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

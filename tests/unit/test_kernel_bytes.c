@@ -1,5 +1,5 @@
-/* test_kernel_bytes.c - products and convolutions of bytes by constant weights, by the plain rows and by those of every
- * instruction set that the processor has: all signs and zero points, sizes around those of tiles, bit by bit. */
+/* test_kernel_bytes.c - 8-bit products and convolutions by constant weights, by the plain rows and by those of every
+ * instruction set that the CPU has: all signs and zero points, sizes around those of tiles, bit by bit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

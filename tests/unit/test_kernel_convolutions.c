@@ -1,5 +1,5 @@
-/* test_kernel_convolutions.c - convolutions and what stands between them, large enough for fast rows, in the layouts
- * that these choose: by the plain rows and by others, with one thread and with two. */
+/* test_kernel_convolutions.c - convolutions and the nodes between them, large enough for fast rows, in the layouts that
+ * these choose: by the plain rows and by others, with one thread and with two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_kernel_few_bits.c - products with weights of few bits, by the plain row and by those of every instruction set:
- * block sizes, zero points of both kinds, bias, left sides that are rounded, sizes around those of panels, operands
- * that are constants and that are not, numbers that are not finite. */
+/* test_kernel_few_bits.c - products with low-bit weights, by the plain row and by those of every instruction set: block
+ * sizes, both kinds of zero points, bias, rounded left operands, sizes around those of panels, constant and other
+ * operands, elements that are not finite. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_kernel_math.c - functions of one float by every row that this processor can run, against libm in double; Cast
- * against onx_convert. */
+/* test_kernel_math.c - functions of one float by every row that this CPU can run, compared with libm in double; Cast
+ * compared with onx_convert. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

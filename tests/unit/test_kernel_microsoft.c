@@ -1,4 +1,4 @@
-/* test_kernel_microsoft.c - operators of com.microsoft by the plain row and by those of every instruction set, of sizes
+/* test_kernel_microsoft.c - operators of com.microsoft by the plain row and by those of every instruction set, at sizes
  * around those of vectors and blocks; and the loops that their rows share. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* test_kernel_moves.c - operators that move elements or choose among them, at sizes around those of tiles and blocks,
- * against what a loop per element gives. */
+/* test_kernel_moves.c - operators that move or select elements, at sizes around those of tiles and blocks, compared
+ * with a loop over elements. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_kernel_norms.c - normalizations and sums of elements near the ends of the range of float, where squares and sums
- * leave it though the results do not, and of elements that differ in their last digits only: by the plain rows, which
- * compute in double, and by others. */
+/* test_kernel_norms.c - normalizations and sums of elements near the limits of float, where squares and sums overflow
+ * although the results do not, and of elements that differ only in their last digits: by the plain rows, which compute
+ * in double, and by others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_kernel_pools.c - poolings and LRN on channels that lie as planes, large enough for vectors: by the plain rows
- * and by others, with one thread and with two. */
+/* test_kernel_pools.c - pooling and LRN on planar channels, large enough for vectors: by the plain rows and by others,
+ * with one thread and with two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

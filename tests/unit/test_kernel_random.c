@@ -1,4 +1,4 @@
-/* Random numbers with a seed: the first values are those that numpy.random.seed(n); numpy.random.uniform() gives. */
+/* Random numbers with a seed: the first values are those of numpy.random.seed(n); numpy.random.uniform(). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_kernel_rows.c - all rows of kernels: what they say of operators, versions and operands is what the schemas have,
- * and the attributes that kernels read by name are attributes of operators. */
+/* test_kernel_rows.c - all kernel rows: their operators, versions and operands agree with the schemas, and the
+ * attributes that kernels read by name are attributes of operators. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_kernel_train.c - what training has around convolutions, in the layouts that these choose: by the plain rows and
+/* test_kernel_train.c - nodes around convolutions in training, in the layouts that these choose: by the plain rows and
  * by others, with one thread and with two. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* test_kernel_variants.c - models that are large enough for fast rows, run by the plain rows and by those that a
- * session takes by itself, with one thread and with two. */
+/* test_kernel_variants.c - models large enough for fast rows, run by the plain rows and by those that a session chooses
+ * itself, with one thread and with two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

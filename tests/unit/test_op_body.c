@@ -1,4 +1,4 @@
-/* Function bodies of operators: each is a valid function, made of operators that run. */
+/* Function bodies of operators: each is a valid function of operators that run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Operators in words. */
+/* Descriptions of operators as text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Dimension expressions: what simplifies to what, how it prints, and that printed text reads back to the same. */
+/* Dimension expressions: how they are simplified and printed, and that printed text can be read back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Every fact of every row against the list of operators that lies beside the conformance data, where it is there. */
+/* Every fact of every row, compared with the list of operators next to the conformance data, if it exists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

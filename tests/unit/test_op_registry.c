@@ -1,4 +1,4 @@
-/* Operators of one's own: registered from C, and described by operator-set documents. */
+/* Custom operators: registered from C, and described by operator-set documents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

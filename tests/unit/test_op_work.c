@@ -1,4 +1,4 @@
-/* What nodes take (onx_op_work) of all operators: words as onx/op.h has them, about ports and attributes that the
+/* The costs of nodes (onx_op_work) for all operators: texts follow onx/op.h and refer to ports and attributes that the
  * operator has in some version. */
 #include <ctype.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* test_proto_json_read.c - JSON by the proto3 mapping: every spelling that is allowed, and errors with their places. */
+/* test_proto_json_read.c - JSON in the proto3 mapping: every allowed spelling, and errors with their positions. */
 #include "text_formats.h"
 
 /* The expected message is given as protobuf text. */

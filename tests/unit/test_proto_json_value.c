@@ -1,4 +1,4 @@
-/* test_proto_json_value.c - JSON of any kind: what is read, and what is refused where. */
+/* test_proto_json_value.c - arbitrary JSON: what is read, and what is refused at which position. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

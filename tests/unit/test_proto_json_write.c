@@ -1,4 +1,4 @@
-/* test_proto_json_write.c - the proto3 JSON mapping, and what it cannot carry. */
+/* test_proto_json_write.c - the proto3 JSON mapping, and what it cannot represent. */
 #include "text_formats.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* test_proto_text_float.c - floats as protobuf prints them, against its rule spelled with printf and strtod. */
+/* test_proto_text_float.c - floats as protobuf prints them, compared with its rule implemented by printf and strtod. */
 #include "text_formats.h"
 
 #include "proto/proto_text.h"

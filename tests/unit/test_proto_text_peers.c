@@ -1,5 +1,5 @@
-/* test_proto_text_peers.c - our protobuf text and JSON beside protoc's: the .proto that protoc gets is printed from our
- * own tables, so these are tested too. Messages with every field are made here; real models come from
+/* test_proto_text_peers.c - our protobuf text and JSON, compared with protoc's. The .proto for protoc is printed from
+ * our own tables, so these are tested, too. Messages with every field are made here; real models come from
  * ONX_CONFORMANCE_DIR. */
 #include "text_formats.h"
 

@@ -1,4 +1,4 @@
-/* test_proto_textproto_read.c - what protobuf's text format allows, and errors with their places. */
+/* test_proto_textproto_read.c - the syntax of protobuf's text format, and errors with their positions. */
 #include "text_formats.h"
 
 static void assert_reads(onx_kind kind, const char *text, const char *want)

@@ -1,4 +1,4 @@
-/* Every file of the reference implementation comes back byte for byte when it is read and written unchanged. */
+/* Every file of the reference implementation is the same, byte for byte, after it is read and written unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
-/* test_run_bytes.c - nodes between DequantizeLinear and QuantizeLinear: with integer kernels, where the processor has
- * them, results are those of the nodes within one step of the last scale, and what the kernels cannot do stays as it
- * is.
- */
+/* test_run_bytes.c - nodes between DequantizeLinear and QuantizeLinear: with integer kernels, if the CPU has them,
+ * results differ from those of the nodes by at most one quantization step, and nodes that the kernels cannot handle are
+ * kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_run_cache.c - a cache that is given for an input and for the output that takes its place is updated where it
- * lies, by the kernel and not by a copy. */
+/* test_run_cache.c - a cache whose input and output have the same memory is updated in place, by the kernel and not by
+ * a copy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_run_cases.c - operators on small inputs, from the files of tests/cases/op. Inputs of the graph carry values;
- * every case runs with the values as constants and as inputs, with fast kernels and with plain ones, and all have to
- * give what is written: integers and text exactly, floats as far as the case says after "---" (run_types.h,
+/* test_run_cases.c - operators on small inputs, from the files of tests/cases/op. Inputs of the graph have values;
+ * every case runs with the values as constants and as inputs, with fast kernels and with plain ones, and all must
+ * give the written result: integers and text exactly, floats within the tolerance after "---" (run_types.h,
  * run_values.h). */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* test_run_chain.c - nodes that go element by element run as one step with the bits that they give alone: random graphs
- * of them, over types and shapes that are broadcast, with numbers that are not finite. */
+/* test_run_chain.c - elementwise nodes that run as one step give the same bits as alone: random graphs of them, with
+ * several types, broadcasting, and elements that are not finite. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

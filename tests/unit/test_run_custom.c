@@ -1,5 +1,5 @@
-/* Operators of one's own in a session: registered from C with schema, shape rule and kernel in one call, or described
- * by a function of an operator-set document. */
+/* Custom operators in a session: registered from C with schema, shape rule and kernel in one call, or described by a
+ * function of an operator-set document. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_run_fuse.c - what multiplies and shifts channels goes into the constants before it: the same numbers, fewer
- * nodes; and only where the shapes say that it is channels. */
+/* test_run_fuse.c - scaling and shifting of channels is folded into constants: same results, fewer nodes; and only if
+ * the shapes show that the operands are per channel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_run_later.c - what follows nodes whose shapes only a run tells: the first run of some shapes does it node by
- * node, the next ones by a plan for them. All of them give what the plain rows give. */
+/* test_run_later.c - nodes after nodes whose output shapes are known only during a run: the first run with some shapes
+ * executes them one by one, later runs use a plan. All give the results of the plain rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

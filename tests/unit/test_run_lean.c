@@ -1,5 +1,5 @@
-/* test_run_lean.c - sessions with memory before speed (onx_session_options.lean_memory): they hold next to nothing of
- * weights, and give what others give, through every kernel that packs some. */
+/* test_run_lean.c - sessions with lean memory (onx_session_options.lean_memory): they keep next to nothing of the
+ * weights, and give the same results as others, with every kernel that packs weights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_run_measure.c - rows that were measured: what a table says is done where it can be and kept in a folder, results
- * are those of the fixed order within rounding, and nothing that goes wrong meanwhile is seen by the run. That all rows
- * of all operators agree is what the generated tests look at (GEN_ROWS). */
+/* test_run_measure.c - measured kernel rows: the table's choices are used where possible and kept in a folder, results
+ * are those of the fixed order within rounding, and errors while measuring do not affect the run. The generated tests
+ * compare all rows of all operators (GEN_ROWS). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

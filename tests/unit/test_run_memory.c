@@ -1,5 +1,5 @@
-/* Values over memory of the caller, by strides and DLPack, and runs that write there; inputs and outputs by name; what
- * a caller may say while a run goes on: stop, progress, log. */
+/* Values over memory of the caller, by strides and DLPack, and runs that write there; inputs and outputs by name;
+ * callbacks during a run: stop, progress, log. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

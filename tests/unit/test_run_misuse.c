@@ -1,5 +1,4 @@
-/* test_run_misuse.c - values and sessions in the hands of a careless caller: an error with a diagnostic, and no harm.
- */
+/* test_run_misuse.c - misuse of values and sessions: gives an error with a diagnostic, and does no harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* test_run_open_shapes.c - nodes whose shapes only a run tells: rows that want layouts of their own run them, too. */
+/* test_run_open_shapes.c - nodes whose shapes are known only during a run: rows that need layouts of their own can run
+ * them, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,4 @@
-/* test_run_own_kernels.c - kernels that callers bring: they are run, and asked in order, before registered and built-in
- * ones. */
+/* test_run_own_kernels.c - kernels of the caller: they are tried in order, before registered and built-in ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_run_pack.c - what sessions hold in memory: weights that kernels pack are not held a second time, wherever the
- * document has them; sessions of one document share what was packed. */
+/* test_run_pack.c - memory of sessions: weights that kernels pack are not kept a second time, wherever the document has
+ * them; sessions of one document share packed weights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_run_piece.c - values that lie in others, parts of a Split and operands of a Concat: random graphs of them give
- * for a batch of two, whose parts are no stretches, what they give for each of the two; and no bytes are moved where
- * they need not be. */
+/* test_run_piece.c - values inside other values, outputs of a Split and inputs of a Concat: random graphs of them give
+ * for a batch of two, whose parts are not contiguous, the same as for each of the two; and no bytes are moved
+ * unnecessarily. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* test_run_precision.c - weights of products held in fewer bits: results are off by what the weights lose and no more,
- * the same for every number of threads; memory shrinks; weights that do not fit stay as they are. */
+/* test_run_precision.c - low-precision weights of matrix products: the error of results is explained by the rounding
+ * of the weights, and is the same for every number of threads; memory shrinks; weights that do not fit the type are
+ * kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_run_random.c - fast kernels agree with plain ones on models of random shapes, bits do not depend on threads, and
- * what fast kernels would lose makes a run start over. */
+/* test_run_random.c - fast and plain kernels agree on models of random shapes, bits do not depend on threads, and NaN
+ * or infinities that fast kernels would lose make a run start again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_run_rewrite.c - every rule of rewrite_rules.def on a model made from its pattern: the replacement runs, gives
- * what the nodes give, and gives way to them for operands that it cannot take. */
+ * the results of the nodes, and is not used for operands that it cannot handle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

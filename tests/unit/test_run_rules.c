@@ -1,5 +1,5 @@
-/* test_run_rules.c - the rules that only a running model can break: each with something that breaks it and something
- * that holds it. The table of tests/cases/check names these functions. */
+/* test_run_rules.c - the rules that only a running model can break: each with an example that breaks it and one that
+ * follows it. The table of tests/cases/check names these functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

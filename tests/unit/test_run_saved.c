@@ -1,5 +1,5 @@
-/* test_run_saved.c - packed weights in a folder: later sessions find them, results are the same bits, and what is
- * damaged, short, from elsewhere or somebody else's is not used, said, and written anew. */
+/* test_run_saved.c - packed weights in a folder: later sessions find them, results have the same bits, and files that
+ * are damaged, truncated, from another machine or another owner are reported, not used, and written again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_run_session.c - plans follow the shapes of inputs, several threads share a session, failures are told and leave
- * nothing behind. */
+/* test_run_session.c - plans follow the shapes of inputs, several threads share a session, failures are reported and
+ * leak nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_run_subgraph.c - subgraphs in sessions: iterations allocate nothing while shapes stay the same, shapes may
- * change all the time, several threads run one loop, and failures leave nothing behind. */
+ * change each time, several threads run one loop, and failures leak nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* test_run_threads.c - one session, and one document, used by several threads at a time; a run that another thread
- * ends. What is wrong here shows under ThreadSanitizer (cmake --preset tsan); the answers are compared in every build.
- */
+ * ends. ThreadSanitizer finds races here (cmake --preset tsan); results are compared in every build. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-/* Memory that runs out, at every allocation of every kind of work in turn, and from each one on: no crash, nothing is
- * lost, and the failure is ONX_E_MEMORY with a diagnostic that says so. What does without some memory may succeed. */
+/* Lack of memory: each allocation of each kind of work fails in turn, alone and with all later ones. Nothing crashes or
+ * leaks, and the failure is ONX_E_MEMORY with a diagnostic. Work that does not need the memory may succeed. */
 #include "base/base.h"
 #include "unit/scarce.h"
 

@@ -1,6 +1,6 @@
-/* The program, with every allocation that its code and the library's make failing in turn, alone and with all after it.
- * Each command over a handful of models either does what it does with enough memory, or fails and says that memory
- * is short; it never ends by a signal, and leaves no output that is not complete. */
+/* The program, with each allocation of its code and the library's failing in turn, alone and with all later ones. Each
+ * command on a few models either does the same as with enough memory, or fails and reports lack of memory; it never
+ * ends by a signal, and leaves no incomplete output. */
 #include <onx/base.h>
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* test_shard_annotate.c - models that are annotated by the library: every way and mesh gives the results of the whole
- * model, weights are shared as they should be, and the checker finds nothing. */
+/* test_shard_annotate.c - models annotated by the library: every method and mesh gives the results of the whole model,
+ * weights are divided as they should be, and the checker finds nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

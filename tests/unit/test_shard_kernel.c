@@ -1,4 +1,4 @@
-/* test_shard_kernel.c - collectives refuse a value that is not as large as its placement says. */
+/* test_shard_kernel.c - collectives refuse a value whose size does not match its placement. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_shard_order.c - in which order ranks do what they have to: what does not need a value that is on its way comes
- * before what does, as far as there is memory for it. */
+/* test_shard_order.c - the order of work of a rank: nodes that do not need a value in transfer run before those that
+ * do, as far as memory allows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

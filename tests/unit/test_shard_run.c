@@ -1,5 +1,5 @@
-/* test_shard_run.c - models that are annotated by hand, one for each way to split, run by ranks that are threads: the
- * results are those of the whole model, whatever the number of ranks. */
+/* test_shard_run.c - models annotated by hand, one for each way to divide a value, run by ranks that are threads: the
+ * results are those of the whole model, for any number of ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_shard_spec.c - what breaks rules about annotations does not change what a model gives. */
+/* test_shard_spec.c - annotations that break rules do not change the results of a model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

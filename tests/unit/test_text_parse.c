@@ -1,4 +1,4 @@
-/* test_text_parse.c - the parser at its edges: limits, hostile texts, lenient literals, memory that runs out. */
+/* test_text_parse.c - edge cases of the parser: limits, hostile text, lenient literals, lack of memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

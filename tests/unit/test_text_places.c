@@ -1,4 +1,4 @@
-/* test_text_places.c - from paths of diagnostics to line and column of the text. */
+/* test_text_places.c - conversion of paths of diagnostics to line and column of the text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

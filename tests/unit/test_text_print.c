@@ -1,4 +1,4 @@
-/* test_text_print.c - the printer's options, values at the edges of the notation, and the formatter's comments. */
+/* test_text_print.c - options of the printer, values at the limits of the notation, and comments in the formatter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_text_random.c - messages made at random from the field tables, the sensible and the contradictory: what is
- * printed parses to the same message, printing and formatting are fixed points, and all comments stay. */
+/* test_text_random.c - random messages made from the field tables, valid and contradictory ones: printed text parses to
+ * the same message, printing and formatting are idempotent, and all comments are kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_text_roundtrip.c - every model of the reference implementation is the same model after printing it as ONX text
- * and parsing that; parsing, printing and parsing is a fixed point. */
+/* test_text_roundtrip.c - every model of the reference implementation is the same after printing it as ONNX text and
+ * parsing that; parsing, printing and parsing again changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

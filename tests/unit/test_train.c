@@ -1,4 +1,4 @@
-/* test_train.c - training information executed: rules TR-17 to TR-19, and what a step may not do. */
+/* test_train.c - execution of training information: rules TR-17 to TR-19, and what a step may not do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

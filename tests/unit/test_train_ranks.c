@@ -1,5 +1,5 @@
-/* test_train_ranks.c - steps of many ranks as one: ranks that are threads and have parts of a batch become what one
- * that has the whole batch becomes, and all of them the same to the bit. */
+/* test_train_ranks.c - data-parallel steps: ranks that are threads, each with a part of the batch, give the result of
+ * one rank with the whole batch, and the same bits on all ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_train_rules.c - the rules of training information, TR-01 to TR-20, as the trainer keeps them: a table with a row
- * for each, a model that breaks it and is refused by its name, or one that it speaks of and what training does then. */
+/* test_train_rules.c - the rules of training information, TR-01 to TR-20, in the trainer: a table with a row for each,
+ * and a model that breaks it and is refused with its name, or one that it applies to and the result of training. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_transform_grad.c - gradients of nodes without operands that their operators must have: an error, or nothing that
- * goes through the node, for every version of every operator. */
+/* test_transform_grad.c - gradients of nodes that lack required operands: an error, or no gradient through the node,
+ * for every version of every operator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_transform_grad_cut.c - cuts of the forward pass, against the best of all cuts of short lists of nodes, and in
- * time that grows with the nodes alone. */
+/* test_transform_grad_cut.c - cuts of the forward pass, compared with the best of all cuts for short lists of nodes;
+ * the time grows only with the number of nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

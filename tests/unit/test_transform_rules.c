@@ -1,5 +1,5 @@
-/* test_transform_rules.c - every rule of rewrite_rules.def that models use, on models made from its pattern: one node
- * is left, and gives what the nodes gave. And the page docs/rewrites.md. */
+/* test_transform_rules.c - every rule of rewrite_rules.def for models, on models made from its pattern: one node is
+ * left, with the results of the original nodes. And the page docs/rewrites.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

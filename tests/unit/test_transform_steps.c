@@ -1,5 +1,5 @@
 /* test_transform_steps.c - each step between two versions of each operator is in the table, each row of the table is
- * about one that exists, and its text is made of operators that exist there. */
+ * for an existing step, and its text uses operators that exist in that version. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

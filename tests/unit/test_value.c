@@ -1,4 +1,4 @@
-/* Values whose memory belongs to somebody else, a plan or the caller, are never resized. */
+/* Values whose memory belongs to another owner, a plan or the caller, are never resized. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* NumPy files: every element type, both orders, all versions, archives; and headers made to hurt. */
+/* NumPy files: every element type, both orders, all versions, archives; and hostile headers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

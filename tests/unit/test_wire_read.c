@@ -1,4 +1,4 @@
-/* The reader, rule by rule: W-01 to W-32. Inputs are hexadecimal; spaces are for eyes. */
+/* The wire reader, rule by rule: W-01 to W-32. Inputs are hexadecimal; spaces are ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* text_formats.h - for the tests of protobuf text and JSON: writing into memory, and both formats by one name. */
+/* text_formats.h - for tests of protobuf text and JSON: writing to memory, and both formats through one interface. */
 #ifndef TEXT_FORMATS_H
 #define TEXT_FORMATS_H
 

@@ -1,5 +1,5 @@
-/* text_normal.h - what the text syntax cannot tell apart is made the same: strings that are empty and strings that are
- * absent. Values of attributes, raw_data and alternatives of a oneof are told apart, so they stay. */
+/* text_normal.h - normalizes what the text syntax does not distinguish: empty and absent strings become the same.
+ * Values of attributes, raw_data and alternatives of a oneof are distinguished, so they are kept. */
 #ifndef TEXT_NORMAL_H
 #define TEXT_NORMAL_H
 

@@ -1,5 +1,5 @@
-/* variants.h - for tests that run models of random numbers by the plain rows and by others, and compare. Include as the
- * last; cx is that of context.h. */
+/* variants.h - for tests that run models with random elements by the plain rows and by others, and compare the results.
+ * Include it last; cx is that of context.h. */
 #ifndef TESTS_VARIANTS_H
 #define TESTS_VARIANTS_H
 
