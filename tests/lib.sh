@@ -1,5 +1,5 @@
 # lib.sh - for the scripts in tests/cli: . "$ONX_SOURCE_DIR/tests/lib.sh" at the start, done_testing at the end.
-# Each runs in a folder of its own, which is removed afterwards.
+# Each script runs in a folder of its own, which is removed afterwards.
 : "${ONX:?is not set: the program to test}" "${ONX_SOURCE_DIR:?is not set: the root of the sources}"
 set -u
 unset NO_COLOR COLUMNS

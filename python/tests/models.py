@@ -1,4 +1,4 @@
-"""Models in ONNX text for the tests, and what they share."""
+"""Models in ONNX text and functions shared by the tests."""
 import os
 import sys
 

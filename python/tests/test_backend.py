@@ -1,4 +1,4 @@
-"""The ONNX project's own test runner for backends, as Debian's python3-onnx has it, against onx.backend."""
+"""Runs the ONNX project's own test runner for backends (Debian's python3-onnx) on onx.backend."""
 import builtins
 import unittest
 import warnings

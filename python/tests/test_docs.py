@@ -1,4 +1,4 @@
-"""The examples in docstrings and docs/python.md are run, and say what comes out."""
+"""Runs the examples in docstrings and docs/python.md and compares their output."""
 import ast
 import doctest
 import inspect

@@ -1,4 +1,4 @@
-"""Pictures of graphs for notebooks: well-formed, whole, and safe whatever a model says."""
+"""Pictures of graphs for notebooks: well-formed, complete, and safe for hostile models."""
 import unittest
 import xml.etree.ElementTree as xml
 

@@ -1,4 +1,4 @@
-"""A wheel is built by pip without a network, and what it installs runs."""
+"""pip builds a wheel without a network, and the installed package works."""
 import os
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Ctrl-C ends what the library does, not only runs."""
+"""Ctrl-C ends all work of the library, not only runs."""
 import os
 import signal
 import tempfile

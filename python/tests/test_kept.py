@@ -1,6 +1,6 @@
-"""Every pass over a model in which all that can be said is said: docs, metadata, types, annotations, devices, training.
+"""Applies every pass to a model that uses all kinds of information: docs, metadata, types, annotations, devices, training.
 
-What is left of the model after a pass is valid, and says of each thing that is left what was said of it before."""
+After each pass, the remaining model is valid, and its remaining parts keep their information."""
 import itertools
 import unittest
 import warnings

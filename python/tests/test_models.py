@@ -1,4 +1,4 @@
-"""Models in memory: fields, lists, weights without copies, files, and what is made of them."""
+"""Models in memory: fields, lists, weights without copies, files, and transformations."""
 import copy
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Scripts as they are written for onnxruntime, with the import changed, and what they expect."""
+"""Scripts written for onnxruntime, with the import changed, and their expected results."""
 import json
 import os
 import tempfile

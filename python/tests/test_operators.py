@@ -1,4 +1,4 @@
-"""Operators of one's own in all that looks at models or changes them."""
+"""Custom operators in all functions that examine or change models."""
 import gc
 import inspect
 import threading

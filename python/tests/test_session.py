@@ -1,4 +1,4 @@
-"""Sessions: what goes in and comes out, without copies, by threads and forks, and what is refused."""
+"""Sessions: inputs and outputs without copies, threads and forks, and errors."""
 import ctypes
 import gc
 import os

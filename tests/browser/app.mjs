@@ -1,4 +1,4 @@
-// app.mjs - the page with the module (web/app): models that are dropped on it are shown, checked and run, and nothing is
+// app.mjs - tests the page with the module (web/app): models that are dropped on it are drawn, checked and run, and nothing is
 // fetched. The npm module is loaded in the browser, too, from an address of this machine.
 import { createServer } from "node:http";
 import { existsSync, readFileSync } from "node:fs";

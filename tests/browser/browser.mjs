@@ -1,4 +1,4 @@
-// browser.mjs - for the tests of pages: a headless Chromium, a page of it, and what can be said about what is on the screen.
+// browser.mjs - for tests of pages: starts a headless Chromium, opens a page, and reads what is on the screen.
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";

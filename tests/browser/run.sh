@@ -1,5 +1,5 @@
-# run.sh FOLDER TEST: runs a test of this folder, TEST.mjs, in a headless Chromium, which puppeteer-core drives. That comes from npm into
-# FOLDER, once, in the versions of package-lock.json. Without Node, npm, Chromium or a registry the test is skipped.
+# run.sh FOLDER TEST: runs TEST.mjs of this folder in a headless Chromium, driven by puppeteer-core. That is installed once from
+# npm into FOLDER, with the versions of package-lock.json. Without Node, npm, Chromium or a registry the test is skipped.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 tools=$1
 for program in node npm chromium; do

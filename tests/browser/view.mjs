@@ -1,4 +1,4 @@
-// view.mjs - the page of `onx view`: what is on the screen, and what mouse and keys do.
+// view.mjs - tests the page of `onx view`: what is on the screen, and the effect of mouse and keys.
 import { execFileSync, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";

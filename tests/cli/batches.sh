@@ -1,4 +1,5 @@
-# onx run --batches: sets of inputs in a folder, one after the other or shared by ranks, give what single runs give.
+# onx run --batches: sets of inputs in a folder, run one after the other or divided among ranks, give the results of single
+# runs.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >model.onnxtxt <<'END_MODEL'

@@ -1,4 +1,4 @@
-# onx bench: what it tells, streams at once, and mistakes of the call. No test depends on how long anything takes.
+# onx bench: its output, streams that run concurrently, and usage errors. No test depends on how long anything takes.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >n.onnxtxt <<'END'

@@ -1,4 +1,4 @@
-# The examples of other languages do what the C program does, where there is a compiler for them.
+# The examples in other languages give the results of the C program; an example is skipped if its compiler is missing.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 build=$(dirname "$ONX")
 [ -f "$build/libonx.so" ] || skip "a build with sanitizers has no shared library"

@@ -1,4 +1,4 @@
-# onx check: findings as text, JSON and SARIF, choosing rules, parts, and the page docs/rules.md.
+# onx check: findings as text, JSON and SARIF, selection of rules, parts of models, and the page docs/rules.md.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >good.onnxtxt <<'EOF'

@@ -1,4 +1,4 @@
-# onx check --format sarif: what SARIF 2.1.0 demands of a log (tests/cli/check_sarif.py has the rules of its schema).
+# onx check --format sarif: the requirements of SARIF 2.1.0 for a log (tests/cli/check_sarif.py has the rules of its schema).
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 python3 -c 'import json' 2>/dev/null || skip "needs python3"
 

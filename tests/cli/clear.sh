@@ -1,4 +1,4 @@
-# Models that break the standard and still mean one thing: they run, with a warning that names the rule.
+# Models that violate the standard but are unambiguous: they run, with a warning that names the rule.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >unsorted.onnxtxt <<'E'
 <ir_version: 10, opset_import: ["" : 21, "f" : 1]>

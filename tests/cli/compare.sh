@@ -1,4 +1,4 @@
-# onx compare: two models, two settings, files; what departs, and where it begins.
+# onx compare: two models, two settings, files; which values differ, and where the difference begins.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >a.onnxtxt <<'END'

@@ -1,4 +1,4 @@
-# onx convert and onx show: formats there and back, pipes, external data, and what can go wrong.
+# onx convert and onx show: conversion between formats and back, pipes, external data, and errors.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cp "$ONX_SOURCE_DIR/examples/stripes.onnxtxt" "$ONX_SOURCE_DIR/examples/image.onnxtxt" .
 

@@ -2,7 +2,7 @@
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 header='<ir_version: 10, opset_import: ["" : 23, "com.example" : 1]>'
-# cost EXPRESSION BODY [OPTION...]: the multiply-adds of a graph
+# cost EXPRESSION BODY [OPTION...]: checks the multiply-adds of a graph
 cost() {
     hoped=$1
     echo "$header $2" >m.onnxtxt

@@ -1,8 +1,8 @@
-# A file that somebody else cuts short while it is read: said with its name and the byte, never a signal.
+# A file that another process truncates while it is read: reported with its name and the byte, never a signal.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 [ -r /proc/self/maps ] || skip "/proc/self/maps is not there: it says which file it was"
 
-# Half a megabyte of weights, so that a pipe does not take a copy of it at once.
+# Half a megabyte of weights, so that a pipe does not buffer all of it.
 awk 'BEGIN {
     print "ir_version: 8 opset_import { version: 17 } graph { name: \"g\""
     print "node { op_type: \"Mul\" input: \"x\" input: \"w\" output: \"y\" }"

@@ -1,4 +1,4 @@
-# The demo runs to its end: every command in it does what it should, and the networks that PyTorch exported give their answers.
+# The demo runs to its end: every command in it succeeds, and the networks exported by PyTorch give the expected results.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 [ -d /usr/share/libonnx-testdata/data/pytorch-converted ] || skip "the package libonnx-testdata is not installed"
 expect 0 sh "$ONX_SOURCE_DIR/examples/demo.sh" "$ONX"

@@ -1,4 +1,4 @@
-# onx diff: what is found, in words and as JSON, and the exit status.
+# onx diff: the differences as text and as JSON, and the exit status.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 stripes=$ONX_SOURCE_DIR/examples/stripes.onnxtxt
 

@@ -1,4 +1,4 @@
-# Random models are drawn over all of com.microsoft: each attribute, input and output, or it is said why one is left out.
+# The random models cover com.microsoft: each attribute, input and output is generated, or there is a stated reason why not.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 python=
 for candidate in python3 /usr/bin/python3; do

@@ -1,4 +1,4 @@
-# The network of the examples says of the picture of the examples what it has to say, also as a test case that must fail.
+# The network of the examples classifies the picture of the examples correctly, also as a test case that must fail.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 examples=$ONX_SOURCE_DIR/examples
 mkdir -p case/test_data_set_0

@@ -1,4 +1,4 @@
-# The programs of examples/ do what they say.
+# The programs in examples/ print what they promise.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 bin=$(dirname "$ONX")/examples
 examples=$ONX_SOURCE_DIR/examples

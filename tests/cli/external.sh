@@ -1,9 +1,10 @@
-# Weights in data files: out, in, checksums, and every way in which a model could reach for a file it should not have.
+# External data: moving weights out and in, checksums, and every way in which a model could refer to a file that it must not
+# read.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 mkdir model
 cd model || exit 2
-# model LOCATION [ENTRY...]: a model with one external tensor of 16 bytes
+# model LOCATION [ENTRY...]: makes a model with one external tensor of 16 bytes
 model() {
     echo 'ir_version: 8 opset_import { version: 17 } graph { name: "g"'
     echo 'node { op_type: "Identity" input: "w" output: "y" }'

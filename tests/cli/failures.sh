@@ -1,5 +1,5 @@
-# Whatever goes wrong is said: no exit status but 0 without a line on standard error, or an answer on standard output from
-# the commands whose answer may be no (diff, check, test, fmt --check).
+# All errors are reported: each exit status other than 0 comes with a line on standard error or, for the commands whose answer
+# may be "no" (diff, check, test, fmt --check), with an answer on standard output.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >model.textproto <<'E'

@@ -1,4 +1,4 @@
-# Files that are none, folders that are full, programs that are killed: the old file stays whole.
+# Invalid files, full disks, killed programs: the old file stays intact.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >small.textproto <<'END'

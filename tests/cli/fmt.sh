@@ -1,4 +1,4 @@
-# onx fmt: canonical style, comments kept, --check, errors; and ONNX text through the other commands.
+# onx fmt: canonical style, preserved comments, --check, errors; and ONNX text in other commands.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >a.onnxtxt <<'E'

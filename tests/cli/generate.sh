@@ -1,8 +1,7 @@
-# onx generate: decoders of every form write the same tokens, whatever their caches are; choosing by chance; ends; what
-# cannot be.
+# onx generate: decoders of all forms generate the same tokens, whatever their caches are; sampling; end conditions; errors.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# model FILE OPSET INPUTS OUTPUTS: a decoder of 16 tokens whose attention, from q, k and v of two heads, is standard input.
+# model FILE OPSET INPUTS OUTPUTS: makes a decoder of 16 tokens; standard input is its attention, from q, k and v of two heads.
 # Its weights are sines.
 model() {
     cat >"$1" <<END

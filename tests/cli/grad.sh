@@ -1,4 +1,4 @@
-# onx grad: gradients as plain ONNX, nodes Gradient replaced, and what cannot be is said.
+# onx grad: gradients as plain ONNX, replacement of Gradient nodes, and errors.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >model.onnxtxt <<'END'
 <ir_version: 7, opset_import: ["" : 11]>

@@ -1,7 +1,7 @@
-# onx precision: values and weights in another type, what stays, how many Casts there are, and what is said.
+# onx precision: values and weights in another type, parts that are not converted, the number of Casts, and messages.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# halved MODEL TYPE OPTION...: the result is valid, and gives the same within what the type loses.
+# halved MODEL TYPE OPTION...: the result is valid, and gives the same results within the precision of the type.
 halved() {
     model=$1 type=$2
     shift 2

@@ -1,7 +1,7 @@
-# Models made to hurt whoever looks at them: what they cost is bounded by their size, and terminals show them as they are.
+# Hostile models: the cost of processing them is bounded by their size, and terminals show their texts safely.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# ---- functions that call each other twice, 60 deep: 2^60 calls, of functions without any node but calls
+# ---- functions that call each other twice, 60 deep: 2^60 calls of functions that contain only calls
 {
     echo 'ir_version: 8 opset_import { version: 17 } opset_import { domain: "d" version: 1 }'
     echo 'graph { name: "g" node { op_type: "F0" domain: "d" input: "x" output: "y" }'

@@ -1,4 +1,4 @@
-# ImageReader reads files where external data of the model may be, and nowhere else.
+# ImageReader reads files only where external data of the model may be.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 printf 'P6\n2 1\n255\n\001\002\003\004\005\006' >a.ppm
 model() { # NAME OF THE IMAGE

@@ -1,4 +1,4 @@
-# Images as inputs: decoded, sized, scaled and laid out as the model or the command line says.
+# Images as inputs: decoded, resized, scaled and laid out as the model or the command line requires.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 model() { # NAME TYPE [HEAD]
     printf '<ir_version: 10, opset_import: ["" : 21]%s>\ng (%s x) => (%s y) { y = Identity (x) }\n' "${3-}" "$2" "$2" >$1.onnxtxt

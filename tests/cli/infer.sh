@@ -1,4 +1,4 @@
-# onx infer: what is written and said, exit statuses, fixed sizes.
+# onx infer: the written model, the output, exit statuses, fixed dimensions.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >model.onnxtxt <<'END'

@@ -1,4 +1,4 @@
-# onx info: the screen and the JSON, for models and parts.
+# onx info: text and JSON, for models and parts.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cp "$ONX_SOURCE_DIR/examples/stripes.onnxtxt" "$ONX_SOURCE_DIR/examples/image.onnxtxt" .
 

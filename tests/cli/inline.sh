@@ -1,4 +1,4 @@
-# onx inline: bodies in place of calls give the same results, names stay apart, and what cannot be is said.
+# onx inline: models with inlined functions give the same results, names do not collide, and errors are reported.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >calls.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 21, "my" : 1]>

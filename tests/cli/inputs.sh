@@ -1,4 +1,4 @@
-# How commands that run models are told their inputs: files, folders, archives, values on the command line, made up.
+# Inputs of commands that run models: files, folders, archives, values on the command line, random ones.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >model.onnxtxt <<'E'
 <ir_version: 10, opset_import: ["" : 21]>

@@ -1,4 +1,4 @@
-# What `make install` leaves behind is enough to build a program with: by pkg-config and by CMake, shared and static.
+# The files of `make install` are enough to build a program: with pkg-config and CMake, shared and static.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 build=$(dirname "$ONX")
 [ -f "$build/libonx.so" ] || skip "a build with sanitizers has no shared library"

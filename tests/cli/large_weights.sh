@@ -1,9 +1,9 @@
-# What changes models, with weights of a gigabyte, which are in another file and never in memory: 100 MB are all that the
-# process may have of its own.
+# Commands that change models, with a gigabyte of weights in another file, which are never in memory: the process may use 100 MB
+# of memory of its own.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 (ulimit -d 102400 && exec "$ONX" --version) >/dev/null 2>&1 || skip "memory cannot be limited here, or a sanitizer needs more"
 
-# 16 weights of 4096 x 4096 floats in a file with holes, but for some numbers
+# 16 weights of 4096 x 4096 floats in a sparse file with a few nonzero elements
 awk 'BEGIN {
     print "ir_version: 10 opset_import { version: 21 } graph { name: \"g\""
     for (i = 0; i < 16; i++) {

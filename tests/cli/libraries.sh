@@ -1,7 +1,7 @@
-# Libraries of others: nothing is linked with them, and each that is missing is named when something needs it.
+# Optional libraries: nothing is linked with them, and a missing one is named in an error message when it is needed.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# What the dynamic linker loads at the start: the C library, its loader, what the kernel maps.
+# The files that the dynamic linker loads at the start: the C library, its loader, and the kernel's vdso.
 if command -v ldd >/dev/null && ! nm "$ONX" 2>/dev/null | grep -qE '__(a|t)san_init'; then
     for file in "$ONX" "$(dirname "$ONX")/libonx.so"; do
         expect 0 ldd "$file"

@@ -1,4 +1,4 @@
-# Made-up inputs suit what the model does with them, whatever comes between, and it is said what was chosen.
+# Random inputs fit the operators that use them, directly or through other nodes, and the program says what it has chosen.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 suits() { # TEXT OF ERR... <MODEL: it runs, whatever the seed

@@ -1,7 +1,7 @@
-# Models on many devices, by MPI: each rank of mpirun has its shards, and the results are those of the whole model.
+# Distributed models with MPI: each rank of mpirun has its shards, and the results are those of the whole model.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# Without MPI the error says what to install; an ordinary run does not ask for it.
+# Without MPI, the error says what to install; an ordinary run does not need MPI.
 mkdir alone hidden
 echo "not a library" >hidden/libonx-mpi.so.0
 cp "$ONX" alone/onx # it is looked for beside the program, too

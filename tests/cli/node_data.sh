@@ -1,4 +1,4 @@
-# onx test on the data that the ONNX project tests runtimes with: all of it passes but what node_data.failures names.
+# onx test on the data of the ONNX project's backend tests: all cases pass except those in node_data.failures.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 data=${ONX_CONFORMANCE_DIR:-}
 if [ -n "$data" ] && [ -d "$data/backend" ]; then

@@ -1,4 +1,4 @@
-# NumPy files as inputs and outputs; what the reader refuses is tried in tests/unit/test_value_npy.c.
+# NumPy files as inputs and outputs; tests/unit/test_value_npy.c tests which files the reader refuses.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 seeds=$ONX_SOURCE_DIR/fuzz/corpora/npy
 cat >model.onnxtxt <<'E'

@@ -1,4 +1,4 @@
-# NumPy files where messages could stand: show, info, diff, convert; and files whose kind nobody said.
+# NumPy files where messages are expected: show, info, diff, convert; and files whose kind is not specified.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cp "$ONX_SOURCE_DIR/fuzz/corpora/npy/float" x.npy
 expect 0 "$ONX" show --full x.npy

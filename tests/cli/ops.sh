@@ -2,7 +2,7 @@
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 expect 0 "$ONX" ops
-# Those of the standard; other domains, and the names that they add to the default one, are listed behind them.
+# The operators of the standard; other domains, and the names that they add to the default one, are listed after them.
 standard() { awk '/^[A-Z]/ { print } $1 == "Momentum" { exit }'; }
 [ "$(standard <out | grep -c '^[A-Z].*  *[0-9][0-9]*  [A-Z]')" -eq 227 ] || fail "onx ops does not list 227 operators"
 expect 0 "$ONX" ops --domain ai.onnx.ml

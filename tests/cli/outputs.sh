@@ -1,4 +1,4 @@
-# onx run: which values are shown, how, and where they are written to.
+# onx run: which values are shown, in which form, and where they are written.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >model.onnxtxt <<'E'
 <ir_version: 10, opset_import: ["" : 21, "f" : 1]>

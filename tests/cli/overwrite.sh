@@ -1,4 +1,4 @@
-# No output replaces an input or another output, however the paths are spelled; over its own input only a model goes.
+# No output replaces an input or another output, however the paths are written; only a model may overwrite its own input.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >model.textproto <<'E'

@@ -1,5 +1,5 @@
-# Operators of one's own (--library) in every command: the model with one of them is opened, changed into another one that
-# is valid and gives the same, and a library that cannot be used is refused.
+# Custom operators (--library) in every command: a model with one of them is opened and transformed into a valid model with the
+# same results, and a library that cannot be used is refused.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 plugins=$(dirname "$ONX")/examples
 plugin=$plugins/moving_average.so

@@ -1,4 +1,4 @@
-# Debian packages hold what they should, and work once they are unpacked; the static program needs no library.
+# Debian packages contain the right files and work after unpacking; the static program needs no library.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 build=$(dirname "$ONX")
 model=$ONX_SOURCE_DIR/examples/stripes.onnxtxt

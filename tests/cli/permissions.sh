@@ -1,4 +1,4 @@
-# As somebody who may not: exit status 2 and the reason, no file touched, none left behind.
+# A user without permissions: exit status 2 and the reason; no file is changed, and none is left behind.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 if [ "$(id -u)" -ne 0 ]; then

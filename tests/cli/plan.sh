@@ -1,4 +1,4 @@
-# onx show --plan: a line per step, with what it does and by which rules, and where the other nodes went.
+# onx show --plan: a line per step, with its kernel and its rewrite rules, and the steps that execute the other nodes.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >n.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 24]>

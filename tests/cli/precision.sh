@@ -1,4 +1,4 @@
-# --precision and onx bench --accuracy: weights in fewer bits, and how far results are off.
+# --precision and onx bench --accuracy: low-precision weights, and the error of results.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 {
     echo '<ir_version: 8, opset_import: ["" : 17]> g (float[1, 64] x) => (float[1, 64] y, int64[2] s)'

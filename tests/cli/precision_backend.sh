@@ -1,5 +1,5 @@
-# onx precision on models that the ONNX project tests runtimes with: in 16 bits and in 64 they are valid, and give what
-# they gave within what the type loses.
+# onx precision on the models of the ONNX project's backend tests: with 16 and with 64 bits, they are valid, and results are the
+# same within the precision of the type.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 backend_models 'NR % 10 == 3'
 number=0 moved=0

@@ -1,8 +1,8 @@
-# onx quantize and onx compress: every form of every operator, what stays and why, and ranges from data.
+# onx quantize and onx compress: every form of every operator, nodes that are not quantized and why, and ranges from data.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# A network with each operator that is quantised, in its forms: weights by column and by row, biases, filters, and one
-# that a subgraph holds. The weights are made by a rule, so that no two rows are alike.
+# A network with each operator that can be quantized, in all forms: weights by column and by row, biases, filters, and one in a
+# subgraph. The weights follow a formula in which no two rows are equal.
 awk 'BEGIN {
     print "<ir_version: 10, opset_import: [\"\" : 17]> g (float[1, 4, 8, 8] x, bool c) => (float[1, 12] y, float[1, 6] z)"
     print "<" tensor("w", "6, 4, 3, 3", 216, 0.05) "," tensor("b", "6", 6, 0.2) "," tensor("d", "6, 1, 3, 3", 54, 0.2) ","

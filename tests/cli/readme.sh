@@ -1,4 +1,4 @@
-# README.md shows the example that is compiled and run here.
+# README.md contains the example that is compiled and run here.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$ONX_SOURCE_DIR/README.md" >shown.c
 same "$ONX_SOURCE_DIR/examples/run.c" shown.c

@@ -1,5 +1,5 @@
-# onx retarget: small models give the same results at other versions of the operator sets, what cannot be said is listed,
-# and what the model says of itself is kept.
+# onx retarget: small models give the same results with other versions of the operator sets, nodes that cannot be converted are
+# listed, and metadata of the model is kept.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 # moves NAME SOURCE TARGET...: the model NAME.onnxtxt gives the same outputs at each target, and back at its own version.

@@ -1,4 +1,4 @@
-# onx run, bench and test: --timeout and --max-iterations end what would not end, and say which option did.
+# onx run, bench and test: --timeout and --max-iterations end runs that would not end, and the error names the option.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >endless.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["": 21]>

@@ -1,5 +1,5 @@
-# onx run: time grows with the model and with what a loop does, not with its square. Each model below took more than half a
-# minute where one of its lists was walked once per element.
+# onx run: the time is linear in the size of the model and in the work of a loop, not quadratic. Each model below takes more
+# than half a minute if one of its lists is searched once per element.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 limit=30 # seconds of processor time; a release build takes one or two for each of them
 bounded() { (ulimit -t $limit && exec "$@"); }

@@ -1,4 +1,4 @@
-# onx run and onx test: sequences and optional values as files, out of one model and into another.
+# onx run and onx test: sequences and optional values as files, passed from one model to another.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cat >make.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 17]>

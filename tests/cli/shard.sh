@@ -1,7 +1,7 @@
-# onx shard: annotations that pass the checker, what is said about them, and what cannot be done.
+# onx shard: annotations that pass the checker, messages about them, and errors.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# A layer of two products with a way around.
+# A layer of two matrix products with a residual connection.
 tensor() { # NAME ROWS COLUMNS SEED
     awk -v name="$1" -v rows="$2" -v columns="$3" -v seed="$4" 'BEGIN {
         printf "float[%d,%d] %s = {", rows, columns, name

@@ -1,6 +1,6 @@
-# onx simplify: what each pass does on small models, what stays, and what is said of models that are not understood.
+# onx simplify: the effect of each pass on small models, parts that are kept, and messages about models with unknown operators.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
-# simplified IN NODES OPTION...: the result runs as before, is valid, and has so many nodes.
+# simplified IN NODES OPTION...: the result runs as before, is valid, and has that number of nodes.
 simplified() {
     model=$1 nodes=$2
     shift 2

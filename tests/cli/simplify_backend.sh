@@ -1,4 +1,4 @@
-# onx simplify on models that the ONNX project tests runtimes with: they give what they gave.
+# onx simplify on the models of the ONNX project's backend tests: results are the same.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 backend_models 'NR % 10 == 7'
 while read -r model; do

@@ -1,6 +1,6 @@
-# onx simplify on graphs of very many nodes that all change: time grows with their number.
+# onx simplify on graphs of very many nodes that all change: the time is linear in their number.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
-# chain COUNT HEAD NODE TAIL: NODE with %d for its number and %p for the one before.
+# chain COUNT HEAD NODE TAIL: NODE with %d for its number and %p for the previous number.
 chain() {
     awk -v n="$1" -v head="$2" -v node="$3" -v tail="$4" 'BEGIN {
         print "<ir_version: 9, opset_import: [\"\" : 17]>"; print head

@@ -1,7 +1,7 @@
-# Sparse initializers: onx compress --sparse makes them, and every command takes them for the tensors that they stand for.
+# Sparse initializers: onx compress --sparse makes them, and every command treats them as the tensors that they represent.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# weight NAME TYPE FIELD ROWS COLUMNS EVERY: a weight with a number in every EVERYth place.
+# weight NAME TYPE FIELD ROWS COLUMNS EVERY: a weight in which every EVERYth element is nonzero.
 weight() {
     awk -v name="$1" -v type="$2" -v field="$3" -v rows="$4" -v columns="$5" -v every="$6" 'BEGIN {
         printf "initializer { name: \"%s\" data_type: %d dims: %d dims: %d %s: [", name, type, rows, columns, field

@@ -1,5 +1,4 @@
-# onx extract, merge, outline and edit: parts are what they should be, together they run as the whole, and what cannot be is
-# said.
+# onx extract, merge, outline and edit: parts are correct, merged parts give the results of the whole, and errors are reported.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 # agrees A B: both give the same outputs, bit by bit
 agrees() {

@@ -1,8 +1,8 @@
-# onx extract and onx merge on models that the ONNX project tests runtimes with: cut in two and put together again, they give
-# what they gave.
+# onx extract and onx merge on the models of the ONNX project's backend tests: split in two and merged again, they give the same
+# results.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 backend_models 'NR % 3 == 1'
-# names FILE LIST: of the inputs or outputs, separated by commas
+# names FILE LIST: the names of inputs or outputs, separated by commas
 names() {
     "$ONX" info --json "$1" | awk -v list="\"$2\": [" 'index($0, list) { on = 1; next } on && /^    ]/ { exit }
         on && /"name"/ { gsub(/.*: "|",?$/, ""); printf "%s%s", comma, $0; comma = "," }'

@@ -1,4 +1,4 @@
-# onx merge and onx inline on the cases of the reference implementation: the same verdict, ends and results.
+# onx merge and onx inline on the cases of the reference implementation: the same acceptance, ports and results.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 data=${ONX_CONFORMANCE_DIR:-}
 [ -n "$data" ] && [ -d "$data/merge" ] && [ -d "$data/inline" ] || skip "no cases of merge and inline (ONX_CONFORMANCE_DIR)"

@@ -1,7 +1,7 @@
-# onx test: what is compared by value and what, being random, by type and shape only.
+# onx test: outputs are compared by value; random outputs only by type and shape.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
-# A case whose expected output another model made. what, its node, the node of the other model
+# A case with the expected output of another model. what, its node, the node of the other model
 case_of() {
     rm -rf "$1" && mkdir -p "$1/test_data_set_0"
     for node in "$2" "$3"; do

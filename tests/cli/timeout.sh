@@ -1,4 +1,4 @@
-# --timeout ends every command, says so, and leaves nothing behind.
+# --timeout ends every command with a message, and leaves nothing behind.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 awk 'BEGIN {
     print "<ir_version: 10, opset_import: [\"\": 21]> g (float[N,4] v0) => (float[N,4] y) {"

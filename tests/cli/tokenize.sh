@@ -1,5 +1,5 @@
-# onx tokenize: the ids that others make of texts of many scripts (bench/tokenizers_agree.js), and the way back; files that
-# lie; long texts; onx generate with texts.
+# onx tokenize: the ids of other implementations for texts in many scripts (bench/tokenizers_agree.js), and decoding; invalid
+# files; long texts; onx generate with texts.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 cases=$ONX_SOURCE_DIR/tests/cases/token
 

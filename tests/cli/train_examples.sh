@@ -1,4 +1,4 @@
-# The examples of training learn what they say.
+# The training examples reach the results that they promise.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 "$ONX" help --libraries | grep -q '^libzip .*[0-9]' || skip "this build has no libzip, which writes the samples"
 examples=$ONX_SOURCE_DIR/examples/train

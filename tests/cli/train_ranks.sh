@@ -1,4 +1,4 @@
-# onx train --ranks: ranks that mpirun starts train as one program that has their batches.
+# onx train --ranks: the ranks of mpirun train like one program that has all of their batches.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 awk 'BEGIN {
     print "<ir_version: 8, opset_import: [\"\" : 18]>"

@@ -1,4 +1,4 @@
-# onx trainable: training information for models that have none. Every loss and optimiser does what its formula says.
+# onx trainable: adds training information to models. Every loss and optimizer follows its formula.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 array() { # FILE TYPE SHAPE PRINTF-BYTES
     printf '\223NUMPY\001\000\166\000' >"$1"

@@ -1,4 +1,4 @@
-# The command line: help, mistakes and their exit status, completion, man pages.
+# The command line: help, usage errors and their exit status, completion, man pages.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 expect 0 "$ONX" --version

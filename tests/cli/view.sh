@@ -1,4 +1,4 @@
-# onx view: what is in the page, what is not, exit statuses. How it looks is tested in tests/browser.
+# onx view: the contents of the page, and exit statuses. Its appearance is tested in tests/browser.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 cat >model.onnxtxt <<'END'
