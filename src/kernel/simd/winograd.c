@@ -28,7 +28,7 @@ typedef struct wino {
     int64_t pad_y, pad_x;
     uint64_t gap_y, gap_x;        /* dilation */
     uint64_t down, across;        /* tiles of a phase */
-    uint64_t tiles;               /* of all phases */
+    uint64_t tiles;               /* all tiles of all phases */
     uint64_t group, groups;       /* tiles processed at a time; number of such groups */
     uint64_t panels, splits;      /* panels of output channels; units of work that they are divided into */
     uint64_t in_block, out_block; /* contiguous channels of a pixel */
@@ -119,7 +119,7 @@ static inline void place_tile(const wino *q, uint64_t tile, uint64_t *y, uint64_
     *x = in_phase % q->across * OUT * q->gap_x + phase % q->gap_x;
 }
 
-/* Transforms a vector of channels of a tile; `x` points to its first input, which may be padding. */
+/* Transforms a vector of channels of a tile; `x` points to its first input element, which may be padding. */
 static inline void transform_input(const wino *q, const float *x, int64_t y0, int64_t x0, float *v)
 {
     const int64_t gap_y = (int64_t)q->gap_y, gap_x = (int64_t)q->gap_x, h = (int64_t)q->h, w = (int64_t)q->w;
@@ -182,7 +182,8 @@ static void multiply(const wino *q, const float *v, uint64_t tiles, uint64_t p0,
             for (uint64_t k = 0, kc; k < q->c; k += kc) {
                 const float *u = q->u + ((i * q->panels + p) * q->c + k) * PANEL;
                 kc = tile_depth(q->c - k);
-                const bool along = k + kc < q->c || p + 1 < p1; /* what comes next is stored after this */
+                /* The next tile of weights is contiguous with this one: the panels of a point are not finished. */
+                const bool along = k + kc < q->c || p + 1 < p1;
                 const float *next = along ? u + kc * PANEL : u + ((q->panels - (p1 - p0) + 1) * q->c - k) * PANEL;
                 const bool last = !along && i + 1 == POINTS;
                 for (uint64_t t = 0, rows, index = 0; t < tiles; t += rows, index++) {
@@ -203,7 +204,7 @@ static void multiply(const wino *q, const float *v, uint64_t tiles, uint64_t p0,
 
 /* ---- output ---- */
 
-/* Six products to four numbers: A^T m. */
+/* Transforms six products to four outputs: A^T m. */
 static inline void transform_four(const onxi_vf m[IN], onxi_vf out[OUT])
 {
     const onxi_vf sa = m[1] + m[2], da = m[1] - m[2], sb = m[3] + m[4], db = m[3] - m[4];
@@ -213,7 +214,7 @@ static inline void transform_four(const onxi_vf m[IN], onxi_vf out[OUT])
     out[3] = m[5] + ((float)(A / 2) * da + (float)(B * 2) * db);
 }
 
-/* A vector of channels of a tile, bias included, in rows of four vectors. */
+/* Output transform of a vector of channels of a tile. Adds the bias. y holds 4 x 4 pixels, a vector each. */
 static inline void transform_output(const wino *q, const float *m, uint64_t channel, float y[OUT * OUT * ONXI_LANES])
 {
     const onxi_vf bias = q->bias ? vf_load(q->bias + channel) : vf_all(0);
@@ -237,8 +238,9 @@ static inline void transform_output(const wino *q, const float *m, uint64_t chan
     }
 }
 
-/* Finishes and stores a vector of channels of a tile. *doubt becomes NaN where a result is not finite: inputs of a tile
- * are mixed, so that NaN and infinities go where they should not. */
+/* Applies the post-ops to a vector of channels of a tile and stores it. *doubt becomes NaN if a result is not finite:
+ * then the convolution has to be computed in another way, since the transform mixes the inputs of a tile and so spreads
+ * NaN and infinities to outputs that do not depend on them. */
 static inline void store_tile(const wino *q, const onx_work *work, uint64_t at, uint64_t rows, uint64_t columns,
                               float y[OUT * OUT * ONXI_LANES], onxi_vf *doubt)
 {
@@ -262,7 +264,7 @@ static inline void store_tile(const wino *q, const onx_work *work, uint64_t at, 
             vf_store(out + at + i * line + j * step, vf_load(y + (i * OUT + j) * ONXI_LANES));
 }
 
-/* Of the outputs of a tile, how many are there along an axis. */
+/* The number of outputs of a tile along an axis that lie inside the result. */
 static inline uint64_t outputs_from(uint64_t first, uint64_t size, uint64_t gap)
 {
     const uint64_t left = first < size ? (size - first + gap - 1) / gap : 0;
@@ -277,7 +279,7 @@ static void store_group(const wino *q, const onx_work *work, uint64_t image, uin
             uint64_t y0, x0;
             place_tile(q, first + t, &y0, &x0);
             const uint64_t rows = outputs_from(y0, q->oh, q->gap_y), columns = outputs_from(x0, q->ow, q->gap_x);
-            if (!rows || !columns) /* this phase is smaller than others */
+            if (!rows || !columns) /* the last tiles of a phase that is smaller than the others */
                 continue;
             for (uint64_t c = c0; c < m1 && c < c0 + LINE; c += ONXI_LANES) {
                 float y[OUT * OUT * ONXI_LANES];
@@ -289,13 +291,13 @@ static void store_group(const wino *q, const onx_work *work, uint64_t image, uin
         }
 }
 
-/* A piece is a group of tiles of an image, and some of the channels of the result. */
+/* A unit of work is a group of tiles of an image and a range of output channels. */
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const wino *q = work->params;
     const uint64_t tiles = q->tiles, each = (q->panels + q->splits - 1) / q->splits;
     float *v = work->thread_workspace, *m = v + POINTS * q->v_step;
-    uint64_t there = UINT64_MAX; /* the group whose input is in v */
+    uint64_t there = UINT64_MAX; /* the group whose transformed input is in v */
     onxi_vf doubt = vf_all(0);
     for (uint64_t piece = first; piece < last; piece++) {
         const uint64_t group = piece / q->splits, image = group / q->groups, t0 = group % q->groups * q->group;
@@ -349,9 +351,10 @@ static bool shape_of(onx_prepare *p, wino *q)
     return true;
 }
 
-/* Is it worth it? Per pair of channels the multiplications of the tiles, and of some more for reading weights that are
- * four times as large, against those of the direct convolution; transforms cost some hundred per tile and channel.
- * Where weights take much memory, which a session has to fill first, there must be more to gain. */
+/* Compares the estimated cost with that of direct convolution. The cost per pair of input and output channel is 36
+ * multiplications per tile, plus the equivalent of some tiles for reading transformed weights, which are four times as
+ * large. The transforms cost about 400 multiplications per tile and channel. Where transformed weights are large, the
+ * gain has to be larger, because creating the session takes longer. */
 static bool worth_it(const wino *q)
 {
     enum { C_MIN = 16, CACHED = 8 << 20, LARGE = 32 << 20, MOST = 160 << 20 };
@@ -364,8 +367,8 @@ static bool worth_it(const wino *q)
     return ours * (size > LARGE ? 1.6 : 1.25) < 9 * pairs * (double)(q->oh * q->ow * q->batch);
 }
 
-/* How the work is cut: groups of tiles whose transformed input stays in the second cache where that can be, and pieces
- * of the channels where there are fewer groups than threads. */
+/* Divides the work: into groups of tiles whose transformed input fits into the L2 cache if possible, and into ranges of
+ * output channels if there are fewer groups than threads. */
 static void cut(onx_prepare *p, wino *q)
 {
     enum { CACHE = 320 << 10, LEAST = 24, MOST = 96 };
@@ -381,7 +384,7 @@ static void cut(onx_prepare *p, wino *q)
     q->splits = q->groups * q->batch >= 2 * threads ? 1 : threads;
     q->splits = q->splits < q->panels ? q->splits : q->panels;
     q->splits = (q->panels + (q->panels + q->splits - 1) / q->splits - 1) / ((q->panels + q->splits - 1) / q->splits);
-    q->v_step = q->group * q->c + 16; /* not a power of two */
+    q->v_step = q->group * q->c + 16; /* padded, so that the stride is not a power of two */
     q->m_step = q->group * CHUNK + 16;
     p->rows = q->batch * q->groups * q->splits;
     p->grain = 1;
@@ -396,8 +399,8 @@ static onx_status conv_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     if (!p->want || p->nonfinite || !shape_of(p, q) || !worth_it(q) || !onxi_weights_are_finite(p, 1))
         return ONX_E_UNSUPPORTED;
-    /* Channels that are last stay so, unless they are so many that the pixels of a tile get in each other's way in the
-     * first cache. */
+    /* Tensors with channels last keep this layout, unless there are so many channels that the pixels of a tile evict
+     * each other from the L1 cache. */
     const bool last = onxi_blocked_of(p->inputs[0]) == q->c;
     q->in_block = last && q->c <= LAST_MOST ? q->c : BLOCK;
     q->out_block = last && q->m <= LAST_MOST ? q->m : BLOCK;
@@ -421,7 +424,8 @@ static onx_status conv_prepare(onx_prepare *p)
                               .part = PANEL * q->c * 9,
                               .make = pack,
                               .user = &from };
-    onx_elements elements; /* where packed weights are not kept, four times as many are not worth making */
+    /* A session that keeps no packed weights (lean_memory) convolves directly: these weights are four times as large. */
+    onx_elements elements;
     if (p->ops->in_place(p, 1, job.size, &elements) == ONX_OK)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(p->ops->packed(p, &job, &u));
