@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the npm package: web/build.sh OUT. The modules, with vectors and without, and what lies in
-# web/npm go to OUT/package, the archive that `npm install` takes and the page onx.html (web/app) to OUT. The folders build-wasm and build-wasm-plain
-# are the presets'. ONX_WEB_BUILDS names one of the two, 'wasm' or 'wasm-plain', where a gate has no time for both.
+# Builds the npm package: web/build.sh OUT. The modules, with and without vectors, and the files of web/npm go to OUT/package.
+# The archive for `npm install` and the page onx.html (web/app) go to OUT. The presets wasm and wasm-plain build in build-wasm
+# and build-wasm-plain. ONX_WEB_BUILDS=wasm or =wasm-plain builds only one of the two, for gates that lack time for both.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-build-web}
@@ -27,7 +27,7 @@ for preset in $builds; do
         cp "build-wasm$kind/web/$module.js" "$out/package/wasm/$module$kind.js"
     done
 done
-# The page on which models are dropped, with the module in it; where a gate builds no module with vectors, there is none.
+# The page for dropping models, with the module inside; not made if the module with vectors is not built.
 [ ! -e "$out/package/wasm/onx.wasm" ] || node web/app/make.mjs "$out/package" examples/stripes.onnxtxt "$out/onx.html"
 node web/bundle_package.mjs "$out/package"
 (cd "$out" && npm pack --silent ./package >/dev/null)
