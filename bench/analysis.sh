@@ -23,7 +23,7 @@ if [ $# -eq 0 ]; then
 fi
 
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-# title, what ours is made of (an awk expression), column of theirs
+# title, time of onx (an awk expression), column of the reference's time
 line() {
     awk "{ print $2 }" "$work/ours" | median >"$work/a"
     cut -d' ' -f"$3" "$work/theirs" | median >"$work/b"

@@ -6,7 +6,7 @@ import time
 import onnx
 
 model = onnx.load(sys.argv[1])
-model.ir_version = min(model.ir_version, onnx.IR_VERSION)  # a newer file than the peer knows
+model.ir_version = min(model.ir_version, onnx.IR_VERSION)  # the file may be newer than the installed onnx supports
 data = model.SerializeToString()
 del model
 

@@ -25,7 +25,7 @@ def classify(name, size=224, **options):
 
 
 class Only(nn.Module):
-    """One output of a model that gives several by name."""
+    """Selects one output of a model that returns several by name."""
 
     def __init__(self, model, key):
         super().__init__()
@@ -56,7 +56,7 @@ def video(name):
 
 
 class SelfAttention(nn.Module):
-    """Heads written out, as most repositories have them."""
+    """Multi-head attention from basic operators, as most repositories write it."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -85,7 +85,7 @@ class Transformer(nn.Module):
 
 
 class Wave(nn.Module):
-    """Convolutions over samples of sound, then a transformer (as wav2vec 2.0)."""
+    """Convolutions over audio samples, then a transformer (as wav2vec 2.0)."""
 
     def __init__(self, width=256, layers=4):
         super().__init__()
@@ -105,7 +105,7 @@ class Wave(nn.Module):
 
 
 class Conformer(nn.Module):
-    """Blocks of half a feed-forward, attention, gated convolution, half a feed-forward."""
+    """Conformer blocks: a half-step feed-forward layer, attention, a gated convolution, another half-step feed-forward layer."""
 
     class Block(nn.Module):
         def __init__(self, w):
@@ -135,7 +135,7 @@ class Conformer(nn.Module):
 
 
 class Diffusion(nn.Module):
-    """The network of a diffusion model: residual blocks told the time, attention at the coarser resolutions."""
+    """The U-Net of a diffusion model: residual blocks with a time embedding, attention at the coarser resolutions."""
 
     class Residual(nn.Module):
         def __init__(self, i, o, time):
@@ -183,7 +183,7 @@ class Diffusion(nn.Module):
 
 
 class Graph(nn.Module):
-    """Graph convolutions: features gathered along edges, added up at nodes, with weights by attention."""
+    """Graph convolutions: features are gathered along edges and summed at nodes, with attention weights."""
 
     def __init__(self, width=128, layers=3):
         super().__init__()
@@ -205,7 +205,7 @@ class Graph(nn.Module):
 
 
 class Recommender(nn.Module):
-    """Bags of embeddings, their pairwise products, and two stacks of layers (as DLRM)."""
+    """Embedding bags, their pairwise dot products, and two MLPs (as DLRM)."""
 
     def __init__(self, tables=16, rows=20000, width=64, dense=13):
         super().__init__()
@@ -224,7 +224,7 @@ class Recommender(nn.Module):
 
 
 class Tagger(nn.Module):
-    """Words through two directions of an LSTM."""
+    """Word embeddings and a bidirectional LSTM."""
 
     def __init__(self):
         super().__init__()
@@ -255,7 +255,7 @@ class Temporal(nn.Module):
 
 
 class Points(nn.Module):
-    """A cloud of points: neighbours by distance, layers per point, the largest of each feature."""
+    """A point cloud: nearest neighbours by distance, layers per point, max pooling of each feature."""
 
     def __init__(self, k=16):
         super().__init__()
@@ -281,7 +281,7 @@ class Points(nn.Module):
 
 
 class Vocoder(nn.Module):
-    """Transposed convolutions from spectrograms to sound (as HiFi-GAN)."""
+    """Transposed convolutions from spectrograms to audio (as HiFi-GAN)."""
 
     def __init__(self, width=128):
         super().__init__()
@@ -303,7 +303,7 @@ class Vocoder(nn.Module):
 
 
 class Style(nn.Module):
-    """Instance normalization, reflected edges, nearest neighbours (as fast style transfer)."""
+    """Instance normalization, reflection padding, nearest-neighbour upsampling (as fast style transfer)."""
 
     def __init__(self, w=32):
         super().__init__()
@@ -322,7 +322,7 @@ class Style(nn.Module):
 
 
 class Rotary(nn.Module):
-    """A decoder with rotary positions by halves, RMS norms, gates and a mask of the past (as Llama), over a prompt."""
+    """A decoder over a prompt: rotary embeddings that rotate halves, RMS norms, gated MLPs and a causal mask (as Llama)."""
 
     class Block(nn.Module):
         def __init__(self, w, heads, inner):
@@ -367,7 +367,7 @@ class Rotary(nn.Module):
 
 
 class Detector(nn.Module):
-    """Convolutions with SiLU, split and joined channels, pooled pyramids, boxes from logits (as YOLO v5 to v8)."""
+    """Convolutions with SiLU, channels that are split and concatenated, pyramid pooling, boxes from logits (as YOLO v5 to v8)."""
 
     class Cell(nn.Module):
         def __init__(self, w, n):
@@ -414,7 +414,7 @@ class Detector(nn.Module):
 
 
 class Forecast(nn.Module):
-    """Series cut into patches, normalized by their own mean and deviation, a transformer over patches (as PatchTST)."""
+    """Time series, normalized by their own mean and deviation and cut into patches, and a transformer (as PatchTST)."""
 
     def __init__(self, width=128):
         super().__init__()
@@ -432,7 +432,7 @@ class Forecast(nn.Module):
 
 
 class Mixer(nn.Module):
-    """Layers across patches and across channels in turn (as MLP-Mixer)."""
+    """Linear layers that alternate between mixing patches and mixing channels (as MLP-Mixer)."""
 
     def __init__(self, w=256, n=196, layers=6):
         super().__init__()
@@ -451,7 +451,7 @@ class Mixer(nn.Module):
 
 
 class Separator(nn.Module):
-    """Sound split into sources by masks (as Conv-TasNet): depthwise convolutions, PReLU, norms over all of it."""
+    """Separates audio into sources by masks (as Conv-TasNet): depthwise convolutions, PReLU, global layer norms."""
 
     class Block(nn.Module):
         def __init__(self, w, inner, d):
@@ -477,7 +477,7 @@ class Separator(nn.Module):
 
 
 class Experts(nn.Module):
-    """Transformer blocks whose tokens go to two of eight experts each; all experts see all tokens, weighed by the gate."""
+    """Transformer blocks with eight experts, of which the gate selects two per token; all experts compute all tokens."""
 
     class Block(nn.Module):
         def __init__(self, w, experts):
@@ -505,7 +505,7 @@ class Experts(nn.Module):
 
 
 class LargeKernels(nn.Module):
-    """A convolutional network whose blocks look far: windows of 31, 13 and 7 pixels on each channel, and 5 beside them."""
+    """Blocks with large depthwise kernels: 31, 13 and 7 pixels wide, each beside a kernel of 5 pixels."""
 
     class Block(nn.Module):
         def __init__(self, w, size):
@@ -533,7 +533,7 @@ class LargeKernels(nn.Module):
 
 
 class Volume(nn.Module):
-    """Segmentation of volumes: down and up again in three dimensions, with InstanceNormalization."""
+    """Segmentation of volumes: a three-dimensional U-Net with InstanceNormalization."""
 
     def __init__(self, w=16):
         super().__init__()
@@ -555,7 +555,7 @@ class Volume(nn.Module):
 
 
 class Towers(nn.Module):
-    """Retrieval: what a user did and what there is, each in a tower, compared by their angle."""
+    """Retrieval with two towers: the history of a user and the items, compared by cosine similarity."""
 
     def __init__(self, w=64, items=200000):
         super().__init__()
@@ -576,7 +576,7 @@ class Towers(nn.Module):
 
 
 class Translate(nn.Module):
-    """A GRU in two directions reads, another one writes some words, looking at all that was read."""
+    """A bidirectional GRU encodes; another GRU with attention over the encoder's outputs decodes some words."""
 
     def __init__(self, w=256, words=6000, steps=8):
         super().__init__()
@@ -597,7 +597,7 @@ class Translate(nn.Module):
 
 
 class Tabular(nn.Module):
-    """Tables, read in steps that each choose some columns: by a mask that is sorted for its threshold (sparsemax)."""
+    """Tabular data in several steps; each selects columns by a sparsemax mask, whose threshold needs a sort (as TabNet)."""
 
     class Gated(nn.Module):
         def __init__(self, a, b):
@@ -634,7 +634,7 @@ class Tabular(nn.Module):
 
 
 class Heads(nn.Module):
-    """Detection in one stage: a pyramid of features, and towers of convolutions that all its levels share."""
+    """Single-stage detection: a feature pyramid, and convolutional heads that all levels share."""
 
     def __init__(self, w=64):
         super().__init__()
@@ -669,7 +669,7 @@ class Heads(nn.Module):
 
 
 class Deformable(nn.Module):
-    """Attention that looks at a few places of each level, which it chooses itself (as Deformable DETR): sampled grids."""
+    """Deformable attention (as Deformable DETR): samples a few learned positions of each level with GridSample."""
 
     def __init__(self, w=128, heads=4, points=4, sizes=((24, 32), (12, 16))):
         super().__init__()
@@ -693,7 +693,7 @@ class Deformable(nn.Module):
 
 
 class Modulated(nn.Module):
-    """Images from noise by convolutions whose weights follow from it, one group per image (as StyleGAN 2)."""
+    """Images from noise: convolutions with weights modulated by the noise, one group per image (as StyleGAN 2)."""
 
     def __init__(self, w=64):
         super().__init__()
@@ -720,7 +720,7 @@ class Modulated(nn.Module):
 
 
 class Crosses(nn.Module):
-    """Columns of a table crossed with each other, each as its embedding (as DCN and factorization machines)."""
+    """Feature crosses between embedded columns of a table (as DCN and factorization machines)."""
 
     def __init__(self, fields=20, rows=1000, w=16):
         super().__init__()

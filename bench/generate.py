@@ -42,7 +42,7 @@ class Decoder:
         return (self.r.standard_normal(shape, np.float32) * by).astype(NUMPY[self.t])
 
     def matmul(self, x, k, n, by=None):
-        w = self.r.standard_normal((n, k), np.float32) * (by * 8 if by else 1.3) / np.float32(np.sqrt(k))  # a wide one would hang on the last bits
+        w = self.r.standard_normal((n, k), np.float32) * (by * 8 if by else 1.3) / np.float32(np.sqrt(k))  # larger weights would make the tokens depend on rounding
         if self.form == "gqa_int4" or self.form == "gqa_int8":
             bits, block = (4, 32) if self.form == "gqa_int4" else (8, 32)
             half = 1 << (bits - 1)
@@ -146,8 +146,8 @@ class Decoder:
         scores = self.op("Mul", [scores, self.const(np.array(1 / np.sqrt(self.size), NUMPY[self.t]))])
         return self.op("MatMul", [self.op("Softmax", [self.op("Add", [scores, self.bias])], axis=-1), repeated(v)])
 
-    # ---- the whole
-    def mask_bias(self):  # [b, 1, s, total] from attention_mask and position_ids: causal, and what the mask leaves out
+    # ---- the whole model
+    def mask_bias(self):  # [b, 1, s, total] from attention_mask and position_ids: masks later tokens and padding
         keys = self.op("Range", [self.const(np.int64(0)), self.op("Squeeze", [self.op("Gather", [self.op("Shape", ["attention_mask"]), self.ints(1)])]), self.const(np.int64(1))])
         later = self.op("Greater", [self.op("Unsqueeze", [keys, self.ints(0, 1, 2)]), self.op("Unsqueeze", ["position_ids", self.ints(1, 3)])])
         masked = self.op("Unsqueeze", [self.op("Equal", ["attention_mask", self.const(np.int64(0))]), self.ints(1, 2)])
@@ -173,7 +173,7 @@ class Decoder:
         elif self.form in ("plain", "plain_f16", "blocks"):
             self.bias = self.mask_bias()
 
-    def mixed(self, layer, x):  # without any cache: a causal mean of what was before
+    def mixed(self, layer, x):  # without a cache: the mean over this token and earlier ones
         s = self.op("CumSum", [self.matmul(x, self.hidden, self.hidden), self.const(np.int64(1))])
         return self.op("Tanh", [s])
 

@@ -47,7 +47,7 @@ def compare(onx, name, folder):
     torch.manual_seed(int(os.environ.get("SEED", 4)))
     model, inputs = NETWORKS[name]()
     net = Loss(model).eval()
-    for p in net.parameters():  # the exporter makes one of those that are equal
+    for p in net.parameters():  # the exporter merges equal parameters
         p.data += 0.002 * torch.randn_like(p)
     exact = copy.deepcopy(net).double()
     exact(*(x.double() if x.is_floating_point() else x for x in inputs)).backward()

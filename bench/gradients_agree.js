@@ -17,8 +17,8 @@ const CHECKPOINT = process.env.ONX_BENCH_CHECKPOINT ? ['--checkpoint', process.e
 const types = {
   float32: [Float32Array, '<f4'], float64: [Float64Array, '<f8'], int64: [BigInt64Array, '<i8'], int32: [Int32Array, '<i4'], bool: [Uint8Array, '|b1'], uint8: [Uint8Array, '|u1'],
 };
-// The model with y * y * (1 + y) of its first output of floats as an output: sums of y itself, and of its squares, may be constant (Softmax, norms).
-// Weights that are all zero, as heads of networks begin, let no gradient through: they get numbers.
+// Adds the output y * y * (1 + y), where y is the model's first float output. The sums of y and of its squares would not do: they may be constant
+// (Softmax, normalizations). Weights that are all zero, as in freshly initialized heads, pass no gradient on, so they get random values.
 const LOSS = `import onnx, onnx.numpy_helper, sys, json, numpy
 m = onnx.load(sys.argv[1]); g = m.graph
 for t in g.initializer:

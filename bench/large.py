@@ -22,7 +22,7 @@ class Network:
         self.nodes, self.weights, self.count = [], [], 0
 
     def weight(self, *shape, scale=None):
-        """A name for new weights, which go to the file, some rows at a time."""
+        """Returns the name of a new weight; writes its data to the file, some rows at a time."""
         name = "w%d" % len(self.weights)
         scale = scale or 1 / numpy.sqrt(numpy.prod(shape[1:] if len(shape) > 2 else shape[:1]))
         tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)

@@ -40,7 +40,7 @@ def s(x, dtype=np.float32):
 
 
 def case(name, op, inputs, outputs=1, domain="com.microsoft", opset=17, **attrs):
-    """`outputs`: how many, or their element types; None leaves one out. `opset`: of the default domain."""
+    """`outputs`: their number, or their element types, where None omits an output. `opset`: version of the default domain."""
     graph_inputs, initializers, names = [], [], []
     if op == "QLinearSoftmax":
         attrs["opset"] = opset
@@ -445,14 +445,14 @@ for end, early in ((1, 0), (5, 1), (4, 0)):
            early_stopping=early)
 search("beam_masks", "BeamSearch", [PROMPT, i32(9), i32(6), i32(2), i32(1), s([0.6]), s([1.3]), i32(1, 1, 1, 1, 1, 1, 0), HALVES],
        [T.INT32, T.FLOAT, T.FLOAT], eos_token_id=4, no_repeat_ngram_size=3)
-TOP = dict(top_p=1e-6, min_tokens_to_keep=1, filter_value=-1e20)  # of which one token is left
+TOP = dict(top_p=1e-6, min_tokens_to_keep=1, filter_value=-1e20)  # leaves one token to sample from
 search("sample_top", "Sampling", [PROMPT, i32(10), i32(0), s([1.0])], [T.INT32], eos_token_id=1, **TOP)
 search("sample_warm", "Sampling", [PROMPT, i32(12), i32(8), s([1.2])], [T.INT32], eos_token_id=5, temperature=0.7, **TOP)
 search("sample_custom", "Sampling", [PROMPT, i32(10), i32(0), s([1.0])], [T.INT32], eos_token_id=4, top_p=1e-6, custom=1)
 
 
 def network(seed):
-    """Nodes and weights of a graph that is being written."""
+    """Returns the nodes and weights of a new graph, and functions that append to them."""
     r = np.random.default_rng(seed)
     weights, nodes = [], []
 
@@ -477,7 +477,7 @@ def heads_of(node, x, name, count=2, size=2):
 
 
 def attend(node, query, key, value, name, mask=None, hidden=4):
-    """Scores of heads, an optional mask that is added, and the heads together again."""
+    """Attention of several heads with an optional additive mask; concatenates the heads."""
     scores = node("MatMul", [query, node("Transpose", [key], name + "_t", perm=[0, 1, 3, 2])], name + "_qk")
     shares = node("Softmax", [node("Add", [scores, mask], name + "_masked") if mask else scores], name + "_shares", axis=-1)
     back = node("Transpose", [node("MatMul", [shares, value], name + "_sum")], name + "_back", perm=[0, 2, 1, 3])
@@ -485,7 +485,7 @@ def attend(node, query, key, value, name, mask=None, hidden=4):
 
 
 def decode(node, weight, ids, past, cross, mask, vocab, whole=False, hidden=4):
-    """A layer of a decoder. Of a decoder that takes all tokens each time only the last one is looked at."""
+    """A decoder layer. With `whole` the decoder gets all tokens in each step, and computes only the last one."""
     if whole:
         last, end, axis = (node("Constant", [], n, value_ints=[v]) for n, v in (("last", -1), ("end", 1 << 30), ("axis", 1)))
         ids = node("Slice", [ids, last, end, axis], "last_ids")
@@ -507,7 +507,7 @@ def text_mask(node):
     return node("Unsqueeze", [node("Mul", [lacks, far], "low"), node("Constant", [], "middle", value_ints=[1, 2])], "low_wide")
 
 def shared_decoder(vocab=7, hidden=4, heads=2, seed=4):
-    """decoder() in standard operators, whose past and present are one buffer with room for all tokens."""
+    """decoder() in standard operators; past and present share one buffer with room for all tokens."""
     weights, nodes, weight, node = network(seed)
     size = hidden // heads
 
@@ -547,13 +547,13 @@ def shared_decoder(vocab=7, hidden=4, heads=2, seed=4):
                         [ported("logits", T.FLOAT, "b", "s", vocab), ported("present_0", T.FLOAT, 2, "b", heads, "l", size)], weights)
 
 
-# Beams over such a buffer are left out: on processors onnxruntime does not copy it where one of them goes on from another.
+# No beam search with such a buffer: on CPUs onnxruntime does not copy it when a beam continues another beam.
 for end in (1, 5):
     case("search_shared_%d" % end, "GreedySearch", [PROMPT, i32(12)], [T.INT32], decoder=shared_decoder(), pad_token_id=0, eos_token_id=end)
 
 
 def encoder_decoder(sound=False, fresh=False, whole=False, takes_hidden=False, vocab=7, hidden=4, seed=4):
-    """Encoder and decoder in the forms of T5 (old and new) and Whisper: one layer, two heads."""
+    """Encoder and decoder with the signatures of T5 (old and new) and Whisper: one layer, two heads."""
     past_shape, cross = ("b", 2, "l", 2), ("b", 2, "e", 2)
     own = [ported(n, T.FLOAT, *past_shape) for n in ("past_key_self_0", "past_value_self_0")]
     seen = [ported(n, T.FLOAT, *cross) for n in ("past_key_cross_0", "past_value_cross_0")]
@@ -609,7 +609,7 @@ for seed in (4, 5, 6):
 encoded("whisper_warm", "WhisperBeamSearch", [SOUND, i32(9), i32(0), i32(3), i32(2), s([1.0]), s([1.0])] + [None] * 7 + [s([1.7])], [T.INT32, T.FLOAT], sound=True, eos_token_id=1)
 encoded("whisper_silence", "WhisperBeamSearch", [SOUND, i32(9), i32(0), i32(3), i32(2), s([1.0]), s([1.0])], [T.INT32, T.FLOAT, 0, 0, T.FLOAT], sound=True, eos_token_id=1, no_speech_token_id=3)
 
-# ---- what random models found ----
+# ---- differences that random models found ----
 case("found_skiplayernorm", "SkipLayerNormalization", [s([[[1e-3, -2e-3]]]), s([[[0, 1e-3]]]), s([1, 2])])
 case("found_skipsimplified", "SkipSimplifiedLayerNormalization", [s([[[1e-3, -2e-3]]]), s([[[0, 1e-3]]]), s([1, 2])])
 case("found_vector_product", "FusedMatMul", [In(4), f(4, 3)], transA=1)
@@ -637,7 +637,7 @@ for n, t, d, kw in (("wide", np.uint8, 1, dict(direction="reverse")), ("both", n
     case("lstm_quantized_" + n, "DynamicQuantizeLSTM", [In(5, 3, 4), ints(t, 0, 120, d, 4, 24), ints(t, 0, 120, d, 6, 24), f(d, 48), i32(5, 2, 3), f(d, 3, 6, hi=3), f(d, 3, 6), f(d, 18),
          f(d, 24, lo=0.004, hi=0.008), np.full((d, 24), 55 if t == np.uint8 else 0, t), f(d, lo=0.01, hi=0.03), np.full(d, 61 if t == np.uint8 else 0, t)], 3, hidden_size=6, **kw)
 
-# ---- products of queries and keys as outputs, masks of one column, caches that are quantized or slide
+# ---- attention scores as outputs, masks of one column, quantized caches, sliding caches
 X = In(2, 3, 4)
 case("kept_column", "Attention", [X, f(4, 12), f(12), i32(0, 1).reshape(2, 1)], num_heads=2)
 case("kept_one", "Attention", [X, f(4, 12), f(12), i32(0).reshape(1, 1), f(2, 2, 2, 3, 2), None, i32(3)], 2, num_heads=2)
@@ -684,14 +684,14 @@ for n, t in (("", np.uint8), ("_real", np.float16)):
     case("kept_halves%s" % n, "MatMulNBits", [f(2, 40).astype(np.float16), u8(9, 2, 16), f(9, 2, lo=0.01, hi=0.1).astype(np.float16), f(9, 2, lo=0, hi=9).astype(np.float16) if n else u8(9, 1)],
          [T.FLOAT16], K=40, N=9, bits=4, block_size=32, accuracy_level=4)
 
-# ---- texts cut by expressions
+# ---- texts split by regular expressions
 TEXTS_TO_CUT = s(["ab1 cd", "x22 aab, bb", "", "zz z\u00e9 \u00e91", "abab"], object)
 for i, e in enumerate(["[a-z]+", "a|ab", "a*", "b*|1", "\u00e9", "ab|bab", "[^ ]+"]):
     case("cut_token_%d" % i, "Tokenizer", [TEXTS_TO_CUT], [T.STRING], mark=i % 2, mincharnum=3 if "bab" in e else 1 + i % 2, pad_value="#", tokenexp=e)
 for i, e in enumerate([["[ ,]+", "b"], ["1|2"], ["a*"], ["(a|aa)", " "]]):
     case("cut_separator_%d" % i, "Tokenizer", [TEXTS_TO_CUT], [T.STRING], mark=i % 2, mincharnum=1 + i % 2, pad_value="#", separators=e)
 
-# ---- what more random models found
+# ---- further differences that random models found
 def slides(name, window, room, lens, total, length=1, bits=0):
     cache = (lambda: i8(len(lens), 1, room, 16)) if bits else (lambda: f(len(lens), 1, room, 16))
     x = [f(len(lens), length, 32), f(len(lens), length, 16), f(len(lens), length, 16), cache(), cache(), i32(*lens) - 1, s(total, np.int32)] + [None] * 3
@@ -704,7 +704,7 @@ slides("bias", 2, 2, (3, 4), 4)
 slides("bias_room", 3, 5, (9,), 9)
 slides("bias_more", 3, 4, (9,), 9, length=2)
 slides("bias_byte", 3, 3, (8, 5), 9, bits=8)
-for n in (0, 8):  # queries behind the end of a text
+for n in (0, 8):  # queries after the end of a text
     keys = i8(2, 1, 4, 16) if n else f(2, 1, 4, 16)
     case("drawn_behind_%d" % n, "GroupQueryAttention", [f(2, 4, 32), f(2, 4, 16), f(2, 4, 16), keys, keys, i32(0, 3), s(4, np.int32)] + [None] * 5 + ([s([0.01]), s([0.01])] if n else []),
          [T.FLOAT] + [T.INT8 if n else T.FLOAT] * 2, num_heads=2, kv_num_heads=1, local_window_size=2, **(dict(k_quant_type="PER_TENSOR", v_quant_type="PER_TENSOR", kv_cache_bit_width=8) if n else {}))

@@ -17,11 +17,11 @@ args = [a for a in sys.argv[1:] if a != "--strict"]
 
 
 def written(name, place, got):
-    """Where an output has been written by onnxruntime, as far as that can be told from what onx gives."""
+    """A mask of the elements that onnxruntime has written, as far as the result of onx shows it."""
     if (name.startswith("groupqueryattention") and place in (1, 2)) or (name.startswith(("beamsearch", "whisper")) and place == 2):
         return np.broadcast_to(got.any(-1, keepdims=True), got.shape)
     if name.startswith(("greedysearch", "sampling")) and got.size:
-        same = (got == got[0, -1]).all(0)  # columns of the token that fills up
+        same = (got == got[0, -1]).all(0)  # columns of padding tokens
         return np.broadcast_to(np.arange(got.shape[1]) < got.shape[1] - np.argmin(np.append(same[::-1], False)), got.shape)
     return np.ones(got.shape, bool)
 
@@ -58,7 +58,7 @@ for path in sorted(glob.glob(args[1] + "/*.json")):
                 why = "" if [str(x) for x in got.ravel()] == y["data"] else "%s differs: %s %s" % (y["name"], got, y["data"])
             else:
                 w = np.array([float(x) for x in y["data"]], np.float64)
-                if y["type"] == "float16":  # its bits
+                if y["type"] == "float16":  # as bits
                     w = w.astype(np.uint16).view(np.float16).astype(np.float64)
                 w = w.reshape(got.shape)
                 g = got.astype(np.float64)

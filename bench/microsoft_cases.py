@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-OTHER = ("qlinearaveragepool_nhwc", "wordconv_in")  # a half that is rounded the other way, and memory that nobody has written
+OTHER = ("qlinearaveragepool_nhwc", "wordconv_in")  # rounds a tie the other way; reads uninitialized memory
 TYPES = {"float32": "float", "float64": "double", "bool": "bool", "string": "string"}
 
 
@@ -54,11 +54,11 @@ for path in sorted(glob.glob(folder + "/" + prefix + "*.json")):
     for y in answer["outputs"]:
         text = re.sub(r"\w+(\[[^\]]*\])?\s+%s(?=\s*[,)])" % y["name"], lambda m: "%s %s" % (value(y)[0], y["name"]), text, count=1) if y["dims"] else text
     ulps = 2 if any(y["type"] == "float16" for y in answer["outputs"]) else 64
-    case = ["=== %s" % name, text.strip(), "--- within %d ulps or %s" % (ulps, "5e-3" if "lstm" in name else "2e-4")]  # states are quantized there
+    case = ["=== %s" % name, text.strip(), "--- within %d ulps or %s" % (ulps, "5e-3" if "lstm" in name else "2e-4")]  # onnxruntime quantizes the states
     case += ["%s: %s %s" % ((y["name"],) + value(y)) for y in answer["outputs"]] + [""]
     cases.append((sum(map(len, case)), re.search(r"= (\S+?) *[<(]", text.split("=> (")[1]).group(1), case))
 shown = {operator for size, operator, case in cases if size <= LONGEST}
-for size, operator, case in cases:  # one that is longer where an operator has no other
+for size, operator, case in cases:  # also the shortest longer case of an operator that has no other
     least = min(s for s, o, c in cases if o == operator)
     if size <= LONGEST or (operator not in shown and size == least):
         out += case

@@ -26,7 +26,7 @@ def size():
     return 0 if chance(0.02) else int(draw(*SIZES))
 
 
-def some(*of):  # of attributes, about half
+def some(*of):  # about half of the attributes
     return {k: v for k, v in of if chance()}
 
 

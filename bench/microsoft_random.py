@@ -73,9 +73,9 @@ def window(rank, attrs, kernel):
     if chance():
         attrs.update(pads=[int(R.integers(0, k)) for k in kernel + kernel])
     elif chance(0.3):
-        attrs.update(auto_pad=draw("SAME_UPPER", "SAME_LOWER", "VALID"), dilations=[1] * rank)  # padded for windows without holes there
+        attrs.update(auto_pad=draw("SAME_UPPER", "SAME_LOWER", "VALID"), dilations=[1] * rank)  # onnxruntime computes this padding without dilation
         if "strides" in attrs:
-            attrs["strides"] = [min(x, k) for x, k in zip(attrs["strides"], kernel)]  # and by less than nothing
+            attrs["strides"] = [min(x, k) for x, k in zip(attrs["strides"], kernel)]  # larger strides lead to negative padding there
     return attrs
 
 
@@ -95,7 +95,7 @@ def fused_conv():
             put("NhwcFusedConv", [f(n, *d, ci), w, f(co) if b is None else b, f(n, *d, co)], activation="Relu", group=g, pads=[x // 2 for x in k + k])
         else:
             put("NhwcConv", [f(n, *d, ci), w, b], **{k_: v for k_, v in attrs.items() if not k_.startswith("activation")})
-    elif chance(0.3) and all(x % 2 for x in k):  # one more tensor is added, of the shape of what comes out
+    elif chance(0.3) and all(x % 2 for x in k):  # with the input that is added to the result
         attrs = dict(activation=a, group=g, pads=[x // 2 for x in k + k], **(dict(activation_params=p) if p else {}))
         put("FusedConv", [In(n, ci, *d), w, f(co) if b is None else b, f(n, co, *d)], **attrs)
     else:
@@ -142,7 +142,7 @@ def bias_softmax():
 
 
 def half():
-    """Operators that are for halves of floats."""
+    """Operators that take float16 only."""
     t, n, c = np.float16, int(draw(1, 2)), int(draw(2, 4, 8))
     pick = draw("biasadd", "split", "mul", "gemma")
     if pick == "biasadd":
@@ -156,7 +156,7 @@ def half():
 
 
 def gates():
-    """What the optimizer fuses for other devices."""
+    """Operators that onnxruntime's optimizer fuses for devices other than CPUs."""
     d, t = shape(2, 3), draw(np.float32, np.float16)
     pick = draw("add", "norm", "gate", "group", "skip", "dropout")
     n, c, hw, g = int(draw(1, 2)), int(draw(2, 4)), int(draw(1, 3)), int(draw(1, 2))
@@ -196,7 +196,7 @@ def q_unary():
 
 def q_softmax():
     t, c, i = byte()
-    d = [x + (x == 1) for x in shape(1, 4)]  # of one element it is 0 there
+    d = [x + (x == 1) for x in shape(1, 4)]  # onnxruntime gives 0 for one element
     put("QLinearSoftmax", [bytes_of(t, *d), scale(), zero(t), s(1 / 256), s(i.min, t)], [c], opset=13, axis=int(R.integers(-len(d), len(d))))
 
 
@@ -446,22 +446,22 @@ def texts():
         put("MurmurHash3", [x], [T.UINT32], **some(("seed", 5)))
 
 
-# What onnxruntime refuses on processors, or does not get from a node, and what is not the same there (docs/notes/microsoft.md).
+# Parts that onnxruntime refuses on CPUs or does not read from a node, and parts with other results there (docs/notes/microsoft.md).
 LEFT_OUT = {
-    ("GreedySearch", "encoder"): "it takes decoders that stand alone",
-    ("Sampling", "encoder"): "it takes decoders that stand alone",
-    ("WhisperBeamSearch", "init_decoder"): "it has an encoder, which gives the first scores",
-    ("Sampling", "filtered_logits"): "it ends the process",
-    ("Attention", "past_present_share_buffer"): "it ends the process",
-    ("Attention", "past_sequence_length"): "it ends the process",
-    ("QAttention", "do_rotary"): "it is as if it were not there",
-    ("MoE", "use_sparse_mixer"): "it is as if it were not there",
-    ("QMoE", "use_sparse_mixer"): "it is as if it were not there",
-    ("SkipSimplifiedLayerNormalization", "mean"): "nobody writes it",
-    ("SkipSimplifiedLayerNormalization", "inv_std_var"): "nobody writes it",
-    ("MultiHeadAttention", "past_sequence_length"): "what a buffer does not hold yet counts there",
-    ("MultiHeadAttention", "cache_indirection"): "what a buffer does not hold yet counts there",
-    ("QMoE", "accuracy_level"): "newer than the onnxruntime that is asked",
+    ("GreedySearch", "encoder"): "takes decoder-only models",
+    ("Sampling", "encoder"): "takes decoder-only models",
+    ("WhisperBeamSearch", "init_decoder"): "has an encoder, which computes the first scores",
+    ("Sampling", "filtered_logits"): "onnxruntime aborts the process",
+    ("Attention", "past_present_share_buffer"): "onnxruntime aborts the process",
+    ("Attention", "past_sequence_length"): "onnxruntime aborts the process",
+    ("QAttention", "do_rotary"): "onnxruntime ignores it",
+    ("MoE", "use_sparse_mixer"): "onnxruntime ignores it",
+    ("QMoE", "use_sparse_mixer"): "onnxruntime ignores it",
+    ("SkipSimplifiedLayerNormalization", "mean"): "onnxruntime does not write it",
+    ("SkipSimplifiedLayerNormalization", "inv_std_var"): "onnxruntime does not write it",
+    ("MultiHeadAttention", "past_sequence_length"): "onnxruntime attends to positions of the buffer that are not filled yet",
+    ("MultiHeadAttention", "cache_indirection"): "onnxruntime attends to positions of the buffer that are not filled yet",
+    ("QMoE", "accuracy_level"): "newer than the onnxruntime that computes the results",
 }
 
 
@@ -483,7 +483,7 @@ GROUPS = {
 
 
 def parts(rows):
-    """Attributes, inputs and outputs of operators: (operator, kind, name or place) and how it is called."""
+    """Attributes, inputs and outputs of operators: (operator, kind, name or index), and the name."""
     for row in rows:
         for kind, names in (("attribute", row["attributes"]), ("input", row["inputs"]), ("output", row["outputs"])):
             for i, x in enumerate(names):
@@ -491,7 +491,7 @@ def parts(rows):
 
 
 def missing(onx, count):
-    """What no group draws, by the table of operators that `onx` has."""
+    """Prints the attributes, inputs and outputs in onx's table of operators that no group draws."""
     rows = json.loads(subprocess.run([onx, "ops", "--domain", "com.microsoft", "--json"], stdout=subprocess.PIPE, check=True).stdout)
     drawn = set()
     for make in GROUPS.values():
@@ -502,8 +502,8 @@ def missing(onx, count):
             drawn.update((node.op_type, kind, i) for kind, names in (("input", node.input), ("output", node.output)) for i, x in enumerate(names) if x)
     lacks = ["%s: %s %s" % (key[0], key[1], name) for key, name in parts(rows) if key not in drawn and (key[0], name) not in LEFT_OUT]
     known = {(key[0], name) for key, name in parts(rows)}
-    lacks += ["%s: %s is left out, and not there" % key for key in LEFT_OUT if key not in known]
-    print("\n".join(lacks) or "all of %d operators is drawn" % len(rows))
+    lacks += ["%s: %s is in LEFT_OUT, but the operator does not have it" % key for key in LEFT_OUT if key not in known]
+    print("\n".join(lacks) or "all attributes, inputs and outputs of %d operators are drawn" % len(rows))
     return 1 if lacks else 0
 
 

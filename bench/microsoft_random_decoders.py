@@ -124,12 +124,12 @@ def gatherq():
     kb = -(-cols // block)
     t = draw(np.float32, np.float32, np.float16)
     it = draw(np.int32, np.int64)
-    if chance(0.4):  # elements of 4 bits, which may be gathered along any axis
+    if chance(0.4):  # 4-bit elements, which may be gathered along any axis
         d = [int(draw(2, 3)), int(draw(2, 5)), 2 * int(draw(4, 8, 20))]
         q, g = int(R.integers(3)), int(R.integers(3))
         blocks = list(d)
         blocks[q] = -(-d[q] // block)
-        kind = draw(21, 22)  # UINT4 and INT4, which older packages of onnx do not name
+        kind = draw(21, 22)  # UINT4 and INT4; older versions of the package onnx have no names for them
 
         def few(shape):
             n = int(np.prod(shape))
@@ -168,7 +168,7 @@ def qmoe():
 
 
 def fpq4():
-    """Blocks of 32 (kind 1: 64 with kind 2, ...) packed by MlasQ4, each a scale and its numbers."""
+    """Blocks of 32 elements (kind 2: 64, kind 3: 128) as MlasQ4 packs them: each has a scale and its quantized elements."""
     kind = int(draw(0, 1, 2, 3))
     block, zero = {0: (32, 1), 1: (32, 0), 2: (64, 0), 3: (128, 0)}[kind]
     K, N_ = int(draw(32, 64, 96, 128)), int(draw(1, 3, 8, 16))

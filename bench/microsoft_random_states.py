@@ -11,12 +11,12 @@ def i32(*x):
 
 # ---- caches ----
 def kept():
-    """GroupQueryAttention over a cache that is quantized, slides, or is all there is of keys; products as an output."""
+    """GroupQueryAttention over a cache that is quantized, slides, or already holds all keys; scores as an output."""
     bits, slides = int(draw(0, 8, 8, 4)), chance(0.3)
     kvh = int(draw(1, 2))
     nh, hs, b = kvh * int(draw(1, 2, 4)), int(draw(16, 32) if slides and bits != 4 else 32 if slides else draw(8, 16, 32)), int(draw(1, 2, 3))
     turns = hs % 16 == 0 and chance(0.3)
-    t = np.float32 if turns and bits else draw(np.float32, np.float32, np.float16)  # what is rounded twice may differ by one
+    t = np.float32 if turns and bits else draw(np.float32, np.float32, np.float16)  # rounding twice may change a result by one unit
     window = int(draw(2, 3, 5)) if slides or chance(0.3) else 0
     sq = int(draw(1, 1, 2, 4))
     if slides:
@@ -30,11 +30,11 @@ def kept():
     lens = np.full(b, total, np.int32) if past and sq > 1 else ints(np.int32, max(1, sq if past else 1), total, b)
     lens[int(R.integers(b))] = total
     sink, soft = maybe(f(nh, t=t), 0.2), draw({}, {}, dict(softcap=0.7), dict(smooth_softmax=1))
-    if window and (sink is not None or "smooth_softmax" in soft):  # queries behind the end of a text see other keys there
+    if window and (sink is not None or "smooth_softmax" in soft):  # in onnxruntime queries after the end of a text see other keys
         lens[:] = total
     kind = draw("PER_TENSOR", "PER_CHANNEL")
     cache = {0: lambda: f(b, kvh, room, hs, t=t), 8: lambda: bytes_of(np.int8, b, kvh, room, hs), 4: lambda: bytes_of(np.uint8, b, kvh, room, hs // 2)}[bits]
-    given = sq if slides or not past or chance(0.8) else 0  # 0: what the cache holds is all
+    given = sq if slides or not past or chance(0.8) else 0  # 0: the cache holds all keys already
     rows = [f(b, given, kvh * hs, t=t) for _ in "kv"]
     scales = [f(*((1,) if kind == "PER_TENSOR" else (kvh, 1, hs)), lo=0.003, hi=0.01) * (1 if bits == 8 else 16) for _ in "kv"] if bits else [None, None]
     norms = [f(hs, t=t), f(hs, t=t)] if chance(0.05) else [None, None]
@@ -126,7 +126,7 @@ ACTIVATIONS = [("Sigmoid", 0, 0), ("Tanh", 0, 0), ("Relu", 0, 0), ("HardSigmoid"
 
 
 def activations(n):
-    """Three for each direction, with numbers for those that take some."""
+    """Three activations per direction, and alpha and beta for those that take them."""
     picked = [ACTIVATIONS[R.integers(len(ACTIVATIONS))] for _ in range(3 * n)]
     attrs = dict(activations=[p[0] for p in picked])
     for name, at in (("activation_alpha", 1), ("activation_beta", 2)):
@@ -153,7 +153,7 @@ def prompts(vocab):
 
 
 def scores_of(vocab, b):
-    """A mask of all words, and one of the first word for each text."""
+    """A vocabulary mask for all steps, and one for the first token of each text."""
     whole = np.ones(vocab, np.int32)
     whole[R.integers(1, vocab)] = 0
     first = ints(np.int32, 0, 1, b, vocab)
@@ -161,7 +161,7 @@ def scores_of(vocab, b):
     return maybe(whole, 0.3), maybe(first, 0.3)
 
 
-# In a batch onnxruntime looks at scores of other texts where it asks whether one can still get better, unless it stops early.
+# Batches use early_stopping: without it onnxruntime compares scores of different texts to decide whether a search can still improve.
 def searched(kind=None):
     vocab, seed = int(draw(5, 7, 12)), int(R.integers(1, 1000))
     op = kind or draw("GreedySearch", "GreedySearch", "BeamSearch", "BeamSearch", "Sampling")
@@ -173,14 +173,14 @@ def searched(kind=None):
     mask[int(R.integers(b)), :int(R.integers(n))] = 0
     mask = maybe(mask, 0.3)
     least, penalty = maybe(i32(int(draw(0, 2, longest - 1)))), maybe(s([draw(1.0, 1.3, 0.8)]))
-    if op == "BeamSearch":  # there they are needed
+    if op == "BeamSearch":  # these inputs are required
         least, penalty = i32(int(draw(0, 2, longest - 1))), s([draw(1.0, 1.3, 0.8)])
     shared = op == "GreedySearch" and chance(0.3)
     attrs = dict(decoder=(m.shared_decoder if shared else m.decoder)(vocab=vocab, seed=seed), eos_token_id=int(draw(1, 2, 4)), pad_token_id=int(draw(0, 0, 3)),
                  **some(("no_repeat_ngram_size", int(draw(1, 2, 3))), ("model_type", 0), ("decoder_start_token_id", -1), ("vocab_size", vocab)))
-    if op == "Sampling" and first is not None:  # where nothing is left to choose from, chance decides
+    if op == "Sampling" and first is not None:  # with all tokens masked, the choice would be random
         attrs.pop("no_repeat_ngram_size", None)
-    if not shared and chance(0.2):  # another decoder for the first run
+    if not shared and chance(0.2):  # a different decoder for the first step
         attrs.update(init_decoder=m.decoder(vocab=vocab, seed=seed + int(draw(0, 1))))
     if op == "BeamSearch":
         beams = int(draw(1, 2, 3, 4))
@@ -193,7 +193,7 @@ def searched(kind=None):
         present = maybe(ints(np.int32, 0, 1, b, vocab), 0.3)
         put(op, [ids, i32(longest), least, penalty, whole, first, mask, present, maybe(i32(7), 0.5)], [T.INT32],
             **attrs, top_p=1e-6, **draw(dict(custom=1), dict(min_tokens_to_keep=1)), **some(("filter_value", -1e20), ("temperature", 0.7)),
-            **({} if present is not None else some(("presence_penalty", 0.4))))  # both lower the first word for all of them
+            **({} if present is not None else some(("presence_penalty", 0.4))))  # with both, onnxruntime penalizes only the first token
 
 
 def encoded():
@@ -223,8 +223,8 @@ def encoded():
         silent = chance(0.5) and not times and warm is None and first is None and "no_repeat_ngram_size" not in attrs
         if silent:
             attrs.update(no_speech_token_id=3)
-            ins[2], ins[6], ins[7] = i32(0), s([1.0]), None  # what changes scores leaves that output unwritten
-        attends = chance(0.1)  # only other devices give these
+            ins[2], ins[6], ins[7] = i32(0), s([1.0]), None  # score processors would leave that output unwritten
+        attends = chance(0.1)  # only other devices compute these outputs
         ins += [i32(1) if times else None, s([[0, 1]], np.int32) if attends else None, i32(0, 1).reshape(1, 2) if attends and b == 1 else None, warm]
         if attends:
             attrs.update(decoder_output_cross_qk=1)

@@ -74,7 +74,7 @@ def norms():
 
 
 def linear():
-    """Operators on quantized numbers."""
+    """Operators on quantized tensors."""
     for n, k, t, z in BYTES:
         zero, image = s(z, t), lambda c=64, size=56: In(1, c, size, size, t=k)
         last = lambda c=64, size=56: In(1, size, size, c, t=k)
@@ -111,7 +111,7 @@ def linear():
 
 
 def products():
-    """Products of quantized numbers."""
+    """Matrix products of quantized tensors."""
     for n, k, t, z in BYTES:
         zero = s(z, t)
         for w, of in (("u8", u8), ("i8", i8)):

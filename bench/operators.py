@@ -13,9 +13,9 @@ from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
 random = np.random.RandomState(0)
-WIDE = [64, 2000]  # the shape of operators that go element by element
+WIDE = [64, 2000]  # the shape for elementwise operators
 TYPES = {T.INT64: np.int64, T.INT32: np.int32, T.DOUBLE: np.float64, T.FLOAT16: np.float16}
-MODELS = {}  # name: model
+MODELS = {}  # model by name
 
 
 def numbers(*shape):
@@ -27,7 +27,7 @@ def indices(end, *shape):
 
 
 def add(name, op, inputs, constants=(), outputs=1, opset=17, domain="", types=T.FLOAT, **attributes):
-    """Inputs are shapes, or (shape, type); constants follow them, None: an input that is left out."""
+    """Inputs are shapes, or (shape, type); constants follow them. None is an omitted input."""
     given, names, initializers = [], [], []
     for i, shape in enumerate(inputs):
         shape, dtype = shape if isinstance(shape, tuple) else (shape, types)

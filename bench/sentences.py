@@ -5,12 +5,12 @@ It contains every encoding of a state: ranges, two lists, a list by input, a sin
 import struct
 import sys
 
-LEFT, RIGHT = 1, 2  # inputs that are not characters
+LEFT, RIGHT = 1, 2  # symbols for the left and right end of the text
 NEXT, LISTS, INDEX, RANGES = 2, 4, 6, 1
 
 
 def state(kind, ways, action=None, width=1):
-    """`ways`: (from, to, name) for ranges, (input, name) otherwise."""
+    """`ways` are transitions: (first, last, target state) for RANGES, (input, target state) otherwise."""
     return dict(kind=kind, ways=ways, action=action, width=width)
 
 
@@ -18,7 +18,7 @@ DOT = [(ord(c), "end") for c in "!.?"]
 STATES = {
     "all": state(RANGES, [(LEFT, LEFT, "begin"), (RIGHT, RIGHT, "functions"), (10, 10, "line"), (33, 33, "end"), (46, 46, "end"), (63, 63, "end"), (0x3002, 0x3002, "full")], width=2),
     "begin": state(LISTS, [(10, "first")]),
-    "first": state(0, [], action=3),  # a line that is empty, at the very beginning
+    "first": state(0, [], action=3),  # an empty line at the beginning of the text
     "functions": state(INDEX, [(1, "each"), (2, "never")]),
     "each": state(LISTS, [(10, "one")]),
     "one": state(0, [], action=2),
@@ -31,9 +31,9 @@ STATES = {
     "behind": state(LISTS, [(RIGHT, "behind")], action=0, width=4),
     "full": state(0, [], action=2, width=2),
 }
-# What an action takes off the match on the left and on the right, a tag, and after a zero the functions that cut what is left.
+# An action: how much it trims from the match on the left and on the right, a tag, and after a zero the functions that split the rest.
 ACTIONS = [[0, 1, 2], [0, 0, 2, 0, 1], [0, 0, 2], [0, 0, 0, 1, 1]]
-SIZE = 2  # bytes of a place
+SIZE = 2  # bytes of an offset
 
 
 def number(x, width):
@@ -41,7 +41,7 @@ def number(x, width):
 
 
 def pack(s, at):
-    """A state whose ways lead to the places in `at`."""
+    """Encodes a state; `at` has the offsets of the target states."""
     w, ways = s["width"], s["ways"]
     info = s["kind"] | (w - 1) << 3 | (0x80 | 1 << 5 if s["action"] is not None else 0)
     out = bytes([info])
@@ -62,7 +62,7 @@ def automaton():
     inputs = sorted({x for s in STATES.values() for way in s["ways"] for x in way[:-1]})
     head = struct.pack("<iii", SIZE, 0, 2 * len(inputs)) + b"".join(struct.pack("<ii", x, x) for x in inputs)
     at = {}
-    for _ in range(2):  # the first time for sizes
+    for _ in range(2):  # the first pass determines the offsets
         out = head
         for name, s in STATES.items():
             at[name] = len(out)
@@ -71,7 +71,7 @@ def automaton():
 
 
 def lists(by_key):
-    """Lists of numbers: a key's offset, and one more, so that 0 is none."""
+    """Encodes lists of integers by key. The table holds offset + 1 for each key; 0 means no list."""
     values, offsets = struct.pack("<ii", 4, max(map(len, by_key.values()))), []
     for key in range(max(by_key) + 1):
         offsets.append(len(values) + 1 if key in by_key else 0)

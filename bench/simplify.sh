@@ -10,7 +10,7 @@ shift 2
 here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# nodes FILE: as simplify counts them, subgraphs and functions included.
+# nodes FILE: the number of nodes as simplify counts them, including subgraphs and functions.
 nodes() { "$onx" simplify "$1" --dry-run --passes control 2>/dev/null | sed -n 's/.* nodes of \([0-9]*\) are left$/\1/p'; }
 printf '  %-30s %9s %9s %12s %9s %7s\n' '' before onx onnxruntime seconds MB
 for file in "$folder"/*.onnx; do

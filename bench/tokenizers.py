@@ -19,7 +19,7 @@ BYTES = byte_runes()
 
 
 def train_bpe(words, first, merges, end=""):
-    """Tokens and merges: the most frequent pair, the lesser one of equal ones, until there are enough."""
+    """Trains BPE: merges the most frequent pair (of equally frequent ones the greatest) `merges` times. Returns tokens and merges."""
     counts = collections.Counter(words)
     split = {w: (list(w[:-1]) + [w[-1] + end]) for w in counts if w}
     vocab, rules = list(first) + sorted({s for w in split.values() for s in w} - set(first)), []
@@ -48,7 +48,7 @@ def train_bpe(words, first, merges, end=""):
 
 
 def added(vocab, *tokens, **more):
-    """Added tokens behind the vocabulary, or with the ids that they have there."""
+    """Added tokens: new ones are appended to the vocabulary, others keep their ids."""
     made = []
     for t in tokens:
         if t not in vocab:
@@ -84,7 +84,7 @@ def template(before, after, vocab):
 
 
 def byte_level(folder):
-    """GPT-2's, and those of Llama 3 and Qwen 2: patterns of their own, tokens that need no merges."""
+    """Byte-level BPE like GPT-2, and like Llama 3 and Qwen 2, which have other patterns and ignore_merges."""
     words = ["".join(BYTES[b] for b in w.encode()) for line in LINES for w in re.findall(r" ?\S+|\s+", line)]
     vocab, rules = train_bpe(words, [BYTES[b] for b in range(256)], 150)
     v = list(vocab)
@@ -104,7 +104,7 @@ def byte_level(folder):
 
 
 def metaspace(folder):
-    """Llama 2's: bytes for what is no token; and one that asks for words."""
+    """Like Llama 2, with bytes for characters without a token; and with the pre-tokenizer Metaspace."""
     words = [w for line in LINES for w in re.findall(r"▁*[^▁]+", "▁" + line.replace(" ", "▁"))]
     first = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % b for b in range(256)]
     common = [w for w in words if all(ord(c) < 0x500 or c == "▁" for c in w)]
@@ -179,7 +179,7 @@ def unigram(folder):
 
 
 def sentencepiece(folder):
-    """By spm_train, and what spm_encode says."""
+    """Trains models with spm_train and writes the output of spm_encode."""
     rules = folder / "rules.tsv"
     rules.write_text("".join("%s\t%s\n" % (" ".join("%X" % ord(c) for c in a), " ".join("%X" % ord(c) for c in b)) for a, b in
                      [("ﬁ", "fi"), ("½", "1/2"), ("　", " "), ("\u00a0", " "), ("é", "é"), ("™", "TM"), ("\u200b", "")]))

@@ -11,7 +11,7 @@ installs by default, most ratios mean little. To use OpenBLAS, add its folder to
 """
 import json, os, resource, statistics, subprocess, sys, tempfile, time, warnings
 warnings.filterwarnings("ignore")
-for library in "OMP", "OPENBLAS", "MKL":  # before they are loaded
+for library in "OMP", "OPENBLAS", "MKL":  # set before the libraries are loaded
     os.environ[library + "_NUM_THREADS"] = os.environ.get("ONX_BENCH_THREADS", "1")
 import numpy, torch, torchvision
 from torch import nn
@@ -44,10 +44,10 @@ NETWORKS = {
 }
 
 def peak(command):
-    """Runs a command and returns the most memory that it had, in MiB, as it stood shortly before its end."""
+    """Runs a command and returns its peak memory in MiB, read from /proc until shortly before its end."""
     child, most = subprocess.Popen(command, stdout=subprocess.DEVNULL), 0
     while child.poll() is None:
-        try:  # what wait4 tells is at least what this process has
+        try:  # wait4 would give at least the memory of this Python process
             most = next((int(line.split()[1]) for line in open(f"/proc/{child.pid}/status") if line.startswith("VmHWM")), most)
         except OSError:
             pass
@@ -70,7 +70,7 @@ def torch_steps(net, x, y, batch, steps):
     return min(taken[1:])
 
 def onx_train(onx, model, data, batch, folder, epochs):
-    """Returns the seconds of the quickest epoch but the first, those of processors in all, and the peak of memory."""
+    """Returns the seconds of the fastest epoch except the first, the CPU seconds in total, and the peak memory."""
     log, before = os.path.join(folder, "log.jsonl"), resource.getrusage(resource.RUSAGE_CHILDREN)
     if os.path.exists(log):
         os.remove(log)
@@ -82,12 +82,12 @@ def onx_train(onx, model, data, batch, folder, epochs):
 
 def onx_steps(onx, model, data, batch, folder):
     seconds, processors, memory = onx_train(onx, model, data, batch, folder, 5 if PROCESSOR else 3)
-    if PROCESSOR:  # what loading and the first steps take is left out
+    if PROCESSOR:  # the difference of two runs excludes loading and the first steps
         seconds = (processors - onx_train(onx, model, data, batch, folder, 2)[1]) / 3
     return seconds, memory
 
 def main():
-    if sys.argv[1] == "--torch":  # one network alone, for its memory
+    if sys.argv[1] == "--torch":  # runs one network in a process of its own, to measure its memory
         net, shape, batch, steps = NETWORKS[sys.argv[2]]
         torch_steps(net, torch.rand(batch, *shape), torch.randint(0, 10, (batch,)), batch, 1)
         return

@@ -14,7 +14,7 @@ line() { # network, transform, words
     printf '%-24s %-16s %s\n' "$1" "$2" "$3"
 }
 
-# What departs least: the worst ratio of signal to noise over the outputs, or "equal".
+# The lowest signal-to-noise ratio over the outputs, or "equal".
 worst() { # the JSON of compare
     /usr/bin/python3 -c '
 import json, sys
