@@ -1,4 +1,4 @@
-/* Runs a model again and again on memory of its own: nothing is copied, and nothing is allocated by the loop.
+/* Runs a model repeatedly on buffers of the program: the loop copies no tensors and allocates nothing.
  * bound_memory MODEL */
 #include <onx/onx.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@ static onx_value *wrap(onx_ctx *cx, float *data, uint64_t size, uint32_t rank, c
 
 int main(int argc, char **argv)
 {
-    /* Outputs are written in place at multiples of 16 bytes; elsewhere they are copied once at the end of the run. */
+    /* Kernels write directly into output buffers aligned to 16 bytes. Other buffers get a copy at the end of the run.
+     */
     static _Alignas(16) float pixels[64], scores[4];
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_session *session;
@@ -23,7 +24,7 @@ int main(int argc, char **argv)
     if (!in[0].value || !out[0].value)
         return 1;
     for (int phase = 0; phase < 4; phase++) {
-        for (int i = 0; i < 64; i++) { /* stripes that turn from one frame to the next */
+        for (int i = 0; i < 64; i++) { /* stripes whose direction changes from frame to frame */
             const int row = i / 8, column = i % 8, across[] = { row, column, row + 16 - column, row + column };
             pixels[i] = across[phase] % 3 == 1 ? 1 : 0;
         }

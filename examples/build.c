@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     if (argc < 2 || !cx || onx_model_new(cx, "layer", 21, &doc) != ONX_OK)
         return 1;
     onx_graph *graph = onx_doc_model(doc)->graph;
-    onx_arena *arena = onx_doc_arena(doc); /* everything of the document lives there */
+    onx_arena *arena = onx_doc_arena(doc); /* owns everything in the document */
 
     const float w[] = { 1, 2, 3, 4, 5, 6 }, b[] = { 0, -30 };
     const int64_t w_dims[] = { 3, 2 }, b_dims[] = { 2 }, x_dims[] = { -1, 3 }, y_dims[] = { -1, 2 };
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     if (!gemm || !relu || !onx_node_add_float(arena, gemm, "alpha", 1.0f))
         return 1;
 
-    /* What came of it is checked before it is written. */
+    /* Checks the model before it is written. */
     const onx_status status = onx_check(cx, doc, NULL, NULL);
     if (status != ONX_OK || onx_save(cx, doc, argv[1], NULL) != ONX_OK)
         return 1;

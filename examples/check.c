@@ -15,7 +15,7 @@ int main(int argc, char **argv)
         status = onx_check(cx, doc, &options, &summary);
     for (size_t i = 0; i < onx_diag_count(cx); i++) {
         const onx_diag *d = onx_diag_get(cx, i);
-        /* The rule says what has to hold and where that stands; the place says where it does not. */
+        /* The rule gives the requirement and its source; the diagnostic gives the place that violates it. */
         const onx_rule *rule = d->rule ? onx_rule_find(onx_str_of(d->rule)) : NULL;
         printf("%s %.*s: %.*s\n", d->rule ? d->rule : onx_status_text(d->status), ONX_ARG(d->where.path),
                ONX_ARG(d->message));

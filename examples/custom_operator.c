@@ -1,5 +1,5 @@
-/* Runs a model with an operator that ONNX does not have: registered from C, or with a second argument from a shared
- * library. custom_operator MODEL [LIBRARY] */
+/* Runs a model with an operator that ONNX does not have. The program registers it, or a shared library (the second
+ * argument) does. custom_operator MODEL [LIBRARY] */
 #include <onx/onx.h>
 #include <onx/plugin.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     if (argc < 2 || !cx || onx_registry_new(cx, &registry) != ONX_OK)
         return 2;
     onx_status status = argc > 2 ? onx_plugin_load(registry, argv[2]) : onx_op_register(registry, &moving_average);
-    /* The registry goes to whatever looks at nodes: onx_check, onx_infer_new and sessions. */
+    /* onx_check, onx_infer_new and sessions take the registry as an option. */
     const onx_session_options options = { .struct_size = sizeof options, .registry = registry };
     if (status == ONX_OK)
         status = onx_session_load(cx, argv[1], NULL, &options, &session);
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     onx_value_free(x);
     onx_value_free(y);
     onx_session_free(session);
-    onx_registry_free(registry); /* after the sessions that use it */
+    onx_registry_free(registry); /* only after the sessions that use it */
     onx_ctx_free(cx);
     return 0;
 }

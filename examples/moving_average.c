@@ -1,9 +1,8 @@
-/* An operator of one's own, com.example.MovingAverage: each element becomes the mean of itself and of up to `window` -
- * 1 elements before it along the last axis. As a plugin for every command of onx, and for programs that register it. */
+/* A custom operator, com.example.MovingAverage: each element becomes the mean of itself and of up to `window` - 1
+ * elements before it along the last axis. It is a plugin for the commands of onx; programs can also register it. */
 #include <onx/plugin.h>
 
-/* ---- types and shapes: the output is like the input; what cannot be is said here, and onx check --full says it ----
- */
+/* ---- types and shapes: the output has those of the input; onx check --full reports the errors found here ---- */
 
 static onx_status infer(void *user, onx_op_call *call)
 {
@@ -15,7 +14,7 @@ static onx_status infer(void *user, onx_op_call *call)
     if (rank == 0)
         return onx_op_call_fail(call, "a scalar has no last axis");
     for (int i = 0; i < rank; i++)
-        dims[i] = onx_op_call_dim(call, 0, (uint32_t)i); /* numbers, symbols and unknowns alike */
+        dims[i] = onx_op_call_dim(call, 0, (uint32_t)i); /* a number, a symbol or unknown */
     return onx_op_call_set(call, 0, onx_op_call_dtype(call, 0), dims, rank);
 }
 
@@ -32,12 +31,12 @@ static onx_status prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     q->window = onx_prepare_int(p, "window");
-    if (q->window < 1 || x->rank < 1) /* a model that nobody inferred may still get here */
+    if (q->window < 1 || x->rank < 1) /* a model may run without inference */
         return onx_prepare_fail(p, ONX_E_INVALID, "no window fits here");
     q->length = x->dims[x->rank - 1];
     p->params = q;
-    p->rows = q->length ? x->count / (uint64_t)q->length : 0; /* pieces that do not depend on each other */
-    p->grain = 1 + 10000 / (uint64_t)(q->length + 1);         /* so many of them are worth a thread */
+    p->rows = q->length ? x->count / (uint64_t)q->length : 0; /* independent pieces of work */
+    p->grain = 1 + 10000 / (uint64_t)(q->length + 1);         /* the fewest that are worth a thread */
     return ONX_OK;
 }
 
@@ -58,7 +57,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- one row says it all ---- */
+/* ---- the row that describes the operator ---- */
 
 static const onx_kernel kernels[] = {
     { .op = "MovingAverage", .domain = "com.example", .since = 1, .prepare = prepare, .run = run },
@@ -82,7 +81,7 @@ const onx_op_def moving_average = { .struct_size = sizeof moving_average,
                                     .infer = infer,
                                     .kernel = kernels };
 
-/* ---- what makes it a plugin ---- */
+/* ---- the plugin ---- */
 
 static const onx_op_def *const operators[] = { &moving_average, NULL };
 static const onx_plugin plugin = {

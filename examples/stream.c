@@ -1,5 +1,5 @@
-/* A model with a state, fed step by step: what comes out as the state goes in again, without a copy. The model is the
- * exponential average of examples/average.onnxtxt; numbers come from standard input. stream MODEL */
+/* Runs a model with a state step by step: the state output of a run is the state input of the next one, without a copy.
+ * The model is the exponential average of examples/average.onnxtxt. Reads numbers from standard input. stream MODEL */
 #include <onx/onx.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     onx_session *session;
     if (argc < 2 || !cx || onx_session_load(cx, argv[1], NULL, NULL, &session) != ONX_OK)
         return 1;
-    uint32_t x_at, state_at, next_at; /* where the model has them, asked once */
+    uint32_t x_at, state_at, next_at; /* indices of inputs and of the output */
     if (!onx_session_find_input(session, onx_str_of("x"), &x_at) ||
         !onx_session_find_input(session, onx_str_of("state"), &state_at) ||
         !onx_session_find_output(session, onx_str_of("next"), &next_at) || onx_session_input_count(session) != 2 ||
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
         if (onx_session_run(session, cx, inputs, outputs) != ONX_OK)
             return 1;
         printf("%.4f\n", *(float *)outputs[next_at]->data);
-        /* The two values change places: each is written by every other run. */
+        /* Swaps the two values: the next run reads this state and overwrites the old one. */
         next = state;
         state = outputs[next_at];
     }

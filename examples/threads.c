@@ -1,4 +1,4 @@
-/* One session, many threads: each has a context of its own, the weights are there once. threads MODEL */
+/* Many threads run one session: each thread has its own context, and all share the weights. threads MODEL */
 #include <onx/onx.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void *work(void *user)
     for (int i = 0; i < 64; i++)
         ((float *)x->data)[i] = (float)(i / (1 + j->number) % 2);
     while (j->done < RUNS && onx_session_run(j->session, cx, (const onx_value *const[]){ x }, &y) == ONX_OK)
-        j->done++; /* y is used again by the next run */
+        j->done++; /* the next run reuses y */
     onx_value_free(x);
     onx_value_free(y);
     onx_ctx_free(cx);
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 {
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_session *session;
-    /* Runs go on side by side, so each of them needs no threads of its own. */
+    /* The runs are concurrent, so a single run needs no further threads. */
     const onx_session_options options = { .struct_size = sizeof options, .threads = 1 };
     if (argc < 2 || !cx || onx_session_load(cx, argv[1], NULL, &options, &session) != ONX_OK)
         return 1;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# digits.sh ONX [--short]: draws digits, trains a network that has never seen one, and says how many of others it reads.
+# digits.sh ONX [--short]: draws digits, trains an untrained network with them, and prints its accuracy on other drawings.
 set -eu
 onx=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,10 +15,10 @@ try() {
 }
 
 cp "$here/draw.onnxtxt" "$here/digits.onnxtxt" .
-# Two sets of drawings, by different dice.
+# Two sets of drawings, with different random seeds.
 try onx run draw.onnxtxt --range dice=0:1 --range shake=0:1 --dim N=$count --seed 1 -o train.npz
 try onx run draw.onnxtxt --range dice=0:1 --range shake=0:1 --dim N=2000 --seed 2 -o test.npz
-# Loss, gradients, optimiser and initialisers; what begins with w are weights.
+# Adds loss, gradients, optimiser and initialisers. Names that begin with w are weights.
 try onx trainable digits.onnxtxt -o training.onnx --train 'w*'
 try onx train training.onnx --data train.npz -o trained.onnx --epochs $epochs --shuffle --schedule rate=cosine
 try onx train trained.onnx --data test.npz --evaluate

@@ -1,5 +1,6 @@
 #!/bin/sh
-# letters.sh ONX [--short] [TEXT]: learns a text (the license) letter by letter, and writes on from the beginning of it.
+# letters.sh ONX [--short] [TEXT]: trains a network to predict the next letter of a text (default: the license), and lets it
+# continue the beginning of the text.
 set -eu
 onx=$(realpath "$1")
 shift
@@ -20,7 +21,7 @@ try() {
 }
 
 cp "$here/cut.onnxtxt" "$here/letters.onnxtxt" .
-# The text as an array of bytes: a NumPy file is a line that says what follows.
+# The text as an array of bytes: a NumPy file starts with a line that describes the data.
 {
     printf '\223NUMPY\001\000\166\000'
     printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': ($(wc -c <"$text"),)}"
@@ -30,7 +31,7 @@ try onx run cut.onnxtxt -i text=text.npy -o windows.npz
 try onx trainable letters.onnxtxt -o training.onnx --train 'w*' --rate 0.01 --clip-norm 1
 try onx train training.onnx --data windows.npz -o trained.onnx --epochs $epochs --batch 16 --shuffle --schedule rate=cosine
 
-# The most likely letter after those so far, again and again.
+# Appends the most likely next letter, repeatedly.
 start="   Licensed under the Apa"
 codes=$(printf '%s' "$start" | od -An -v -tu1 | tr -s ' \n' ',' | sed 's/^,//; s/,$//')
 printf '\n%s|' "$start"
@@ -38,7 +39,7 @@ for _ in $(seq $length); do
     code=$(onx run trained.onnx -i letter="[[$codes]]" | awk '$1 == "following" { print $3 }')
     # shellcheck disable=SC2059
     printf "$(printf '\\%03o' "$code")"
-    # It has learned from rows of 32 letters.
+    # The network was trained on rows of 32 letters.
     codes=$(echo "$codes,$code" | tr ',' '\n' | tail -n 32 | paste -s -d , -)
 done
 printf '\n'
