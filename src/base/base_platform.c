@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -147,6 +148,29 @@ void onxi_platform_advise_huge(void *ptr, size_t size)
 #else
     (void)ptr, (void)size;
 #endif
+}
+
+void onxi_platform_advise_small(void *ptr, size_t size)
+{
+#ifdef MADV_NOHUGEPAGE
+    (void)madvise(ptr, size, MADV_NOHUGEPAGE);
+#else
+    (void)ptr, (void)size;
+#endif
+}
+
+static uint64_t thread_ns(void)
+{
+    struct timespec t = { 0, 0 };
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t onxi_platform_touch(void *page)
+{
+    const uint64_t start = thread_ns();
+    *(volatile char *)page = 0;
+    return thread_ns() - start;
 }
 
 void onxi_platform_advise_sequential(void *ptr, size_t size)

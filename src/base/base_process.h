@@ -93,6 +93,7 @@ typedef struct onxi_process {
     onxi_team team;
     atomic_uint threads; /* threads that have a number */
     onxi_kept kept;
+    atomic_size_t small_pages; /* bytes of mappings that get small pages, since huge ones took long (base_memory.c) */
     onxi_left left;
 } onxi_process;
 

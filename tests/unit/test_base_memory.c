@@ -172,6 +172,30 @@ static void test_base_memory__large_blocks_are_kept(void **state)
     onx_ctx_free(cx);
 }
 
+/* Where huge pages are slow to have, mappings are as good with small ones, and for no more bytes than are said. */
+static void test_base_memory__pages_may_be_small(void **state)
+{
+    (void)state;
+    enum { SIZE = 5 << 20 };
+    atomic_size_t *small = &onxi_process_get()->small_pages;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    assert_non_null(cx);
+    atomic_store(small, SIZE + 1);
+    for (size_t i = 0; i < 3; i++) {
+        unsigned char *p = onxi_resize(cx, NULL, 0, SIZE);
+        assert_non_null(p);
+        for (size_t k = 0; k < SIZE; k++)
+            p[k] = pattern(k);
+        assert_non_null(p = onxi_resize(cx, p, SIZE, 3 * SIZE));
+        expect_pattern(p, SIZE);
+        onxi_release(cx, p, 3 * SIZE);
+        if (onxi_platform_has_mappings() && i == 0)
+            assert_true(atomic_load(small) <= SIZE);
+    }
+    atomic_store(small, 0);
+    onx_ctx_free(cx);
+}
+
 /* An allocator that puts each block directly behind the one before; user: a `row`. */
 typedef struct row {
     char bytes[1 << 16];
@@ -235,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_base_memory__blocks_are_used_again),
         cmocka_unit_test(test_base_memory__the_limit_is_said),
         cmocka_unit_test(test_base_memory__large_blocks_are_kept),
+        cmocka_unit_test(test_base_memory__pages_may_be_small),
         cmocka_unit_test(test_base_memory__no_line_is_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

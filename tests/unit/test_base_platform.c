@@ -86,7 +86,23 @@ static void test_base_platform__mappings_keep_their_contents(void **state)
     assert_int_equal(p[0], 7);
     assert_int_equal(p[SMALL - 1], 7);
     assert_int_equal(p[SMALL], 0);
+    onxi_platform_advise_small(p, LARGE);
+    assert_int_equal(p[SMALL - 1], 7);
     munmap(p, LARGE);
+}
+
+static void test_base_platform__a_page_is_touched(void **state)
+{
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(p != MAP_FAILED);
+    assert_true(onxi_platform_touch(p) < 1000000000u);
+    assert_int_equal(p[0], 0);
+    p[0] = 7;
+    (void)onxi_platform_touch(p);
+    assert_int_equal(p[0], 0);
+    munmap(p, SIZE);
 }
 
 static void test_base_platform__random_numbers_and_processors(void **state)
@@ -128,6 +144,7 @@ int main(void)
         cmocka_unit_test(test_base_platform__data_is_never_taken_for_a_hole),
         cmocka_unit_test(test_base_platform__files_without_names_and_paths_below),
         cmocka_unit_test(test_base_platform__mappings_keep_their_contents),
+        cmocka_unit_test(test_base_platform__a_page_is_touched),
         cmocka_unit_test(test_base_platform__random_numbers_and_processors),
         cmocka_unit_test(test_base_platform__libraries_that_are_missing_say_why),
         cmocka_unit_test(test_base_platform__memory_beyond_addresses_is_refused),
