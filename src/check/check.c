@@ -1,11 +1,11 @@
-/* check.c - onx_check: options, the parts of a document by kind, and the findings at the end. */
+/* check.c - onx_check: options, checking the parts of a document by kind, and reporting the findings. */
 #include "check/check.h"
 
 #include <strings.h>
 
 enum { NEWEST_IR = 14 };
 
-/* Does an id of the list ("T-04", "t-04", or the group "T") cover the rule? */
+/* Does an id in the list ("T-04", "t-04", or the group "T") include the rule? */
 static bool covers(const char *const *list, size_t count, const char *id)
 {
     for (size_t i = 0; i < count; i++) {
@@ -16,7 +16,7 @@ static bool covers(const char *const *list, size_t count, const char *id)
     return false;
 }
 
-/* Takes single rules and groups; false for an id that names neither. */
+/* Reads ids of rules and groups; false for an unknown id. */
 static bool known_ids(onx_ctx *cx, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -31,7 +31,7 @@ static bool known_ids(onx_ctx *cx, const char *const *list, size_t count)
     return true;
 }
 
-/* Does the rule report what another one asks for that `only` names? */
+/* Does the rule cover the same requirement as another rule that `only` names? */
 static bool stands_for(const onx_check_options *o, const char *id)
 {
     for (size_t i = 0; i < ONXI_RULE_COUNT; i++) {
@@ -56,7 +56,7 @@ static void select_rules(onxi_check *k, const onx_check_options *o)
     k->pedantic = onxi_check_wants(k, "A-17") || onxi_check_wants(k, "MD-13");
 }
 
-/* Parts of a model are checked as if inside one that imports what the options say. */
+/* A part of a model is checked as if it were inside a model with the imports given by the options. */
 static onx_status open_context(onxi_check *k, const onx_check_options *o)
 {
     static const char *const domains[] = { "", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training" };
@@ -79,7 +79,7 @@ static onx_status open_context(onxi_check *k, const onx_check_options *o)
         list = made;
     }
     onxi_check_imports_open(k, &k->imports, list, count, k->ir_version < 3);
-    k->imports.binder.functions = NULL; /* those of the model around are not known */
+    k->imports.binder.functions = NULL; /* the functions of the enclosing model are not known */
     return k->status;
 }
 
@@ -194,7 +194,7 @@ static onx_status check(onx_ctx *cx, onx_doc *doc, const onx_check_options *o, o
     if (status == ONX_OK)
         status = dispatch(k);
     if (status == ONX_OK && k->not_utf8)
-        onxi_diag_forget(cx, "W-21"); /* what the reader only warned of is an error here */
+        onxi_diag_forget(cx, "W-21"); /* the reader only warned about these; here they are errors */
     if (status == ONX_OK)
         status = onxi_check_findings_report(k);
     if (status == ONX_E_MEMORY)

@@ -1,4 +1,4 @@
-/* check_attribute.c - rules A: attributes by themselves. What an operator wants of them is in check_node.c. */
+/* check_attribute.c - rules A: attributes on their own. check_node.c compares them with the operator's signature. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_attribute[] = {
@@ -51,7 +51,7 @@ const onx_rule onxi_check_rules_attribute[] = {
     { 0 }
 };
 
-/* The value fields in use: how many, and the first. */
+/* The number of value fields in use, and the first of them. */
 static uint32_t used_slots(const onx_attribute *a, uint32_t *first)
 {
     uint32_t used = 0, count;
@@ -89,7 +89,7 @@ static void check_texts(onxi_check *k, const onxi_check_at *at, const onx_attrib
     }
 }
 
-/* A graph whose surroundings are not known: what it does not define itself may well be defined there. */
+/* Checks a graph whose surroundings are unknown: names that it does not define may be defined there. */
 static void forget_outer_names(onxi_check *k)
 {
     for (uint32_t i = 0; i < k->names.pending_count; i++) {
@@ -106,7 +106,7 @@ static void forget_outer_names(onxi_check *k)
 static void check_subgraph(onxi_check *k, const onxi_check_at *at, const onx_graph *graph, onxi_check_scope *scope,
                            const onx_node *holder)
 {
-    bool alone = !scope || !scope->names; /* in an attribute or node by itself, or in a default */
+    bool alone = !scope || !scope->names; /* in a separate attribute or node, or in a default */
     if (scope && scope->depth + 1 > k->depth_limit) {
         onxi_check_find(k, at, "S-19", (onxi_check_detail){ .value = onxi_check_number(k, scope->depth + 1) },
                         "subgraphs are nested deeper than the limit of %u (limit depth)", k->depth_limit);
@@ -127,7 +127,7 @@ static void check_subgraph(onxi_check *k, const onxi_check_at *at, const onx_gra
     onxi_check_leave(k, at, &inner);
 }
 
-/* Tensors, graphs, sparse tensors and types keep their own rules. */
+/* Checks tensors, graphs, sparse tensors and types by their own rules. */
 static void check_parts(onxi_check *k, const onxi_check_at *at, const onx_attribute *a, onxi_check_scope *scope,
                         const onx_node *holder)
 {
@@ -168,7 +168,7 @@ static void check_reference(onxi_check *k, const onxi_check_at *at, const onx_at
     if (used)
         onxi_check_find(k, here, "A-14", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
                         "the attribute is a reference and has a value, too");
-    if (!scope) /* a part by itself: what surrounds it is not known */
+    if (!scope) /* a separate part: its surroundings are unknown */
         return;
     const onx_function *f = scope->function;
     if (!f) {

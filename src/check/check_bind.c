@@ -1,5 +1,5 @@
-/* check_bind.c - what is wrong with the operator or function that a node names. Each name is resolved once per list of
- * imports, so it is reported once, too. */
+/* check_bind.c - problems with the operator or function that a node names. Each name is resolved once per import list,
+ * so problems are also reported once. */
 #include "check/check.h"
 
 /* Operators that were removed from the standard while experimental (ManagingExperimentalOps.md). */
@@ -42,10 +42,10 @@ static onx_str similar_operator(onxi_check *k, onx_str domain, onx_str name)
 static void report_not_imported(onxi_check *k, const onxi_check_at *at, onx_str domain, onxi_check_scope *scope)
 {
     onxi_checked_imports *imports = scope->imports;
-    if (imports->legacy) /* the node's domain field is from a later IR version, and so are imports: V-03 says so */
+    if (imports->legacy) /* the node's domain field and imports are from a later IR version; V-03 reports this */
         return;
     if (!imports->count && !scope->function)
-        return; /* O-01 has said that nothing at all is imported */
+        return; /* O-01 has reported that nothing is imported */
     if (!imports->lost)
         imports->lost = onxi_check_set_new(k);
     if (!onxi_check_set_add(k, imports->lost, domain, 0, NULL))
@@ -64,7 +64,7 @@ static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_bo
 {
     const char *name = onxi_check_quote(k, b->name),
                *domain = b->domain.len ? onxi_check_quote(k, b->domain) : "ai.onnx";
-    onxi_check_detail detail = ONXI_PLAIN; /* every message names the operator */
+    onxi_check_detail detail = ONXI_PLAIN; /* every message contains the operator's name */
     if (onxi_check_domain_is_standard(b->domain)) {
         const onxi_schema *newest = onxi_schema_newest(b->domain, b->name);
         if (!b->domain.len && was_experimental(b->name)) {
@@ -95,7 +95,7 @@ static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_bo
                         domain, name);
 }
 
-/* An operator has to mean the same under the imports of the function and of the model (F-06). */
+/* The operator must have the same meaning under the imports of the function and of the model (F-06). */
 static void check_compatible(onxi_check *k, const onxi_check_at *at, const onxi_bound *b, const onxi_check_scope *scope)
 {
     const onxi_imports *model = &k->imports.binder.imports;
@@ -162,7 +162,7 @@ static void check_bound(onxi_check *k, const onxi_check_at *at, onxi_checked_op 
                         "the model has no function %s with that overload", onxi_check_quote(k, b->name));
         return;
     }
-    if (b->opset >= 1) /* else the import itself is wrong */
+    if (b->opset >= 1) /* otherwise the import itself is wrong */
         check_operator(k, at, op, scope);
 }
 

@@ -1,4 +1,4 @@
-/* check_device.c - rules D: device configurations of a model and what nodes say about them. */
+/* check_device.c - rules D: device configurations of a model, and the annotations of nodes. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_device[] = {
@@ -94,14 +94,14 @@ void onxi_check_configurations(onxi_check *k, const onxi_check_at *at, const onx
     }
 }
 
-/* The declared shape of a value, or NULL. Initializers give theirs through *tensor. */
+/* The declared shape of a value, or NULL. For initializers, *tensor is set instead. */
 static const onx_tensor_shape *shape_of(onxi_check *k, onxi_check_scope *scope, onx_str name, const onx_tensor **tensor)
 {
     uint32_t id = onxi_check_name_find(k, name);
     const onxi_check_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
     *tensor = NULL;
     for (onxi_check_scope *s = scope; s && m && m->scope;
-         s = s->up) /* unless nothing defines it yet, as the node's outputs */
+         s = s->up) /* stop at the scope that defines it; outputs of the node are not defined yet */
         if (s->serial == m->scope)
             scope = s;
     if (!scope || !scope->graph)
@@ -114,7 +114,7 @@ static const onx_tensor_shape *shape_of(onxi_check *k, onxi_check_scope *scope, 
     return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
 }
 
-/* Size of a dimension: the number, or -1 when it is not known. */
+/* The size of a dimension: the number, or -1 if unknown. */
 static int64_t dim_size(const onx_tensor_shape *shape, const onx_tensor *tensor, uint64_t axis)
 {
     if (tensor)
@@ -229,8 +229,8 @@ static void check_spec(onxi_check *k, const onxi_check_at *at, const onx_shardin
                         "there are not as many devices as shards");
 }
 
-/* What the sharding proposal leaves out: windows, and the families whose values are no tensors of one shape, or whose
- * nodes hold others. */
+/* The operators that the sharding proposal excludes: window operators, families whose values are not tensors of a
+ * single shape, and nodes with subgraphs. */
 static bool is_shardable(onxi_op_id op)
 {
     if (onxi_operator_is(op, ONXI_TRAIT_WINDOW))
@@ -246,32 +246,32 @@ static bool is_shardable(onxi_op_id op)
     }
 }
 
-/* ---- does the sharding of the operands fit the operator (D-20)? ---- */
+/* ---- is the sharding of the operands consistent with the operator (D-20)? ---- */
 
-/* How the axes of operands belong together. */
+/* How the axes of operands correspond. */
 typedef enum relation {
-    ALIGNED, /* counted from the last, as for broadcasting: operands of one size along an axis are sharded equally */
-    MATRIX,  /* the last two are those of a product, the others aligned */
+    ALIGNED, /* from the last axis, as in broadcasting: operands with the same size along an axis are sharded equally */
+    MATRIX,  /* the last two axes are those of a matrix product, the others are aligned */
     GEMM,
     TURNED, /* Transpose */
-    JOINED  /* Concat: aligned but for one axis */
+    JOINED  /* Concat: aligned except for one axis */
 } relation;
 
 static const struct relation_row {
     onxi_op_id op;
     relation relation;
-    uint8_t a, b; /* MATRIX: the two factors among the inputs */
+    uint8_t a, b; /* MATRIX: indices of the two factors */
 } relations[] = {
     { ONXI_ID_MatMul, MATRIX, 0, 1 }, { ONXI_ID_MatMulInteger, MATRIX, 0, 1 }, { ONXI_ID_QLinearMatMul, MATRIX, 0, 3 },
     { ONXI_ID_Gemm, GEMM, 0, 1 },     { ONXI_ID_Transpose, TURNED, 0, 0 },     { ONXI_ID_Concat, JOINED, 0, 0 },
 };
 
 typedef struct operand {
-    const onx_sharding_spec *spec; /* NULL: it has none */
+    const onx_sharding_spec *spec; /* NULL: not sharded */
     uint32_t index;                /* of the spec */
     const onx_tensor_shape *shape;
     const onx_tensor *tensor;
-    int64_t rank; /* -1: not known */
+    int64_t rank; /* -1: unknown */
 } operand;
 
 typedef struct sharding {
@@ -279,7 +279,7 @@ typedef struct sharding {
     const onxi_check_at *at;
     const onx_node *n;
     const onxi_bound *bound;
-    bool found; /* one finding per node and configuration */
+    bool found; /* at most one finding per node and configuration */
 } sharding;
 
 static uint64_t shards_of(const operand *o, int64_t axis)
@@ -294,7 +294,7 @@ static uint64_t shards_of(const operand *o, int64_t axis)
     return shards;
 }
 
-/* Two axes that have to be split the same way; an axis of size 1 that is stretched over the other one is not split. */
+/* Checks two axes that have to be split equally; an axis of size 1 that is broadcast is not split. */
 static void compare_axes(sharding *s, const operand *a, int64_t axis_a, const operand *b, int64_t axis_b)
 {
     if (s->found || !a->spec || !b->spec || axis_a < 0 || axis_b < 0 || axis_a >= a->rank || axis_b >= b->rank)
@@ -317,7 +317,7 @@ static void compare_axes(sharding *s, const operand *a, int64_t axis_a, const op
                     onxi_check_quote(s->k, onx_view(s->n->op_type)));
 }
 
-/* All axes but the last `skip` ones, and but `except` (counted from the last one, from 1; 0: none). */
+/* Checks all axes except the last `skip` ones and except `except` (counted from the last one, from 1; 0: none). */
 static void compare_aligned(sharding *s, const operand *a, const operand *b, int64_t skip, int64_t except)
 {
     for (int64_t i = skip + 1; i <= a->rank && i <= b->rank && !s->found; i++)
@@ -349,7 +349,7 @@ static void compare_turned(sharding *s, const operand *x, const operand *y)
         compare_axes(s, x, perm ? perm[i] : x->rank - 1 - i, y, i);
 }
 
-/* Each operand against the first one that has a sharding. */
+/* Compares each operand with the first one that is sharded. */
 static void compare_all(sharding *s, const operand *all, uint32_t count, int64_t except)
 {
     const operand *first = NULL;
@@ -358,13 +358,13 @@ static void compare_all(sharding *s, const operand *all, uint32_t count, int64_t
             continue;
         if (first)
             compare_aligned(s, first, &all[i], 0, except);
-        /* One that is stretched itself says little: continue from the widest. */
+        /* a broadcast operand gives little information: continue with the widest one */
         if (!first || all[i].rank > first->rank)
             first = &all[i];
     }
 }
 
-/* Operators of one element each, of any number of inputs, and those that keep or reduce axes in their place. */
+/* Elementwise operators with any number of inputs, and operators that keep or reduce axes in place. */
 static const struct relation_row *relation_of(const onx_node *n, const onxi_bound *bound)
 {
     static const struct relation_row plain = { ONXI_ID_NONE, ALIGNED, 0, 0 };
@@ -381,7 +381,7 @@ static const struct relation_row *relation_of(const onx_node *n, const onxi_boun
 static void check_sharding(onxi_check *k, const onxi_check_at *at, const onx_node *n,
                            const onx_node_device_configuration *c, onxi_check_scope *scope, const onxi_bound *bound)
 {
-    enum { MOST = 1 << 20 }; /* pairs of operands and configurations; no real model has that many */
+    enum { MOST = 1 << 20 }; /* maximum number of pairs of operands and configurations; no real model has that many */
     uint64_t count = (uint64_t)n->input_count + n->output_count;
     const struct relation_row *row = k->notes && c->sharding_spec_count > 1 ? relation_of(n, bound) : NULL;
     if (!row || count * onx_node_more(n)->device_configurations_count > MOST)
@@ -434,7 +434,7 @@ void onxi_check_node_devices(onxi_check *k, const onxi_check_at *at, const onx_n
     onxi_check_set *ids = onxi_check_set_new(k), *operands = onxi_check_set_new(k);
     for (uint32_t i = 0; i < node->output_count; i++)
         onxi_check_set_add(k, operands, onx_view(node->output[i]), 0, NULL);
-    for (uint32_t i = 0; i < node->input_count; i++) /* 1: an input as well */
+    for (uint32_t i = 0; i < node->input_count; i++) /* index from 1: also an input */
         onxi_check_set_add(k, operands, onx_view(node->input[i]), 1, NULL);
     for (uint32_t i = 0; i < more->device_configurations_count; i++) {
         const onx_node_device_configuration *c = more->device_configurations[i];

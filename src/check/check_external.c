@@ -1,6 +1,6 @@
-/* check_external.c - rules E: external data. What tensors say about it is read and judged by ir/ (ir_external.c), files
- * are opened by base/ without following links (base_beneath.c), as for those who read the data (proto_external.c); here
- * each file is examined once for its size, and nothing of the contents is read. */
+/* check_external.c - rules E: external data. ir_external.c parses and validates the entries of tensors, and
+ * base_beneath.c opens files without following links, exactly as for reading the data (proto_external.c). Here the size
+ * of each file is determined once; contents are not read. */
 #include "check/check.h"
 
 #include <fcntl.h>
@@ -91,11 +91,11 @@ const onx_rule onxi_check_rules_external[] = {
     { 0 }
 };
 
-/* What is known of a file that tensors refer to; each is examined once. */
+/* A file that tensors refer to; each one is examined once. */
 typedef struct file_info {
     bool usable;
     uint64_t size;
-    struct range *ranges; /* that tensors have in it, newest first */
+    struct range *ranges; /* the tensors' ranges in it, newest first */
     uint32_t range_count;
 } file_info;
 
@@ -106,7 +106,7 @@ typedef struct range {
 } range;
 
 struct onxi_files {
-    int dir; /* the document's folder, -1 when it cannot be opened */
+    int dir; /* the document's folder, -1 if it cannot be opened */
     onxi_check_set *index;
     file_info **list;
     uint32_t count, room;
@@ -153,7 +153,7 @@ static void examine(onxi_check *k, const onxi_check_at *at, file_info *file, onx
                                      k->doc->links ? ONXI_BENEATH_LINKS : 0, &fd, &file->size) == ONX_OK;
     if (file->usable) {
         close(fd);
-    } else if (location.ptr[0] == '#') { /* how the reference marks data that a program keeps in memory */
+    } else if (location.ptr[0] == '#') { /* the reference implementation marks in-memory data like this */
         onxi_diag_rewind(k->cx, before);
         onxi_check_find(k, at, "E-13", (onxi_check_detail){ .value = shown, .severity = ONX_RULE_WARNING },
                         "the data was kept in memory by the program that wrote the file, and there is no such file");
@@ -193,7 +193,7 @@ static void check_checksum_text(onxi_check *k, const onxi_check_at *at, onx_str 
                         "the checksum is no SHA-1");
 }
 
-/* Entries that say nothing about where the data is. */
+/* Checks entries that do not describe the location of the data. */
 static void check_keys(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
 {
     for (uint32_t i = 0; i < t->external_data_count; i++) {
@@ -211,7 +211,7 @@ static void check_keys(onxi_check *k, const onxi_check_at *at, const onx_tensor 
     }
 }
 
-/* Does the file hold what the tensor needs? */
+/* Does the file contain all bytes of the tensor? */
 static void check_range(onxi_check *k, const onxi_check_at *at, const onxi_external_ref *r, file_info *file, bool sized,
                         uint64_t size)
 {
@@ -275,7 +275,7 @@ static int compare_ranges(const void *left, const void *right)
     return a->end < b->end ? -1 : a->end > b->end;
 }
 
-/* Ranges that share bytes without being the same. */
+/* Finds ranges that overlap without being equal. */
 void onxi_check_overlaps(onxi_check *k)
 {
     for (uint32_t i = 0; k->files && i < k->files->count; i++) {
@@ -298,7 +298,7 @@ void onxi_check_overlaps(onxi_check *k)
     }
 }
 
-/* Verifying reads every file once; what it reports becomes findings. */
+/* Verifying reads every file once; its diagnostics become findings. */
 void onxi_check_checksums(onxi_check *k)
 {
     onxi_diag_mark before = onxi_diag_here(k->cx);

@@ -1,10 +1,10 @@
-/* check_full.c - full mode: rules that need types and shapes are applied by inference in its strict form, and what it
- * reports becomes findings; what it knows in the end is compared with what is declared. */
+/* check_full.c - full mode: strict inference applies the rules that need types and shapes, and its diagnostics become
+ * findings; the inferred types are then compared with the declared ones. */
 #include "check/check.h"
 
 #include "infer/infer.h"
 
-/* A declared value whose sizes are known by now: its variables have those sizes (N-08). */
+/* A declared value whose sizes have been inferred: its variables have these sizes (N-08). */
 static void bind_value(onxi_check *k, onx_infer *infer, const onxi_check_at *at, const onx_graph *g,
                        const onx_value_info *v, onx_rule_severity severity)
 {
@@ -19,7 +19,7 @@ static void bind_value(onxi_check *k, onx_infer *infer, const onxi_check_at *at,
             onxi_check_bind_dim(k, at, declared->dim[i], shape->dim[i]->dim_value, severity);
 }
 
-/* What only describes inner values is a hint, so that two hints that disagree are a warning. */
+/* value_info is only a hint, so two contradicting hints are a warning. */
 static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_check_at *at, const onx_graph *g, uint32_t depth)
 {
     onx_rule_severity severity = depth ? ONX_RULE_WARNING : ONX_RULE_ERROR;
@@ -43,7 +43,7 @@ static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_check_at *at,
     }
 }
 
-/* After errors of other kinds inference continues with the types that there are; what that leaves out is said. */
+/* After errors of other kinds inference continues with the known types; a note reports what could not be checked. */
 static void say_what_is_left_out(onxi_check *k, onx_infer *infer, uint32_t nodes)
 {
     const onxi_check_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
@@ -68,7 +68,7 @@ void onxi_check_full(onxi_check *k)
     onx_infer *infer = NULL;
     bool broken = k->broken;
     if (!k->model->graph)
-        return; /* which is an error by itself */
+        return; /* an error of its own */
     onx_status status = onxi_infer_start(k->cx, k->doc, k->model, &options, &infer);
     if (status == ONX_OK) {
         infer->incomplete = broken;

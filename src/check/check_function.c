@@ -1,4 +1,4 @@
-/* check_function.c - rules F: functions of a model, calls of them, and who calls whom. */
+/* check_function.c - rules F: functions of a model, calls of them, and recursion. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_function[] = {
@@ -82,7 +82,7 @@ const onx_rule onxi_check_rules_function[] = {
     { 0 }
 };
 
-/* ---- functions and what they import ---- */
+/* ---- functions and their imports ---- */
 
 onxi_checked_imports *onxi_callee_imports(onxi_check *k, uint32_t callee)
 {
@@ -93,18 +93,18 @@ onxi_checked_imports *onxi_callee_imports(onxi_check *k, uint32_t callee)
     return c->imports;
 }
 
-/* ---- what bodies want of their parameters (F-19) ---- */
+/* ---- how bodies use their parameters (F-19) ---- */
 
-/* A parameter without default and the one that the body passes it on to, in a call of another function. */
+/* A parameter without default, and the parameter of another function that the body passes it to. */
 typedef struct handed {
-    struct handed *next; /* of the same receiver */
-    uint32_t from;       /* number among the parameters of all functions */
+    struct handed *next; /* next with the same receiver */
+    uint32_t from;       /* index in the list of all functions' parameters */
 } handed;
 
 typedef struct wants {
     onxi_check_callee *callee;
-    onxi_binder *binder; /* of its body */
-    handed **to;         /* by receiver */
+    onxi_binder *binder; /* for its body */
+    handed **to;         /* lists by receiver */
 } wants;
 
 static void want(onxi_check_callee *c, uint32_t parameter)
@@ -159,7 +159,7 @@ static void find_wants(onxi_check *k, wants *w, onx_node *const *nodes, uint32_t
             find_wants_of(k, w, nodes[i], depth);
 }
 
-/* A parameter that is passed on to one that is needed is needed itself, over any number of calls. */
+/* A parameter that is passed to a required one is required itself, over any number of calls. */
 static void spread_needs(onxi_check *k, handed *const *to, const uint32_t *owner, uint32_t parameters)
 {
     uint32_t *todo = ONXI_ARRAY(k->arena, uint32_t, parameters), count = 0;
@@ -177,7 +177,7 @@ static void spread_needs(onxi_check *k, handed *const *to, const uint32_t *owner
             if (c->needs[h->from - c->parameter])
                 continue;
             want(c, h->from - c->parameter);
-            todo[count++] = h->from; /* each comes here once, so there is room */
+            todo[count++] = h->from; /* each parameter is added at most once, so there is room */
         }
     }
 }
@@ -187,7 +187,7 @@ static void find_needs(onxi_check *k)
     uint32_t parameters = 0;
     for (uint32_t i = 0; i < k->callee_count; i++) {
         onxi_check_callee *c = &k->callees[i];
-        c->parameter = parameters; /* all together fewer than the bytes of the file */
+        c->parameter = parameters; /* in total fewer than the bytes of the file */
         parameters += c->f->attribute_count;
         c->needs = ONXI_ARRAY(k->arena, bool, c->f->attribute_count + 1);
         c->takes = ONXI_ARRAY(k->arena, int32_t, c->f->attribute_count + 1);
@@ -283,7 +283,7 @@ static onx_str similar_parameter(onxi_check *k, const onxi_check_callee *c, onx_
     return found.len ? onxi_check_text(k, "did you mean %s?", onxi_check_quote(k, found)) : found;
 }
 
-/* `which`: the parameter, as callee->parameters has it. */
+/* `which`: the parameter, as in callee->parameters. */
 static void check_given_type(onxi_check *k, const onxi_check_at *at, const onxi_check_callee *c, const onx_attribute *a,
                              uint32_t which)
 {
@@ -298,7 +298,7 @@ static void check_given_type(onxi_check *k, const onxi_check_at *at, const onxi_
                         shown_name(k, c));
 }
 
-/* One finding for all parameters that a call leaves out: there may be many of both. */
+/* Reports all parameters that a call omits in one finding, because there may be many of both. */
 static void report_left_out(onxi_check *k, const onxi_check_at *at, const onxi_check_callee *c,
                             const onxi_check_set *given, uint32_t count)
 {
@@ -352,19 +352,19 @@ void onxi_check_call(onxi_check *k, const onxi_check_at *at, const onx_node *n, 
         report_left_out(k, at, c, given, c->needed_count - needed);
 }
 
-/* ---- who calls whom ---- */
+/* ---- the call graph ---- */
 
 typedef struct calls {
     const uint64_t *edge;
     size_t *first; /* callee_count + 1 */
-    size_t *next;  /* edge to follow next, per function */
+    size_t *next;  /* the next edge to follow, per function */
     uint32_t *chain, *stack;
-    uint8_t *state; /* 0 new, 1 on the stack, 2 done */
+    uint8_t *state; /* 0 unvisited, 1 on the stack, 2 done */
 } calls;
 
 static void report_cycle(onxi_check *k, const onxi_check_at *at, const calls *c, uint32_t depth, uint32_t back)
 {
-    enum { DETAILED = 100 }; /* finding the start of a cycle takes time of its own */
+    enum { DETAILED = 100 }; /* for more findings, the start of the cycle is not searched, because that takes time */
     char text[280];
     size_t n = 0;
     uint32_t start = depth, shown = 0;
@@ -402,7 +402,7 @@ void onxi_check_call_cycles(onxi_check *k, const onxi_check_at *at)
     if (onxi_check_failed(k, c.first) || onxi_check_failed(k, c.next) || onxi_check_failed(k, c.chain) ||
         onxi_check_failed(k, c.stack) || onxi_check_failed(k, c.state))
         return;
-    size_t e = 0; /* calls were noted function by function */
+    size_t e = 0; /* calls were recorded function by function */
     for (uint32_t f = 0; f < n; f++) {
         c.first[f] = c.next[f] = e;
         while (e < k->call_count && (uint32_t)(k->calls[e] >> 32) == f)
@@ -437,7 +437,7 @@ void onxi_check_call_cycles(onxi_check *k, const onxi_check_at *at)
                 c.chain[c.stack[depth - 1]] = c.chain[f] + 1;
         }
     }
-    if (longest >= k->depth_limit) /* what follows calls nests as deep; 100 unless the caller allows more */
+    if (longest >= k->depth_limit) /* later passes recurse over calls as deeply; 100 unless the caller allows more */
         onxi_check_find(k, ONXI_AT_ITEM(at, functions, longest_at, FUNCTION, k->callees[longest_at].f), "M-16",
                         (onxi_check_detail){ .value = onxi_check_number(k, (int64_t)longest + 1),
                                              .expected = onxi_check_text(k, "%u at most", k->depth_limit),
@@ -445,7 +445,7 @@ void onxi_check_call_cycles(onxi_check *k, const onxi_check_at *at)
                         "functions call each other in too long a chain");
 }
 
-/* ---- one function ---- */
+/* ---- checking one function ---- */
 
 static void check_parameters(onxi_check *k, const onxi_check_at *at, const onx_function *f)
 {
@@ -531,7 +531,7 @@ static void check_identity(onxi_check *k, const onxi_check_at *at, const onx_fun
     onxi_check_utf8(k, ONXI_AT(at, name), name);
     onxi_check_utf8(k, ONXI_AT(at, domain), domain);
     onxi_check_utf8(k, ONXI_AT(at, overload), onx_view(f->overload));
-    if (!name.len && k->doc->kind != ONX_KIND_OPERATOR_SET) /* there it is OS-13, from op/ */
+    if (!name.len && k->doc->kind != ONX_KIND_OPERATOR_SET) /* there OS-13 of op/ reports it */
         onxi_check_find(k, at, "F-01", ONXI_PLAIN, "the function has no name");
     if (!ONX_HAS(function, f, domain) && k->ir_version >= 8)
         onxi_check_find(k, at, "F-02", (onxi_check_detail){ .expected = onx_str_of("a domain, empty for ai.onnx") },

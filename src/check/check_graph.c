@@ -1,4 +1,4 @@
-/* check_graph.c - rules G: graphs, their lists and the order of their nodes. Subgraphs come through here, too. */
+/* check_graph.c - rules G: graphs, including subgraphs, their lists and the order of their nodes. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_graph[] = {
@@ -66,7 +66,7 @@ const onx_rule onxi_check_rules_graph[] = {
     { 0 }
 };
 
-/* ---- does a declared type fit an initializer? ---- */
+/* ---- comparing initializers with declared types ---- */
 
 static bool dims_fit(const onx_tensor_shape *shape, const int64_t *dims, uint32_t count)
 {
@@ -81,7 +81,7 @@ static bool dims_fit(const onx_tensor_shape *shape, const int64_t *dims, uint32_
     return true;
 }
 
-/* Each variable of an input gets the size that its initializer has there (N-08). */
+/* Gives each variable of an input the size of its initializer (N-08). */
 static void bind_dims(onxi_check *k, const onxi_check_at *at, const onx_tensor_shape *shape, const int64_t *dims,
                       uint32_t count)
 {
@@ -89,7 +89,7 @@ static void bind_dims(onxi_check *k, const onxi_check_at *at, const onx_tensor_s
         onxi_check_bind_dim(k, at, shape->dim[i], dims[i], ONX_RULE_NONE);
 }
 
-/* Without inference the reference takes such models, and so do we, also to run them. */
+/* Without inference the reference implementation accepts such models, so they are accepted here, and can be run. */
 static onx_rule_severity mismatch(const onxi_check *k)
 {
     return k->flags & ONX_CHECK_FULL ? ONX_RULE_ERROR : ONX_RULE_WARNING;
@@ -142,7 +142,7 @@ static void check_inputs(onxi_check *k, const onxi_check_at *at, const onx_graph
     }
 }
 
-/* How many inputs of a subgraph the node that holds it provides. */
+/* The number of subgraph inputs that the node provides values for. */
 static uint32_t provided(onxi_check *k, onxi_check_scope *scope)
 {
     const onx_node *n = scope->holder;
@@ -241,11 +241,11 @@ static void check_outputs(onxi_check *k, const onxi_check_at *at, const onx_grap
             continue;
         }
         if (m->scope && !sub && scope->role == ONXI_ROLE_ALGORITHM) {
-            m->flags |= ONXI_NAME_USED; /* the two graphs are one while training */
+            m->flags |= ONXI_NAME_USED; /* the two graphs are combined in training */
             continue;
         }
         if (onxi_check_name_awaited(m))
-            continue; /* a node reads it as well and will be reported */
+            continue; /* a node reads it as well, and is reported */
         if (m->scope)
             onxi_check_find(k, here, "S-08",
                             (onxi_check_detail){ .value = onx_str_of(text),
@@ -345,7 +345,7 @@ void onxi_check_graph(onxi_check *k, const onxi_check_at *at, const onx_graph *g
     }
 }
 
-/* ---- cycles: Tarjan's components of the nodes of one graph, with a stack of its own ---- */
+/* ---- cycles: Tarjan's strongly connected components of one graph, with an explicit stack ---- */
 
 typedef struct search {
     uint32_t *low, *number, *component, *stack, *frame, *step;

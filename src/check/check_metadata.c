@@ -80,7 +80,7 @@ static bool is_one_of(onx_str s, const char *const *words, bool any_case)
     return false;
 }
 
-/* Labels of letters, digits, hyphens and underscores with dots between; at least two. */
+/* At least two labels of letters, digits, hyphens and underscores, separated by dots. */
 bool onxi_check_is_reverse_dns(onx_str s)
 {
     size_t labels = 0, length = 0;
@@ -100,7 +100,7 @@ bool onxi_check_is_reverse_dns(onx_str s)
     return labels >= 2;
 }
 
-/* Tags that texts are marked up with; <module> and <lambda> of tracebacks are none. */
+/* HTML tags that mark up texts; <module> and <lambda> of tracebacks are not HTML. */
 static bool is_tag(const char *word, size_t len)
 {
     static const char *const tags[] = { "a",     "b",    "body",   "br",   "code",   "div",   "em",  "font",
@@ -117,7 +117,7 @@ static bool is_tag(const char *word, size_t len)
     return false;
 }
 
-/* Does the text hold an HTML tag: "<" or "</", a name, and a ">" later on? */
+/* Does the text contain an HTML tag: "<" or "</", a name, and a ">" later on? */
 static bool has_markup(onx_str s)
 {
     for (const char *p = s.ptr, *end = onxi_str_end(s); p < end;) {
@@ -164,7 +164,7 @@ void onxi_check_denotation(onxi_check *k, const onxi_check_at *at, onx_str text,
                         "the denotation is none that ONNX defines for %s", dimension ? "dimensions" : "types");
 }
 
-/* Keys of the image category and their values; compared without regard to case. */
+/* Keys of the image category and their values; compared case-insensitively. */
 static const struct image_key {
     const char *key;
     const char *values[6];
@@ -237,8 +237,8 @@ void onxi_check_metadata(onxi_check *k, const onxi_check_at *at, onx_string_stri
 
 enum { AXES = 8 };
 
-/* What an operator expects of the axes of its data (input 0) and of its weights (input 1): batch and channel, or the
- * two channels of a filter, come first, the rest after. */
+/* The axes that an operator expects for its data (input 0) and its weights (input 1): batch and channel, or the two
+ * channels of a filter, come first, then the others. */
 static const struct filter {
     onxi_op_id op;
     const char *axes[2];
@@ -272,7 +272,7 @@ void onxi_check_note_denotations(onxi_check *k, const onx_graph *g)
         k->denoted = denotes_axes(g->value_info[i]);
 }
 
-/* Axis i of what this Transpose makes is axis perm[i] of what it takes. False when that cannot be told. */
+/* Axis i of the output of this Transpose is axis perm[i] of its input. False if that is unknown. */
 static bool turn(const onxi_bound *bound, const onx_node *n, uint32_t *axis)
 {
     uint32_t count;
@@ -285,8 +285,8 @@ static bool turn(const onxi_bound *bound, const onx_node *n, uint32_t *axis)
     return true;
 }
 
-/* The shape in which the axes of a value are denoted: its own, or that of the value that it was made from axis by axis.
- * axis[i]: which one of that shape is axis i of the value. */
+/* The shape with the denotations of a value's axes: its own, or that of the value from which it was computed axis by
+ * axis. axis[i] is the axis of that shape for axis i of the value. */
 static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_check_scope *scope, onx_str name, uint32_t *axis)
 {
     enum { STEPS = 32 };
@@ -315,7 +315,7 @@ static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_check_scope *sc
     return NULL;
 }
 
-/* `wanted`: what the first two axes are. */
+/* `wanted`: the denotations of the first two axes. */
 static void check_axes(onxi_check *k, const onxi_check_at *at, const onx_node *n, uint32_t input,
                        onxi_check_scope *scope, const char *const wanted[2])
 {

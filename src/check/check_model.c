@@ -1,4 +1,4 @@
-/* check_model.c - rules M: the model message, and the order in which its parts are checked. */
+/* check_model.c - rules M: the model message; also defines the order in which its parts are checked. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_model[] = {
@@ -68,7 +68,7 @@ static void check_ir_version(onxi_check *k, const onxi_check_at *at, const onx_m
                         "the model has IR version %lld, the newest known is %d", (long long)m->ir_version, NEWEST_IR);
 }
 
-/* 16 bits major, 16 bits minor, 32 bits patch, or a plain number below 2^32. */
+/* A plain number below 2^32, or a semantic version of 16 bits major, 16 bits minor and 32 bits patch. */
 static void check_model_version(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
     if (m->model_version < 0)

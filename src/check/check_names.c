@@ -1,4 +1,4 @@
-/* check_names.c - rules N: value names, interned once, and what they mean in the scopes that are open. */
+/* check_names.c - rules N: value names, which are interned, and their meanings in the open scopes. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_names[] = {
@@ -51,9 +51,9 @@ bool onxi_check_is_identifier(onx_str s)
 
 /* ---- interning ---- */
 
-enum { NAME_PLAIN, NAME_ODD /* bytes above 127 or zero bytes: worth a look */ };
+enum { NAME_PLAIN, NAME_ODD /* contains bytes above 127 or zero bytes, and has to be checked */ };
 
-/* Hash and check of the bytes at once, since each name is long enough to be worth reading only once. */
+/* Hashes and checks the bytes in one pass, because names are long enough for a second pass to be costly. */
 static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, int *odd)
 {
     const uint64_t high = 0x8080808080808080u, ones = 0x0101010101010101u;
@@ -64,7 +64,7 @@ static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, 
             seen |= w | ((w - ones) & ~w);
             h = onxi_hash_fold(h ^ w, secret.b ^ 0x9e3779b97f4a7c15u);
         }
-        w = onxi_load64(p + len - 8); /* may overlap the one before */
+        w = onxi_load64(p + len - 8); /* may overlap the previous word */
     } else if (len >= 4) {
         w = onxi_load32(p) | (uint64_t)onxi_load32(p + len - 4) << 32;
     } else {
@@ -77,7 +77,7 @@ static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, 
     return h;
 }
 
-/* Room for `count` names in all; false, recorded, when there is none. */
+/* Reserves room for `count` names in all; false, with a diagnostic, when out of memory. */
 static bool reserve(onxi_check *k, uint64_t count)
 {
     onxi_check_names *t = &k->names;
@@ -232,7 +232,7 @@ static void prepare_hash(onxi_check *k, onx_bytes bytes)
     onxi_table_prefetch(&t->table, hash);
 }
 
-/* The slot has arrived meanwhile: the entry that it leads to is next. */
+/* The slot has been loaded by now: prefetch the entry that it refers to. */
 static void prepare_entry(onxi_check *k, onx_bytes bytes)
 {
     onxi_check_names *t = &k->names;
@@ -244,9 +244,10 @@ static void prepare_entry(onxi_check *k, onx_bytes bytes)
         __builtin_prefetch(&t->meaning[id - 1]);
 }
 
-/* ---- names of nodes: a namespace of their own, where only doubles matter ---- */
+/* ---- node names: a separate namespace, in which only duplicates matter ---- */
 
-/* Two nodes whose hashes are equal: are their names? Checked once in a while, so an exact set is made only then. */
+/* The hashes of two node names are equal: are the names equal, too? This is rare, so an exact set is only built
+ * then. */
 static void report_twins(onxi_check *k, const onxi_check_at *at, const onxi_check_scope *scope)
 {
     onxi_check_set *seen = onxi_check_set_new(k);
@@ -277,7 +278,7 @@ void onxi_check_node_names_close(onxi_check *k, const onxi_check_at *at, onxi_ch
         report_twins(k, at, scope);
 }
 
-/* One half of the hash finds the slot, the other one takes the place of an index: names are not read. */
+/* One half of the hash selects the slot, the other half is stored instead of an index: names are not compared. */
 static void note_node_name(onxi_check_scope *scope, uint64_t hash)
 {
     uint32_t other = (uint32_t)hash >> 1;
@@ -289,9 +290,9 @@ static void note_node_name(onxi_check_scope *scope, uint64_t hash)
     onxi_table_add(&scope->node_names, (uint32_t)(hash >> 32), other);
 }
 
-/* ---- looking ahead ---- */
+/* ---- prefetching ---- */
 
-/* Whether onxi_check_name_read is going to find it without a hash. */
+/* Will onxi_check_name_read find the name without computing its hash? */
 static bool will_be_recent(const onxi_check_names *t, onx_bytes bytes)
 {
     const onx_str name = onx_view(bytes);
@@ -303,7 +304,7 @@ static bool will_be_recent(const onxi_check_names *t, onx_bytes bytes)
 
 static void prepare_node(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t node)
 {
-    enum { MOST = 8 }; /* operands; the rest is looked up without preparation */
+    enum { MOST = 8 }; /* operands; further ones are looked up without prefetching */
     onxi_check_names *t = &k->names;
     const onx_node *n = scope->nodes[node];
     for (uint32_t i = 0; i < n->input_count && i < MOST; i++)
@@ -425,7 +426,7 @@ static void twice(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scop
     bool given = (kind == ONXI_NAME_INITIALIZER || kind == ONXI_NAME_SPARSE_INITIALIZER) && m->kind == ONXI_NAME_INPUT;
     if (given && !(m->flags & ONXI_NAME_WITH_INITIALIZER)) {
         k->names.meaning[name].flags |= ONXI_NAME_WITH_INITIALIZER;
-        return; /* an input with its default: subgraphs check that themselves */
+        return; /* an input with its default value; subgraphs check this case themselves */
     }
     const char *text = onxi_check_quote(k, onxi_check_name_text(k, name));
     onx_str hint = onxi_check_text(k, "%s already defines it", given ? "another initializer" : what_is(k, scope, m));
@@ -450,14 +451,14 @@ static void hides(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scop
                     "\"%s\" is already visible from an enclosing scope", text);
 }
 
-/* A name that was read before gets its definition now: too late, or just outside the reach of the reader. */
+/* A name that was read before is defined now: too late, or outside of the reader's scope. */
 static void late(onxi_check *k, onxi_check_scope *scope, uint32_t name, onxi_check_name_kind kind, uint32_t index,
                  uint32_t pending)
 {
     onxi_check_names *t = &k->names;
     onxi_check_pending *p = &t->pending[pending - 1];
     if (p->scope < scope->serial)
-        return; /* read outside, defined inside: settled when the outermost scope ends */
+        return; /* read outside, defined inside: resolved when the outermost scope is closed */
     t->meaning[name].flags |= ONXI_NAME_USED;
     if (p->scope == scope->serial && kind == ONXI_NAME_OUTPUT) {
         p->definer = index;
@@ -480,7 +481,7 @@ void onxi_check_define(onxi_check *k, const onxi_check_at *at, onxi_check_scope 
 {
     onxi_check_names *t = &k->names;
     bool logged =
-        !t->last || scope->up || k->notes; /* the log of the last scope is read only where unused values are reported */
+        !t->last || scope->up || k->notes; /* the log of the last scope is only needed to report unused values */
     if (name == UINT32_MAX || (logged && !ONXI_CHECK_GROW(k, t->log, t->log_room, t->log_count + 1)))
         return;
     onxi_check_meaning *m = &t->meaning[name];
@@ -490,7 +491,8 @@ void onxi_check_define(onxi_check *k, const onxi_check_at *at, onxi_check_scope 
     }
     uint64_t entry = name;
     uint32_t pending = onxi_check_name_awaited(m) ? m->index : 0;
-    bool outside = pending && t->pending[pending - 1].scope < scope->serial; /* waits for a definition further out */
+    bool outside = pending && t->pending[pending - 1].scope < scope->serial; /* waits for a definition in an outer
+                                                                              * scope */
     if (m->scope || outside) {
         if (m->scope)
             hides(k, at, scope, name, kind);
@@ -541,7 +543,7 @@ void onxi_check_use(onxi_check *k, const onxi_check_at *at, onxi_check_scope *sc
     m->index = ++t->pending_count;
 }
 
-/* ---- the end of a scope ---- */
+/* ---- closing a scope ---- */
 
 static void report_order(onxi_check *k, onxi_check_scope *scope)
 {
@@ -595,7 +597,7 @@ static onx_str similar_name(onxi_check *k, uint32_t wrong)
     return onxi_check_text(k, "did you mean \"%s\"?", onxi_check_quote(k, onxi_check_name_text(k, found)));
 }
 
-/* What is missing when the outermost scope ends stays missing. */
+/* Names that are undefined when the outermost scope is closed are reported. */
 static void report_missing(onxi_check *k, onxi_check_scope *scope)
 {
     onxi_check_names *t = &k->names;
@@ -656,7 +658,7 @@ static void report_unused(onxi_check *k, const onxi_check_at *at, onxi_check_sco
             onxi_check_find(k, ONXI_AT_INDEX(at, sparse_initializer, m->index), "G-24", ONXI_PLAIN,
                             "nothing reads the sparse initializer \"%s\"", text);
             break;
-        case ONXI_NAME_OUTPUT: { /* the outputs of a node follow each other */
+        case ONXI_NAME_OUTPUT: { /* the outputs of a node are consecutive */
             uint32_t node = m->index;
             bool used = false;
             for (;; i++) {

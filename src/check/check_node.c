@@ -1,4 +1,4 @@
-/* check_node.c - rules ND: nodes, and what the operator that they name wants of them. */
+/* check_node.c - rules ND: nodes, and the requirements of the operators that they name. */
 #include "check/check.h"
 
 #include <limits.h>
@@ -161,7 +161,7 @@ static void check_against_schema(onxi_check *k, const onxi_check_at *at, const o
 {
     const onxi_schema *s = op->schema;
     uint32_t required = 0, values = 0;
-    const onxi_attr *next = s->attrs; /* nodes mostly give attributes in the order of the schema */
+    const onxi_attr *next = s->attrs; /* nodes mostly list attributes in the order of the schema */
     for (uint32_t i = 0; i < n->attribute_count; i++) {
         const onx_attribute *a = n->attribute[i];
         onx_str name = onx_view(a->name);
@@ -202,8 +202,8 @@ static void check_against_schema(onxi_check *k, const onxi_check_at *at, const o
                         "a Constant has exactly one value attribute");
 }
 
-/* Words of attributes that came with a later version than the attribute (ND-26). What they mean is clear in the
- * versions before, too, and models that use them there are about, so kernels take them in all. */
+/* Attribute values that only a later version of the operator allows (ND-26). Their meaning is clear in earlier versions
+ * as well, and existing models use them, so the kernels accept them in all versions. */
 static const struct later_word {
     onxi_op_id op;
     int since; /* version of the operator */
@@ -236,7 +236,7 @@ static void check_words(onxi_check *k, const onxi_check_at *at, const onxi_check
     }
 }
 
-/* ---- attributes by themselves ---- */
+/* ---- attributes on their own ---- */
 
 static void check_names_differ(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
@@ -261,7 +261,7 @@ static void check_names_differ(onxi_check *k, const onxi_check_at *at, const onx
     }
 }
 
-/* An attribute named like an operand (N-05): values of a node are marked, then its attributes are looked up. */
+/* An attribute named like an operand (N-05): marks the operands of a node, then looks up its attributes. */
 static void check_names_apart(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
     enum { SMALL = 64 };
@@ -296,7 +296,7 @@ static void check_attributes(onxi_check *k, const onxi_check_at *at, const onx_n
         check_names_apart(k, at, n);
 }
 
-/* ---- the node ---- */
+/* ---- checking a node ---- */
 
 static void check_rare(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_check_scope *scope)
 {
@@ -313,12 +313,12 @@ static void check_rare(onxi_check *k, const onxi_check_at *at, const onx_node *n
     onxi_check_node_devices(k, at, n, scope);
 }
 
-/* Outputs after the first that exist only in a mode that an attribute chooses (ND-23). */
+/* Outputs after the first that exist only in a mode selected by an attribute (ND-23). */
 static const struct mode {
     onxi_op_id op;
     int first, last; /* versions of the operator */
     const char *attribute;
-    bool needed; /* the attribute has to be set for them, and not only left alone */
+    bool needed; /* the attribute has to be present, not absent, for these outputs */
 } modes[] = {
     { ONXI_ID_BatchNormalization, 14, INT_MAX, "training_mode", true },
     { ONXI_ID_BatchNormalization, 1, 6, "is_test", false },
@@ -336,7 +336,7 @@ static void check_mode(onxi_check *k, const onxi_check_at *at, const onx_node *n
         uint32_t output = 1;
         const onxi_attr_value set = onxi_bind_attribute(op->bound, n, m->attribute);
         if (set.type != ONX_ATTR_INT)
-            return; /* the caller of the function around chooses, or the attribute is wrong */
+            return; /* the caller of the enclosing function decides, or the attribute is wrong */
         while (output < n->output_count && !n->output[output].bits)
             output++;
         if (output < n->output_count && (set.i != 0) != m->needed)

@@ -63,7 +63,7 @@ bool onxi_check_domain_is_standard(onx_str domain)
     return false;
 }
 
-/* Newest version of a standard domain; ai.onnx.training is declared but holds no operators. */
+/* The newest version of a standard domain; ai.onnx.training is declared but has no operators. */
 static int64_t newest(onx_str domain)
 {
     int64_t version = onxi_domain_newest(domain);
@@ -108,11 +108,11 @@ static void check_version(onxi_check *k, const onxi_check_at *at, const onx_oper
             "the version is newer than the newest known");
         return;
     }
-    if (k->ir_version >= 3) /* else imports as such are too new */
+    if (k->ir_version >= 3) /* otherwise the imports themselves are too new */
         onxi_check_import_ir(k, here, domain, id->version);
 }
 
-/* The same domain twice: one row decides about its severity. */
+/* A duplicate domain: one row per case decides the severity. */
 static void check_twice(onxi_check *k, const onxi_check_at *at, const onx_operator_set_id *id,
                         const onx_operator_set_id *first, bool function)
 {
@@ -132,7 +132,7 @@ static void check_twice(onxi_check *k, const onxi_check_at *at, const onx_operat
                      : "the operator set is imported in two versions");
 }
 
-/* Once in a model: functions import what the model does. */
+/* Reported once per model, because functions repeat the model's imports. */
 static void report_odd_domain(onxi_check *k, const onxi_check_at *at, onx_str domain)
 {
     uint32_t first;

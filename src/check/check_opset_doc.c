@@ -1,5 +1,5 @@
-/* check_opset_doc.c - rules OS: operator-set documents. Most of them are applied by op/, which also compares documents;
- * here the functions of a document are checked like those of a model. */
+/* check_opset_doc.c - rules OS: operator-set documents. Most of these rules are checked by op/, which also compares
+ * documents; this file checks the functions of a document like those of a model. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_opset_doc[] = {

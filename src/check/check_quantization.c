@@ -20,7 +20,7 @@ const onx_rule onxi_check_rules_quantization[] = {
     { 0 }
 };
 
-/* The element type of an initializer or input of the graph, 0 when it is not known. */
+/* The element type of an initializer or input of the graph, 0 if unknown. */
 static int32_t dtype_of(const onxi_check *k, const onx_graph *graph, uint32_t name)
 {
     const onxi_check_meaning *m = &k->names.meaning[name];

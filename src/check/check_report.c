@@ -1,4 +1,4 @@
-/* check_report.c - findings: made at a place, kept up to a limit, sorted by place, reported as diagnostics. */
+/* check_report.c - findings: created at a place, kept up to a limit, sorted by place, reported as diagnostics. */
 #include "check/check.h"
 
 #include <stdio.h>
@@ -43,14 +43,14 @@ const char *onxi_check_quote(onxi_check *k, onx_str s)
     return buf;
 }
 
-/* ---- spelling ---- */
+/* ---- spelling suggestions ---- */
 
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Levenshtein distance where a change of case alone costs nothing but a bit; only short texts are compared. */
+/* Levenshtein distance in which a change of case costs little; only short strings are compared. */
 bool onxi_check_similar(onx_str wrong, onx_str candidate, uint32_t *distance)
 {
     enum { MOST = 48 };
@@ -124,7 +124,7 @@ static onx_str path_of(onxi_check *k, const onxi_check_at *at)
     for (const onxi_check_at *a = at; a; a = a->up) {
         if (a->step == ONXI_STEP_ROOT)
             continue;
-        if (count == MOST) { /* keep the ends of a very deep place */
+        if (count == MOST) { /* keep both ends of a very deep place */
             memmove(chain + MOST / 2, chain + MOST / 2 + 1, (MOST / 2 - 1) * sizeof *chain);
             count--;
             skipped++;
@@ -182,7 +182,7 @@ static onx_str keep(onxi_check *k, onx_str s)
     return onx_view(out);
 }
 
-/* Groups whose errors leave values without types, or with wrong ones. */
+/* Groups of rules whose errors leave values without types, or with wrong types. */
 static bool breaks_inference(const onx_rule *rule)
 {
     static const char *const groups[] = { "M-", "O-", "G-", "N-", "ND-", "A-", "F-", "S-", "TY-", "T-", "SP-" };
@@ -200,7 +200,7 @@ static int compare_keys(const uint64_t *a, uint32_t a_count, const uint64_t *b, 
     return a_count < b_count ? -1 : a_count > b_count;
 }
 
-/* The place as numbers that sort, `depth` of them. */
+/* The place as a sortable sequence of numbers, `depth` of them. */
 static uint32_t depth_of(const onxi_check_at *at)
 {
     uint32_t depth = 0;
@@ -223,7 +223,7 @@ static int compare(const void *left, const void *right)
     return order ? order : a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Keeps the first max_errors by place. */
+/* Keeps the first max_errors findings by place. */
 static void cut_findings(onxi_check *k, onx_severity severity)
 {
     uint32_t n = 0, count = k->kept[severity];
@@ -344,7 +344,7 @@ onx_status onxi_check_findings_report(onxi_check *k)
     return ONX_OK;
 }
 
-/* ---- findings of other layers ---- */
+/* ---- findings from other layers ---- */
 
 static onxi_check_step step_of(onx_str name)
 {
@@ -354,7 +354,7 @@ static onxi_check_step step_of(onx_str name)
     return ONXI_STEP_ROOT;
 }
 
-/* Turns graph.node[3] "conv1" (Conv).attribute[0] back into frames, so that findings sort by place. */
+/* Parses graph.node[3] "conv1" (Conv).attribute[0] back into frames, so that findings can be sorted by place. */
 static const onxi_check_at *parse_path(onxi_check *k, onx_str path)
 {
     const onxi_check_at *up = NULL;
@@ -372,14 +372,14 @@ static const onxi_check_at *parse_path(onxi_check *k, onx_str path)
     return up;
 }
 
-/* Inside a branch of an If: a node that cannot work means no more than that this branch must not be taken. */
+/* Inside a branch of an If, an invalid node only means that this branch must not be taken. */
 static bool is_conditional(onx_str path)
 {
     return path.len && (memmem(path.ptr, path.len, "then_branch", 11) || memmem(path.ptr, path.len, "else_branch", 11));
 }
 
-/* Whether an error that was found before the others says it already: one of the same node, one of a function where
- * the place is in a call, or one of the same rule where the place is no node. */
+/* Was the finding implied by an earlier error: one at the same node, one in the called function if the place is inside
+ * a call, or one of the same rule if the place is not a node? */
 static bool is_said(const onxi_check *k, const onx_diag *d, const onxi_check_at *at, uint64_t arrivals)
 {
     uint64_t key[64];
@@ -418,7 +418,7 @@ uint32_t onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_a
                                                                   : ONX_RULE_NOTE;
         const char *broken = d->rule ? d->rule : rule;
         bool conditional = strcmp(broken, "ND-20") == 0 && is_conditional(d->where.path);
-        /* Old exporters gave Constant-1 and others outputs that later versions allow; the meaning is clear. */
+        /* Old exporters gave Constant-1 and others types that only later versions allow; the meaning is clear. */
         bool output = strcmp(broken, "ND-16") == 0 && d->message.len > 7 && memcmp(d->message.ptr, "output ", 7) == 0;
         if (severity == ONX_RULE_ERROR && (conditional || output))
             severity = ONX_RULE_WARNING;
@@ -434,7 +434,7 @@ uint32_t onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_a
             "%.*s", ONX_ARG(d->message));
         for (int s = ONX_NOTE; s <= ONX_ERROR && !at && d->where.path.len; s++)
             if (k->findings[s] && k->findings[s]->order >= before)
-                k->findings[s]->path = keep(k, d->where.path); /* with the labels that it had */
+                k->findings[s]->path = keep(k, d->where.path); /* keeps the labels of the path */
     }
     onxi_diag_rewind(k->cx, mark);
     return said;

@@ -1,4 +1,4 @@
-/* check_rules.c - the rules of all groups in one order. */
+/* check_rules.c - the list of all rule groups. */
 #include "check/check.h"
 
 const onxi_check_rule_group onxi_check_rule_groups[] = {

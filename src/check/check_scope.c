@@ -1,5 +1,5 @@
-/* check_scope.c - rules S: subgraphs. Names are followed in check_names.c; here is how a subgraph fits the node that
- * holds it. */
+/* check_scope.c - rules S: subgraphs. check_names.c resolves names; this file checks that a subgraph matches the node
+ * that contains it. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_scope[] = {
@@ -83,7 +83,7 @@ static void want(onxi_check *k, const onxi_check_at *at, const char *rule, const
                         "%s has the wrong number of %s", body, what);
 }
 
-/* Trailing outputs that are left out still count for the body. */
+/* Omitted trailing outputs still count for the body. */
 static uint32_t given_outputs(const onx_node *n)
 {
     return n->output_count;
@@ -108,7 +108,7 @@ static void check_loop(onxi_check *k, const onxi_check_at *at, const onx_node *n
         return;
     uint32_t carried = n->input_count > 2 ? n->input_count - 2 : 0;
     if (k->ir_version < 4 && g->input_count > carried + 2)
-        return; /* surplus inputs had initializers then */
+        return; /* surplus inputs may have had initializers then */
     want(k, at, "S-13", "body", "inputs", g->input_count, (uint64_t)carried + 2);
     if (g->output_count < (uint64_t)carried + 1)
         want(k, at, "S-13", "body", "outputs", g->output_count, (uint64_t)carried + 1);

@@ -1,4 +1,4 @@
-/* check_set.c - a set of texts with a number each, for the many small questions of "is it there twice". */
+/* check_set.c - a set of strings with a number each, for detecting duplicates. */
 #include "check/check.h"
 
 struct onxi_check_set {

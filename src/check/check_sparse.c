@@ -44,7 +44,7 @@ const onx_rule onxi_check_rules_sparse[] = {
     { 0 }
 };
 
-/* The indices as int64 values wherever they are stored; NULL when they cannot be read or do not fit. */
+/* The indices as int64 values, wherever they are stored; NULL if they cannot be read or have the wrong size. */
 static const int64_t *load_indices(onxi_check *k, const onx_tensor *indices, uint64_t count)
 {
     if (indices->int64_data_count == count && indices->int64_data_count)
@@ -168,7 +168,7 @@ static void check_indices(onxi_check *k, const onxi_check_at *at, const onx_spar
 
 static void check_explicit_zeros(onxi_check *k, const onxi_check_at *at, const onx_tensor *values)
 {
-    enum { MOST = 4096 }; /* a note is not worth reading weights for */
+    enum { MOST = 4096 }; /* larger tensors are not read just for a note */
     uint64_t zeros = 0;
     onx_str raw = onx_view(values->raw_data);
     unsigned bits = onx_dtype_bits(values->data_type);

@@ -1,5 +1,5 @@
-/* check_tensor.c - rules T: dense tensors. Element values are read only where the typed fields or one-byte
- * booleans make them rules of the format; numeric raw data is never read. */
+/* check_tensor.c - rules T: dense tensors. Element values are only read for rules about typed fields and one-byte
+ * booleans; other raw data is never read. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_tensor[] = {
@@ -98,12 +98,12 @@ const char *onxi_check_tensor_name(onxi_check *k, const onx_tensor *tensor)
     return onxi_check_quote(k, onx_view(tensor->name));
 }
 
-/* The places of the fields, by onxi_data_field. */
+/* The path steps of the fields, indexed by onxi_data_field. */
 static const onxi_check_step field_step[] = { ONXI_STEP_data_type,   ONXI_STEP_float_data, ONXI_STEP_int32_data,
                                               ONXI_STEP_string_data, ONXI_STEP_int64_data, ONXI_STEP_double_data,
                                               ONXI_STEP_uint64_data, ONXI_STEP_raw_data };
 
-/* The range of an int32_data entry; false when every value is allowed. */
+/* The valid range of an int32_data entry; false if every value is valid. */
 static bool entry_range(const onx_tensor *t, uint64_t count, int32_t *low, int32_t *high, const char **rule)
 {
     unsigned bits = onx_dtype_bits(t->data_type);
@@ -212,10 +212,10 @@ static void check_raw_bool(onxi_check *k, const onxi_check_at *at, onx_str raw)
         }
 }
 
-/* Padding bits after the last element of a packed type. */
+/* Checks the padding bits after the last element of a packed type. */
 static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count, unsigned bits)
 {
-    uint64_t used = count * bits % 8; /* count is small enough: its bytes are there */
+    uint64_t used = count * bits % 8; /* cannot overflow, because that many bytes are present */
     uint32_t last;
     onx_str raw = onx_view(t->raw_data);
     if (bits >= 8)
@@ -288,7 +288,7 @@ static bool check_data_type(onxi_check *k, const onxi_check_at *at, const onx_te
     return true;
 }
 
-/* Which field holds the data? ONXI_IN_NONE with false: several do. */
+/* The field that contains the data; ONXI_IN_NONE and false if there are several. */
 static bool find_field(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, onxi_data_field *out)
 {
     *out = ONXI_IN_NONE;
@@ -344,7 +344,7 @@ static void check_size(onxi_check *k, const onxi_check_at *at, const onx_tensor 
                     got < want ? "short" : "long", (unsigned long long)count, onx_dtype_name(t->data_type));
 }
 
-/* The values that the typed fields and booleans hold. */
+/* Checks the values in typed fields and booleans. */
 static void check_values(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
 {
     if (f == ONXI_IN_INT32)
@@ -428,7 +428,8 @@ void onxi_check_tensor(onxi_check *k, const onxi_check_at *at, const onx_tensor 
         return;
     }
     for (uint32_t i = 0; i < t->external_data_count && !k->quick; i++)
-        if (!onx_str_is(onx_view(t->external_data[i]->key), "location") || !onx_tensor_is_external(t)) /* else E-06 */
+        if (!onx_str_is(onx_view(t->external_data[i]->key), "location") || !onx_tensor_is_external(t)) /* otherwise E-06
+                                                                                                        * reports it */
             onxi_check_entry_text(k, ONXI_AT_ITEM(at, external_data, i, STRING_STRING_ENTRY, t->external_data[i]),
                                   t->external_data[i]);
     if (t->data_location == ONX_DATA_EXTERNAL) {

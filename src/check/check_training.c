@@ -58,7 +58,7 @@ const onx_rule onxi_check_rules_training[] = {
     { 0 }
 };
 
-/* What may be bound: names of initializers (index of the tensor) and of outputs (index of the value info). */
+/* Names that can be bound: initializers (index of the tensor) and outputs (index of the value info). */
 static onxi_check_set *initializers_of(onxi_check *k, const onx_graph *g)
 {
     onxi_check_set *set = onxi_check_set_new(k);
@@ -85,7 +85,7 @@ static onxi_check_set *outputs_of(onxi_check *k, const onx_graph *g)
 }
 
 typedef struct bindings {
-    const onx_graph *main, *own; /* own: initialization or algorithm */
+    const onx_graph *main, *own; /* own: initialization or algorithm graph */
     const onx_graph *algorithm;
     onxi_check_set *main_initializers, *main_sparse, *main_outputs, *main_inputs;
     onxi_check_set *algorithm_initializers, *algorithm_sparse, *own_outputs;
@@ -208,7 +208,7 @@ void onxi_check_algorithms(onxi_check *k, const onxi_check_at *at, const onx_mod
         onxi_check_scope scope = {
             .role = ONXI_ROLE_ALGORITHM, .root = ONXI_ROLE_MAIN, .imports = &k->imports, .names = true
         };
-        main->node = main->node_count; /* all of the main graph comes before */
+        main->node = main->node_count; /* all nodes of the main graph come before */
         onxi_check_graph(k, ONXI_AT(here, algorithm), t->algorithm, &scope, main);
         onxi_check_leave(k, ONXI_AT(here, algorithm), &scope);
     }
@@ -245,7 +245,8 @@ static const onx_bytes *strings_of(const onx_node *n, const char *name, uint32_t
     return s;
 }
 
-/* Walks from the producers of the listed values towards the inputs; a listed value met there depends on another one. */
+/* Walks backwards from the producers of the listed values; if it reaches another listed value, one depends on the
+ * other. */
 static void check_independent(onxi_check *k, const onxi_check_at *at, const onxi_check_scope *scope,
                               const uint32_t *listed, uint32_t count)
 {

@@ -1,4 +1,4 @@
-/* check_type.c - rules TY: types of values, and the value infos that carry them. */
+/* check_type.c - rules TY: types of values, and value infos. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_type[] = {
@@ -217,8 +217,7 @@ void onxi_check_value_info(onxi_check *k, const onxi_check_at *at, const onx_val
         return;
     }
     const onxi_check_at *type = ONXI_AT(at, type);
-    /* What only describes a value may be incomplete: the reference reads the types of main inputs and outputs alone.
-     */
+    /* A value_info may be incomplete: the reference implementation only reads the types of main inputs and outputs. */
     k->type_severity = main ? ONX_RULE_NONE : ONX_RULE_WARNING;
     onxi_check_type(k, type, value->type, 0);
     k->type_severity = ONX_RULE_NONE;

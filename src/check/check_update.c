@@ -1,4 +1,4 @@
-/* check_update.c - rule M-10: does the version of a model grow with what changed between two editions of it? */
+/* check_update.c - rule M-10: does the model's version number reflect the changes between two editions? */
 #include "check/check.h"
 
 typedef enum size_of_change { CHANGE_NONE, CHANGE_INSIDE, CHANGE_COMPATIBLE, CHANGE_INCOMPATIBLE } size_of_change;
@@ -27,7 +27,7 @@ static bool covers_shape(const onx_tensor_shape *wide, const onx_tensor_shape *n
     return true;
 }
 
-/* Is every value of the one type a value of the other? Types that hold types have to be the same. */
+/* Is every value of one type also a value of the other? Types that contain types have to be equal. */
 static bool covers(const onx_type *wide, const onx_type *narrow)
 {
     if (!wide || !narrow)
@@ -96,7 +96,7 @@ static onx_status compare_outputs(onxi_check *k, const onx_graph *a, const onx_g
     return k->status;
 }
 
-/* 3.7.25 in 16, 16 and 32 bits, or a plain number. */
+/* Formats 3.7.25 from 16, 16 and 32 bits, or a plain number. */
 static bool is_semantic(int64_t version)
 {
     return (uint64_t)version >> 32 != 0;
@@ -110,7 +110,7 @@ static onx_str version_text(onxi_check *k, int64_t v)
     return onxi_check_text(k, "%u.%u.%u", (unsigned)(u >> 48), (unsigned)(u >> 32 & 0xffff), (unsigned)u);
 }
 
-/* The part of the version that has to grow at least has grown. */
+/* Has the required part of the version, or a more significant one, increased? */
 static bool has_grown(int64_t a, int64_t b, size_of_change change)
 {
     unsigned drop = !is_semantic(a) || !is_semantic(b) ? 0
@@ -124,7 +124,7 @@ static void judge(onxi_check *k, const onx_model *a, const onx_model *b, const u
 {
     static const char *const parts[] = { "", "patch", "minor", "major" };
     bool semantic = is_semantic(a->model_version) && is_semantic(b->model_version);
-    /* A version that is not set says nothing about changes inside. */
+    /* A missing version makes no statement about internal changes. */
     if (u->change == CHANGE_NONE || (u->change == CHANGE_INSIDE && !a->model_version && !b->model_version) ||
         has_grown(a->model_version, b->model_version, u->change))
         return;

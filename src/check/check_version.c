@@ -1,4 +1,4 @@
-/* check_version.c - rules V: features that need at least some ir_version. */
+/* check_version.c - rules V: features that need a minimum ir_version. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_version[] = {

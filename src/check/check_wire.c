@@ -1,5 +1,5 @@
-/* check_wire.c - rules W: what the reader of the wire format holds to; texts that are not UTF-8 and too deep nesting
- * are found here as well. */
+/* check_wire.c - rules W: requirements on the wire format, which the reader checks; this file checks UTF-8 and nesting
+ * depth. */
 #include "check/check.h"
 
 const onx_rule onxi_check_rules_wire[] = {

@@ -1,4 +1,4 @@
-/* infer_call.c - what rules ask the engine for: values, constants, attributes, subgraphs. */
+/* infer_call.c - the interface of rules to the engine: values, constants, attributes, subgraphs. */
 #include "infer/infer.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@ static onxi_infer_running *running(onxi_call *call)
     return (onxi_infer_running *)(void *)call;
 }
 
-/* The elements of a constant tensor. What cannot be read is not known; that it cannot is for the checker to say, but
- * for external data, which may just not be there. */
+/* The elements of a constant tensor. Unreadable elements are unknown; the checker reports them, except for external
+ * data, which may simply be missing. */
 static void read_value(onx_infer *e, onxi_infer_fact *fact)
 {
     onxi_known_ints *value = onxi_arena_get(e->arena, sizeof *value);
@@ -20,7 +20,7 @@ static void read_value(onx_infer *e, onxi_infer_fact *fact)
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     if (quiet && !e->quiet)
         e->quiet = onxi_ctx_worker(e->cx);
-    if (quiet && e->quiet) /* what is in the model is read without diagnostics */
+    if (quiet && e->quiet) /* tensors stored in the model are read without diagnostics */
         e->reader.cx = e->quiet;
     bool known = onxi_known_ints_of_tensor(e->doc ? &e->reader : NULL, e->arena, fact->tensor, value);
     e->reader.cx = e->cx;
@@ -43,7 +43,7 @@ static const onxi_known_ints *call_value(onxi_call *call, uint32_t input)
     if (!fact->value && fact->tensor && !fact->value_tried)
         read_value(run->infer, fact);
     if (fact->unreadable) {
-        run->failed = true; /* an answer that the model has, were its data there */
+        run->failed = true; /* the result would be known if the data were available */
         (void)snprintf(run->why, sizeof run->why, "the external data of \"%.*s\" cannot be read",
                        ONX_ARG(onx_view(fact->tensor->name)));
     }
@@ -78,7 +78,7 @@ static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const o
         .unreachable = run->scope->unreachable || call->unreachable,
         .undo_mark = run->scope->frame->undo_count,
     };
-    bool kept = !scope.frame->function; /* a function body has no place for the result */
+    bool kept = !scope.frame->function; /* results of a function body are not kept */
     if (kept && !(scope.result = onxi_infer_result_of(e, graph, true)))
         return e->status;
     onxi_known_ints *values = call->subgraph_values;

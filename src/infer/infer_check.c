@@ -1,10 +1,10 @@
-/* infer_check.c - --check-type: arity and type constraints of a node against its schema. */
+/* infer_check.c - --check-type: checks the number of operands and the type constraints of a node against its schema. */
 #include "infer/infer.h"
 
 #include <stdio.h>
 
-/* The type as a constraint writes it: tensor(float), seq(tensor(int64)), map(string,float). Tensors in maps are
- * written as their element type alone. */
+/* Formats the type as in constraints: tensor(float), seq(tensor(int64)), map(string,float). Tensors in maps are written
+ * as their element type only. */
 static size_t type_word(const onxi_type *type, char *buf, size_t size)
 {
     static const char *const open[] = { "", "tensor(", "sparse_tensor(", "seq(", "optional(", "map(", "opaque(" };
@@ -42,7 +42,7 @@ static bool allowed(const onxi_type_set *set, const onxi_type *type, const char 
     return false;
 }
 
-/* An optional where a constraint allows only what it may hold, or the reverse, is a rule of its own. */
+/* An optional where only its element type is allowed, or vice versa, violates a separate rule. */
 static const char *rule_of(const onxi_type_set *set, const onxi_type *type)
 {
     uint32_t bit = type->inner && type->inner->dtype < 32 ? UINT32_C(1) << type->inner->dtype : 0;
@@ -67,7 +67,7 @@ static onx_status check_port(onxi_infer_running *run, bool input, uint32_t i, co
     if (!len || len >= sizeof word)
         return ONX_OK;
     const onxi_type_constraint *c = onxi_schema_type(schema, port->type);
-    run->rule = "ND-16"; /* should this fail */
+    run->rule = "ND-16"; /* the rule to report on failure */
     if (!c) {
         if (strchr(port->type, '(') && strcmp(port->type, word) != 0)
             return onxi_call_fail(&run->call, "%s %u \"%s\" has type %s, expected %s", side, i, port->name, word,

@@ -1,22 +1,24 @@
-/* infer_fix.c - fixing a symbolic dimension after inference. Names that the model declares with the symbol are declared
- * anew; nodes whose inputs changed by it are inferred again, and so on from there. What does not change is not visited.
- * Graphs where a name has more than one meaning are walked as a whole instead. */
+/* infer_fix.c - fixes a symbolic dimension after inference. Names declared with the symbol are declared again; nodes
+ * whose inputs changed are inferred again, and so on. Unchanged nodes are not visited. Graphs in which a name has more
+ * than one meaning are walked again completely. */
 #include "infer/infer.h"
 
 #include <stdlib.h>
 
-/* What is needed to infer nodes of the main graph again, made once. */
+/* The data for inferring nodes of the main graph again, built once. */
 typedef struct onxi_infer_again {
-    bool regular; /* every name of the main graph has one meaning */
+    bool regular; /* every name of the main graph has a single meaning */
     onxi_infer_places places;
     onx_index *index;
-    uint32_t *made;               /* by node: its first entry in the result; after the last node: their number */
-    uint32_t *declared, *next;    /* by name: the first of its declarations, as place in `infos` + 1; and by that */
-    const onx_value_info **infos; /* in the order of declaration */
-    uint32_t *initializer;        /* by name: index + 1 */
-    uint32_t unsupported_at;      /* node; UINT32_MAX: none */
-    uint32_t *heap, heap_count;   /* nodes that are to be inferred again, the least first */
-    uint8_t *queued;              /* by node */
+    uint32_t *made;               /* per node: its first entry in the result; after the last node: the number of
+                                   * entries */
+    uint32_t *declared, *next;    /* per name: its first declaration, as index into `infos` + 1; next declaration of the
+                                   * same name */
+    const onx_value_info **infos; /* in order of declaration */
+    uint32_t *initializer;        /* per name: index + 1 */
+    uint32_t unsupported_at;      /* node index; UINT32_MAX: none */
+    uint32_t *heap, heap_count;   /* nodes to infer again, as a heap with the smallest index on top */
+    uint8_t *queued;              /* per node */
 } onxi_infer_again;
 
 void onxi_infer_again_free(onx_infer *e)
@@ -28,14 +30,14 @@ void onxi_infer_again_free(onx_infer *e)
     e->again = NULL;
 }
 
-/* ---- who follows from what ---- */
+/* ---- dependencies ---- */
 
 static onx_name_id name_of(const onxi_infer_again *a, onx_str text)
 {
     return text.len ? onx_index_find(a->index, text) : ONX_NO_NAME;
 }
 
-/* Is each name made once, and before it is used? What else a walk in order would see cannot be told afterwards. */
+/* Is each name defined once, and before its uses? Only then can nodes be inferred out of order. */
 static bool is_regular(const onxi_infer_again *a, const onx_graph *g)
 {
     uint32_t count;
@@ -69,7 +71,7 @@ static bool index_made(onxi_infer_again *a, const onx_graph *g, const onxi_infer
     return at == result->count;
 }
 
-/* Lists the declarations of each name; from the last on, so that the lists are in order. */
+/* Builds the list of declarations of each name, backwards, so that the lists are in order. */
 static void index_declarations(onxi_infer_again *a, const onx_graph *g)
 {
     uint32_t count = 0;
@@ -115,7 +117,7 @@ static onx_status again_new(onx_infer *e)
     if (!a)
         return e->status = ONX_E_MEMORY;
     ONX_TRY(onx_index_new(e->cx, g, &a->index));
-    e->again = a; /* from here on freed with the engine */
+    e->again = a; /* from here on the engine owns it */
     ONX_TRY(onxi_infer_places_new(e, &a->places));
     uint64_t infos = (uint64_t)g->value_info_count + g->input_count + g->output_count;
     uint32_t names = onx_index_name_count(a->index);
@@ -134,7 +136,7 @@ static onx_status again_new(onx_infer *e)
     return ONX_OK;
 }
 
-/* ---- the nodes to visit ---- */
+/* ---- queue of nodes ---- */
 
 static void push(onxi_infer_again *a, uint32_t node)
 {
@@ -169,7 +171,7 @@ static void push_users(onxi_infer_again *a, onx_name_id id)
         push(a, uses[i].node);
 }
 
-/* ---- what changed ---- */
+/* ---- comparing results ---- */
 
 static bool same_fact(const onxi_infer_fact *a, const onxi_infer_fact *b)
 {
@@ -187,7 +189,7 @@ static onxi_infer_name *entry_of(onx_infer *e, onx_str text)
 
 /* ---- declaring and inferring again ---- */
 
-/* Makes the name what its declarations say, as before the walk. */
+/* Resets the name to its declarations, as before the walk. */
 static onx_status declare_again(onx_infer *e, onx_name_id id, onx_str text)
 {
     onxi_infer_again *a = e->again;
@@ -202,7 +204,7 @@ static onx_status declare_again(onx_infer *e, onx_name_id id, onx_str text)
     return ONX_OK;
 }
 
-/* A name that no node makes. */
+/* A name that no node defines. */
 static onx_status refresh_name(onx_infer *e, onx_name_id id, onx_str text)
 {
     onxi_infer_again *a = e->again;
@@ -225,14 +227,15 @@ static onx_status refresh_name(onx_infer *e, onx_name_id id, onx_str text)
         uint32_t at = def.index < scope->result->input_count ? def.index : scope->result->input_count - 1;
         while (at > 0 && scope->result->made[at].fact != old)
             at--;
-        if (!(scope->result->made[at].fact = onxi_infer_fact_own(e, entry))) /* which none other has, see above */
+        if (!(scope->result->made[at].fact = onxi_infer_fact_own(e, entry))) /* it is shared with no other entry, see
+                                                                              * above */
             return e->status;
     }
     push_users(a, id);
     return ONX_OK;
 }
 
-/* What an earlier visit of the node said of it and of its subgraphs. */
+/* Removes diagnostics of the earlier visit of the node and of its subgraphs. */
 static void forget(onx_infer *e, const onx_node *node, uint32_t depth)
 {
     onxi_infer_loss *loss = onxi_map_find(&e->lost_at, onxi_infer_node_key(node));
@@ -279,7 +282,7 @@ static onx_status infer_again(onx_infer *e, uint32_t index)
             ONX_TRY(declare_again(e, id, onx_view(node->output[k])));
     }
     e->visits += onxi_infer_cost(node);
-    scope->result = NULL; /* entries are there already */
+    scope->result = NULL; /* the entries exist already */
     scope->unsupported = index > a->unsupported_at;
     onx_status status = onxi_infer_node(e, scope, node, index);
     scope->result = result;
@@ -300,9 +303,9 @@ static onx_status infer_again(onx_infer *e, uint32_t index)
     return status;
 }
 
-/* ---- from a symbol on ---- */
+/* ---- fixing a symbol ---- */
 
-/* Declares the names of these places and puts their nodes into the queue; false: all has to be walked. */
+/* Declares the names at these places and queues the nodes that read them; false: the whole graph has to be walked. */
 static bool start_from(onx_infer *e, const onxi_infer_dim_places *lists)
 {
     onxi_infer_again *a = e->again;
@@ -316,7 +319,7 @@ static bool start_from(onx_infer *e, const onxi_infer_dim_places *lists)
             else if (id != ONX_NO_NAME && onx_index_def(a->index, id).kind == ONX_DEF_NODE)
                 push(a, onx_index_def(a->index, id).index);
             else if (id != ONX_NO_NAME && refresh_name(e, id, p->name) != ONX_OK)
-                return true; /* e->status says it */
+                return true; /* e->status tells */
         }
     return true;
 }
@@ -329,7 +332,7 @@ static int compare_losses(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* What was inferred again may have lost knowledge elsewhere than before. */
+/* Nodes that were inferred again may have new reasons for unknown values. */
 static onx_status sort_losses(onx_infer *e)
 {
     uint32_t count = 0;
@@ -343,7 +346,7 @@ static onx_status sort_losses(onx_infer *e)
         list[count++] = l;
     qsort(list, count, sizeof *list, compare_losses);
     for (uint32_t i = 0; i < count; i++)
-        list[i]->next = list[i + 1]; /* after the last comes NULL */
+        list[i]->next = list[i + 1]; /* NULL follows the last one */
     e->losses = list[0];
     e->losses_end = count ? &list[count - 1]->next : &e->losses;
     return ONX_OK;
@@ -363,12 +366,12 @@ static onx_status follow(onx_infer *e, const onxi_infer_dim_places *lists)
         ONX_TRY(infer_again(e, pop(a)));
         parts = e->visits <= e->visit_limit && !e->gave_up;
     }
-    while (a->heap_count) /* nothing, unless all is walked now */
+    while (a->heap_count) /* empty if the whole graph is walked */
         (void)pop(a);
     if (e->status != ONX_OK || parts)
         return e->status == ONX_OK && e->loss_count != losses ? sort_losses(e) : e->status;
     onx_status status = onxi_infer_main(e);
-    return status == ONX_E_INVALID ? ONX_OK : status; /* e->invalid says it */
+    return status == ONX_E_INVALID ? ONX_OK : status; /* e->invalid tells */
 }
 
 static onx_status fix(onx_infer *e, onx_str name, int64_t size)

@@ -1,8 +1,7 @@
-/* infer_function.c - functions of the model, inferred per call with the types and attributes of the
- * caller. */
+/* infer_function.c - model functions, inferred per call with the types and attributes of the caller. */
 #include "infer/infer.h"
 
-/* What the function's nodes mean, and what its parameters are bound to. */
+/* The binder for the function's nodes, and the arguments of its parameters. */
 static onx_status open_frame(onx_infer *e, onxi_infer_frame *frame, const onx_attribute *const *given, uint32_t count)
 {
     ONX_TRY(onxi_infer_binder(e, frame->function, &frame->binder));
@@ -34,7 +33,7 @@ static onx_status bind_function_inputs(onx_infer *e, onxi_infer_scope *scope, co
 static onx_status run_body(onx_infer *e, onxi_infer_scope *scope, const onx_function *f, onxi_infer_fact *const *inputs,
                            uint32_t input_count, onxi_infer_fact **outputs, uint32_t output_count)
 {
-    /* Types that the body declares are hints of the author for one caller; what this caller's types give counts. */
+    /* Types declared in the body are hints for one particular caller; the types of this call have precedence. */
     ONX_TRY(bind_function_inputs(e, scope, f, inputs, input_count));
     ONX_TRY(onxi_infer_nodes(e, scope, f->node, f->node_count));
     for (uint32_t i = 0; i < output_count; i++) {
@@ -45,7 +44,7 @@ static onx_status run_body(onx_infer *e, onxi_infer_scope *scope, const onx_func
     return e->status;
 }
 
-/* Infers the body; what its outputs are goes to `outputs`. */
+/* Infers the body; the types of its outputs are stored in `outputs`. */
 static onx_status walk_body(onx_infer *e, onxi_infer_frame *frame, onxi_infer_scope *scope,
                             onxi_infer_fact *const *inputs, uint32_t input_count, onxi_infer_fact **outputs,
                             uint32_t output_count)
@@ -71,9 +70,9 @@ onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infe
     return walk_body(e, &frame, &scope, inputs, input_count, outputs, output_count);
 }
 
-/* ---- calls that are repeated ---- */
+/* ---- reusing results of equal calls ---- */
 
-/* The inputs of a call and its result. A body sees nothing else, so the next call like it need not be walked. */
+/* The inputs of a call and its result. A body depends on nothing else, so an equal call reuses the result. */
 typedef struct made_call {
     struct made_call *next;
     const onx_function *function;
@@ -82,7 +81,7 @@ typedef struct made_call {
     uint32_t input_count, output_count;
     onxi_type *types;
     onxi_known_ints *values;
-    onxi_infer_loss *loss; /* of one of the outputs, or NULL */
+    onxi_infer_loss *loss; /* the reason of one of the outputs, or NULL */
     uint64_t failed;
     bool unsupported;
 } made_call;
@@ -92,11 +91,11 @@ static onxi_secret hash_dims(onxi_secret h, const onxi_dim *dims, uint64_t count
     return count ? onxi_hash_then(h, onxi_hash(h, dims, (size_t)count * sizeof *dims)) : h;
 }
 
-/* Calls under one key that are looked through: others that look the same to it are walked again, which is counted,
- * while a longer search would take a file of many such calls time that grows with their square. */
+/* Maximum number of calls that are compared per key. Further ones are walked again, which counts as visits; a longer
+ * search could take quadratic time for hostile files. */
 enum { CALLS_ALIKE = 16 };
 
-/* Its bytes where it is a number or a text, and of a long text how it starts: a default is hashed in every call. */
+/* Hashes a number or string, of long strings only the beginning, because a default is hashed in every call. */
 static onxi_secret hash_attribute(onxi_secret h, const onx_attribute *a)
 {
     enum { START = 64 };
@@ -154,7 +153,7 @@ static bool same_call(const made_call *made, const onxi_infer_frame *frame, onxi
     return true;
 }
 
-/* Subgraphs that are passed to a function may take names from the caller. */
+/* Subgraphs passed to a function may capture values of the caller. */
 static bool has_graph(const onxi_infer_frame *frame)
 {
     uint32_t count;
@@ -173,7 +172,7 @@ static bool has_fresh_type(const onx_infer *e, const onxi_type *type, onxi_dim a
     return type->inner && has_fresh_type(e, type->inner, after);
 }
 
-/* Sizes that depend on data are others in the next call, although what is given looks the same. */
+/* Sizes that depend on data differ between calls, although the arguments look the same. */
 static bool has_fresh(const onx_infer *e, const made_call *made, onxi_dim after)
 {
     for (uint32_t i = 0; i < made->output_count; i++) {
@@ -249,7 +248,7 @@ static onx_status infer_call(onxi_infer_running *run, const onx_function *functi
     made->unsupported = scope.unsupported;
     if (e->cut != cut || scope.unreachable || has_graph(&frame) || has_fresh(e, made, newest))
         return ONX_OK;
-    if (!(known = onxi_infer_map_at(e, &e->calls, key))) /* the table may have moved */
+    if (!(known = onxi_infer_map_at(e, &e->calls, key))) /* the table may have been reallocated */
         return e->status;
     made->next = *known;
     *known = made;
@@ -284,7 +283,7 @@ onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function 
     for (uint32_t i = 0; i < call->input_count; i++) {
         inputs[i] = run->facts[i];
         if (!inputs[i] && call->inputs[i] &&
-            !(inputs[i] = onxi_infer_fact_new(e))) /* given, but nothing is known of it */
+            !(inputs[i] = onxi_infer_fact_new(e))) /* present, but nothing is known of it */
             return e->status;
     }
     made_call *made = NULL;
@@ -297,9 +296,9 @@ onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function 
     return ONX_OK;
 }
 
-/* ---- operators that are inferred by their bodies ---- */
+/* ---- operators that are inferred from their function bodies ---- */
 
-/* The parts of a body that suit some call, as a function. */
+/* The part of a body that applies to a call, as a function. */
 typedef struct onxi_infer_made_body {
     struct onxi_infer_made_body *next;
     const onxi_schema *schema;

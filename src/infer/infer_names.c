@@ -1,4 +1,4 @@
-/* infer_names.c - names of values and what they are bound to, scope by scope; records of what was found per graph. */
+/* infer_names.c - names of values and their bindings, scope by scope; result records per graph. */
 #include "infer/infer.h"
 
 /* ---- tables of names ---- */

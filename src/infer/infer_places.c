@@ -1,18 +1,18 @@
-/* infer_places.c - where a model names its symbolic dimensions, so that who fixes one finds what to infer again without
- * looking at the whole model each time. */
+/* infer_places.c - finds the places where a model uses its symbolic dimensions, so that fixing one does not search the
+ * whole model each time. */
 #include "infer/infer.h"
 
-/* A text is read once, however often it is in the model. */
+/* Each text is parsed once, however often it occurs. */
 typedef struct finder {
     onx_infer *e;
     onxi_infer_places *places;
     onxi_infer_names texts;
-    onxi_infer_dim_places **of; /* by text */
+    onxi_infer_dim_places **of; /* per text */
     uint32_t room;
-    onxi_infer_dim_place here; /* what is being examined */
+    onxi_infer_dim_place here; /* the current place */
 } finder;
 
-/* Lists by number, up to that one; new ones are empty. */
+/* Grows the lists to include that number; new ones are empty. */
 static bool reserve(onx_infer *e, onxi_infer_dim_places ***of, uint32_t *room, uint32_t id)
 {
     const uint32_t before = *room;
@@ -45,7 +45,7 @@ static onx_status add_place(finder *f, onx_str text)
     return ONX_OK;
 }
 
-/* ---- looking through the model; what is nested too deep is not inferred either ---- */
+/* ---- searching the model; parts that are nested too deeply are not inferred either ---- */
 
 static onx_status in_shape(finder *f, const onx_tensor_shape *shape)
 {
@@ -143,7 +143,7 @@ static onx_status in_model(finder *f, const onx_model *model)
     return ONX_OK;
 }
 
-/* ---- from texts to symbols ---- */
+/* ---- mapping texts to symbols ---- */
 
 typedef struct linker {
     finder *f;
@@ -167,7 +167,7 @@ static bool link_symbol(void *user, onx_str name)
     return true;
 }
 
-/* Texts are read with a table of their own, where no symbol is fixed; its names live as long as the model. */
+/* Texts are parsed with a separate table in which no symbol is fixed; its names are those of the model. */
 static onx_status link_texts(finder *f, onxi_dims *plain)
 {
     onx_infer *e = f->e;

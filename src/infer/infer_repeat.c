@@ -1,5 +1,5 @@
-/* infer_repeat.c - what comes up again and again: values of which nothing but a type is known share one fact per type,
- * and a node that does to its inputs what an earlier one did to the same facts takes over the answer. */
+/* infer_repeat.c - sharing of repeated results: values of which only a type is known share one fact per type, and a
+ * node with the same operation and input facts as an earlier one reuses its result. */
 #include "infer/infer.h"
 
 /* ---- one fact per type ---- */
@@ -51,10 +51,10 @@ onxi_infer_fact *onxi_infer_fact_own(onx_infer *e, onxi_infer_name *entry)
 
 /* ---- nodes that repeat an earlier one ---- */
 
-/* Attributes of one number, string or short list. Whether two graphs or tensors are the same is not worth asking. */
+/* Attributes that are a single number, string or short list. Comparing graphs or tensors is not worthwhile. */
 static bool is_simple(const onx_attribute *a)
 {
-    if (a->extra) /* a reference, say */
+    if (a->extra) /* a reference, for example */
         return false;
     switch (onx_attribute_type_of(a)) {
     case ONX_ATTR_FLOAT:
@@ -70,8 +70,8 @@ static bool is_simple(const onx_attribute *a)
     }
 }
 
-/* `a` is simple. There is one of these for each node, so it is not left to onx_message_equal, which asks for every
- * field of the message. */
+/* Compares attributes; `a` is simple. This runs for each node, so onx_message_equal, which visits every field of the
+ * message, would be too slow. */
 static bool same_attribute(const onx_attribute *a, const onx_attribute *b)
 {
     if (a->has != b->has || b->extra || a->type != b->type || a->slot != b->slot || a->count != b->count ||

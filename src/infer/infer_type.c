@@ -1,9 +1,9 @@
-/* infer_type.c - types of the engine: from and to TypeProto, merged, printed. */
+/* infer_type.c - types of the engine: conversion from and to TypeProto, merging, printing. */
 #include "infer/infer.h"
 
 #include <stdio.h>
 
-/* ---- reading ---- */
+/* ---- from TypeProto ---- */
 
 static onx_status read_shape(onx_infer *e, const onx_tensor_shape *shape, onxi_type *out)
 {
@@ -111,7 +111,7 @@ bool onxi_infer_type_plain(const onx_type *type, onxi_type *out)
     return true;
 }
 
-/* ---- writing ---- */
+/* ---- to TypeProto ---- */
 
 onx_bytes onxi_infer_dim_text(onx_infer *e, onx_arena *arena, onxi_dim d)
 {
@@ -119,7 +119,7 @@ onx_bytes onxi_infer_dim_text(onx_infer *e, onx_arena *arena, onxi_dim d)
     if (onxi_dim_is_const(d) || !onxi_dim_is_known(d) || (e->options.plain_names && !onxi_dim_is_symbol(e->dims, d)))
         return none;
     uint32_t index = (uint32_t)((uint64_t)d - (uint64_t)INT64_MIN);
-    if (e->dim_text_arena != arena) { /* what is asked for and what is applied live in arenas of their own */
+    if (e->dim_text_arena != arena) { /* queries and applied results use separate arenas */
         if (e->dim_text_count)
             memset(e->dim_texts, 0, e->dim_text_count * sizeof *e->dim_texts);
         e->dim_text_arena = arena;
@@ -139,7 +139,7 @@ onx_bytes onxi_infer_dim_text(onx_infer *e, onx_arena *arena, onxi_dim d)
     return text;
 }
 
-/* A shape, its list and its dimensions are one piece of memory: there is one per value of the model. */
+/* A shape, its list and its dimensions are one allocation, because there is one per value of the model. */
 size_t onxi_infer_shape_size(uint32_t rank)
 {
     size_t dims;
@@ -313,12 +313,12 @@ static bool merge_dims(onx_infer *e, const onxi_type *from, onxi_type *into, cha
             (void)snprintf(why, why_size, "size %lld and size %lld at axis %u", (long long)a, (long long)b, i);
             return false;
         }
-        /* A number says most, then an expression over the model's symbols, then a symbol of our own. */
+        /* A number is the most specific, then an expression over the model's symbols, then a symbol of the engine. */
         if (onxi_dim_is_known(a) && (!onxi_dim_is_known(b) || onxi_dim_is_const(a) || onxi_dim_is_fresh(e->dims, b)))
             better = a;
         if (better == b)
             continue;
-        if (dims == into->dims) { /* arrays are shared: change a copy */
+        if (dims == into->dims) { /* the array is shared: change a copy */
             dims = onxi_arena_get(e->arena, into->rank * sizeof *dims);
             if (!dims) {
                 e->status = ONX_E_MEMORY;
@@ -407,7 +407,7 @@ static bool same_value(const onxi_known_ints *a, const onxi_known_ints *b)
            (!a->count || memcmp(a->elements, b->elements, a->count * sizeof *a->elements) == 0);
 }
 
-/* Elements that come from a tensor are read on demand: those of the new fact perhaps not yet. */
+/* Elements of a tensor are read on demand, and may not have been read for the new fact. */
 bool onxi_infer_fact_same(const onxi_infer_fact *a, const onxi_infer_fact *b)
 {
     bool both_lazy = a->tensor && a->tensor == b->tensor && !(a->value && b->value);
@@ -421,7 +421,7 @@ bool onxi_infer_type_materialize(onx_infer *e, onxi_type *type)
     bool any = false;
     if (type->ranked) {
         for (uint32_t i = 0; i < type->rank; i++) {
-            /* A negative size is nonsense that a rule could not tell; it is as good as unknown. */
+            /* A rule may compute a negative size without noticing; it is treated as unknown. */
             if (onxi_dim_exists(e->dims, type->dims[i]) && (!onxi_dim_is_const(type->dims[i]) || type->dims[i] >= 0))
                 continue;
             type->dims[i] = onxi_dim_fresh(e->dims, "unk_");

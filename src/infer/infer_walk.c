@@ -1,5 +1,5 @@
-/* infer_walk.c - the walk over the nodes of a graph or function body, in order, each seeing what the ones before made.
- */
+/* infer_walk.c - the walk over the nodes of a graph or function body, in order; each node sees the results of earlier
+ * ones. */
 #include "infer/infer.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_no
     e->rule = NULL;
     if (scope->unreachable && !fatal)
         return;
-    if (fatal && e->incomplete) { /* rules of the structure, applied by what set that */
+    if (fatal && e->incomplete) { /* structural rules were reported by the checker, which set that flag */
         e->invalid = true;
         return;
     }
@@ -95,7 +95,7 @@ onx_status onxi_infer_binder(onx_infer *e, const onx_function *function, onxi_bi
 
 enum { FEW = 8 };
 
-/* Room for a node with few inputs and outputs; others get it from the arena. */
+/* Storage for a node with few inputs and outputs; larger ones use the arena. */
 typedef struct room {
     const onxi_type *inputs[FEW];
     onxi_infer_fact *facts[FEW];
@@ -104,7 +104,7 @@ typedef struct room {
     onxi_attr_value attrs[FEW];
 } room;
 
-/* What is known of the inputs of a node; `known`: of all of them something is, or they are left out. */
+/* The facts of the inputs of a node; `known`: something is known of every input that is not omitted. */
 typedef struct gathered {
     const onxi_type **types;
     onxi_infer_fact **facts;
@@ -241,7 +241,7 @@ static onxi_infer_loss *explain(onx_infer *e, onxi_infer_running *run, const onx
     return *own;
 }
 
-/* Is nothing but a type known of output `i`, and would be of any node like this one? */
+/* Is only a type known of output `i`, which would be the same for any node like this one? */
 static bool is_plain(const onxi_infer_running *run, uint32_t i, bool fresh, bool constant)
 {
     const onxi_type *type = &run->call.outputs[i];
@@ -254,7 +254,7 @@ static bool is_plain(const onxi_infer_running *run, uint32_t i, bool fresh, bool
     return true;
 }
 
-/* Binds a name to a shared fact; false, and nothing was done, where the model declares something else. */
+/* Binds a name to a shared fact; false, without effect, if the model declares something else. */
 static bool bind_plain(onx_infer *e, onxi_infer_scope *scope, uint32_t name, onx_str text, onxi_infer_fact *fact)
 {
     const onxi_infer_name *entry = &scope->frame->names.entries[name];
@@ -262,12 +262,12 @@ static bool bind_plain(onx_infer *e, onxi_infer_scope *scope, uint32_t name, onx
     if (declared && entry->declared == ONXI_DECLARED_TYPE && entry->fact && entry->fact != fact)
         return false;
     if (scope->result && onxi_infer_result_add(e, scope->result, text, fact, declared) != ONX_OK)
-        return true; /* e->status says it */
+        return true; /* e->status tells */
     (void)onxi_infer_scope_bind(e, scope, name, fact);
     return true;
 }
 
-/* Merges what the model itself says of output `i`, where it does, into what was inferred. */
+/* Merges the declared type of output `i`, if there is one, into the inferred type. */
 static void merge_declared(onx_infer *e, onxi_infer_running *run, const onx_node *node, uint32_t i,
                            const onxi_infer_name *entry, onxi_infer_fact *fact, bool *fresh)
 {
@@ -334,7 +334,7 @@ static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_n
     if (vague || fresh)
         fact->loss = explain(e, run, node, vague, vague ? reason : "a size depends on data", own);
     else if (!fact->loss)
-        for (uint32_t k = 0; k < run->call.input_count && !fact->loss; k++) /* open dims may come along */
+        for (uint32_t k = 0; k < run->call.input_count && !fact->loss; k++) /* unknown dims may come from an input */
             fact->loss =
                 run->facts[k] && run->facts[k]->loss && !is_vague(&run->facts[k]->type) ? run->facts[k]->loss : NULL;
     if (scope->result)
@@ -342,8 +342,8 @@ static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_n
     return onxi_infer_scope_bind(e, scope, name, fact);
 }
 
-/* Binds the outputs of a node that repeats an earlier one; false, and nothing was done, where the model declares
- * something else. */
+/* Binds the outputs of a node that repeats an earlier one; false, without effect, if the model declares something
+ * else. */
 static bool bind_repeated(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, onxi_infer_fact *const *facts)
 {
     onxi_infer_names *names = &scope->frame->names;
@@ -362,7 +362,7 @@ static bool bind_repeated(onx_infer *e, onxi_infer_scope *scope, const onx_node 
     return true;
 }
 
-/* A list of numbers that a Constant gives without a tensor, as a tensor. */
+/* Converts a list of numbers that a Constant contains to a tensor. */
 static const onx_tensor *tensor_of_floats(onxi_infer_running *run)
 {
     uint32_t count = 0;
@@ -378,7 +378,7 @@ static const onx_tensor *tensor_of_floats(onxi_infer_running *run)
     return tensor;
 }
 
-/* Constant tensors that a node gives: asked for as a whole by rules that read more than integers. */
+/* The constant tensor of a node, for rules that read more than integers. */
 static void keep_constant(onxi_infer_running *run, const onx_node *node)
 {
     if (node->output_count != 1)
@@ -393,7 +393,7 @@ static void keep_constant(onxi_infer_running *run, const onx_node *node)
         fact->tensor = tensor;
 }
 
-/* In strict mode a rule that could not even tell the type of its first output has failed. */
+/* In strict mode a rule that did not determine the type of its first output has failed. */
 static void want_type(onxi_infer_running *run, const onx_node *node)
 {
     onx_infer *e = run->infer;
@@ -466,10 +466,10 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
         if (!run.failed)
             want_type(&run, node);
     }
-    e->may_cycle |= (run.failed || (!schema && !function)) && node->attribute_count; /* which may be graphs */
+    e->may_cycle |= (run.failed || (!schema && !function)) && node->attribute_count; /* the attributes may be graphs */
     if (run.failed) {
         for (uint32_t i = 0; i < node->output_count;
-             i++) /* the element type stays; a shape from half a rule would mislead */
+             i++) /* keep the element type; a shape from an incomplete rule would be misleading */
             run.call.outputs[i].ranked = false;
         e->rule = run.rule ? run.rule : "ND-20";
         e->failing = &run;
@@ -485,9 +485,9 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
     return e->status;
 }
 
-enum { AHEAD = 4 }; /* nodes; by then a line of memory has arrived */
+enum { AHEAD = 4 }; /* number of nodes; enough for a cache line to arrive */
 
-/* What the nodes to come are, then their first names, then where these names are looked up. */
+/* Prefetches the following nodes, then their first names, then the table slots of these names. */
 static void look_ahead(onxi_infer_names *names, onx_node *const *nodes, uint32_t count, uint32_t at)
 {
     if (at + 3 * AHEAD < count)
@@ -531,7 +531,7 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_infer_scope *scope, onx_node *con
 
 /* ---- one graph ---- */
 
-/* What a type says, as a fact: a shared one where all is said. `plain`: it is one that onxi_infer_type_plain reads. */
+/* The fact for a declared type, shared if it is complete. `plain`: onxi_infer_type_plain can read it. */
 static onx_status declared_fact(onx_infer *e, const onx_type *type, onxi_infer_fact **out, bool *plain)
 {
     onxi_dim dims[ONXI_INFER_PLAIN_RANK];
@@ -549,7 +549,7 @@ static onx_status declared_fact(onx_infer *e, const onx_type *type, onxi_infer_f
     return ONX_OK;
 }
 
-/* `plain`: it says all there is to say of its name. */
+/* `plain`: it is the complete declaration of its name. */
 static onx_status declare(onx_infer *e, onxi_infer_scope *scope, const onx_value_info *info, bool *plain)
 {
     onx_str text = onx_view(info->name);
@@ -559,7 +559,7 @@ static onx_status declare(onx_infer *e, onxi_infer_scope *scope, const onx_value
     uint32_t name = onxi_infer_names_add(e, &scope->frame->names, text);
     if (name == UINT32_MAX)
         return e->status;
-    if (!info->type) { /* a name alone; what an enclosing graph knows of it stays visible */
+    if (!info->type) { /* only a name; the fact of an enclosing graph stays visible */
         if (scope->frame->names.entries[name].scope == scope)
             return ONX_OK;
         ONX_TRY(onxi_infer_scope_bind(e, scope, name, scope->frame->names.entries[name].fact));
@@ -571,7 +571,7 @@ static onx_status declare(onx_infer *e, onxi_infer_scope *scope, const onx_value
     *plain = *plain && ONX_HAS(value_info, info, type);
     onxi_infer_name *entry = &scope->frame->names.entries[name];
     if (entry->declared == ONXI_DECLARED_TYPE && entry->scope == scope &&
-        entry->fact) { /* declared twice: as output and in value_info, say */
+        entry->fact) { /* declared twice, for example as output and in value_info */
         char why[128];
         onxi_infer_fact *first = onxi_infer_fact_own(e, entry);
         if (!first)
@@ -599,13 +599,13 @@ onx_status onxi_infer_declare(onx_infer *e, onxi_infer_scope *scope, const onx_v
     return declare(e, scope, info, &plain);
 }
 
-/* What the scope itself knows of a name so far. */
+/* The fact of a name in the scope itself. */
 static onxi_infer_fact *own_fact(const onxi_infer_name *entry, const onxi_infer_scope *scope)
 {
     return entry->scope == scope && entry->declared != ONXI_DECLARED_NAME ? entry->fact : NULL;
 }
 
-/* An initializer gives type and value; an input of that name keeps what it declares. */
+/* An initializer determines type and value; an input of that name keeps its declared type. */
 static onx_status bind_initializer(onx_infer *e, onxi_infer_scope *scope, onx_str text, const onxi_type *type,
                                    const onx_tensor *tensor)
 {
@@ -662,8 +662,8 @@ onx_status onxi_infer_initializer(onx_infer *e, onxi_infer_scope *scope, const o
     return bind_initializer(e, scope, onx_view(t->name), &type, t);
 }
 
-/* How it is stored: no operator takes sparse tensors, and runtimes hand the dense one on. An input may be declared as
- * sparse, though. */
+/* Sparse is a storage format: no operator takes sparse tensors, and runtimes convert initializers to dense ones. An
+ * input may be declared as sparse, though. */
 onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_infer_scope *scope, const onx_sparse_tensor *t)
 {
     onxi_type type;
@@ -732,7 +732,7 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi
     const onx_graph *graph = scope->graph;
     bool settled = true;
     if (scope->result)
-        scope->result->settled = true; /* until something is declared twice */
+        scope->result->settled = true; /* until a name is declared twice */
     if (!scope->parent)                /* about one value per node */
         ONX_TRY(onxi_infer_names_reserve(e, &scope->frame->names,
                                          (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
@@ -742,7 +742,7 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi
         ONX_TRY(declare(e, scope, graph->value_info[i], &plain));
         settled &= plain;
     }
-    if (scope->result) /* what is merged with it from here on unsettles it */
+    if (scope->result) /* later declarations are merged with it, so it is no longer complete */
         scope->result->settled &= settled;
     for (uint32_t i = 0; i < graph->input_count; i++)
         ONX_TRY(onxi_infer_declare(e, scope, graph->input[i]));
