@@ -1,4 +1,4 @@
-/* op.h - the operator registry: a row per operator version, with its type and shape rule. See
+/* op.h - the operator registry: one row per operator version, with its type and shape inference rule. See
  * docs/notes/operators.md. */
 #ifndef ONXI_OP_H
 #define ONXI_OP_H
@@ -13,8 +13,9 @@
 
 /* ---- the built-in operators ---- */
 
-/* By number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. After a node is bound its name is not read. The
- * operators of the standard come first, then those of each domain that has a folder of its own. */
+/* Numbers of operators: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. After a node is bound, its op_type string
+ * is not compared any more. The operators of the standard come first, then those of each domain with a folder of its
+ * own. */
 typedef enum onxi_op_id {
     ONXI_ID_NONE,
 #define OPERATOR(domain, name, family, traits, summary)            ONXI_ID_##name,
@@ -23,21 +24,22 @@ typedef enum onxi_op_id {
     ONXI_ID_END
 } onxi_op_id;
 
-/* What is true of an operator in all its versions, so that code for many operators needs no list of them:
- * flags of the rows of operators.def. A test compares them with what the operators do. */
+/* Properties of an operator in all its versions, so that code for many operators needs no lists: flags of the rows of
+ * operators.def. A test verifies them. */
 enum {
-    ONXI_TRAIT_ELEMENTWISE = 1,   /* an element of the output is made from those in its place, inputs broadcast:
-                                   * since version 7 aligned at the last axis */
-    ONXI_TRAIT_KEEPS_AXES = 2,    /* axis i of output 0 is axis i of input 0, and means the same */
-    ONXI_TRAIT_REDUCTION = 4,     /* with keepdims, axis i of the output is axis i of input 0, or has size 1 */
-    ONXI_TRAIT_WINDOW = 8,        /* an element of the output is made from a part of the spatial axes of input 0 */
-    ONXI_TRAIT_CHANNELS = 16,     /* input 0 has batch, channels, and then spatial axes */
-    ONXI_TRAIT_NAMES_VALUES = 32, /* the texts of its attributes are names of values around the node */
-    ONXI_TRAIT_PLACES = 64,       /* input 1 says where in input 0 something is: boxes, a grid */
-    ONXI_TRAIT_SHAPE = 128        /* the output tells how large the input is, whatever it holds */
+    ONXI_TRAIT_ELEMENTWISE = 1,   /* an output element is computed from the input elements at the same position, with
+                                   * broadcasting: since version 7 aligned at the last axis */
+    ONXI_TRAIT_KEEPS_AXES = 2,    /* axis i of output 0 corresponds to axis i of input 0 */
+    ONXI_TRAIT_REDUCTION = 4,     /* with keepdims, axis i of the output corresponds to axis i of input 0, or has size
+                                   * 1 */
+    ONXI_TRAIT_WINDOW = 8,        /* an output element is computed from a window of the spatial axes of input 0 */
+    ONXI_TRAIT_CHANNELS = 16,     /* the axes of input 0 are batch, channels, then spatial axes */
+    ONXI_TRAIT_NAMES_VALUES = 32, /* its string attributes are names of values in the graph around the node */
+    ONXI_TRAIT_PLACES = 64,       /* input 1 gives positions in input 0: boxes, a grid */
+    ONXI_TRAIT_SHAPE = 128        /* the output depends on the size of the input only, not on its elements */
 };
 
-/* ---- types as rules see them ---- */
+/* ---- types, as inference rules use them ---- */
 
 typedef enum onxi_type_kind {
     ONXI_TYPE_NONE, /* nothing is known */
@@ -58,27 +60,27 @@ typedef struct onxi_type {
     uint8_t dtype; /* element type of tensors, key type of maps; ONX_UNDEFINED: unknown */
     bool ranked;   /* tensors: rank and dims are known */
     uint32_t rank;
-    onxi_dim *dims;                   /* rank of them; in the memory of the call */
-    const struct onxi_type *inner;    /* element of sequences and optionals, value of maps */
-    const struct onxi_opaque *opaque; /* domain and name of opaque types */
+    onxi_dim *dims;                   /* `rank` dims; in the arena of the call */
+    const struct onxi_type *inner;    /* element type of sequences and optionals, value type of maps */
+    const struct onxi_opaque *opaque; /* domain and name of an opaque type */
 } onxi_type;
 
-/* A value that is known while inferring: elements of an integer tensor as dimensions. Where the rank is above 1 they
- * are in row-major order, and the type says the sizes. */
+/* A value known during inference: the elements of an integer tensor as dimensions. For rank above 1 they are in
+ * row-major order, and the type has the sizes. */
 typedef struct onxi_known_ints {
     uint32_t rank;
     uint32_t count;
-    bool floored; /* what is known is only the whole part: H/2 of floating-point numbers, to be rounded down next */
+    bool floored; /* the elements are the floors of floating-point values, such as H/2, which are rounded down next */
     const onxi_dim *elements;
 } onxi_known_ints;
 
 /* ---- values of attributes ---- */
 
-/* What an attribute is for a node: given by it (or by the caller of the function around it), else the default of the
- * schema row. docs/notes/bind.md */
+/* The value of an attribute for a node: from the node (or the caller of the enclosing function), else the default of
+ * the schema row. docs/notes/bind.md */
 typedef struct onxi_attr_value {
     onx_str name;
-    uint8_t type;   /* onx_attribute_type; ONX_ATTR_UNDEFINED: neither given nor has it a default */
+    uint8_t type;   /* an onx_attribute_type; ONX_ATTR_UNDEFINED: neither given nor defaulted */
     bool given;     /* by the node */
     uint32_t count; /* elements of a list */
     union {
@@ -89,177 +91,180 @@ typedef struct onxi_attr_value {
         const onx_sparse_tensor *sparse;
         const onx_graph *g;
         const onx_type *tp;
-        const void *list; /* int64_t, float, onx_bytes and so on; NULL when it is empty */
+        const void *list; /* int64_t, float, onx_bytes and so on; NULL if empty */
     };
-    const onx_attribute *source; /* that gave it; NULL: a default */
+    const onx_attribute *source; /* the attribute it comes from; NULL: a default */
 } onxi_attr_value;
 
-/* The values for one node: those of its schema row in the order of the row, or, where there is no row or it is open,
- * those that the node gives. */
+/* The attribute values of one node: those of its schema row in the order of the row; if there is no row, or the row is
+ * open, those that the node gives. */
 typedef struct onxi_attrs {
     const onxi_attr_value *values;
     uint32_t count;
 } onxi_attrs;
-/* NULL when neither the row nor the node has an attribute of that name. */
+/* The attribute of that name; NULL if neither the row nor the node has it. */
 const onxi_attr_value *onxi_attrs_find(const onxi_attrs *attrs, const char *name);
-/* The same for one that has a value of this type, else NULL. */
+/* The same; also NULL if its value is of another type. */
 const onxi_attr_value *onxi_attrs_get(const onxi_attrs *attrs, const char *name, onx_attribute_type type);
-/* The number, 0 where there is none. The default of what a node leaves out is in its row, so no reader names it. */
+/* The integer value, 0 if there is none. Defaults come from the row, so callers do not repeat them. */
 int64_t onxi_attrs_int(const onxi_attrs *attrs, const char *name);
 float onxi_attrs_float(const onxi_attrs *attrs, const char *name);
-bool onxi_attrs_given(const onxi_attrs *attrs, const char *name); /* by the node */
-/* What each entry of a list of an operator with windows is where ONNX leaves the list out: 1 for strides and dilations,
- * 0 for pads and output_padding. */
+bool onxi_attrs_given(const onxi_attrs *attrs, const char *name); /* given by the node */
+/* The default of list entries of window operators if the list is omitted: 1 for strides and dilations, 0 for pads and
+ * output_padding. */
 int64_t onxi_attr_implied(const char *name);
-/* ---- one node being inferred: all that a rule may read or set ---- */
+/* ---- a node being inferred: everything that a rule may read or set ---- */
 
 typedef struct onxi_call {
     const struct onxi_schema *schema;
-    onxi_op_id op; /* of built-in operators */
+    onxi_op_id op; /* for built-in operators */
     const onx_node *node;
     const onxi_attrs *attrs;
-    const char *misread; /* a rule has asked for the value of this attribute, which has none */
-    int64_t opset;       /* version of the node's domain that is imported */
-    onxi_dims *dims;     /* NULL in a session where all shapes are concrete */
-    onx_arena *arena;    /* for what the rule makes */
+    const char *misread; /* a rule has read this attribute, which has no value */
+    int64_t opset;       /* the imported version of the node's domain */
+    onxi_dims *dims;     /* NULL in a session in which all shapes are concrete */
+    onx_arena *arena;    /* for data that the rule allocates */
     uint32_t input_count, output_count;
     const onxi_type *const *inputs; /* NULL entries: omitted; kind NONE: unknown */
-    onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
-    onxi_known_ints *output_values; /* elements NULL on entry; data propagation fills in. NULL: not needed */
+    onxi_type *outputs;             /* of kind NONE initially; the rule sets what can be known */
+    onxi_known_ints *output_values; /* elements are NULL initially; set by data propagation. NULL: not needed */
     const struct onxi_call_ops *ops;
     void *engine; /* for ops */
-    onx_doc *doc; /* whose external data constants may be in; NULL: none */
-    /* Set by a rule for the subgraph that it asks for next: that it is never run, and room for the values of its
-     * outputs, one after the other, or NULL. */
+    onx_doc *doc; /* the document that external data belongs to; NULL: none */
+    /* Set by a rule for the next subgraph that it infers: whether it is never executed, and storage for the values of
+     * its outputs, or NULL. */
     bool unreachable;
     onxi_known_ints *subgraph_values;
-    /* The node is about to run and its kernels rely on the rule: what inference lets pass, because the reference does,
-     * is refused. All types are known then. */
+    /* The node is about to run, and its kernels rely on the rule. Problems that inference tolerates, because the
+     * reference implementation does, are then errors. All types are known in this case. */
     bool running;
-    uint32_t value_limit; /* carry values of at most this number of elements; 0: ONXI_KNOWN_INTS_LIMIT */
+    uint32_t value_limit; /* maximum number of elements of propagated values; 0: ONXI_KNOWN_INTS_LIMIT */
 } onxi_call;
 
-/* What the engine that runs a rule provides. */
+/* Services of the engine that calls a rule. */
 typedef struct onxi_call_ops {
     /* The known elements of an integer input, or NULL. */
     const onxi_known_ints *(*value)(onxi_call *call, uint32_t input);
-    /* The constant tensor that an input is (initializer, Constant, or the tensor itself at run time), or NULL. */
+    /* The constant tensor of an input (initializer, Constant, or the actual tensor at run time), or NULL. */
     const onx_tensor *(*constant)(onxi_call *call, uint32_t input);
-    /* Infers a subgraph of the node, its inputs having the given types; the types of its outputs go to `outputs`. */
+    /* Infers a subgraph of the node for the given input types; the types of its outputs are stored in `outputs`. */
     onx_status (*subgraph)(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
                            onxi_type *outputs, uint32_t output_count);
-    /* A type that an attribute holds, with the dimensions of this call. */
+    /* The type in a type attribute, with dimensions of this call. */
     onx_status (*type)(onxi_call *call, const onx_type *type, onxi_type *out);
-    /* Which built-in operator a node of one of its subgraphs names. */
+    /* The built-in operator that a node in one of its subgraphs names. */
     onxi_op_id (*which)(onxi_call *call, const onx_node *node);
     /* Records why the node cannot be inferred; returns ONX_E_INVALID, so that rules `return onxi_call_fail(...)`. */
     onx_status (*fail)(onxi_call *call, const char *format, va_list args);
 } onxi_call_ops;
 
-/* A rule returns ONX_OK also when it could set nothing; what is wrong with the node is raised with onxi_call_fail. */
+/* A rule returns ONX_OK even if it cannot set anything; an invalid node is reported with onxi_call_fail. */
 typedef onx_status (*onxi_rule_fn)(onxi_call *call);
 
-/* ---- conveniences of the call object (op_call.c) ---- */
+/* ---- helper functions for rules (op_call.c) ---- */
 
-/* Infers the node: sets what the schema alone says of the output types (a constraint that an input binds, or a fixed
- * type), then runs the rule of the row. This is how an engine calls a rule. */
+/* Infers the node: sets the output types that follow from the schema (from a constraint that an input binds, or a fixed
+ * type), then calls the rule of the row. Engines call rules through this function. */
 onx_status onxi_call_run(onxi_call *call);
-/* The first part of that alone, for a node whose attributes leave nothing for the rule. */
+/* Only the first part, for a node whose attributes leave nothing to infer for the rule. */
 void onxi_call_preset(onxi_call *call);
 
 onx_status onxi_call_fail(onxi_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 
-/* Attributes. The node's value, else the schema's default; where there is neither, or the version has no such
- * attribute, a rule has to ask first: reading it is a fault of the rule, and fails. */
+/* Attributes: the node's value, else the schema's default. If there may be neither, or the version may lack the
+ * attribute, the rule has to check first: reading it is a bug of the rule, and fails. */
 bool onxi_call_given(onxi_call *call, const char *name); /* by the node */
 int64_t onxi_call_int(onxi_call *call, const char *name);
-/* The number is there and not 0: for flags that a version may not have, or that have no default. */
+/* The integer is present and not 0: for flags that a version may lack, or that have no default. */
 bool onxi_call_is_set(onxi_call *call, const char *name);
 float onxi_call_float(onxi_call *call, const char *name);
 onx_str onxi_call_text(onxi_call *call, const char *name);
 bool onxi_call_text_is(onxi_call *call, const char *name, const char *text);
-/* The following are NULL, *count 0, where there is no value, and for empty lists. */
+/* The following return NULL, with *count 0, if there is no value, and for empty lists. */
 const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count);
 const float *onxi_call_floats(onxi_call *call, const char *name, uint32_t *count);
 /* Integers as dimensions. */
 const onxi_dim *onxi_call_dims(onxi_call *call, const char *name, uint32_t *count);
-/* How many elements a list attribute of any type has; 0 when absent. */
+/* The number of elements of a list attribute of any type; 0 if absent. */
 uint32_t onxi_call_list_count(onxi_call *call, const char *name);
 const onx_graph *onxi_call_graph(onxi_call *call, const char *name);
 const onx_tensor *onxi_call_attr_tensor(onxi_call *call, const char *name);
-/* Of any type; NULL where there is no value. */
+/* An attribute of any type; NULL if there is no value. */
 const onxi_attr_value *onxi_call_attr(onxi_call *call, const char *name);
 
 /* Inputs. */
-#define ONXI_NO_INPUT UINT32_MAX /* for functions that take the index of an input that an operator may not have */
+#define ONXI_NO_INPUT UINT32_MAX /* for functions with the index of an input that not all operators have */
 bool onxi_call_has_input(const onxi_call *call, uint32_t input);    /* not omitted */
 const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input); /* its type if it is a tensor, else NULL */
-/* ... of known rank, which is not above ONX_RANK_MAX, else NULL: what rules do is bounded */
+/* ... of known rank up to ONX_RANK_MAX, else NULL, so that the work of rules is bounded */
 const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input);
 int onxi_call_dtype(const onxi_call *call, uint32_t input); /* its element type or ONX_UNDEFINED */
-/* Fails when the rank of the input is known and another one. */
+/* Fails if the input is known to have another rank. */
 onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
 onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
-/* Fails when the input has another rank or, where both are known, other sizes; ONXI_DIM_UNKNOWN fits any size. An input
- * that is omitted fits. */
+/* Fails if the input is known to have another rank or other sizes; ONXI_DIM_UNKNOWN matches any size. An omitted input
+ * matches. */
 onx_status onxi_call_want_dims(onxi_call *call, uint32_t input, uint32_t rank, const onxi_dim *dims);
 /* The same for rank 1. */
 onx_status onxi_call_want_vector(onxi_call *call, uint32_t input, onxi_dim length);
-/* Fails when axis `axis` of the input is known to have another size; the input has that axis. */
+/* Fails if axis `axis` of the input is known to have another size; the axis has to exist. */
 onx_status onxi_call_want_dim(onxi_call *call, uint32_t input, uint32_t axis, onxi_dim dim);
-/* Fails when the input cannot be broadcast to `shape` as it is, so that `shape` stays the shape of the result. */
+/* Fails if the input cannot be broadcast to `shape` without changing `shape`. */
 onx_status onxi_call_want_one_way(onxi_call *call, uint32_t input, uint32_t rank, const onxi_dim *shape);
-/* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
+/* The elements of an integer input of rank 0 or 1, or NULL if nothing is known. */
 const onxi_known_ints *onxi_call_value(onxi_call *call, uint32_t input);
-/* The same where only the whole parts are known, which are not below 0. The functions above do not give those. */
+/* The same if only the floors are known, which are not below 0. The functions above do not return such values. */
 const onxi_known_ints *onxi_call_floored_value(onxi_call *call, uint32_t input);
 /* The same of any rank. */
 const onxi_known_ints *onxi_call_any_value(onxi_call *call, uint32_t input);
-/* Like onxi_call_value for an input that is a shape: when only its length is known, that many unknown elements. */
+/* Like onxi_call_value for an input that is a shape: if only its length is known, returns that many unknown
+ * elements. */
 const onxi_known_ints *onxi_call_shape_value(onxi_call *call, uint32_t input);
-/* The single constant integer that an input holds; false when it is not known. */
+/* The single constant integer in an input; false if it is not known. */
 bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out);
-/* A list of constant integers from an input, or, in versions that had it there, from the attribute; NULL when not
+/* A list of constant integers from an input or, in versions that had it there, from the attribute; NULL if not
  * known. */
 const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *count);
 
-/* Outputs. Those past output_count may be set as well and are ignored. */
+/* Outputs. Those beyond output_count may be set as well, and are ignored. */
 bool onxi_call_wants_output(const onxi_call *call, uint32_t i); /* the node names it */
-/* A tensor of `rank` unknown dims, which *dims_out gets to fill in; the element type is what the schema made it. */
+/* A tensor of `rank` unknown dims, returned in *dims_out to be set; the element type comes from the schema. */
 onx_status onxi_call_shape(onxi_call *call, uint32_t i, uint32_t rank, onxi_dim **dims_out);
-/* The same with an element type. Fails past ONX_RANK_MAX, the limit of the runner too. */
+/* The same with an element type. Fails above ONX_RANK_MAX, the limit of the runner. */
 onx_status onxi_call_output(onxi_call *call, uint32_t i, int dtype, uint32_t rank, onxi_dim **dims_out);
 void onxi_call_output_unranked(onxi_call *call, uint32_t i, int dtype);
-/* A tensor of this shape (NULL or unranked: unknown), the element type is what the schema made it. */
+/* A tensor of this shape (NULL or unranked: unknown); the element type comes from the schema. */
 void onxi_call_shape_of(onxi_call *call, uint32_t i, const onxi_type *shape);
-/* Makes output `i` of the same type as input `input`. */
+/* Gives output `i` the same type as input `input`. */
 void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input);
-/* The carried value of output `i`: room for its elements, all unknown; NULL when out of memory or too many. */
+/* Allocates the propagated value of output `i`, with all elements unknown; NULL when out of memory or too large. */
 onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32_t count);
-/* Output `i` carries this value, whose elements live as long as the call's arena. */
+/* Output `i` has this propagated value, whose elements live as long as the call's arena. */
 void onxi_call_carry(onxi_call *call, uint32_t i, onxi_known_ints value);
 
 /* Dimensions. */
-/* -rank <= axis < rank made non-negative; fails with the numbers otherwise. */
+/* Makes an axis in -rank <= axis < rank non-negative; fails, with the numbers, otherwise. */
 onx_status onxi_call_axis(onxi_call *call, int64_t axis, uint32_t rank, uint32_t *out);
-/* Numpy broadcasting of two dims; fails when both are constant, different and neither is 1. */
+/* Broadcasts two dims; fails if they are different constants other than 1. */
 onx_status onxi_call_broadcast(onxi_call *call, onxi_dim a, onxi_dim b, onxi_dim *out);
-/* Two dims that have to be equal: the better known one; fails when both are constant and differ. `what` names them. */
+/* Unifies two dims that have to be equal: returns the more specific one; fails if they are different constants. `what`
+ * names them in messages. */
 onx_status onxi_call_unify(onxi_call *call, onxi_dim a, onxi_dim b, const char *what, onxi_dim *out);
-/* The product of two dims; fails when both are constant and it does not fit. `what` names it. */
+/* The product of two dims; fails if both are constant and it overflows. `what` names it in messages. */
 onx_status onxi_call_times(onxi_call *call, onxi_dim a, onxi_dim b, const char *what, onxi_dim *out);
 /* The product of dims[first..last-1]. */
 onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first, uint32_t last);
 
-/* How many elements of an integer tensor are carried along while inferring. */
+/* The maximum number of elements of a propagated integer tensor. */
 enum { ONXI_KNOWN_INTS_LIMIT = 4096 };
-/* The elements of a constant integer tensor (at rank 0 or 1 floating ones with integral elements too; of higher rank
- * those of the types that sizes and indices have) in `arena`; false when it is none, too long or cannot be read. */
+/* The elements of a constant integer tensor in `arena`; false if it is not constant, too long or unreadable. Rank 0 or
+ * 1 may also be floating point with integral elements; for higher ranks only the types of sizes and indices are
+ * read. */
 bool onxi_known_ints_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_known_ints *out);
 
 /* ---- schema rows ---- */
 
-/* A set of types: which element types are allowed at each place. Bit n is onx_dtype n. */
+/* A set of types: the allowed element types per structure. Bit n is onx_dtype n. */
 typedef struct onxi_type_set {
     uint32_t tensor, sparse_tensor, seq, optional,
         optional_seq; /* tensor(T), sparse_tensor(T), seq(tensor(T)), optional(tensor(T)), optional(seq(tensor(T))) */
@@ -296,27 +301,27 @@ enum {
     ONXI_OP_OPEN = ONX_OP_OPEN
 };
 
-#define ONXI_MANY ONX_OP_MANY /* in max_input, max_output: no bound */
+#define ONXI_MANY ONX_OP_MANY /* for max_input, max_output: unlimited */
 static inline bool onxi_arity_fits(uint32_t count, uint32_t least, uint32_t most)
 {
     return count >= least && (most == ONXI_MANY || count <= most);
 }
 
-/* A piece of an operator's function body: nodes in ONNX text, whose names are those of the row's inputs, outputs and
- * attributes. The pieces whose condition holds make up the body. */
+/* A part of an operator's function body: nodes in ONNX text, in which the names of the row's inputs, outputs and
+ * attributes are used. The body consists of the parts whose conditions hold. */
 typedef struct onxi_body_part {
-    bool (*when)(onxi_call *call); /* reads attributes and which inputs are given; NULL: always */
+    bool (*when)(onxi_call *call); /* may read attributes and which inputs are present; NULL: always */
     const char *nodes;             /* NULL ends the list */
 } onxi_body_part;
 
-/* What only operators of a registry have. */
+/* Data that only operators of a registry have. */
 typedef struct onxi_schema_own {
     const char *summary;
-    const onx_function *body;         /* of a document; NULL: none */
-    const struct onxi_custom *custom; /* what C registered; NULL: nothing */
+    const onx_function *body;         /* from a document; NULL: none */
+    const struct onxi_custom *custom; /* registered from C; NULL: none */
 } onxi_schema_own;
 
-/* Addresses in rows are what starting the program takes, so texts that are short are in place. */
+/* Pointers in rows cost relocations at program start, so short texts are stored in place. */
 typedef struct onxi_schema {
     const char *domain; /* NULL: the default domain, ai.onnx */
     const char *name;   /* NULL ends a table */
@@ -326,23 +331,23 @@ typedef struct onxi_schema {
     const onxi_attr *attrs;
     const onxi_type_constraint *types;
     onxi_rule_fn infer;
-    const onxi_body_part *body_parts; /* by which the operator runs where it has no kernel; NULL: none */
-    int32_t body_opset;               /* version of the default domain that their nodes are of */
-    bool body_first; /* there is a kernel, and calls that parts suit run faster by them: for sessions alone */
+    const onxi_body_part *body_parts; /* how the operator runs if it has no kernel; NULL: none */
+    int32_t body_opset;               /* version of the default domain that their nodes use */
+    bool body_first; /* there is a kernel, but calls with matching parts run faster as parts; for sessions only */
     uint16_t min_input, max_input, min_output,
-        max_output; /* follow from the ports (a test proves it), kept for speed */
+        max_output; /* follow from the ports (a test verifies it); stored for speed */
     char function_opsets[6],
         context_function_opsets[6]; /* versions that function bodies exist for: "13 18"; "": none */
     const onxi_schema_own *own;     /* NULL: built in */
 } onxi_schema;
 
-/* Is it an operator that others can be written for? */
+/* Can a model or plugin define this operator? */
 static inline bool onxi_schema_is_composed(const onxi_schema *s)
 {
     return s->body_parts && !s->body_first;
 }
 
-/* Where an operator belongs: ONNX's folders of definitions. */
+/* The family of an operator: ONNX's folders of definitions. */
 typedef enum onxi_family {
 #define FAMILY(name, title, work) ONXI_FAMILY_##name,
 #include "op/families.def"
@@ -352,7 +357,7 @@ typedef enum onxi_family {
 typedef struct onxi_family_row {
     const char *name;  /* "math" */
     const char *title; /* "mathematics" */
-    const char *work;  /* as onx_op_work */
+    const char *work;  /* as in onx_op_work */
 } onxi_family_row;
 extern const onxi_family_row onxi_families[ONXI_FAMILY_COUNT];
 
@@ -362,11 +367,11 @@ typedef struct onxi_operator {
     uint8_t domain_length, name_length;
     onxi_family family;
     uint16_t traits;         /* ONXI_TRAIT_* */
-    const char *summary;     /* what it does, one sentence */
-    const onxi_schema *rows; /* newest version first, ends with a NULL name */
+    const char *summary;     /* one sentence */
+    const onxi_schema *rows; /* newest version first; ends with a NULL name */
 } onxi_operator;
 
-/* The operator with number `id` is at id - 1. */
+/* The operator with number `id` is at index id - 1. */
 extern const onxi_operator onxi_operators[];
 extern const uint32_t onxi_operator_count;
 static inline onxi_op_id onxi_operator_id(const onxi_operator *operator_)
@@ -378,7 +383,7 @@ static inline const onxi_operator *onxi_operator_of(onxi_op_id id)
 {
     return id > ONXI_ID_NONE && id < ONXI_ID_END ? &onxi_operators[id - 1] : NULL;
 }
-/* Is it one of the standard? Others come from the folder of a domain. */
+/* Is it an operator of the standard? Others come from the folder of a domain. */
 static inline bool onxi_operator_is_standard(onxi_op_id id)
 {
     return id > ONXI_ID_NONE && id <= ONXI_ID_Momentum; /* the last one of operators.def */
@@ -388,16 +393,16 @@ static inline bool onxi_operator_is(onxi_op_id id, unsigned traits)
 {
     return id > ONXI_ID_NONE && id < ONXI_ID_END && (onxi_operators[id - 1].traits & traits);
 }
-/* Does the node name that operator, in whatever version? An operator of another domain with the same name is another
- * one. For those that read nodes which are not bound. */
+/* Does the node name that operator, in any version? Operators of other domains with the same name do not count. For
+ * code that reads unbound nodes. */
 bool onxi_node_is(const onx_node *node, onxi_op_id id);
-/* Are there all inputs and outputs that the row demands, none without a name, and no more than it knows? What reads
- * operands by their place, in a node that nobody has checked, asks this first. */
+/* Does the node have all inputs and outputs that the row requires, each with a name, and no more than it allows? Code
+ * that reads operands by index from an unchecked node calls this first. */
 bool onxi_node_has_operands(const onx_node *node, const onxi_schema *row);
 /* "" and "ai.onnx" are the same; NULL when there is none. */
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);
-/* The one in force at a version of the domain, or NULL: others' names in the default domain may be older than those of
- * the standard, and mean something else. */
+/* The operator in effect at a version of the domain, or NULL. Third-party operators in the default domain may have had
+ * the name before the standard, with another meaning. */
 const onxi_operator *onxi_operator_at(onx_str domain, onx_str name, int64_t opset);
 
 /* The row in force for an operator at a version of its domain ("" and "ai.onnx" are the same), O(1); NULL when
@@ -408,9 +413,9 @@ const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name);
 /* Walks the types of a set as text ("tensor(float)", "seq(tensor(int64))", ...): start with *at 0; false at the end. */
 #define ONXI_TYPE_TEXT ONX_OP_TYPE_TEXT
 bool onxi_type_set_next(const onxi_type_set *set, uint32_t *at, char text[ONXI_TYPE_TEXT]);
-/* Adds a type given as text; false when a set cannot hold it in bits. */
+/* Adds a type given as text; false if the bits of a set cannot represent it. */
 bool onxi_type_set_add(onxi_type_set *set, onx_str type);
-/* The port that an operand belongs to, by its index; NULL past the last one. */
+/* The port of an operand index; NULL beyond the last one. */
 const onxi_port *onxi_port_at(const onxi_port *ports, uint32_t index);
 /* The constraint of that name, or NULL. */
 const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const char *name);
@@ -418,28 +423,28 @@ const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const ch
 const onxi_attr *onxi_schema_attr(const onxi_schema *schema, onx_str name);
 /* Does any version of the row's operator have the attribute? True for open rows. */
 bool onxi_schema_has_attr(const onxi_schema *schema, const char *name);
-/* The value of the default, lists in the arena; of type UNDEFINED where there is none. ONX_E_INVALID when
- * the text is not one of the attribute's type. */
+/* The default value, lists in the arena; of type UNDEFINED if there is none. ONX_E_INVALID if the text does not match
+ * the attribute's type. */
 onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out);
-/* The same, and where the row has none, what the text of that version says its value is. */
+/* The same; if the row has no default, the value that the specification of that version describes in words. */
 onx_status onxi_schema_default(const onxi_schema *row, const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out);
 
 /* ---- function bodies of built-in operators (op_body.c) ---- */
 
-/* The parts that make up the body for a call, bit by bit; 0: the row has none. Of the call, schema, inputs and
- * attributes are read. */
+/* The parts that make up the body for a call, as a bit mask; 0: the row has none. Only schema, inputs and attributes of
+ * the call are used. */
 uint64_t onxi_body_choose(onxi_call *call);
 /* The body of these parts as a document of kind function. */
-/* A document with the function that a text is, for layers that know functions and not their texts. */
+/* A document with the function in a text, for layers that work with functions and not with their texts. */
 onx_status onxi_function_of_text(onx_ctx *cx, onx_str text, onx_doc **out);
 onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint64_t parts, onx_doc **out);
 
-/* The body that a document gives the operator, NULL: none. */
+/* The body that a document gives the operator; NULL: none. */
 static inline const onx_function *onxi_schema_body(const onxi_schema *schema)
 {
     return schema->own ? schema->own->body : NULL;
 }
-/* What C registered, NULL: nothing. */
+/* The definition registered from C; NULL: none. */
 static inline const struct onxi_custom *onxi_schema_custom(const onxi_schema *schema)
 {
     return schema->own ? schema->own->custom : NULL;
@@ -448,7 +453,7 @@ static inline const char *onxi_schema_domain(const onxi_schema *schema)
 {
     return schema->domain ? schema->domain : "";
 }
-/* Newest version of a domain that the registry knows, 0 for an unknown domain. */
+/* The newest version of a domain that the registry knows, 0 for an unknown domain. */
 int64_t onxi_domain_newest(onx_str domain);
 
 #endif

@@ -1,4 +1,4 @@
-/* op_attr.c - values of attributes: finding them, and their defaults where a node leaves them out. */
+/* op_attr.c - attribute values: looking them up, and the defaults for attributes that a node omits. */
 #include "op/op.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ bool onxi_schema_has_attr(const onxi_schema *schema, const char *name)
 {
     const onxi_schema *row = schema;
     if (!row || row->flags & ONXI_OP_OPEN)
-        return true; /* nothing is known of it */
+        return true; /* nothing is known about the operator */
     const onxi_operator *operator_ =
         onxi_operator_at(onx_str_of(onxi_schema_domain(row)), onx_str_of(row->name), row->since);
     for (row = operator_ ? operator_->rows : row; row->name; row++)
@@ -61,7 +61,7 @@ bool onxi_schema_has_attr(const onxi_schema *schema, const char *name)
     return false;
 }
 
-/* ---- defaults of rows ---- */
+/* ---- defaults from rows ---- */
 
 static bool parse_number(onx_str text, uint8_t type, onxi_attr_value *out)
 {
@@ -84,7 +84,7 @@ static onx_str trimmed(const char *from, const char *to)
     return onx_str_make(from, (size_t)(to - from));
 }
 
-/* Without the quotes; defaults hold no escapes, and those of lists no commas. */
+/* Removes the quotes; defaults contain no escapes, and list elements no commas. */
 static bool parse_text(onx_str text, onx_str *out)
 {
     if (text.len < 2 || text.ptr[0] != '"' || text.ptr[text.len - 1] != '"')
@@ -124,7 +124,7 @@ static onx_status parse_list(const char *text, onx_arena *arena, onxi_attr_value
         return ONX_E_INVALID;
     for (const char *c = text; c < end; c++)
         room += *c == ',';
-    void *elements = onxi_arena_array(arena, room, sizeof(int64_t)); /* the largest of the three */
+    void *elements = onxi_arena_array(arena, room, sizeof(int64_t)); /* the largest of the three types */
     if (!elements)
         return ONX_E_MEMORY;
     out->list = elements;
@@ -157,10 +157,11 @@ onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_
 
 /* ---- values of attributes without a default ---- */
 
-/* Some versions say it in words only: their schemas have no default, and tools that list schemas are to show none. */
+/* Some versions give a default only in prose: their schemas have none, and tools that list schemas must not show
+ * one. */
 static const struct implied {
     const char *op;
-    int32_t last; /* version */
+    int32_t last; /* last version */
     onxi_attr attr;
 } implied[] = {
     { "Concat", 3, { .name = "axis", .type = ONX_ATTR_INT, .default_text = "1" } },

@@ -1,4 +1,4 @@
-/* op_body.c - operators in terms of others: the parts of a row that suit a call become a function. */
+/* op_body.c - operators in terms of others: the parts of a row that apply to a call become a function. */
 #include "op/op.h"
 
 #include <onx/text.h>
@@ -14,7 +14,7 @@ uint64_t onxi_body_choose(onxi_call *call)
 
 /* ---- the text of a function ---- */
 
-/* `text` grows by copies: bodies are short. */
+/* `text` is copied for each extension, because bodies are short. */
 static void put(onx_arena *arena, onx_str *text, const char *before, const char *more)
 {
     *text = onxi_arena_printf(arena, "%.*s%s%s", ONX_ARG(*text), before, more);
@@ -38,7 +38,7 @@ static void put_type(onx_arena *arena, onx_str *text, int type)
     put(arena, text, ": ", word);
 }
 
-/* The attributes of the row, with their defaults: what a call does not give is taken from there. */
+/* The attributes of the row, with the defaults for those that a call omits. */
 static void put_attributes(onx_arena *arena, onx_str *text, const onxi_attr *attrs)
 {
     for (const onxi_attr *a = attrs; a && a->name; a++) {
@@ -52,7 +52,7 @@ static void put_attributes(onx_arena *arena, onx_str *text, const onxi_attr *att
         put(arena, text, ">", " ");
 }
 
-/* A body may use other operators of its own domain. */
+/* A body may use other operators of the same domain. */
 static bool names_own_domain(const onxi_schema *schema)
 {
     const char *domain = onxi_schema_domain(schema);

@@ -1,4 +1,4 @@
-/* op_call.c - what makes rules short: reading inputs and attributes of a call, setting its outputs. */
+/* op_call.c - helper functions that keep rules short: reading inputs and attributes of a call, setting its outputs. */
 #include "op/op.h"
 
 /* ---- running a rule ---- */
@@ -17,7 +17,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || strcmp(a, b) == 0;
 }
 
-/* The only element type that a constraint allows, or ONX_UNDEFINED. */
+/* The element type if a constraint allows only one, else ONX_UNDEFINED. */
 static int dtype_of_constraint(const onxi_schema *schema, const char *name)
 {
     if (!schema->types)
@@ -31,7 +31,7 @@ static int dtype_of_constraint(const onxi_schema *schema, const char *name)
     return ONX_UNDEFINED;
 }
 
-/* The first input whose port has the type constraint and is a tensor of known type. */
+/* The first input that has the type constraint, and is a tensor of known type. */
 static int dtype_of_inputs(const onxi_call *call, const char *constraint)
 {
     for (uint32_t i = 0; i < call->input_count; i++) {
@@ -95,7 +95,7 @@ static const onxi_attr_value *find(onxi_call *call, const char *name)
     return value;
 }
 
-/* The value where there has to be one. */
+/* The value, which has to exist. */
 static const onxi_attr_value *read(onxi_call *call, const char *name, onx_attribute_type type)
 {
     static const onxi_attr_value nothing = { .count = 0 };
@@ -325,7 +325,7 @@ const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *c
         if (!onxi_dim_is_const(value->elements[i]))
             return NULL;
     *count = value->count;
-    return value->count ? value->elements : &none; /* constants are themselves */
+    return value->count ? value->elements : &none; /* constants represent themselves */
 }
 
 /* ---- outputs ---- */

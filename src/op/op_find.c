@@ -1,5 +1,5 @@
-/* op_find.c - the table of all operators and how one is found: a hash table that is made when the library is built
- * (scripts/op_hash.c), so that looking up costs one hash and one comparison, and nothing is set up at start. */
+/* op_find.c - the table of all operators and the look-up by name: a hash table that is generated at build time
+ * (scripts/op_hash.c), so that a look-up costs one hash and one comparison, and nothing is initialised at start-up. */
 #include "op/op.h"
 #include "op/op_hash.h"
 
@@ -12,7 +12,7 @@ const onxi_family_row onxi_families[ONXI_FAMILY_COUNT] = {
 #define OPERATOR_AS(symbol, domain, name, family, traits, summary) extern const onxi_schema onxi_op_##symbol[];
 #include "op/operators.def"
 
-/* The words of operators.def. */
+/* The macros of operators.def. */
 enum {
     ELEMENTWISE = ONXI_TRAIT_ELEMENTWISE,
     KEEPS_AXES = ONXI_TRAIT_KEEPS_AXES,
@@ -33,12 +33,12 @@ const onxi_operator onxi_operators[] = {
 
 const uint32_t onxi_operator_count = sizeof onxi_operators / sizeof *onxi_operators;
 
-/* Position in onxi_operators plus 1; 0: free. A power of two, at most half full. */
+/* Index into onxi_operators plus 1; 0: free. The size is a power of two, and at most half of the slots are used. */
 static const uint16_t slots[] = {
 #include "op_hash.inc"
 };
 
-/* The first operator of that name from place *at on, which is moved past it. Those of the standard come first. */
+/* The first operator of that name from slot *at on, which is advanced past it. Operators of the standard come first. */
 static const onxi_operator *next_of_name(onx_str domain, onx_str name, uint32_t *at)
 {
     const uint32_t mask = sizeof slots / sizeof *slots - 1;
@@ -80,7 +80,7 @@ const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
     return next_of_name(domain, name, &at);
 }
 
-/* The row in force; *out: its operator. A domain may have rows for versions before the first one of the standard. */
+/* The row in effect; *out: its operator. A domain may have rows for versions before the first one of the standard. */
 static const onxi_schema *in_force(onx_str domain, onx_str name, int64_t opset, const onxi_operator **out)
 {
     domain = onxi_domain_plain(domain);

@@ -1,4 +1,4 @@
-/* op_hash.h - the hash of operator names, shared by the lookup and the tool that makes its table. */
+/* op_hash.h - the hash of operator names, shared by the look-up and the tool that generates its table. */
 #ifndef ONXI_OP_HASH_H
 #define ONXI_OP_HASH_H
 
@@ -12,7 +12,7 @@ static inline uint32_t onxi_op_hash_part(uint32_t hash, const char *text, size_t
     return hash;
 }
 
-/* FNV-1a, folded so that the low bits depend on all of it. */
+/* FNV-1a, folded so that the low bits depend on all bits. */
 static inline uint32_t onxi_op_hash(const char *domain, size_t domain_len, const char *name, size_t name_len)
 {
     uint32_t hash = onxi_op_hash_part(UINT32_C(2166136261), domain, domain_len);

@@ -1,4 +1,4 @@
-/* op_rows.h - the words that rows of operators are written in; for the files in op/rows and the folders of domains.
+/* op_rows.h - the macros in which operator rows are written; for the files in op/rows and the folders of domains.
  *
  * A row is an onxi_schema: { .name, .since, .flags, ARITY(...), .inputs, .outputs, .attrs, .types, .infer }.
  *   ports        { name, type constraint or type, flags }
@@ -16,7 +16,7 @@
 #define PORTS(...) ((const onxi_port[]){ __VA_ARGS__, { 0 } })
 #define ATTRS(...) ((const onxi_attr[]){ __VA_ARGS__, { 0 } })
 #define TYPES(...) ((const onxi_type_constraint[]){ __VA_ARGS__, { 0 } })
-/* The parts of a function body, and the version of the default domain that their nodes are of. */
+/* The parts of a function body, and the version of the default domain that their nodes use. */
 #define BODY(opset, ...)                                                                                               \
     .body_opset = (opset), .body_parts = (const onxi_body_part[])                                                      \
     {                                                                                                                  \
@@ -25,19 +25,19 @@
             0                                                                                                          \
         }                                                                                                              \
     }
-/* The same of an operator that runs faster so, though it has a kernel for calls that no part suits, and for sessions
- * that are plain. */
+/* The same for an operator that runs faster as its body, although it has a kernel for calls without a matching part,
+ * and for plain sessions. */
 #define BODY_FIRST(opset, ...) .body_first = true, BODY(opset, __VA_ARGS__)
-/* Nodes as written in ONNX text; not for the compiler, nor for clang-format. */
+/* Nodes in ONNX text; hidden from the compiler and clang-format. */
 #define NODES(...) #__VA_ARGS__
-/* A condition of a part, over `call`. */
+/* A condition of a part, with the argument `call`. */
 #define WHEN(name, condition)                                                                                          \
     static bool name(onxi_call *call)                                                                                  \
     {                                                                                                                  \
         return condition;                                                                                              \
     }
 
-/* Least and most inputs, least and most outputs. They follow from the ports; a test says when they do not. */
+/* Minimum and maximum numbers of inputs and outputs. They follow from the ports, which a test verifies. */
 #define ARITY(min_in, max_in, min_out, max_out)                                                                        \
     .min_input = (min_in), .max_input = (max_in), .min_output = (min_out), .max_output = (max_out)
 #define MANY ONXI_MANY

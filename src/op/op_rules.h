@@ -1,4 +1,4 @@
-/* op_rules.h - the type and shape rules that rows refer to, by family; the files of op/rules define them. */
+/* op_rules.h - the type and shape inference rules that rows refer to, by family; op/rules defines them. */
 #ifndef ONXI_OP_RULES_H
 #define ONXI_OP_RULES_H
 
@@ -6,10 +6,10 @@
 
 #define RULE(name) onx_status onxi_rule_##name(onxi_call *call)
 
-/* The shape of inputs first..last-1 broadcast to each other becomes that of the output. */
+/* Output 0 gets the shape of inputs first..last-1 broadcast together. */
 onx_status onxi_broadcast_inputs(onxi_call *call, uint32_t first, uint32_t last, uint32_t output);
 
-/* Carried values of more than one dimension (op/rules/value.c), once the shape of output 0 is set. */
+/* Propagated values of more than one dimension (op/rules/value.c); the shape of output 0 has to be set before. */
 void onxi_carry_reshaped(onxi_call *call); /* of any rank: the same elements */
 void onxi_carry_transposed(onxi_call *call, const int64_t *perm);
 void onxi_carry_expanded(onxi_call *call);
@@ -22,12 +22,12 @@ void onxi_carry_gathered(onxi_call *call, uint32_t axis);
 void onxi_carry_gathered_tuples(onxi_call *call);
 void onxi_carry_scattered(onxi_call *call, uint32_t axis);
 void onxi_carry_scattered_tuples(onxi_call *call);
-/* How many of the first `limit` elements are not zero; false when that is not known. */
+/* The number of nonzero elements among the first `limit`; false if that is not known. */
 bool onxi_count_set(onxi_call *call, uint32_t input, uint32_t limit, uint32_t *out);
 void onxi_carry_positions(onxi_call *call);
 void onxi_carry_kept(onxi_call *call);
 
-/* floor(size * scale), where it is known. */
+/* floor(size * scale), if it is known. */
 onxi_dim onxi_scaled(onxi_call *call, onxi_dim size, float scale);
 
 /* element by element */
@@ -66,9 +66,10 @@ RULE(mean);
 RULE(where);
 
 /* tensor: shape */
-/* Output `output` has the rank that the length of the shape input says. */
+/* Output `output` has the rank given by the length of the shape input. */
 onx_status onxi_rank_from_shape_input(onxi_call *call, uint32_t input, uint32_t output);
-/* Marks the axes in a new array of `rank` flags; fails on one that is out of range or, when `once`, given twice. */
+/* Sets the flags of the axes in a new array of `rank` flags; fails for an axis that is out of range or, if `once`,
+ * given twice. */
 onx_status onxi_call_mark_axes(onxi_call *call, const int64_t *axes, uint32_t count, uint32_t rank, bool once,
                                bool **out);
 RULE(cast);
@@ -104,10 +105,11 @@ RULE(dft);
 RULE(stft);
 
 /* controlflow */
-/* What is true of a value that is either of type a or of type b; fails when they differ in more than shape. */
+/* The type that holds for a value of either type a or type b; fails if they differ in more than shape. */
 onx_status onxi_call_join(onxi_call *call, const onxi_type *a, const onxi_type *b, const char *what, uint32_t index,
                           onxi_type *out);
-/* Fails unless the body (the attribute of that name) takes `count` inputs; those with an initializer may be more. */
+/* Fails unless the body (the attribute of that name) has `count` inputs; it may have more that are also
+ * initializers. */
 onx_status onxi_call_body_takes(onxi_call *call, const onx_graph *body, const char *name, uint32_t count);
 RULE(if);
 RULE(loop);

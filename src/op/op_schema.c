@@ -1,4 +1,4 @@
-/* op_schema.c - reading a row: its type sets as text, its ports and attributes. */
+/* op_schema.c - reads rows: type sets as text, ports and attributes. */
 #include "op/op.h"
 
 /* Appends as much of `part` as fits. */

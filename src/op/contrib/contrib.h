@@ -1,5 +1,5 @@
-/* contrib.h - words of the rows of the domain ai.onnx.contrib, which are the operators of ONNX Runtime's extensions:
- * what models do before and after their network, on texts above all. Each has one version, 1. */
+/* contrib.h - macros for rows of the domain ai.onnx.contrib, the operators of ONNX Runtime Extensions: pre- and
+ * post-processing in models, mostly of text. Each has one version, 1. */
 #ifndef ONXI_OP_CONTRIB_H
 #define ONXI_OP_CONTRIB_H
 
@@ -11,7 +11,7 @@
         { .name = NULL },                                                                                              \
     };
 
-/* One that has flags of its own, or is made up of standard operators. */
+/* An operator with additional flags, or one that is composed of standard operators. */
 #define CONTRIB_BODY(operator_, ...)                                                                                   \
     const onxi_schema onxi_op_contrib_##operator_[] = {                                                                \
         { .domain = "ai.onnx.contrib", .name = #operator_, .since = 1, __VA_ARGS__ },                                  \

@@ -1,4 +1,4 @@
-/* numbers.c - rows of ai.onnx.contrib on numbers: signs, segments, sounds, and images that are files. */
+/* numbers.c - rows of ai.onnx.contrib for numbers: signs, segments, audio, and encoded images. */
 #include "op/contrib/contrib.h"
 
 /* clang-format off */
@@ -12,7 +12,7 @@ CONTRIB_BODY(NegPos, ARITY(1, 1, 2, 2), .inputs = PORTS({ "X", "T", 0 }),
                                     negative = Where (above, zero, X)
                                     positive = Where (above, X, zero)) }))
 
-/* The last segment says how many there are. */
+/* The last segment id determines the number of segments. */
 CONTRIB_BODY(SegmentSum, ARITY(2, 2, 1, 1), .inputs = PORTS({ "data", "T", 0 }, { "segment_ids", "tensor(int64)", 0 }),
              .outputs = PORTS({ "output", "T", 0 }), .types = float_types,
              BODY(18, { NULL, NODES(last = Constant <value_ints = [-1]> ()

@@ -1,7 +1,7 @@
-/* rules.c - types and shapes of operators of ai.onnx.contrib on strings and on rows of different lengths. */
+/* rules.c - inference rules of ai.onnx.contrib for strings and ragged tensors. */
 #include "op/contrib/contrib.h"
 
-/* How many numbers stand for a string in a table: in its first line, after the string and a tab. 0: it has no such
+/* The number of values per string in a table: those in its first line, after the string and a tab. 0: there is no such
  * line. */
 static uint32_t width_of(onx_str table)
 {
@@ -37,7 +37,7 @@ onx_status onxi_rule_contrib_concat(onxi_call *call)
     return ONX_OK;
 }
 
-/* The first axes of the two correspond; the shorter shape is padded with ones. */
+/* The first axes correspond; the shorter shape is padded with ones at the end. */
 onx_status onxi_rule_contrib_equal(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *y = onxi_call_ranked(call, 1);
@@ -57,7 +57,7 @@ onx_status onxi_rule_contrib_equal(onxi_call *call)
 
 /* ---- other shapes ---- */
 
-/* One axis goes; a vector, and a scalar, becomes one string. */
+/* Removes one axis; a vector or scalar becomes one string. */
 onx_status onxi_rule_contrib_join(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -88,7 +88,7 @@ onx_status onxi_rule_contrib_split(onxi_call *call)
     return ONX_OK;
 }
 
-/* Words, where each begins and ends, and which of them is the first of each string. */
+/* Words, the start and end of each, and the index of the first word of each string. */
 onx_status onxi_rule_contrib_split_words(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -128,7 +128,7 @@ onx_status onxi_rule_contrib_string_to_vector(onxi_call *call)
     return ONX_OK;
 }
 
-/* Vectors along the last axis; where they are single numbers, a scalar or vector is of numbers. */
+/* Vectors along the last axis; if they have one element each, a scalar or vector consists of numbers. */
 onx_status onxi_rule_contrib_vector_to_string(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -149,7 +149,7 @@ onx_status onxi_rule_contrib_vector_to_string(onxi_call *call)
     return ONX_OK;
 }
 
-/* ---- rows of different lengths ---- */
+/* ---- ragged tensors ---- */
 
 onx_status onxi_rule_contrib_ragged_to_sparse(onxi_call *call)
 {
@@ -162,7 +162,7 @@ onx_status onxi_rule_contrib_ragged_to_sparse(onxi_call *call)
     return ONX_OK;
 }
 
-/* A row for each two splits that follow one another. */
+/* One row per two consecutive splits. */
 static onx_status dense(onxi_call *call, uint32_t splits)
 {
     const onxi_type *x = onxi_call_ranked(call, splits);

@@ -1,7 +1,7 @@
-/* rules_numbers.c - types and shapes of operators of ai.onnx.contrib on numbers, images and sounds. */
+/* rules_numbers.c - inference rules of ai.onnx.contrib for numbers, images and audio. */
 #include "op/contrib/contrib.h"
 
-/* The file says how large its image is. */
+/* The size of the image is only known from the file. */
 onx_status onxi_rule_contrib_decode_image(onxi_call *call)
 {
     const bool chosen = onxi_schema_attr(call->schema, onx_str_of("color_space")) != NULL;
@@ -29,7 +29,7 @@ onx_status onxi_rule_contrib_read_image(onxi_call *call)
     return ONX_OK;
 }
 
-/* How many runs there are the elements say. */
+/* The number of runs depends on the elements. */
 onx_status onxi_rule_contrib_segments(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);

@@ -1,4 +1,4 @@
-/* strings.c - rows of ai.onnx.contrib on strings and on rows of different lengths. */
+/* strings.c - rows of ai.onnx.contrib for strings and ragged tensors. */
 #include "op/contrib/contrib.h"
 
 /* clang-format off */
@@ -54,7 +54,8 @@ CONTRIB_ROW(StringRegexSplitWithOffsets, .infer = onxi_rule_contrib_split_words,
 CONTRIB_ROW(StringECMARegexSplitWithOffsets, .infer = onxi_rule_contrib_split_words, ARITY(3, 3, 4, 4), .inputs = split_inputs,
             .outputs = split_outputs, .attrs = ATTRS({ "ignore_case", INT, DEFAULT("0") }))
 
-/* ---- rows of different lengths: where each begins in the elements of all, and where the last one ends ---- */
+/* ---- ragged tensors: row_splits has the start of each row in the list of all elements, and the end of the last row
+ * ---- */
 
 CONTRIB_ROW(RaggedTensorToSparse, .infer = onxi_rule_contrib_ragged_to_sparse, ARITY(1, 1, 2, 2),
             .inputs = PORTS({ "row_splits", "tensor(int64)", 0 }),

@@ -1,4 +1,4 @@
-/* tokens.c - rows of ai.onnx.contrib that make tokens of texts and texts of tokens, with their rules. */
+/* tokens.c - rows of ai.onnx.contrib for tokenization and detokenization, with their rules. */
 #include "op/contrib/contrib.h"
 
 /* clang-format off */
@@ -96,9 +96,9 @@ CONTRIB_ROW(BpeDecoder, .infer = onxi_rule_contrib_bpe_texts, ARITY(1, 1, 1, 1),
                            { "unk_token", STRING, TEXT("<|endoftext|>") }, { "whitespace_token", INT, DEFAULT("0") }))
 /* clang-format on */
 
-/* ---- rules: how many tokens a text has is not known before ---- */
+/* ---- rules; the number of tokens of a text is not known before it is tokenized ---- */
 
-/* An axis for the tokens of each text, and one for both ends of a token. */
+/* One axis for the tokens of each text, and one for the start and end of a token. */
 onx_status onxi_rule_contrib_token_ids(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -138,7 +138,7 @@ onx_status onxi_rule_contrib_token_list(onxi_call *call)
     return ONX_OK;
 }
 
-/* The ids are one line. */
+/* The ids are a single row. */
 static onx_status want_line(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -180,7 +180,7 @@ onx_status onxi_rule_contrib_bert_texts(onxi_call *call)
     ONX_TRY(onxi_call_shape(call, 0, 1, &dims));
     if (!spans)
         dims[0] = 1;
-    else if (x && x->rank == 2 && x->dims[1] == 2) /* no positions at all may have any shape */
+    else if (x && x->rank == 2 && x->dims[1] == 2) /* an empty list of positions may have any shape */
         dims[0] = x->dims[0];
     return ONX_OK;
 }

@@ -1,5 +1,5 @@
-/* attention.c - rows of com.microsoft: attention in the forms that transformers and language models use, and what turns
- * queries and keys by their positions. */
+/* attention.c - rows of com.microsoft: attention in the variants of transformers and language models, and rotary
+ * embeddings. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */
@@ -9,8 +9,8 @@
 #define KV_HEADS  { "kv_num_heads", INT, REQUIRED }
 #define OWN_SCALE { "scale", FLOAT, OPTIONAL }
 
-/* By products and MultiHeadAttention, which takes queries, keys, and values as one tensor where their heads have one
- * size, in float behind the product. */
+/* Uses matrix products and MultiHeadAttention, with queries, keys and values packed in one tensor if their heads have
+ * the same size; computed in float after the product. */
 WHEN(shares, MS_SET("past_present_share_buffer"))
 WHEN(plain, !MS_SET("do_rotary") && !(shares(call) && MS_HAS(4) && !MS_HAS(6))) /* else the kernel says what lacks */
 WHEN(plain_bias, plain(call) && MS_HAS(2))
@@ -135,7 +135,7 @@ MS_ROW(SparseAttention, .infer = onxi_rule_microsoft_sparse_attention, .flags = 
                       OWN_SCALE, { "sparse_block_size", INT, REQUIRED }),
        .types = TYPES({ "T", T(SCALES_19) }, { "M", T_INT32 }))
 
-/* Tables of 16 bits that the model has become floats once. */
+/* 16-bit tables in the model are converted to float once. */
 WHEN(halves, onxi_call_dtype(call, 2) == ONX_FLOAT16 || onxi_call_dtype(call, 2) == ONX_BFLOAT16)
 MS_ROW(RotaryEmbedding, .infer = onxi_rule_unary, .flags = INFERS, ARITY(4, 4, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "position_ids", "M", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 }),

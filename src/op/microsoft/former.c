@@ -1,5 +1,5 @@
-/* former.c - names that ONNX Runtime has in the default domain: what was an experiment in ONNX once, and versions
- * before the first one of the standard. From that one on the standard's rows are in force. */
+/* former.c - operators that ONNX Runtime adds to the default domain: former experimental operators of ONNX, and
+ * versions before the first one of the standard. From that version on, the standard's rows are in effect. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */
@@ -21,7 +21,7 @@ static const onxi_type_constraint floating[] = { { "T", T(FLOATING) }, { 0 } };
           alpha_scalar = CastLike (alpha_number, X)                                                                    \
           beta_scalar = CastLike (beta_number, X))
 
-/* ---- before the standard had them ---- */
+/* ---- operators that later became standard ---- */
 
 FORMER_ROW(LayerNormalization, ARITY(2, 3, 1, 3),
            .inputs = PORTS({ "X", "T", 0 }, { "Scale", "T", 0 }, { "B", "T", OPT }),
@@ -90,7 +90,7 @@ FORMER_ROW(ImageScaler, .infer = onxi_rule_microsoft_image_scaler, .flags = INFE
                                   shift = Unsqueeze (row, image)
                                   output = Add (scaled, shift)) }))
 
-/* The border is left, top, right, bottom; the scale is height and width of what is kept, in place of right and bottom. */
+/* border is left, top, right, bottom; scale is the height and width of the result and replaces right and bottom. */
 WHEN(has_size, onxi_call_list_count(call, "scale") > 0)
 WHEN(has_no_size, onxi_call_list_count(call, "scale") == 0)
 FORMER_ROW(Crop, .infer = onxi_rule_microsoft_crop, .flags = INFERS, ARITY(1, 1, 1, 1),

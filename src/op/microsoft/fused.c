@@ -1,5 +1,5 @@
 /* fused.c - rows of com.microsoft: activations, products and normalizations that the optimizer of ONNX Runtime fuses
- * from several standard operators. Their bodies take them apart again. */
+ * from several standard operators. Their bodies decompose them again. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */
@@ -71,8 +71,8 @@ WHEN(b_both_turned, MS_SET("transB") && MS_SET("transBatchB"))
 WHEN(is_scaled, onxi_call_float(call, "alpha") != 1)
 WHEN(is_not_scaled, onxi_call_float(call, "alpha") == 1)
 
-/* The axes of operands of any rank are exchanged as three: the first or last but one, the last, and those of the batch.
- * Einsum would say it shorter, but takes no bfloat16. A vector has no last axis but one, and stays as it is. */
+/* Operands of any rank are transposed as three axes: the first or second to last one, the last one, and the batch axes.
+ * Einsum would be shorter, but does not support bfloat16. A vector is not transposed. */
 #define TURNED_LAST(from, to)                                                                                          \
     NODES(from##_batch = Shape <end = -2> (from)                                                                       \
           from##_row = Shape <start = -2, end = -1> (from)                                                             \
@@ -137,7 +137,7 @@ MS_ACTIVATION(is, Clip)
 MS_ACTIVATION(is, HardSigmoid)
 MS_ACTIVATION(is, HardSwish)
 
-/* From `sum` to Y; the numbers of an activation are called first and second. */
+/* From `sum` to Y; the parameters of an activation are named first and second. */
 #define ACTIVATIONS                                                                                                    \
     { has_no_activation, NODES(Y = Identity (sum)) }, { is_Relu, NODES(Y = Relu (sum)) },                              \
     { is_Tanh, NODES(Y = Tanh (sum)) }, { is_Sigmoid, NODES(Y = Sigmoid (sum)) },                                      \
@@ -218,7 +218,7 @@ MS_ROW(NhwcConv, ARITY(2, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "W", "T",
        BODY(18, { NULL, LAST_TO_SECOND(X, channels) }, { NULL, CONVOLUTION(channels) },
             { NULL, SECOND_TO_LAST(convolved, Y) }))
 
-/* All windows without pads, of which the pads are cut off. */
+/* Computes all windows without pads, and then cuts the pads off. */
 MS_ROW(ConvTransposeWithDynamicPads, ARITY(2, 4, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }, { "W", "T", 0 }, { "Pads", "tensor(int64)", OPT }, { "B", "T", OPT }),
        .outputs = y_ports,
@@ -247,10 +247,11 @@ MS_ROW(ConvTransposeWithDynamicPads, ARITY(2, 4, 1, 1),
                            axes = Range (axes_0, limit, one)
                            Y = Slice (whole, starts, ends, axes)) }))
 
-/* ---- channels in blocks, which the optimizer writes for the processor that it runs on ---- */
+/* ---- blocked channel layouts, which the optimizer selects for the CPU it runs on ---- */
 
-/* Tensors between these operators have the usual layout here: channels are only padded to whole blocks. Weights are
- * constants that were packed into blocks of outputs, and of inputs where there are as many: they are unpacked. */
+/* Here, tensors between these operators have the usual layout: channels are only padded to whole blocks. Weights are
+ * constants that were packed into blocks of output channels, and of input channels if there are enough: they are
+ * unpacked. */
 #define NCHWC_ROW(operator_, ...) MS_ROW_OF("com.microsoft.nchwc", nchwc_##operator_, operator_, __VA_ARGS__)
 
 NCHWC_ROW(BlockSize, .infer = onxi_rule_microsoft_block_size, .flags = INFERS, ARITY(0, 0, 1, 1),
@@ -351,7 +352,7 @@ NCHWC_ROW(Upsample, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
 WHEN(has_4, MS_HAS(4))
 WHEN(has_no_4, !MS_HAS(4))
 
-/* The mean and the deviation, one for each row that is normalized. */
+/* Mean and deviation, one for each normalized row. */
 MS_ROW(SkipLayerNormalization, ARITY(3, 5, 1, 4),
        .inputs = PORTS({ "input", "T", 0 }, { "skip", "T", 0 }, { "gamma", "T", 0 }, { "beta", "T", OPT },
                        { "bias", "T", OPT }),
@@ -387,7 +388,7 @@ MS_ROW(SkipSimplifiedLayerNormalization, ARITY(3, 4, 1, 4),
             { NULL, NODES(output = RMSNormalization <epsilon: float = @epsilon> (input_skip_bias_sum, gamma)) },
             { NULL, ROOT_OF_SQUARES(input_skip_bias_sum) }))
 
-/* A name that ONNX Runtime adds to the default domain. */
+/* An operator that ONNX Runtime adds to the default domain. */
 const onxi_schema onxi_op_microsoft_SimplifiedLayerNormalization[] = {
     { .name = "SimplifiedLayerNormalization", .since = 1, ARITY(2, 2, 1, 2),
       .inputs = PORTS({ "X", "T", 0 }, { "scale", "V", 0 }),
@@ -424,7 +425,7 @@ WHEN(has_no_mask, !MS_HAS(7))
 WHEN(has_positions, MS_HAS(8))
 WHEN(has_no_positions, !MS_HAS(8))
 
-/* How many entries of a row of the mask are 1; zeros where there is none. */
+/* The number of ones in each row of the mask; zeros if there is no mask. */
 #define COUNT_MASK(index)                                                                                                 \
     NODES(one = Constant <value_int = 1> ()                                                                            \
           word = CastLike (one, mask)                                                                                  \
@@ -485,7 +486,7 @@ MS_ROW(GroupNorm, ARITY(3, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "gamma",
        .outputs = y_ports, .attrs = group_norm_attrs, .types = TYPES({ "T", T_FLOAT16 }, { "M", T_FLOAT16 }),
        BODY(21, { NULL, NODES(x = Identity (X)) }, GROUP_NORM))
 
-/* The skipped values may be one for each channel of an example. */
+/* The skip input may have one value per channel of an example. */
 MS_ROW(SkipGroupNorm, ARITY(4, 5, 1, 2),
        .inputs = PORTS({ "X", "T", 0 }, { "gamma", "M", 0 }, { "beta", "M", 0 }, { "skip", "T", 0 },
                        { "bias", "T", OPT }),

@@ -1,5 +1,5 @@
-/* microsoft.h - words of the rows of the domain com.microsoft, which is what ONNX Runtime calls its own operators. Each
- * has one version, 1. Where a row has no rule, types and shapes follow from its body. */
+/* microsoft.h - macros for rows of the domain com.microsoft, the operators of ONNX Runtime. Each has one version, 1. If
+ * a row has no rule, types and shapes follow from its body. */
 #ifndef ONXI_OP_MICROSOFT_H
 #define ONXI_OP_MICROSOFT_H
 
@@ -20,13 +20,13 @@
 
 /* ---- conditions on calls ---- */
 
-/* The text of an attribute that may be absent is this one. */
+/* An optional string attribute has this value. */
 bool onxi_ms_text_is(onxi_call *call, const char *name, const char *text);
-/* A number that is given, or has a default, and is not 0. */
+/* An integer attribute is given, or has a default, and is not 0. */
 #define MS_SET(name)  onxi_call_is_set(call, name)
 #define MS_HAS(input) onxi_call_has_input(call, input)
 
-/* The activation that operators with a fused one name. */
+/* The activation of operators with a fused activation. */
 #define MS_ACTIVATION(prefix, name) WHEN(prefix##_##name, onxi_ms_text_is(call, "activation", #name))
 
 #define RULE(name) onx_status onxi_rule_microsoft_##name(onxi_call *call)

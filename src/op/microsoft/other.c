@@ -1,4 +1,4 @@
-/* other.c - rows of com.microsoft that have kernels of their own: images, texts, tokens, hashes. */
+/* other.c - rows of com.microsoft with their own kernels: images, strings, tokens, hashes. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */
@@ -8,7 +8,7 @@
 MS_ROW(Inverse, .infer = onxi_rule_microsoft_inverse, .flags = INFERS, ARITY(1, 1, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }))
 
-/* Sparse initializers are passed on as dense tensors, as they are everywhere. */
+/* Sparse initializers are converted to dense tensors, as everywhere. */
 #define SPARSE_OR_DENSE { .tensor = WIDE_NUMERIC ^ BIT(FLOAT16), .sparse_tensor = WIDE_NUMERIC ^ BIT(FLOAT16) }
 MS_ROW(SparseToDenseMatMul, .infer = onxi_rule_microsoft_sparse_matmul, .flags = INFERS, ARITY(2, 2, 1, 1),
        .inputs = PORTS({ "A", "T", 0 }, { "B", "T1", 0 }), .outputs = PORTS({ "Y", "T1", 0 }),

@@ -1,5 +1,5 @@
-/* quantized.c - rows of com.microsoft for quantized numbers. Their bodies go by way of real numbers, products by way of
- * 32-bit sums. Scales and zero points are scalars or vectors of one number, which Squeeze makes the same. */
+/* quantized.c - rows of com.microsoft for quantized values. Their bodies dequantize to float, and matrix products
+ * accumulate in int32. Scales and zero points are scalars or vectors of one element, which Squeeze makes equal. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */
@@ -22,11 +22,11 @@ WHEN(has_no_6, !MS_HAS(6))
 WHEN(has_7, MS_HAS(7))
 WHEN(has_no_7, !MS_HAS(7))
 
-/* An operand as real numbers, with a zero point or without. */
+/* Dequantizes an operand, with or without a zero point. */
 #define REAL(to, x, scale, zero)                                                                                       \
     NODES(to##_scale_ = Squeeze (scale) to##_zero_ = Squeeze (zero) to = DequantizeLinear (x, to##_scale_, to##_zero_))
 #define REAL_0(to, x, scale) NODES(to##_scale_ = Squeeze (scale) to = DequantizeLinear (x, to##_scale_))
-/* Back; without a zero point in the type of `like`. */
+/* Quantizes the result; without a zero point the type is that of `like`. */
 #define QUANTIZED(to, x, scale, zero)                                                                                  \
     NODES(to##_scale_ = Squeeze (scale) to##_zero_ = Squeeze (zero) to = QuantizeLinear (x, to##_scale_, to##_zero_))
 #define QUANTIZED_0(to, x, scale, like)                                                                                \
@@ -60,7 +60,7 @@ MS_ROW(QLinearMul, ARITY(7, 8, 1, 1), .inputs = pair_inputs, .outputs = PORTS({ 
 #define UNARY_PORTS(x, y)                                                                                              \
     PORTS({ #x, "T", 0 }, { #x "_scale", SCALE, 0 }, { #x "_zero_point", "T", OPT }, { #y "_scale", SCALE, 0 },        \
           { #y "_zero_point", "T", OPT })
-/* From `x`, real, to `y`, real. */
+/* From `x` to `y`, both floating point. */
 #define UNARY(X, Y, ...)                                                                                               \
     BODY(18, { has_2, REAL(x, X, X##_scale, X##_zero_point) }, { has_no_2, REAL_0(x, X, X##_scale) }, __VA_ARGS__,     \
          { has_4, QUANTIZED(Y, y, Y##_scale, Y##_zero_point) }, { has_no_4, QUANTIZED_0(Y, y, Y##_scale, X) })
@@ -76,7 +76,7 @@ MS_ROW(QLinearReduceMean, ARITY(4, 5, 1, 1), .inputs = UNARY_PORTS(data, reduced
        UNARY(data, reduced, { NULL, NODES(axes = Constant <value_ints: ints = @axes> ()
                                           y = ReduceMean <keepdims: int = @keepdims> (x, axes)) }))
 
-/* Before version 13 of Softmax all axes from `axis` on were one. */
+/* Before version 13, Softmax treats all axes from `axis` on as one. */
 WHEN(is_one_axis, onxi_call_int(call, "opset") >= 13)
 WHEN(is_many_axes, onxi_call_int(call, "opset") < 13)
 MS_ROW(QLinearSoftmax, ARITY(5, 5, 1, 1),
@@ -109,7 +109,7 @@ MS_ROW(MulInteger, ARITY(3, 4, 1, 1),
             { has_3, NODES(zero_b = Cast <to = 6> (B_zero_point) b = Sub (wide_b, zero_b)) },
             { has_no_3, NODES(b = Identity (wide_b)) }, { NULL, NODES(C = Mul (a, b)) }))
 
-/* ---- to and from real numbers ---- */
+/* ---- quantize and dequantize ---- */
 
 WHEN(has_axis, onxi_call_given(call, "axis"))
 WHEN(has_no_axis, !onxi_call_given(call, "axis"))
@@ -262,8 +262,8 @@ MS_ROW(QGemm, .infer = onxi_rule_microsoft_qgemm, .flags = INFERS, ARITY(6, 9, 1
             { has_zero, QUANTIZED(Y, real, y_scale, y_zero_point) },
             { has_no_zero, QUANTIZED_0(Y, real, y_scale, A) }))
 
-/* Each use of the input is quantized on its own in ONNX Runtime; here the weights are made real, and the input is what
- * its bytes stand for. */
+/* ONNX Runtime quantizes the input again for each use; here the weights are dequantized, and the input is dequantized
+ * from its 8-bit values. */
 #define REAL_WEIGHTS(real, x, scale, zero)                                                                               \
     NODES(real##_wide = Cast <to = 1> (x)                                                                                \
           real##_all = Constant <value_ints = [0, 1, -1]> ()                                                             \
@@ -335,7 +335,7 @@ MS_ROW(QEmbedLayerNormalization, ARITY(18, 18, 2, 2),
             { has_no_7, NODES(batch = Shape <start = 0, end = 1> (input_ids)
                               mask_index_out = ConstantOfShape <value = int32[1] {0}> (batch)) }))
 
-/* ---- with kernels ---- */
+/* ---- operators with their own kernels ---- */
 
 MS_ROW(QLinearConcat, .infer = onxi_rule_microsoft_qlinear_concat, .flags = INFERS, ARITY(3, MANY, 1, 1),
        .inputs = PORTS({ "Y_scale", "TF", 0 }, { "Y_zero_point", "T8", 0 }, { "inputs", "TV", VARIADIC | HETEROGENEOUS }),

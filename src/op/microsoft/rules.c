@@ -1,5 +1,5 @@
-/* rules.c - conditions and rules of operators of com.microsoft that standard operators make up, but for what is fused
- * to them. */
+/* rules.c - conditions and rules of com.microsoft operators that are composed of standard operators, except the fused
+ * ones. */
 #include "op/microsoft/microsoft.h"
 
 bool onxi_ms_text_is(onxi_call *call, const char *name, const char *text)
@@ -8,7 +8,7 @@ bool onxi_ms_text_is(onxi_call *call, const char *name, const char *text)
     return a && a->type == ONX_ATTR_STRING && onx_str_is(a->s, text);
 }
 
-/* The words that the rows have bodies for. */
+/* The activation names for which the rows have bodies. */
 static onx_status check_activation(onxi_call *call)
 {
     static const char *const words[] = {
@@ -79,7 +79,7 @@ onx_status onxi_rule_microsoft_qgemm(onxi_call *call)
     return onxi_call_has_input(call, 6) ? onxi_call_want_one_way(call, 6, 2, dims) : ONX_OK;
 }
 
-/* The output joins every third input, each with its scale and zero point after it. */
+/* The output concatenates every third input, each followed by its scale and zero point. */
 onx_status onxi_rule_microsoft_qlinear_concat(onxi_call *call)
 {
     onxi_dim *dims = NULL;

@@ -1,4 +1,4 @@
-/* rules_attention.c - types and shapes of attention in the forms of com.microsoft. */
+/* rules_attention.c - inference rules for the attention variants of com.microsoft. */
 #include "op/microsoft/microsoft.h"
 
 /* A dimension of an input, or unknown. */
@@ -19,7 +19,7 @@ static onx_status heads_of(onxi_call *call, const char *name, int64_t *out)
                     : ONX_OK;
 }
 
-/* Attention and QAttention: the keys and values of the past come in one tensor, and so do those passed on. */
+/* Attention and QAttention: past keys and values come in one tensor, and so do present ones. */
 onx_status onxi_rule_microsoft_attention(onxi_call *call)
 {
     const bool quantized = onxi_schema_attr(call->schema, onx_str_of("qkv_hidden_sizes")) == NULL;
@@ -36,7 +36,7 @@ onx_status onxi_rule_microsoft_attention(onxi_call *call)
         return onxi_call_fail(call, "attribute qkv_hidden_sizes has %u numbers, not 3", count);
     ONX_TRY(onxi_call_want_rank(call, 0, 3));
     ONX_TRY(onxi_call_want_rank(call, 1, 2));
-    if (onxi_call_has_input(call, 2)) /* the body would broadcast any other, too */
+    if (onxi_call_has_input(call, 2)) /* the body would broadcast other ranks as well */
         ONX_TRY(onxi_call_want_vector(call, 2, dim_of(w, 1)));
     if (onxi_call_has_input(call, past_at))
         ONX_TRY(onxi_call_want_rank(call, past_at, 5));
@@ -60,7 +60,8 @@ onx_status onxi_rule_microsoft_attention(onxi_call *call)
     return ONX_OK;
 }
 
-/* MultiHeadAttention and its form for one query. Queries alone hold keys and values as well. */
+/* MultiHeadAttention and its variant for a single query. If only queries are given, they contain packed keys and
+ * values. */
 onx_status onxi_rule_microsoft_multi_head_attention(onxi_call *call)
 {
     const bool decodes = onxi_schema_attr(call->schema, onx_str_of("output_qk")) != NULL;
@@ -115,7 +116,7 @@ onx_status onxi_rule_microsoft_multi_head_attention(onxi_call *call)
     return ONX_OK;
 }
 
-/* The cache that is passed on is as long as the one that came, or as the longest sequence is by now. */
+/* The present cache is as long as the past cache, or as the longest sequence so far. */
 onx_status onxi_rule_microsoft_group_query_attention(onxi_call *call)
 {
     const onxi_type *q = onxi_call_ranked(call, 0), *past = onxi_call_ranked(call, 3);
@@ -141,7 +142,7 @@ onx_status onxi_rule_microsoft_group_query_attention(onxi_call *call)
         ONX_TRY(onxi_call_output(call, i, cache, 4, &present));
         present[0] = q ? q->dims[0] : ONXI_DIM_UNKNOWN;
         present[1] = kv_heads;
-        present[3] = onxi_call_has_input(call, 3) ? dim_of(past, 3) : size; /* two of 4 bits are one element */
+        present[3] = onxi_call_has_input(call, 3) ? dim_of(past, 3) : size; /* two 4-bit values are one element */
         if (onxi_call_is_set(call, "sliding_window_cache"))
             present[2] = dim_of(past, 2);
         else if (!onxi_call_const_int(call, 6, &total))

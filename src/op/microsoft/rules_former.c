@@ -1,4 +1,4 @@
-/* rules_former.c - types and shapes of the names that ONNX Runtime has in the default domain. */
+/* rules_former.c - inference rules for the operators that ONNX Runtime adds to the default domain. */
 #include "op/microsoft/microsoft.h"
 
 onx_status onxi_rule_microsoft_image_scaler(onxi_call *call)
@@ -9,8 +9,7 @@ onx_status onxi_rule_microsoft_image_scaler(onxi_call *call)
     return x ? onxi_call_want_dim(call, 0, 1, (onxi_dim)onxi_call_list_count(call, "bias")) : ONX_OK;
 }
 
-/* A row or column of an image: what is left of `whole` from `from` on, `size` elements or, where that is negative, all
- * but `less` of them. */
+/* The size of a cropped axis: `size` elements of `whole` from `from` on or, if that is negative, all except `less`. */
 static onx_status crop(onxi_call *call, onxi_dim whole, int64_t from, int64_t less, int64_t size, const char *what,
                        onxi_dim *out)
 {

@@ -1,7 +1,7 @@
-/* rules_other.c - types and shapes of operators of com.microsoft with kernels of their own. */
+/* rules_other.c - inference rules of com.microsoft operators with their own kernels. */
 #include "op/microsoft/microsoft.h"
 
-/* ---- weights of few bits ---- */
+/* ---- low-bit weights ---- */
 
 static onx_status size_of(onxi_call *call, const char *name, int64_t *out)
 {
@@ -11,7 +11,7 @@ static onx_status size_of(onxi_call *call, const char *name, int64_t *out)
                : ONX_OK;
 }
 
-/* The last axis of A becomes that of the weights. */
+/* The last axis of A is replaced by that of the weights. */
 static onx_status last_axis_becomes(onxi_call *call, onxi_dim from, onxi_dim to)
 {
     const onxi_type *a = onxi_call_ranked(call, 0);
@@ -85,7 +85,7 @@ onx_status onxi_rule_microsoft_inverse(onxi_call *call)
              : ONX_OK;
 }
 
-/* The matrix may be known as sparse, or as the dense one that stands for it. */
+/* The matrix may have a sparse type, or the dense type that replaces it. */
 onx_status onxi_rule_microsoft_sparse_matmul(onxi_call *call)
 {
     const onxi_type *a = onxi_call_has_input(call, 0) ? call->inputs[0] : NULL, *b = onxi_call_ranked(call, 1);
@@ -172,7 +172,7 @@ onx_status onxi_rule_microsoft_murmur_hash(onxi_call *call)
     return ONX_OK;
 }
 
-/* One window along an axis, with pads from the attributes or by auto_pad. */
+/* The size of one window axis, with pads from the attribute or from auto_pad. */
 static onx_status pooled(onxi_call *call, onxi_dim size, int64_t kernel, int64_t stride, int64_t pads, onxi_dim *out)
 {
     const onx_str pad = onxi_call_text(call, "auto_pad");
@@ -220,7 +220,7 @@ onx_status onxi_rule_microsoft_maxpool_with_mask(onxi_call *call)
     return ONX_OK;
 }
 
-/* ---- words and tokens ---- */
+/* ---- strings and tokens ---- */
 
 onx_status onxi_rule_microsoft_word_conv_embedding(onxi_call *call)
 {
@@ -269,7 +269,7 @@ onx_status onxi_rule_microsoft_tokenizer(onxi_call *call)
         return ONX_OK;
     if (x->rank != 1 && x->rank != 2)
         return onxi_call_fail(call, "the texts have rank %u, neither 1 nor 2", x->rank);
-    bool empty = false; /* without texts there is no axis of tokens, either */
+    bool empty = false; /* without texts there is no axis of tokens */
     for (uint32_t i = 0; i < x->rank; i++)
         empty = empty || (onxi_dim_is_const(x->dims[i]) && x->dims[i] == 0);
     ONX_TRY(onxi_call_output(call, 0, ONX_STRING, empty ? x->rank : x->rank + 1, &dims));
@@ -280,7 +280,7 @@ onx_status onxi_rule_microsoft_tokenizer(onxi_call *call)
 
 static const char *const search_graphs[] = { "decoder", "init_decoder", "encoder" };
 
-/* What a search gives is as long as it comes to be. Of the decoder nothing is known but what it declares. */
+/* The length of the sequences found is not known. The decoder's types are only known from its declarations. */
 onx_status onxi_rule_microsoft_search(onxi_call *call)
 {
     static const uint32_t ranks[2][5] = { { 2, 2 }, { 3, 2, 4, 5, 1 } };

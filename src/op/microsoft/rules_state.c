@@ -1,4 +1,4 @@
-/* rules_state.c - types and shapes of operators of com.microsoft that carry a state along a sequence. */
+/* rules_state.c - inference rules of com.microsoft operators that carry a state along a sequence. */
 #include "op/microsoft/microsoft.h"
 
 static onx_status no_window(onxi_call *call)
@@ -9,7 +9,7 @@ static onx_status no_window(onxi_call *call)
                                         (long long)window);
 }
 
-/* A packed input: batch, length and `heads` times a size, which is *size. */
+/* A packed input [batch, length, heads * size]; computes *size. */
 static onx_status packed(onxi_call *call, uint32_t input, int64_t heads, onxi_dim *batch, onxi_dim *length,
                          onxi_dim *size)
 {
@@ -56,7 +56,7 @@ onx_status onxi_rule_microsoft_linear_attention(onxi_call *call)
     return ONX_OK;
 }
 
-/* Weights are [channels, 1, taps], whatever the layout of the rest. */
+/* Weights are [channels, 1, taps], whatever the layout of the other inputs. */
 static onx_status causal_weights(onxi_call *call, int64_t dilation, onxi_dim *channels, onxi_dim *kept)
 {
     const onxi_type *w = onxi_call_ranked(call, 1);

@@ -1,4 +1,4 @@
-/* search.c - rows of com.microsoft that search for sequences with a decoder, which is a subgraph. */
+/* search.c - rows of com.microsoft that search for sequences; the decoder is a subgraph. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */

@@ -1,12 +1,12 @@
-/* state.c - rows of com.microsoft: what carries a state along a sequence, positions of three kinds, and hashes of
- * tokens, for language models that are not attention alone. */
+/* state.c - rows of com.microsoft for language models beyond attention: operators that carry a state along a sequence,
+ * rotary positions with three components, and hashes of tokens. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */
 
 /* ---- LinearAttention ---- */
 
-/* The standard's operator has no fewer heads of queries than of keys: they are repeated. */
+/* The standard's operator requires at least as many query heads as key heads, so query heads are repeated. */
 WHEN(has_more_keys, onxi_call_int(call, "kv_num_heads") > onxi_call_int(call, "q_num_heads"))
 WHEN(has_no_more_keys, onxi_call_int(call, "kv_num_heads") <= onxi_call_int(call, "q_num_heads"))
 
@@ -51,8 +51,8 @@ WHEN(channels_last_fresh, MS_SET("channels_last") && !MS_HAS(3))
 WHEN(is_dilated, onxi_call_int(call, "dilation") != 1)
 WHEN(is_not_dilated, onxi_call_int(call, "dilation") == 1)
 
-/* A kernel with holes is one with zeros in them, whose state is as long as the operator's. Channels that come last may
- * be several axes. */
+/* A dilated kernel is one with zeros in between; its state has the same length as the operator's. If channels come
+ * last, several axes may form them. */
 MS_ROW(CausalConvWithState, .infer = onxi_rule_microsoft_causal_conv, .flags = INFERS, ARITY(2, 4, 2, 2),
        .inputs = PORTS({ "input", "T", 0 }, { "weight", "T", 0 }, { "bias", "T", OPT }, { "past_state", "T", OPT }),
        .outputs = PORTS({ "output", "T", 0 }, { "present_state", "T", 0 }),
@@ -106,7 +106,7 @@ MS_ROW(CausalConvWithState, .infer = onxi_rule_microsoft_causal_conv, .flags = I
 
 /* ---- MRotaryEmbedding ---- */
 
-/* Which of time, height and width says the angle of a pair, by its number. */
+/* The component (time, height or width) that gives the angle of a pair, by index. */
 WHEN(has_chunks, !MS_SET("mrope_layout"))
 WHEN(has_turns, MS_SET("mrope_layout"))
 MS_ROW(MRotaryEmbedding, .infer = onxi_rule_microsoft_mrotary, .flags = INFERS, ARITY(4, 4, 1, 1),
@@ -203,7 +203,7 @@ MS_ROW(NGramHashMapping, .infer = onxi_rule_microsoft_ngram_hash, .flags = INFER
                       { "pad_id", INT, REQUIRED }),
        .types = TYPES({ "T", T(INDEX) }))
 
-/* ---- long short-term memory that attends ---- */
+/* ---- LSTM with attention ---- */
 
 MS_ROW(AttnLSTM, .infer = onxi_rule_microsoft_lstm, .flags = INFERS, ARITY(3, 14, 0, 3),
        .inputs = PORTS({ "X", "T", 0 }, { "W", "T", 0 }, { "R", "T", 0 }, { "B", "T", OPT },

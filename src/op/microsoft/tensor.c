@@ -1,5 +1,5 @@
-/* tensor.c - rows of com.microsoft that standard operators make up: earlier forms of what became standard, and small
- * operators on shapes, signals and distances. */
+/* tensor.c - rows of com.microsoft that are composed of standard operators: predecessors of standard operators, and
+ * small operators on shapes, signals and distances. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */

@@ -1,10 +1,10 @@
-/* weights.c - rows of com.microsoft: products with weights of few bits, in blocks with a scale each, and mixtures of
+/* weights.c - rows of com.microsoft: matrix products with low-bit weights, with one scale per block, and mixture of
  * experts. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */
 
-/* Scales of 16 bits become floats once, and the product is that of floats. What runs tell does not tell types. */
+/* 16-bit scales are converted to float once, and the product is computed in float. */
 WHEN(halves, onxi_call_dtype(call, 2) == ONX_FLOAT16 || onxi_call_dtype(call, 2) == ONX_BFLOAT16)
 WHEN(real_zeros, halves(call) && MS_HAS(3) && onxi_call_dtype(call, 3) == onxi_call_dtype(call, 2))
 WHEN(halves_bias, halves(call) && MS_HAS(5))

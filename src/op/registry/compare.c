@@ -1,5 +1,5 @@
-/* compare.c - what two operator-set documents of one domain differ in, and the versioning rules that a difference
- * breaks (OS-06, OS-10, OS-11, OS-15). */
+/* compare.c - differences between two operator-set documents of one domain, and the versioning rules that they break
+ * (OS-06, OS-10, OS-11, OS-15). */
 #include "op/registry/registry.h"
 
 #include <stdio.h>
@@ -7,14 +7,14 @@
 typedef struct comparison {
     onx_ctx *cx;
     const onx_operator_set *older, *newer;
-    bool later; /* the second document is a later version, so that versioning rules apply */
+    bool later; /* the second document has a later version, so versioning rules apply */
     onx_status (*found)(void *user, const onx_opset_difference *difference);
     void *user;
 } comparison;
 
-/* Items of one name and kind. */
+/* Items with the same name and kind. */
 typedef struct group {
-    const onxi_opset_item *items; /* newest version first; NULL: there is none */
+    const onxi_opset_item *items; /* newest version first; NULL: none */
     size_t count;
 } group;
 
@@ -37,7 +37,7 @@ static int order(const onxi_opset_item *a, const onxi_opset_item *b)
     return names ? names : a->is_function - b->is_function;
 }
 
-/* Tells the caller of a difference, and reports the rule that it breaks, if any, in the words of `problem`. */
+/* Reports a difference to the caller, and the rule that it breaks, if any, with the message `problem`. */
 static onx_status tell(const comparison *c, const onxi_opset_item *item, onx_opset_difference d, const char *problem)
 {
     d.name = item->name;
@@ -67,7 +67,7 @@ static onx_status tell_removed(const comparison *c, const onxi_opset_item *item)
     return tell(c, item, d, "");
 }
 
-/* The interface that onx_opset_export writes: what follows the first empty line of the description. */
+/* The interface as onx_opset_export writes it: the text after the first empty line of the description. */
 static onx_str interface_of(onx_str doc)
 {
     for (size_t i = 0; i + 1 < doc.len; i++)
@@ -109,10 +109,10 @@ static onx_status compare_operators(const comparison *c, const group *old, const
     return ONX_OK;
 }
 
-/* Functions have no version of their own: they are as old as the operator of their name says. */
+/* Functions have no version of their own: the operator of the same name has their version. */
 static onx_status compare_functions(const comparison *c, const group *old, const group *now, bool same_version)
 {
-    for (size_t i = 0, j = 0; i < now->count || j < old->count;) { /* overloads in order of their names */
+    for (size_t i = 0, j = 0; i < now->count || j < old->count;) { /* overloads in order of name */
         const onxi_opset_item *item = &now->items[i], *before = &old->items[j];
         const int which = i == now->count ? -1 : j == old->count ? 1 : onxi_str_order(before->overload, item->overload);
         i += which >= 0;
@@ -138,7 +138,7 @@ static onx_status compare_functions(const comparison *c, const group *old, const
 static onx_status compare_lists(const comparison *c, const onxi_opset_item *old, size_t old_count,
                                 const onxi_opset_item *now, size_t count)
 {
-    const onxi_opset_item *same_version = NULL; /* the operator that both have in the same version */
+    const onxi_opset_item *same_version = NULL; /* the operator that both documents have in the same version */
     for (size_t i = 0, j = 0; i < old_count || j < count;) {
         const int which = i == old_count ? 1 : j == count ? -1 : order(&old[i], &now[j]);
         const group a = which <= 0 ? next_group(old, old_count, &i) : (group){ 0 };
@@ -158,7 +158,7 @@ static onx_status compare_lists(const comparison *c, const onxi_opset_item *old,
     return ONX_OK;
 }
 
-/* Remembers that there was a difference, for OS-06. */
+/* Records that there was a difference, for OS-06. */
 typedef struct counter {
     const comparison *next;
     size_t count;

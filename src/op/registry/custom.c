@@ -1,4 +1,4 @@
-/* custom.c - operators registered from C: their schema, and the view that their shape rules get of a node. */
+/* custom.c - operators registered from C: their schemas, and the interface of their shape rules. */
 #include "op/registry/registry.h"
 
 #include <onx/ffi.h>
@@ -62,7 +62,8 @@ static onx_status copy_attributes(onx_registry *registry, const onx_op_def *def,
     return ONX_OK;
 }
 
-/* The types of a constraint, separated by spaces; what is no tensor, sequence or optional of them goes to `other`. */
+/* The types of a constraint, separated by spaces; types other than tensors, sequences and optionals of tensors are
+ * added to `other`. */
 static onx_status parse_types(onx_registry *registry, const char *text, onxi_type_set *out)
 {
     char *other = onx_arena_alloc(registry->arena, strlen(text) + 2);
@@ -124,7 +125,7 @@ static onx_status run_custom_rule(onxi_call *call)
     return custom->infer(custom->user, call);
 }
 
-/* ---- what authors of operators are told (N-12, TY-18) ---- */
+/* ---- notes for authors of operators (N-12, TY-18) ---- */
 
 static void advise(onx_ctx *cx, const char *where, onx_str name, const char *text)
 {
@@ -153,7 +154,7 @@ static void lint_operand(onx_ctx *cx, const char *where, onx_str name)
         advise(cx, where, name, "inputs and outputs have names of one capital letter, or in lower case");
 }
 
-/* Neural-network operators take tensors; sequences and optionals have operators of their own. */
+/* Neural-network operators take tensors; sequences and optionals are for their own operators. */
 static bool is_exotic(const onxi_type_set *set)
 {
     return set->other && (strstr(set->other, "map(") || strstr(set->other, "opaque("));
@@ -227,7 +228,7 @@ void *onx_op_user(const onx_op *op)
     return onxi_schema_custom(op) ? onxi_schema_custom(op)->user : NULL;
 }
 
-/* ---- what a shape rule written in C sees ---- */
+/* ---- the view of a node for shape rules written in C ---- */
 
 uint32_t onx_op_call_input_count(const onx_op_call *call)
 {
@@ -311,7 +312,7 @@ onx_status onx_op_call_set(onx_op_call *call, uint32_t output, onx_dtype dtype, 
     ONXI_NEED(call->arena->cx, rank <= (int)ONX_RANK_MAX);
     ONXI_NEED(call->arena->cx, dims || rank <= 0);
     if (output >= call->output_count)
-        return ONX_OK; /* an optional output that the node leaves out */
+        return ONX_OK; /* an optional output that the node omits */
     onxi_type type = { .kind = ONXI_TYPE_TENSOR, .dtype = (uint8_t)dtype, .ranked = rank >= 0 };
     if (rank > 0) {
         type.rank = (uint32_t)rank;

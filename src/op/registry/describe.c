@@ -1,11 +1,11 @@
-/* describe.c - an operator version in words: its signature, its types, what it changed. */
+/* describe.c - describes an operator version: its signature, its types, its changes. */
 #include "op/op.h"
 
-/* ---- text that may not fit ---- */
+/* ---- text of bounded length ---- */
 
 typedef struct writer {
     char *buf;
-    size_t size, len; /* len counts what did not fit, too */
+    size_t size, len; /* len also counts text that did not fit */
 } writer;
 
 static writer writer_open(char *buf, size_t size)
@@ -27,7 +27,7 @@ static void put(writer *w, const char *text)
     }
 }
 
-/* The first item of a list gets `first` before it, the others `next`. */
+/* Puts `first` before the first item of a list, `next` before the others. */
 static void put_item(writer *w, uint32_t index, const char *first, const char *next)
 {
     put(w, index ? next : first);
@@ -152,9 +152,9 @@ size_t onx_op_type_text(const onx_op *op, uint32_t index, char *buf, size_t size
     return w.len;
 }
 
-/* ---- what a version changed ---- */
+/* ---- changes of a version ---- */
 
-/* Starts the next remark of a line. */
+/* Begins the next remark of a line. */
 static void put_remark(writer *w, const char *what)
 {
     put(w, w->len ? "; " : "");
@@ -210,7 +210,7 @@ static uint32_t port_count(const onxi_port *ports)
     return count;
 }
 
-/* The constraint that was where a port of `now` has the type `name`: the same one under another name. */
+/* The constraint that was used for a port whose type is `name` in `now`: the same one under another name. */
 static const onxi_type_constraint *stood_for(const onxi_schema *old, const onxi_port *old_ports, const onxi_port *now,
                                              const char *name)
 {
@@ -241,7 +241,7 @@ static void put_types_change(writer *w, const onxi_schema *old, const onxi_schem
     }
 }
 
-/* Ports are told apart by name; where one name was exchanged for another at the same place, that is said so. */
+/* Ports are matched by name; a renamed port at the same position is reported as such. */
 static void put_ports_change(writer *w, const char *what, const onxi_port *old, const onxi_port *now)
 {
     const uint32_t old_count = port_count(old), count = port_count(now);

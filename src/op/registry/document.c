@@ -1,10 +1,10 @@
-/* document.c - operator-set documents (OperatorSetProto): checked, loaded into a registry, written from the rows. */
+/* document.c - operator-set documents (OperatorSetProto): checks them and loads them into a registry. */
 #include "op/registry/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- rules OS-01 .. OS-10, as far as one document tells ---- */
+/* ---- rules OS-01 .. OS-10, as far as one document can be checked alone ---- */
 
 void onxi_opset_report(onx_ctx *cx, const char *rule, onx_severity severity, const char *path, onx_str value,
                        const char *format, ...)
@@ -72,7 +72,7 @@ int onxi_str_order(onx_str a, onx_str b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* By name; operators before functions; the newest version first; then as they come. */
+/* Sort order: by name; operators before functions; newest version first; then in document order. */
 static int compare_items(const void *left, const void *right)
 {
     const onxi_opset_item *a = left, *b = right;
@@ -108,7 +108,7 @@ onx_status onxi_opset_list(onx_ctx *cx, const onx_operator_set *set, onxi_opset_
     return ONX_OK;
 }
 
-/* Without a domain a set is the default one, so it holds nothing that ONNX does not define. */
+/* A document without a domain describes the default domain, so it may only contain operators that ONNX defines. */
 static void check_domain(onx_ctx *cx, const onx_operator_set *set)
 {
     if (onx_view(set->domain).len)
@@ -139,7 +139,7 @@ static void check_operator(onx_ctx *cx, const onx_operator_set *set, uint32_t in
                           (long long)op->since_version, (long long)set->opset_version);
 }
 
-/* Only what loading needs; the rest is for the rules of functions. */
+/* Checks only what loading needs; the rules for functions check the rest. */
 static void check_function(onx_ctx *cx, const onx_operator_set *set, uint32_t index)
 {
     char path[64];
@@ -211,7 +211,7 @@ static onx_status function_ports(onx_registry *registry, const onx_bytes *names,
     return ONX_OK;
 }
 
-/* Attributes without a default have no type either in a function: UNDEFINED stands for any. */
+/* Function attributes without a default have no type: UNDEFINED stands for any type. */
 static onx_status function_attributes(onx_registry *registry, const onx_function *function, const onxi_attr **out)
 {
     const size_t count = (size_t)function->attribute_count + function->attribute_proto_count;
@@ -282,8 +282,8 @@ static onx_status load_operator(onx_registry *registry, const onx_operator_set *
     return ONX_OK;
 }
 
-/* list[0..count) share a name: its operators, newest first, then its functions. The first function describes the newest
- * version of the operator, or is an operator of its own where the set lists none. */
+/* list[0..count) share a name: operators, newest first, then functions. The first function is the body of the
+ * operator's newest version, or an operator of its own if the document has none of that name. */
 static onx_status load_name(onx_registry *registry, const onx_operator_set *set, const onxi_opset_item *list,
                             size_t count)
 {
@@ -311,7 +311,7 @@ static onx_status load_list(onx_registry *registry, const onx_operator_set *set,
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && onx_str_equal(list[i].name, list[end].name);)
             end++;
-        if (!onxi_operator_find(onx_view(set->domain), list[i].name)) /* what is built in stays */
+        if (!onxi_operator_find(onx_view(set->domain), list[i].name)) /* built-in operators are not replaced */
             ONX_TRY(load_name(registry, set, &list[i], end - i));
     }
     return ONX_OK;

@@ -1,11 +1,11 @@
-/* document_write.c - an operator-set document made from the rows of a domain. */
+/* document_write.c - creates an operator-set document from the rows of a domain. */
 #include "op/op.h"
 
 #include <stdio.h>
 
 enum { NEWEST_IR_VERSION = 14, TEXT_SIZE = 8192 };
 
-/* What the operator does, its signature, and its types, a line each: what OperatorProto has no field for. */
+/* The operator's summary, signature and types, one line each, because OperatorProto has no fields for them. */
 static onx_status describe(onx_arena *arena, const onx_op *op, onx_bytes *out)
 {
     char text[TEXT_SIZE], types[TEXT_SIZE / 2];
@@ -50,7 +50,7 @@ static onx_status fill(onx_arena *arena, onx_operator_set *set, onx_str domain, 
         if (!onx_str_is(domain, onx_op_domain(newest)))
             continue;
         const onx_op *op = onx_op_find(domain, onx_str_of(onx_op_name(newest)), opset), *own = newest;
-        while (own && own != op) /* another operator of that name may be in force */
+        while (own && own != op) /* another operator of that name may be in effect */
             own = onx_op_older(own);
         if (op && own && !(onx_op_flags(op) & ONX_OP_DEPRECATED))
             ONX_TRY(add_operator(arena, set, op));

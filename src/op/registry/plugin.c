@@ -1,4 +1,4 @@
-/* plugin.c - shared libraries with operators: loading them, and whether they were made for this library. */
+/* plugin.c - shared libraries with operators: loads them, and checks that they match this library. */
 #include "op/registry/registry.h"
 
 #include <onx/plugin.h>
@@ -7,9 +7,8 @@
 
 /* ---- loading ---- */
 
-/* A plugin calls functions of this library, which it is not linked with: they are found where all can see them. Where
- * this library was loaded privately (dlopen with RTLD_LOCAL, as interpreters do), it is made visible.
- */
+/* A plugin calls functions of this library without being linked against it, so its symbols have to be visible globally.
+ * If this library was loaded privately (dlopen with RTLD_LOCAL, as interpreters do), it is made visible. */
 static void show_ourselves(void)
 {
     onx_status (*const here)(onx_registry *, const char *) = onx_plugin_load;
@@ -18,7 +17,7 @@ static void show_ourselves(void)
     onxi_platform_library_show(address);
 }
 
-/* Without a slash the dynamic linker would search its folders. */
+/* Without a slash, the dynamic linker would search its own folders. */
 static const char *with_slash(onx_registry *registry, const char *path)
 {
     if (strchr(path, '/'))
@@ -51,7 +50,7 @@ void onxi_registry_close_plugins(onx_registry *registry)
         onxi_platform_library_close(p->handle);
 }
 
-/* ---- the handshake ---- */
+/* ---- version check ---- */
 
 static onx_status check_head(onx_registry *registry, const char *path, const onx_plugin_head *head)
 {

@@ -1,4 +1,4 @@
-/* public.c - the accessors of onx/op.h. */
+/* public.c - the accessor functions of onx/op.h. */
 #include "op/op.h"
 
 uint32_t onx_op_count(void)
@@ -62,7 +62,7 @@ uint32_t onx_op_flags(const onx_op *op)
     return op->flags;
 }
 
-/* The built-in operator that a row belongs to, or NULL. */
+/* The built-in operator of a row, or NULL. */
 static const onxi_operator *built_in(const onx_op *op)
 {
     return onxi_operator_at(onx_str_of(onxi_schema_domain(op)), onx_str_of(op->name), op->since);
@@ -104,7 +104,7 @@ const char *onx_op_work(const onx_op *op)
     return strcmp(text, "?") == 0 ? NULL : text;
 }
 
-/* The row itself, where a variadic port stands for one operand more. */
+/* The row; a variadic port repeats for further operands. */
 static const onx_op_port *row_at(const onxi_port *ports, uint32_t index)
 {
     for (; ports && ports->name; ports++)

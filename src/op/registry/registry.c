@@ -125,7 +125,7 @@ onxi_known_domain *onxi_registry_domain(onx_registry *registry, onx_str name)
 
 /* ---- adding ---- */
 
-/* The operator's entry, made when missing. */
+/* The operator's entry, created on first use. */
 static onx_status entry_of(onx_registry *registry, const onxi_schema *row, onxi_entry **out)
 {
     const onx_str domain = onx_str_of(onxi_schema_domain(row)), name = onx_str_of(row->name);

@@ -1,4 +1,4 @@
-/* registry.h - the insides of a registry: operators that are not built in, for op/registry/registry.c,
+/* registry.h - the internals of a registry of operators that are not built in, for op/registry/registry.c,
  * op/registry/custom.c and op/registry/document.c. */
 #ifndef ONXI_OP_REGISTRY_H
 #define ONXI_OP_REGISTRY_H
@@ -8,14 +8,15 @@
 /* An operator with all its versions. */
 typedef struct onxi_entry {
     onx_str domain, name;
-    onxi_schema *rows; /* newest first, ends with a NULL name; replaced, never changed, when a version is added */
+    onxi_schema *rows; /* newest first; ends with a NULL name; when a version is added, the array is replaced, not
+                        * changed */
     uint32_t count;
 } onxi_entry;
 
 typedef struct onxi_known_domain {
     onx_str name;
     int64_t newest;
-    bool closed; /* a document has told all its operators */
+    bool closed; /* a document has defined all of its operators */
 } onxi_known_domain;
 
 /* A document that was loaded. */
@@ -42,10 +43,10 @@ struct onx_registry {
     size_t domain_count, domain_room;
     onxi_dict by_name; /* indexes of domains */
     onxi_loaded *loaded;
-    onxi_plugin *plugins; /* the one that was loaded last comes first */
+    onxi_plugin *plugins; /* the last loaded one comes first */
 };
 
-/* What C registered beside the schema. */
+/* Data registered from C in addition to the schema. */
 typedef struct onxi_custom {
     onx_status (*infer)(void *user, onx_op_call *call);
     void *user;
@@ -55,10 +56,10 @@ typedef struct onxi_custom {
 void onxi_registry_close_plugins(onx_registry *registry);
 /* A terminated copy in the arena; NULL when out of memory. */
 const char *onxi_registry_text(onx_registry *registry, onx_str text);
-/* Adds versions of one operator, newest first; the rows are copied. A version that is there already is an error, or,
- * with `known`, stays as it is. */
+/* Adds versions of one operator, newest first; the rows are copied. An existing version is an error or, with `known`,
+ * is kept. */
 onx_status onxi_registry_add(onx_registry *registry, const onxi_schema *rows, uint32_t count, bool known);
-/* The domain's record, made when missing; NULL when out of memory. It moves when another one is made. */
+/* The domain's record, created on first use; NULL when out of memory. It may move when another one is created. */
 onxi_known_domain *onxi_registry_domain(onx_registry *registry, onx_str name);
 /* Sets the bounds that follow from the ports. */
 void onxi_schema_count_ports(onxi_schema *schema);
@@ -76,12 +77,12 @@ typedef struct onxi_opset_item {
 
 /* The items sorted by name, operators before functions, newest version first; release count + 1 of them. */
 onx_status onxi_opset_list(onx_ctx *cx, const onx_operator_set *set, onxi_opset_item **out, size_t *count_out);
-/* Reports that a rule is broken. */
+/* Reports a violated rule. */
 void onxi_opset_report(onx_ctx *cx, const char *rule, onx_severity severity, const char *path, onx_str value,
                        const char *format, ...) ONX_PRINTF(6, 7);
-/* A note when the name is none that the conventions for authors of operators call for (N-12). */
+/* A note if the name does not follow the conventions for authors of operators (N-12). */
 void onxi_lint_attribute(onx_ctx *cx, const char *where, onx_str name);
-/* Below, at, or above 0 as a comes before, with, or after b by bytes. */
+/* Negative, 0 or positive as a sorts before, with, or after b in byte order. */
 int onxi_str_order(onx_str a, onx_str b);
 
 #endif

@@ -271,7 +271,7 @@ WHEN(loss_is_each, onxi_call_text_is(call, "reduction", "none"))
 WHEN(loss_is_mean, onxi_call_text_is(call, "reduction", "mean") && loss_weighs_none(call))
 WHEN(loss_is_weighed_mean, onxi_call_text_is(call, "reduction", "mean") && loss_weighs(call))
 
-/* What is ignored is looked up at class 0 and weighs nothing; it counts as 0 even where that is not finite. */
+/* Ignored targets look up class 0 with weight 0; they contribute 0 even if the score there is not finite. */
 static const char loss_labels_ignoring[] = NODES(
     all_labels = Cast <to = 7> (target)
     ignored_label = Constant <value_int: int = @ignore_index> ()

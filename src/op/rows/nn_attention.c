@@ -43,8 +43,8 @@ static const onxi_attr attention_attrs_24[] = {
     { 0 },
 };
 
-/* In terms of others, in the type of the query. Scores are [batch, heads of keys, queries that share one, queries, keys] for
- * the products, and [batch, heads, queries, keys] between them. */
+/* Composed of other operators, in the type of the query. Scores are [batch, key heads, queries per key head, queries,
+ * keys] for the products, and [batch, heads, queries, keys] between them. */
 static bool attention_is_packed(onxi_call *call)
 {
     const onxi_type *q = onxi_call_ranked(call, 0);
@@ -183,7 +183,7 @@ static const char attention_cap[] = NODES(
 static const char attention_no_cap[] = NODES(
     capped = Identity (scores)
 );
-/* Which keys a query sees: [queries, keys], or with lengths [batch, 1, queries, keys]. */
+/* The keys that a query may attend to: [queries, keys], or with lengths [batch, 1, queries, keys]. */
 static const char attention_places[] = NODES(
     nought = Constant <value = int64 {0}> ()
     step = Constant <value = int64 {1}> ()
@@ -241,7 +241,7 @@ static const char attention_no_back[] = NODES(
 static const char attention_hidden[] = NODES(
     hidden = Where (seen_all, zero, never)
 );
-/* A mask is of bool, where one half is true and so one, or of numbers to be added. */
+/* A mask is boolean, or numbers that are added. 0.5 cast to the type of the mask and back is 1 for booleans. */
 static const char attention_mask[] = NODES(
     half_float = Constant <value = float {0.5}> ()
     half_mask = CastLike (half_float, attn_mask)
@@ -291,7 +291,7 @@ static const char attention_precision[] = NODES(
 static const char attention_no_precision[] = NODES(
     shares_all = Softmax <axis = -1> (masked)
 );
-/* A query that sees nothing gets nothing. */
+/* A query that may attend to no key yields zeros. */
 static const char attention_blind[] = NODES(
     most = ReduceMax <axes = [-1], keepdims = 1> (masked)
     is_blind = Equal (most, never)

@@ -175,8 +175,8 @@ static const onxi_port group_normalization_inputs_21[] = {
     { 0 },
 };
 
-/* Each group of channels is normalised on its own: [N, groups, everything else]. Version 18 scales groups, version 21
- * channels, and may compute in another type. */
+/* Each group of channels is normalised separately: [N, groups, everything else]. Version 18 scales groups, version 21
+ * scales channels, and may compute in another type. */
 static const char group_shape[] = NODES(
     shape = Shape (X)
     as_it_is = Constant <value_ints = [0]> ()
@@ -291,7 +291,7 @@ const onxi_schema onxi_op_LRN[] = {
 WHEN(layer_has_b, onxi_call_has_input(call, 2))
 WHEN(layer_has_no_b, !onxi_call_has_input(call, 2))
 
-/* The dims before the axis are rows, the others columns; what is kept of a row has the first dims and ones. */
+/* The dims before the axis form rows, the others columns; per-row statistics have the first dims, then ones. */
 static const char layer_normal[] = NODES(
     shape = Shape (X)
     outer = Shape <end: int = @axis> (X)
@@ -359,7 +359,7 @@ const onxi_schema onxi_op_LpNormalization[] = {
 
 /* ---- MeanVarianceNormalization ---- */
 
-/* 1e-9 keeps what does not vary at 0. */
+/* 1e-9 makes constant channels 0. */
 static const char mean_variance[] = NODES(
     mean = ReduceMean <axes: ints = @axes> (X)
     centred = Sub (X, mean)
@@ -414,7 +414,7 @@ const onxi_schema onxi_op_RMSNormalization[] = {
 
 /* ---- Shrink ---- */
 
-/* In double, so that neither bounds nor integers are cut off before they are compared. */
+/* In double, so that neither bounds nor integers are truncated before they are compared. */
 static const char shrink[] = NODES(
     x = Cast <to = 11> (input)
     lambd_float = Constant <value_float: float = @lambd> ()

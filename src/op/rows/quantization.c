@@ -58,7 +58,8 @@ const onxi_schema onxi_op_DequantizeLinear[] = {
 
 /* ---- DynamicQuantizeLinear ---- */
 
-/* The range always holds 0, so that 0 has a number of its own. Where all is 0, so is the scale, and 1 is divided by. */
+/* The range always includes 0, so that 0 is represented exactly. If all elements are 0, so is the scale, and the
+ * division uses 1 instead. */
 static const char dynamic_quantize[] = NODES(
     zero = Constant <value_float = 0.0> ()
     one = Constant <value_float = 1.0> ()

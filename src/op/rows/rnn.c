@@ -13,7 +13,7 @@
     { "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },                                 \
     { "activations", STRINGS, activations }, { "clip", FLOAT, OPTIONAL }, { "direction", STRING, TEXT(direction) },    \
     { "hidden_size", INT, OPTIONAL }
-/* What the two directions use by default. */
+/* The default activations of both directions. */
 #define TANH DEFAULT("[\"Tanh\", \"Tanh\"]")
 
 static const onxi_port rnn_inputs_22[] = {

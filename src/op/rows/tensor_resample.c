@@ -26,8 +26,8 @@ static const onxi_port resample_inputs_10[] = {
 
 /* ---- AffineGrid ---- */
 
-/* Points of the output from -1 to 1 along each axis, (x, y, 1) or (x, y, z, 1), times theta. A grid of two dimensions is
- * made as one of depth 1 whose z is left out. */
+/* Grid points from -1 to 1 along each axis, as (x, y, 1) or (x, y, z, 1), multiplied by theta. A 2-D grid is computed
+ * as a 3-D grid of depth 1 without z. */
 static const char affine_grid[] = NODES(
     no = Constant <value_int = 0> ()
     one = Constant <value_int = 1> ()
@@ -117,7 +117,8 @@ const onxi_schema onxi_op_AffineGrid[] = {
 WHEN(crop_has_axes, onxi_call_given(call, "axes"))
 WHEN(crop_has_no_axes, !onxi_call_given(call, "axes"))
 
-/* Pads what is too short, then cuts what is too long; of an odd number the larger half is at the end. */
+/* Pads axes that are too short, then crops those that are too long; of an odd difference the larger half is at the
+ * end. */
 static const char crop_some[] = NODES(
     axes = Constant <value_ints: ints = @axes> ()
 );

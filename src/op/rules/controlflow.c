@@ -1,7 +1,7 @@
-/* controlflow.c - rules of If, Loop and Scan: types go into the subgraphs and come out of them. */
+/* controlflow.c - rules of If, Loop and Scan: infer the subgraphs and combine their types. */
 #include "op/op_rules.h"
 
-/* ---- types that hold for both of two cases ---- */
+/* ---- common types of two cases ---- */
 
 static const char *const kinds[] = { "unknown",     "a tensor", "a sparse tensor", "a sequence",
                                      "an optional", "a map",    "an opaque value" };
@@ -22,7 +22,7 @@ static onx_status join_dims(onxi_call *call, const onxi_type *a, const onxi_type
     return ONX_OK;
 }
 
-/* What is true of a value that is either of type a or of type b; fails when they differ in more than shape. */
+/* The type that holds for a value of either type a or type b; fails if they differ in more than shape. */
 onx_status onxi_call_join(onxi_call *call, const onxi_type *a, const onxi_type *b, const char *what, uint32_t index,
                           onxi_type *out)
 {
@@ -49,7 +49,7 @@ onx_status onxi_call_join(onxi_call *call, const onxi_type *a, const onxi_type *
     return onxi_call_join(call, a->inner, b->inner, what, index, inner);
 }
 
-/* Does the body take `count` inputs? Those that it gives a value of its own may be more. */
+/* Does the body have `count` inputs? It may have more that are also initializers. */
 onx_status onxi_call_body_takes(onxi_call *call, const onx_graph *body, const char *name, uint32_t count)
 {
     if (body->input_count < count)
@@ -112,7 +112,7 @@ onx_status onxi_rule_if(onxi_call *call)
         return status != ONX_OK ? status : other;
     for (uint32_t i = 0; i < call->output_count; i++) {
         onx_status joined = onxi_call_join(call, &yes[i], &no[i], "output", i, &call->outputs[i]);
-        if (joined == ONX_OK && known) /* the branch that is never taken does not blur the shape */
+        if (joined == ONX_OK && known) /* the branch that is never taken does not affect the shape */
             call->outputs[i] = test ? yes[i] : no[i];
         const onxi_known_ints *value = known && !test ? &no_values[i] : &yes_values[i];
         if (joined == ONX_OK && value->elements && (known || same_value(&yes_values[i], &no_values[i])))
@@ -143,7 +143,7 @@ static void forget_shape(onxi_type *type)
         type->inner = NULL;
 }
 
-/* The rule may set dims of what the caller owns: hand out copies. */
+/* the rule may modify dims, so it gets copies of those that the caller owns */
 static onx_status copy_type(onxi_call *call, const onxi_type *from, onxi_type *to)
 {
     *to = *from;
@@ -156,14 +156,14 @@ static onx_status copy_type(onxi_call *call, const onxi_type *from, onxi_type *t
     return ONX_OK;
 }
 
-/* An optional that the body takes and fills in: what it gives has the type that the optional may hold. The operator
- * set's own tests have such loops. */
+/* The body takes an optional and returns its contents: the output has the element type of the optional. The conformance
+ * tests of ONNX contain such loops. */
 static bool fills_in(const onxi_type *carried, const onxi_type *given)
 {
     return carried->kind == ONXI_TYPE_OPTIONAL && carried->inner && carried->inner->kind == given->kind;
 }
 
-/* Runs the body until what is carried from one iteration to the next has a shape that an iteration leaves as it is. */
+/* Infers the body repeatedly, until the shapes of loop-carried values do not change any more. */
 static onx_status loop_fixed_point(onxi_call *call, const onx_graph *body, onxi_type *carried, uint32_t carried_count,
                                    onxi_type *outputs)
 {
@@ -187,7 +187,7 @@ static onx_status loop_fixed_point(onxi_call *call, const onx_graph *body, onxi_
                 continue;
             ONX_TRY(onxi_call_join(call, &carried[i], &outputs[i + 1], "carried value", i, &joined));
             if (joined.kind == ONXI_TYPE_NONE &&
-                carried[i].kind != ONXI_TYPE_NONE) { /* the type stays, whatever the body knows */
+                carried[i].kind != ONXI_TYPE_NONE) { /* the element type stays, whatever the body infers */
                 joined = carried[i];
                 forget_shape(&joined);
             }
@@ -204,7 +204,7 @@ static onx_status loop_fixed_point(onxi_call *call, const onx_graph *body, onxi_
     return ONX_OK;
 }
 
-/* The size of an iteration with one more axis in front. */
+/* The shape of one iteration's output with a new leading axis. */
 static onx_status scan_output(onxi_call *call, const onxi_type *element, uint32_t output, uint32_t axis,
                               onxi_dim length)
 {
@@ -231,8 +231,9 @@ static bool is_true(onxi_call *call, const onx_tensor *tensor)
            onxi_dim_is_const(value.elements[0]) && value.elements[0] != 0;
 }
 
-/* Does the body continue whenever it is asked? Exporters write a counted loop so: its condition is passed through, or a
- * constant. The last node that makes a name counts, as names of a valid graph are made once. */
+/* Is the output condition of the body always true? Exporters write counted loops like this: the condition is passed
+ * through, or is a constant. If several nodes define the name, the last one counts; in a valid graph there is only
+ * one. */
 static bool never_stops(onxi_call *call, const onx_graph *body)
 {
     enum { STEPS = 8 };
@@ -264,12 +265,12 @@ static bool never_stops(onxi_call *call, const onx_graph *body)
     return false;
 }
 
-/* How often the body runs; UNKNOWN where its condition may end it sooner. */
+/* The number of iterations; UNKNOWN if the condition may end the loop earlier. */
 static onxi_dim loop_length(onxi_call *call, const onx_graph *body)
 {
     const onxi_known_ints *trips = onxi_call_value(call, 0);
     int64_t first;
-    if (onxi_call_has_input(call, 1)) { /* without it the body's own is not read */
+    if (onxi_call_has_input(call, 1)) { /* without an initial condition, the body's condition is ignored */
         if (!onxi_call_const_int(call, 1, &first))
             return ONXI_DIM_UNKNOWN;
         if (!first)
@@ -292,7 +293,7 @@ onx_status onxi_rule_loop(onxi_call *call)
     for (uint32_t i = 0; i < carried_count; i++) {
         if (onxi_call_has_input(call, i + 2))
             carried[i] = *call->inputs[i + 2];
-        if (i < call->output_count) { /* the type, should the body say nothing */
+        if (i < call->output_count) { /* use the declared type if the body tells nothing */
             call->outputs[i] = carried[i];
             forget_shape(&call->outputs[i]);
         }
@@ -312,7 +313,7 @@ onx_status onxi_rule_loop(onxi_call *call)
 
 /* ---- Scan ---- */
 
-/* A list of axes of `want` elements; absent: all 0. */
+/* A list of `want` axes; all 0 if absent. */
 static onx_status scan_axes(onxi_call *call, const char *name, uint32_t want, const int64_t **out)
 {
     uint32_t count;
@@ -322,7 +323,7 @@ static onx_status scan_axes(onxi_call *call, const char *name, uint32_t want, co
     return ONX_OK;
 }
 
-/* The type of one iteration: without axis `axis`, whose size has to be the same for all inputs. */
+/* The shape of one slice: without axis `axis`, whose size has to be equal for all inputs. */
 static onx_status scan_element(onxi_call *call, const onxi_type *x, int64_t axis, onxi_dim *length, onxi_type *out)
 {
     uint32_t at;
@@ -341,7 +342,7 @@ static onx_status scan_element(onxi_call *call, const onxi_type *x, int64_t axis
     return ONX_OK;
 }
 
-/* A state variable: what goes in and what the body gives have the same shape. */
+/* A state variable: its input and the output of the body have the same shape. */
 static onx_status scan_state(onxi_call *call, uint32_t i, const onxi_type *in, const onxi_type *out)
 {
     onxi_dim *dims;
@@ -358,7 +359,7 @@ static onx_status scan_state(onxi_call *call, uint32_t i, const onxi_type *in, c
     return ONX_OK;
 }
 
-/* Version 8 has a batch before everything and optional lengths as its first input. */
+/* Version 8 has a leading batch axis, and optional sequence lengths as its first input. */
 static onx_status drop_batch(onxi_call *call, onxi_type *type, onxi_dim *batch)
 {
     onxi_type whole = *type;

@@ -1,5 +1,5 @@
-/* elementwise.c - rules of what works element by element, with or without broadcasting, and what it does to
- * the small integer tensors that are carried along. */
+/* elementwise.c - rules of elementwise operators, with or without broadcasting, and their effect on propagated integer
+ * tensors. */
 #include "op/op_rules.h"
 
 /* ---- one input ---- */
@@ -41,7 +41,7 @@ onx_status onxi_rule_unary(onxi_call *call)
     return ONX_OK;
 }
 
-/* The same for any type; a carried value goes through. */
+/* The same for any type; a propagated value is passed on. */
 onx_status onxi_rule_identity(onxi_call *call)
 {
     onxi_call_same(call, 0, 0);
@@ -73,7 +73,7 @@ onx_status onxi_rule_not(onxi_call *call)
     return onxi_rule_unary(call);
 }
 
-/* The root of a square; of others nothing is carried. */
+/* The root of a square; other values are not propagated. */
 static onxi_dim step_sqrt(onxi_dims *dims, onxi_dim a)
 {
     (void)dims;
@@ -104,7 +104,7 @@ onx_status onxi_rule_floor(onxi_call *call)
     return onxi_rule_unary(call);
 }
 
-/* Ceil, Round: carried elements are whole numbers already. */
+/* Ceil, Round: propagated elements are integers already. */
 onx_status onxi_rule_round(onxi_call *call)
 {
     carry(call, step_same);
@@ -131,14 +131,14 @@ onx_status onxi_rule_clip(onxi_call *call)
     return onxi_rule_unary(call);
 }
 
-/* Softmax and similar: the shape stays, the axis has to exist. */
+/* Softmax and similar: the shape does not change, the axis has to exist. */
 onx_status onxi_rule_axis(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
     uint32_t axis;
     onx_status status = onxi_rule_unary(call);
-    /* Before version 13 the axis only says where the input is cut into two dimensions; a vector has the default 1 then.
-     */
+    /* Before version 13 the axis only separates the two dimensions of a flattened input; a vector then has the default
+     * 1, which is out of range. */
     if (!x || (call->schema->since < 13 && !onxi_call_given(call, "axis")))
         return status;
     int64_t at = onxi_call_int(call, "axis");
@@ -183,13 +183,13 @@ onx_status onxi_broadcast_inputs(onxi_call *call, uint32_t first, uint32_t last,
 
 typedef onxi_dim step_fn(onxi_dims *dims, onxi_dim a, onxi_dim b);
 
-/* Element k of a value that is broadcast; a value of one element stands for all. */
+/* Element k of a broadcast value; a value of one element stands for all. */
 static onxi_dim element(const onxi_known_ints *v, uint32_t k)
 {
     return v->elements[v->count == 1 ? 0 : k];
 }
 
-/* Constants at the far negative end have no place among dimensions: they are read in the tensors themselves. */
+/* Constants in the band of ids cannot be represented as dimensions, so they are read from the tensors themselves. */
 static bool exact_constant(onxi_call *call, uint32_t input, uint32_t k, onxi_dim carried, int64_t *out)
 {
     uint64_t count;
@@ -236,8 +236,8 @@ static onx_status carry_pair(onxi_call *call, step_fn *step)
     return ONX_OK;
 }
 
-/* Multidirectional broadcasting of all inputs; before version 7 (8 for variadic ones) the first input gives the shape.
- */
+/* Multidirectional broadcasting of all inputs; before version 7 (8 for variadic operators) the first input determines
+ * the shape. */
 onx_status onxi_rule_broadcast(onxi_call *call)
 {
     return broadcast_shape(call, 0, call->input_count, 0);
@@ -251,7 +251,7 @@ static onx_status pair(onxi_call *call, step_fn *step)
     return step ? carry_pair(call, step) : ONX_OK;
 }
 
-/* Division of integers rounds towards zero, that of floating-point numbers leaves the whole numbers. */
+/* Integer division truncates towards zero; floating-point division is only propagated if it is exact. */
 static onxi_dim step_div(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
@@ -282,7 +282,8 @@ onx_status onxi_rule_sub(onxi_call *call)
 {
     return pair(call, onxi_dim_sub);
 }
-/* Sizes that are scaled in floating point are rounded down next: H * 0.5, H / 32. Their whole part is known. */
+/* A size that is scaled in floating point, such as H * 0.5 or H / 32, is usually rounded down next, so its floor is
+ * propagated. */
 static void carry_part(onxi_call *call, const onxi_known_ints *a, const onxi_known_ints *b, const float *scale)
 {
     uint32_t count = b && b->count > a->count ? b->count : a->count;
@@ -303,7 +304,7 @@ static void carry_part(onxi_call *call, const onxi_known_ints *a, const onxi_kno
         call->output_values[0].floored = true;
 }
 
-/* The single number in a constant, if it is a positive fraction. */
+/* The only element of a constant, if it is a positive fraction. */
 static bool fraction_in(onxi_call *call, uint32_t input, float *out)
 {
     const onx_tensor *t = onxi_call_has_input(call, input) ? call->ops->constant(call, input) : NULL;
@@ -345,13 +346,13 @@ onx_status onxi_rule_div(onxi_call *call)
     return ONX_OK;
 }
 
-/* And, Or, Xor, BitShift, PRelu, Pow, ... : two inputs broadcast, nothing carried. */
+/* And, Or, Xor, BitShift, PRelu, Pow, ... : two inputs are broadcast; no values are propagated. */
 onx_status onxi_rule_pair(onxi_call *call)
 {
     return pair(call, NULL);
 }
 
-/* PRelu: the slope is broadcast to the input, not the reverse. */
+/* PRelu: the slope is broadcast to the input, but not vice versa. */
 onx_status onxi_rule_prelu(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -360,7 +361,7 @@ onx_status onxi_rule_prelu(onxi_call *call)
     return onxi_rule_unary(call);
 }
 
-/* Comparisons: a carried answer where both sides are known well enough. */
+/* Comparisons: the result is propagated if both operands are known well enough. */
 static onxi_dim step_equal(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     onxi_dim difference = onxi_dim_sub(dims, a, b);
@@ -398,7 +399,7 @@ static onx_status compare(onxi_call *call, step_fn *step)
     return pair(call, step);
 }
 
-/* Truth values are 0 and 1. */
+/* Booleans are propagated as 0 and 1. */
 onx_status onxi_rule_and(onxi_call *call)
 {
     return pair(call, onxi_dim_min);

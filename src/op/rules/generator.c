@@ -1,4 +1,4 @@
-/* generator.c - rules of constants and of what makes tensors from nothing. */
+/* generator.c - rules of constants and other operators that create tensors. */
 #include "op/op_rules.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static onx_status constant_tensor(onxi_call *call, const onx_tensor *tensor)
     return ONX_OK;
 }
 
-/* Whole numbers are carried along whatever their type: shapes are computed in floating point too. */
+/* Integral elements are propagated whatever their type, because shapes are also computed in floating point. */
 static onx_status constant_floats(onxi_call *call, const char *name, uint32_t rank)
 {
     uint32_t count = 1;
@@ -36,7 +36,7 @@ static onx_status constant_floats(onxi_call *call, const char *name, uint32_t ra
     return ONX_OK;
 }
 
-/* Versions since 12 take a list or a number directly. */
+/* Since version 12, Constant also takes lists and single numbers. */
 static onx_status constant_list(onxi_call *call, const char *name, int dtype, uint32_t rank)
 {
     onxi_dim *dims;
@@ -82,7 +82,7 @@ onx_status onxi_rule_constant(onxi_call *call)
         ONX_TRY(onxi_call_output(call, 0, tensor->values->data_type, tensor->dims_count, &dims));
         for (uint32_t i = 0; i < tensor->dims_count; i++)
             dims[i] = onxi_dim_is_const(tensor->dims[i]) ? tensor->dims[i] : ONXI_DIM_UNKNOWN;
-        return ONX_OK; /* dense since the beginning: only the attribute is sparse */
+        return ONX_OK; /* Constant always returns a dense tensor: only the attribute is sparse */
     }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (onxi_call_given(call, lists[i].name))
@@ -125,9 +125,9 @@ onx_status onxi_rule_constant_of_shape(onxi_call *call)
     return ONX_OK;
 }
 
-/* ---- made in the shape of another tensor, or of an attribute ---- */
+/* ---- tensors with the shape of another tensor, or of an attribute ---- */
 
-/* The element type that attribute dtype names; where it may be left out, that of the input, if `like` says so. */
+/* The element type in attribute dtype; if it is absent, that of the input, provided that `like` is set. */
 static onx_status dtype_attribute(onxi_call *call, bool like, int *out)
 {
     const int64_t dtype =
@@ -139,7 +139,7 @@ static onx_status dtype_attribute(onxi_call *call, bool like, int *out)
     return ONX_OK;
 }
 
-/* Bernoulli, RandomNormalLike, RandomUniformLike: the type of the input unless dtype says otherwise. */
+/* Bernoulli, RandomNormalLike, RandomUniformLike: the type of the input unless dtype is given. */
 onx_status onxi_rule_random_like(onxi_call *call)
 {
     int dtype;
@@ -192,7 +192,7 @@ onx_status onxi_rule_multinomial(onxi_call *call)
 
 /* ---- Range ---- */
 
-/* A constant operand must be one number that can be read; *out is NAN while it is not known. */
+/* A constant operand has to be a single readable number; *out is NAN while it is unknown. */
 static onx_status range_operand(onxi_call *call, uint32_t input, double *out)
 {
     const onx_tensor *tensor = onxi_call_has_input(call, input) ? call->ops->constant(call, input) : NULL;
@@ -207,18 +207,18 @@ static onx_status range_operand(onxi_call *call, uint32_t input, double *out)
     return ONX_OK;
 }
 
-/* How many steps lead from start to limit; false when that is not known. */
+/* The number of steps from start to limit; false if unknown. */
 static bool real_steps(double start, double limit, double step, int64_t *out)
 {
     const double steps = (limit - start) / step;
-    if (!(steps < 1e15)) /* infinite, not a number, or more than there can be */
+    if (!(steps < 1e15)) /* infinite, NaN, or too large */
         return false;
     *out = steps > 0 ? (int64_t)steps : 0;
     *out += (double)*out < steps;
     return true;
 }
 
-/* The same of integers, which may be expressions; a step that is not constant tells nothing. */
+/* The same for integers, which may be symbolic; the step has to be constant. */
 static onxi_dim integer_steps(onxi_call *call)
 {
     onxi_dim number[3];

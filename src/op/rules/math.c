@@ -1,7 +1,7 @@
-/* math.c - rules of matrix products, losses and what else mathematics has beyond elementwise operators. */
+/* math.c - rules of matrix products, losses and other mathematical operators that are not elementwise. */
 #include "op/op_rules.h"
 
-/* The shape of a matrix product as numpy has it; vectors take part as a row or a column that vanishes. */
+/* The shape of a matrix product as in NumPy; vectors count as a row or column, which is removed from the result. */
 static onx_status matmul(onxi_call *call, uint32_t left, uint32_t right)
 {
     const onxi_type *a = onxi_call_ranked(call, left), *b = onxi_call_ranked(call, right);
@@ -59,7 +59,7 @@ onx_status onxi_rule_gemm(onxi_call *call)
 }
 
 /* The running sum or product along an axis. */
-/* What becomes of a carried list: offsets are sums of sizes. */
+/* Propagates it for a list: offsets are running sums of sizes. */
 static void carry_cumulated(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b))
 {
     const onxi_known_ints *in = onxi_call_value(call, 0);
@@ -99,7 +99,7 @@ onx_status onxi_rule_det(onxi_call *call)
     return ONX_OK;
 }
 
-/* Both inputs have the same shape; nothing is broadcast. */
+/* Both inputs have the same shape; there is no broadcasting. */
 onx_status onxi_rule_swiglu(onxi_call *call)
 {
     const onxi_type *a = onxi_call_ranked(call, 0), *b = onxi_call_ranked(call, 1);
@@ -365,7 +365,7 @@ onx_status onxi_rule_dft(onxi_call *call)
     onxi_dim length = has_length ? scalar(call, 1) : x->dims[at];
     if (one_sided && !inverse)
         dims[at] = onxi_dim_add(d, onxi_dim_div(d, length, 2), 1);
-    else if (one_sided && !has_length) /* the full length is taken to be even */
+    else if (one_sided && !has_length) /* the full length is assumed to be even */
         dims[at] = onxi_dim_mul(d, onxi_dim_sub(d, length, 1), 2);
     else
         dims[at] = length;

@@ -1,9 +1,9 @@
 /* ml.c - rules of traditional machine learning (domain ai.onnx.ml). */
 #include "op/op_rules.h"
 
-/* ---- what attributes hold ---- */
+/* ---- attribute lists ---- */
 
-/* Length and element type of a list attribute, or of a tensor of rank 1. */
+/* The length and element type of a list attribute, or of a rank-1 tensor attribute. */
 typedef struct list {
     int dtype; /* ONX_UNDEFINED: the attribute is absent or empty */
     uint64_t count;
@@ -47,7 +47,7 @@ static onx_status batch_size(onxi_call *call, onxi_dim *out)
     return ONX_OK;
 }
 
-/* Output: [rows, columns]; columns below 1 are unknown. */
+/* Output [rows, columns]; a number of columns below 1 is unknown. */
 static onx_status scores(onxi_call *call, uint32_t output, int dtype, onxi_dim rows, int64_t columns)
 {
     onxi_dim *dims;
@@ -58,7 +58,7 @@ static onx_status scores(onxi_call *call, uint32_t output, int dtype, onxi_dim r
     return ONX_OK;
 }
 
-/* Output 0: a label for each row, strings or integers. */
+/* Output 0: a label per row, string or integer. */
 static onx_status labels(onxi_call *call, const char *strings, onxi_dim rows)
 {
     onxi_dim *dims;
@@ -75,7 +75,7 @@ onx_status onxi_rule_array_feature_extractor(onxi_call *call)
     onxi_dim *dims;
     if (!x || x->rank == 0)
         return ONX_OK;
-    /* One row gives one row: [C] becomes [1, indices]. */
+    /* A single row yields a row: [C] becomes [1, indices]. */
     const uint32_t rank = x->rank == 1 ? 2 : x->rank;
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     for (uint32_t i = 0; i + 1 < rank; i++)
@@ -164,7 +164,7 @@ onx_status onxi_rule_category_mapper(onxi_call *call)
     return ONX_OK;
 }
 
-/* The one list that is given of keys_* or values_*. */
+/* The only list that is given among keys_* or values_*. */
 static onx_status label_list(onxi_call *call, const char *const names[4], list *out)
 {
     uint32_t given = 0;
@@ -216,7 +216,7 @@ onx_status onxi_rule_label_encoder(onxi_call *call)
     return ONX_OK;
 }
 
-/* A sequence with a map from class labels to scores for each row. */
+/* A sequence with a map from class label to score per row. */
 onx_status onxi_rule_zip_map(onxi_call *call)
 {
     onxi_type *types = ONXI_ARRAY(call->arena, onxi_type, 2);
@@ -256,9 +256,9 @@ onx_status onxi_rule_linear_regressor(onxi_call *call)
     return scores(call, 0, ONX_FLOAT, rows, onxi_call_int(call, "targets"));
 }
 
-/* With support vectors every pair of classes has a score, unless there are probabilities of classes; without them every
- * class. One score of two classes is that of the second, the first has the opposite. 0: no machine has such
- * attributes. */
+/* With support vectors every pair of classes has a score, unless class probabilities are computed; without support
+ * vectors every class has one. A single score for two classes belongs to the second; the first has its negative. 0: the
+ * attributes are inconsistent. */
 static int64_t svm_scores(onxi_call *call)
 {
     const uint32_t strings = onxi_call_list_count(call, "classlabels_strings");
@@ -313,11 +313,11 @@ onx_status onxi_rule_tree_ensemble_classifier(onxi_call *call)
         return onxi_call_fail(call, "neither classlabels_strings nor classlabels_int64s names the classes");
     ONX_TRY(batch_size(call, &rows));
     ONX_TRY(labels(call, "classlabels_strings", rows));
-    /* A class alone may get a second score, for its absence. */
+    /* A single class may get a second score, for its absence. */
     return scores(call, 1, ONX_FLOAT, rows, classes == 1 ? 0 : classes);
 }
 
-/* 0: not given, as many as the votes name. */
+/* 0: not given; then the number follows from the votes */
 static int64_t targets(onxi_call *call)
 {
     return onxi_call_given(call, "n_targets") ? onxi_call_int(call, "n_targets") : 0;

@@ -1,9 +1,9 @@
-/* nn.c - rules of normalisation, dropout and attention. Windows are in op/rules/nn_window.c. */
+/* nn.c - rules of normalisation and dropout. nn_window.c has those of windows. */
 #include "op/op_rules.h"
 
 /* ---- normalisation ---- */
 
-/* Outputs beyond the first of training variants are vectors over the channels. */
+/* In training, the outputs beyond the first are vectors over the channels. */
 onx_status onxi_rule_batch_normalization(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -26,7 +26,7 @@ onx_status onxi_rule_batch_normalization(onxi_call *call)
     }
     for (uint32_t i = 1; i < call->output_count; i++) {
         onxi_dim *dims;
-        /* The running mean and variance have a type of their own since version 14. */
+        /* The running mean and variance have their own type since version 14. */
         int dtype = onxi_call_dtype(call, since >= 14 ? i + 2 : 0);
         ONX_TRY(onxi_call_output(call, i, dtype, 1, &dims));
         dims[0] = channels;
@@ -48,7 +48,7 @@ onx_status onxi_rule_dropout(onxi_call *call)
     return onxi_call_want_rank(call, 2, 0);
 }
 
-/* LayerNormalization: mean and inverse deviation have size 1 from the axis on, in the type the computation uses. */
+/* LayerNormalization: mean and inverse deviation have size 1 from the axis on, in the type of the computation. */
 onx_status onxi_rule_layer_normalization(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -72,7 +72,7 @@ onx_status onxi_rule_layer_normalization(onxi_call *call)
     return ONX_OK;
 }
 
-/* RMSNormalization: the shape stays, the axis has to exist. */
+/* RMSNormalization: the shape does not change, the axis has to exist. */
 onx_status onxi_rule_rms_normalization(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -120,7 +120,7 @@ onx_status onxi_rule_rotary_embedding(onxi_call *call)
     return ONX_OK;
 }
 
-/* TfIdfVectorizer: a place for every n-gram that ngram_indexes names. */
+/* TfIdfVectorizer: one element per n-gram in ngram_indexes. */
 onx_status onxi_rule_tf_idf(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);

@@ -1,4 +1,4 @@
-/* nn_attention.c - rules of attention, its linear kin, and of convolution with a state that is passed on. */
+/* nn_attention.c - rules of attention, linear attention, and causal convolution with a state. */
 #include "op/op_rules.h"
 
 /* ---- Attention ---- */
@@ -31,10 +31,10 @@ static onx_status attention_check_25(onxi_call *call)
     return ONX_OK;
 }
 
-/* Sizes of an attention as far as they are known, whichever layout the inputs have. */
+/* The sizes of an attention, as far as they are known, for any layout of the inputs. */
 typedef struct attention {
     onxi_dim batch, q_heads, kv_heads, q_length, kv_length, head, v_head;
-    bool packed; /* inputs of rank 3, heads side by side */
+    bool packed; /* inputs of rank 3 with concatenated heads */
 } attention;
 
 static onx_status attention_read(onxi_call *call, const onxi_type *q, attention *a)
@@ -147,8 +147,8 @@ static onx_status linear_rule_inputs(onxi_call *call)
     return onxi_call_fail(call, "attribute update_rule is \"%.*s\"", ONX_ARG(rule));
 }
 
-/* One packed input (batch, length, heads * size): unifies what it shares with the others and gives the size of a head.
- */
+/* One packed input (batch, length, heads * size): unifies the sizes that it shares with the others, and computes the
+ * head size. */
 static onx_status linear_packed(onxi_call *call, uint32_t input, int64_t heads, onxi_dim *batch, onxi_dim *length,
                                 onxi_dim *head)
 {

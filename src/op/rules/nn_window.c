@@ -1,8 +1,8 @@
-/* nn_window.c - shape rules of what slides a window over spatial axes: convolution, pooling and their
+/* nn_window.c - shape rules of operators with a sliding window over spatial axes: convolution, pooling and their
  * inverses. */
 #include "op/op_rules.h"
 
-/* The attributes of a window over `rank` spatial axes. Lists are NULL where they are not given; `kernel` is in dims. */
+/* The attributes of a window over `rank` spatial axes. Lists that are not given are NULL; `kernel` is in dims. */
 typedef struct window {
     uint32_t rank;
     const int64_t *strides, *dilations, *pads;
@@ -39,8 +39,8 @@ static int64_t pad_end(const window *w, uint32_t i)
     return w->pads ? w->pads[w->rank + i] : onxi_attr_implied("pads");
 }
 
-/* Reads strides, dilations, pads and kernel_shape; the kernel comes from `weight` (dims 2...) when the attribute is
- * absent. w->kernel is NULL when it cannot be known. */
+/* Reads strides, dilations, pads and kernel_shape; if the latter is absent, the kernel size comes from dims 2... of
+ * `weight`. w->kernel is NULL if it is not known. */
 static onx_status window_read(onxi_call *call, const onxi_type *x, const onxi_type *weight, bool dilated, window *w)
 {
     *w = (window){ .rank = 0 };
@@ -85,7 +85,7 @@ static onxi_dim window_extent(onxi_call *call, const window *w, uint32_t i)
     return onxi_dim_add(call->dims, reach, 1);
 }
 
-/* How many places the window has along axis i of size `in`. */
+/* The number of window positions along axis i of size `in`. */
 static onx_status window_places(onxi_call *call, const window *w, uint32_t i, onxi_dim in, onxi_dim *out)
 {
     onxi_dims *d = call->dims;
@@ -103,7 +103,8 @@ static onx_status window_places(onxi_call *call, const window *w, uint32_t i, on
                               (long long)in, (long long)pad_begin(w, i), (long long)pad_end(w, i),
                               (long long)w->kernel[i], i);
     if (w->pools && onxi_dim_is_const(room) && room < 0 && room / stride >= -1) {
-        *out = room / stride + 1; /* cut off, not rounded: a window that is larger than all has one place, or none */
+        *out = room / stride + 1; /* truncated, not rounded down: a window that is larger than the padded input has one
+                                   * position, or none */
         return ONX_OK;
     }
     if (onxi_dim_is_const(room) && room < 0)
@@ -112,8 +113,7 @@ static onx_status window_places(onxi_call *call, const window *w, uint32_t i, on
                               (long long)window_extent(call, w, i), (long long)padded, i);
     *out = onxi_dim_add(d, w->round_up ? onxi_dim_div_ceil(d, room, stride) : onxi_dim_div(d, room, stride), 1);
     int32_t clips_since = call->op == ONXI_ID_MaxPool ? 12 : 19;
-    if (w->round_up &&
-        call->schema->since >= clips_since) /* a window that would start in the end padding is left out */
+    if (w->round_up && call->schema->since >= clips_since) /* a window that would start in the end padding is omitted */
         *out = onxi_dim_min(d, *out, onxi_dim_div_ceil(d, onxi_dim_add(d, in, pad_begin(w, i)), stride));
     return ONX_OK;
 }
@@ -183,7 +183,7 @@ onx_status onxi_rule_deform_conv(onxi_call *call)
     return conv(call, 1, 3);
 }
 
-/* One zero point for the whole tensor. */
+/* One zero point per tensor. */
 static onx_status want_single(onxi_call *call, uint32_t input)
 {
     const onxi_type *type = onxi_call_ranked(call, input);
@@ -193,7 +193,7 @@ static onx_status want_single(onxi_call *call, uint32_t input)
                           (long long)onxi_call_product(call, type->dims, 0, type->rank));
 }
 
-/* One for the whole tensor, or one per output channel. */
+/* One per tensor, or one per output channel. */
 static onx_status want_per_channel(onxi_call *call, uint32_t input, onxi_dim channels)
 {
     const onxi_type *type = onxi_call_ranked(call, input);
@@ -234,7 +234,7 @@ onx_status onxi_rule_qlinear_conv(onxi_call *call)
     return conv(call, 3, 8);
 }
 
-/* Everything spatial becomes 1. */
+/* All spatial sizes become 1. */
 onx_status onxi_rule_global_pool(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -249,14 +249,14 @@ onx_status onxi_rule_global_pool(onxi_call *call)
     return ONX_OK;
 }
 
-/* Output channels come group by group, so that a bias has weight[1] * group elements. */
+/* Output channels are ordered by group, so a bias has weight[1] * group elements. */
 static onx_status conv_transpose_operands(onxi_call *call, const onxi_type *weight, onxi_dim channels)
 {
     ONX_TRY(onxi_call_want_dim(call, 0, 1, weight->dims[0]));
     return onxi_call_want_vector(call, 2, channels);
 }
 
-/* stride * (in - 1) + output_padding + extent - pads, or what output_shape says */
+/* stride * (in - 1) + output_padding + extent - pads, or the value of output_shape */
 onx_status onxi_rule_conv_transpose(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *weight = onxi_call_ranked(call, 1);
@@ -376,7 +376,7 @@ onx_status onxi_rule_col2im(onxi_call *call)
     ONX_TRY(onxi_call_want_rank(call, 1, 1));
     ONX_TRY(onxi_call_want_rank(call, 2, 1));
     uint32_t rank = image ? image->count : block ? block->count : 0;
-    for (uint32_t i = 1; i < 3; i++) { /* the number of spatial axes may be known from the shapes alone */
+    for (uint32_t i = 1; i < 3; i++) { /* the number of spatial axes may follow from the shapes only */
         const onxi_type *size = onxi_call_ranked(call, i);
         if (!rank && size && onxi_dim_is_const(size->dims[0]) && size->dims[0] > 0 && size->dims[0] < 1000)
             rank = (uint32_t)size->dims[0];

@@ -1,7 +1,7 @@
-/* preview.c - rules of operators under trial (domain ai.onnx.preview). */
+/* preview.c - rules of preview operators (domain ai.onnx.preview). */
 #include "op/op_rules.h"
 
-/* A tensor of rank 4 goes in and comes out: [batch, heads, queries, keys]. */
+/* The graph takes and returns a tensor of rank 4: [batch, heads, queries, keys]. */
 static onx_status check_modifier(onxi_call *call, const char *name, const onxi_type *scores)
 {
     const onx_graph *graph = onxi_call_graph(call, name);
@@ -24,7 +24,7 @@ static onx_status check_modifier(onxi_call *call, const char *name, const onxi_t
     return ONX_OK;
 }
 
-/* The element type that scores are computed in. */
+/* The element type of the scores. */
 static onx_status score_dtype(onxi_call *call, int *out)
 {
     const int dtype = onxi_call_dtype(call, 0);

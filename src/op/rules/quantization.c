@@ -1,7 +1,7 @@
 /* quantization.c - rules of linear quantisation. */
 #include "op/op_rules.h"
 
-/* The type that attribute output_dtype (version 21 and later) asks for, or ONX_UNDEFINED. */
+/* The type in attribute output_dtype (since version 21), or ONX_UNDEFINED. */
 static onx_status wanted_dtype(onxi_call *call, int *out)
 {
     const onxi_attr_value *wanted = onxi_call_attr(call, "output_dtype");
@@ -13,7 +13,7 @@ static onx_status wanted_dtype(onxi_call *call, int *out)
     return ONX_OK;
 }
 
-/* The zero point says the type, or attribute output_dtype, or neither: bytes. */
+/* The output type is that of the zero point, or of attribute output_dtype; without both it is uint8. */
 onx_status onxi_rule_quantize_linear(onxi_call *call)
 {
     int wanted, dtype = onxi_call_dtype(call, 2);
@@ -28,7 +28,7 @@ onx_status onxi_rule_quantize_linear(onxi_call *call)
     return ONX_OK;
 }
 
-/* Since version 19 the result has the type of the scale, unless output_dtype says otherwise. */
+/* Since version 19 the result has the type of the scale, unless output_dtype is given. */
 onx_status onxi_rule_dequantize_linear(onxi_call *call)
 {
     int dtype;

@@ -1,7 +1,7 @@
 /* reduction.c - rules of reductions over axes. */
 #include "op/op_rules.h"
 
-/* What becomes of a carried vector that is reduced to one element. */
+/* The propagated value of a vector that is reduced to one element. */
 static void carry_reduced(onxi_call *call, uint32_t rank)
 {
     static const struct {
@@ -42,7 +42,8 @@ static onx_status reduce_marked(onxi_call *call, const onxi_type *x, const bool 
     return ONX_OK;
 }
 
-/* Axes from an input that are not known: with keepdims the rank stays, without it is smaller by their number. */
+/* The axes are an unknown input: with keepdims the rank stays the same, otherwise it decreases by the number of
+ * axes. */
 static onx_status reduce_unknown(onxi_call *call, const onxi_type *x, bool keep)
 {
     const onxi_type *axes = onxi_call_ranked(call, 1);

@@ -1,4 +1,4 @@
-/* rnn.c - rules of recurrent layers: RNN, GRU and LSTM differ in what they compute, not in shapes. */
+/* rnn.c - rules of recurrent layers: RNN, GRU and LSTM have the same shapes. */
 #include "op/op_rules.h"
 
 /* How many directions the layer runs in; unknown for a word that means nothing. The default of GRU-1 was published as
@@ -21,8 +21,8 @@ static onxi_dim hidden_size(onxi_call *call)
     return r && r->rank == 3 ? r->dims[2] : ONXI_DIM_UNKNOWN;
 }
 
-/* Weights, biases, lengths and states have to fit the directions and the hidden size when the layer runs; the
- * reference's inference does not read them. */
+/* Weights, biases, lengths and states have to match the directions and the hidden size when the layer runs; the
+ * reference implementation does not check them during inference. */
 static onx_status recurrent_operands(onxi_call *call, const onxi_type *x, bool batch_first, onxi_dim count,
                                      onxi_dim hidden)
 {
@@ -53,7 +53,7 @@ onx_status onxi_rule_recurrent(onxi_call *call)
     }
     for (uint32_t i = 0; i < call->output_count; i++)
         onxi_call_output_unranked(call, i, onxi_call_dtype(call, 0));
-    /* An output has its place before version 7, too, when output_sequence says that the sequence may be left out. */
+    /* Before version 7 an output keeps its position even if output_sequence allows the sequence to be omitted. */
     const onxi_dim count = directions(call), hidden = hidden_size(call);
     if (call->running)
         ONX_TRY(recurrent_operands(call, x, batch_first, count, hidden));

@@ -1,7 +1,7 @@
 /* sequence.c - rules of sequences and optional values. */
 #include "op/op_rules.h"
 
-/* ---- types with something inside ---- */
+/* ---- types with element types ---- */
 
 static onx_status set_container(onxi_call *call, uint32_t output, onxi_type_kind kind, const onxi_type *inner)
 {
@@ -14,7 +14,7 @@ static onx_status set_container(onxi_call *call, uint32_t output, onxi_type_kind
     return ONX_OK;
 }
 
-/* The element type of a sequence input, or NULL while it is not known; fails when the input is no sequence. */
+/* The element type of a sequence input, or NULL if it is unknown; fails if the input is not a sequence. */
 static onx_status sequence_element(onxi_call *call, uint32_t input, const onxi_type **out)
 {
     *out = NULL;
@@ -26,7 +26,7 @@ static onx_status sequence_element(onxi_call *call, uint32_t input, const onxi_t
     return ONX_OK;
 }
 
-/* Makes `into` a tensor type that holds for both: dims in which they differ become unknown, ranks too. */
+/* Generalises `into` to a tensor type that holds for both: differing dims or ranks become unknown. */
 static onx_status unite(onxi_call *call, const onxi_type *type, onxi_type *into)
 {
     if (!type->ranked || !into->ranked || type->rank != into->rank) {
@@ -100,7 +100,7 @@ onx_status onxi_rule_sequence_erase(onxi_call *call)
     return ONX_OK;
 }
 
-/* How long the parts are along the axis; unknown when they differ. */
+/* The common size of the parts along the axis; unknown if they differ. */
 static onx_status part_size(onxi_call *call, onxi_dim size, onxi_dim *out)
 {
     const onxi_known_ints *split = onxi_call_value(call, 1);
@@ -144,7 +144,7 @@ onx_status onxi_rule_split_to_sequence(onxi_call *call)
     onxi_type element = { .kind = ONXI_TYPE_TENSOR, .dtype = x->dtype };
     if (x->ranked) {
         ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
-        const bool whole = onxi_call_has_input(call, 1); /* keepdims counts only without split */
+        const bool whole = onxi_call_has_input(call, 1); /* keepdims is only used without split */
         const bool keep = whole || onxi_call_int(call, "keepdims") != 0;
         onxi_dim part = 1;
         if (whole)
@@ -203,7 +203,8 @@ onx_status onxi_rule_concat_from_sequence(onxi_call *call)
     return ONX_OK;
 }
 
-/* The body sees an element of each sequence, and other inputs as they are; its outputs are collected. */
+/* The body receives one element of each sequence, and other inputs unchanged; its outputs are collected in
+ * sequences. */
 onx_status onxi_rule_sequence_map(onxi_call *call)
 {
     const onx_graph *body = onxi_call_graph(call, "body");
@@ -252,7 +253,7 @@ onx_status onxi_rule_optional_has_element(onxi_call *call)
     return onxi_call_output(call, 0, ONX_BOOL, 0, &dims);
 }
 
-/* Version 18 takes tensors and sequences, too, and passes them on. */
+/* Since version 18 tensors and sequences are also accepted, and are passed on. */
 onx_status onxi_rule_optional_get_element(onxi_call *call)
 {
     if (!onxi_call_has_input(call, 0) || call->inputs[0]->kind == ONXI_TYPE_NONE || !call->output_count)

@@ -1,9 +1,9 @@
-/* tensor_index.c - rules of operators that pick elements by index or condition, or put them there. */
+/* tensor_index.c - rules of operators that select or replace elements by index or condition. */
 #include "op/op_rules.h"
 
 /* ---- Gather ---- */
 
-/* Element of a carried vector; indices may count from the end. */
+/* An element of a propagated vector; the index may count from the end. */
 static onxi_dim pick(const onxi_known_ints *from, onxi_dim index)
 {
     if (!onxi_dim_is_const(index))
@@ -89,7 +89,7 @@ onx_status onxi_rule_gather_nd(onxi_call *call)
 
 enum { ENDLESS = 0x7fffffff }; /* exporters write the largest 32- or 64-bit number for "to the end" */
 
-/* A start or end made a position between `low` and `high`; from the end when negative. */
+/* Converts a start or end to a position between `low` and `high`; negative values count from the end. */
 static onxi_dim slice_clamp(onxi_dims *d, onxi_dim at, onxi_dim size, onxi_dim low, onxi_dim high)
 {
     if (!onxi_dim_is_known(at))
@@ -103,11 +103,11 @@ static onxi_dim slice_clamp(onxi_dims *d, onxi_dim at, onxi_dim size, onxi_dim l
             return onxi_dim_max(d, onxi_dim_add(d, size, at), low);
         return onxi_dim_min(d, at, high);
     }
-    /* An expression counts from the start: one that may be negative, like N - 1, is so only for empty tensors. */
+    /* A symbolic position counts from the start: expressions such as N - 1 are negative only for empty tensors. */
     return onxi_dim_min(d, onxi_dim_low(d, at) < 0 ? onxi_dim_max(d, at, low) : at, high);
 }
 
-/* The number of elements from start to end in steps. */
+/* The number of elements from start to end with the given step. */
 static onxi_dim slice_length(onxi_dims *d, onxi_dim size, onxi_dim start, onxi_dim end, int64_t step)
 {
     if (step > 0) {
@@ -170,11 +170,11 @@ static void carry_slice(onxi_call *call, const slice_lists *s, onxi_dim length)
     for (int64_t i = 0; out && i < length && at >= 0 && at < in->count; i++) {
         out[i] = in->elements[at];
         if (i + 1 < length)
-            at += step; /* stays inside, as length says */
+            at += step; /* stays inside, because of length */
     }
 }
 
-/* The same of a value with several dimensions. */
+/* The same for a value with several dimensions. */
 static void carry_table(onxi_call *call, const onxi_type *x, const slice_lists *s)
 {
     enum { RANK = 8 };
@@ -252,7 +252,7 @@ onx_status onxi_rule_slice(onxi_call *call)
     return ONX_OK;
 }
 
-/* ---- Scatter and similar: the output is the data, changed ---- */
+/* ---- Scatter and similar: the output has the type of the data ---- */
 
 onx_status onxi_rule_scatter(onxi_call *call)
 {
@@ -296,9 +296,9 @@ onx_status onxi_rule_tensor_scatter(onxi_call *call)
     return at ? onxi_call_unify(call, x->dims[0], at->dims[0], "the batch size", &same) : ONX_OK;
 }
 
-/* ---- what depends on data ---- */
+/* ---- sizes that depend on data ---- */
 
-/* How many elements of a constant are not zero, or not empty; false when it is none, or too long to be read. */
+/* The number of nonzero or nonempty elements of a constant; false if the input is not constant, or too long to read. */
 static bool count_constant(onxi_call *call, uint32_t input, uint32_t *out)
 {
     const onx_tensor *tensor = call->ops->constant(call, input);
@@ -385,7 +385,7 @@ onx_status onxi_rule_unique(onxi_call *call)
     bool flat = !onxi_call_given(call, "axis");
     for (uint32_t i = 1; i < 4; i++) {
         ONX_TRY(onxi_call_output(call, i, ONX_INT64, 1, &lists));
-        if (i == 2 && x && flat) /* one index for each element of the input */
+        if (i == 2 && x && flat) /* one index per element of the input */
             lists[0] = onxi_call_product(call, x->dims, 0, x->rank);
     }
     if (flat)

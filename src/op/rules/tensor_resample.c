@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* The floating-point elements of a constant input, in the call's arena; NULL when they are not known. */
+/* The floating-point elements of a constant input, in the call's arena; NULL if not known. */
 static const float *constant_floats(onxi_call *call, uint32_t input, uint32_t *count)
 {
     const onx_tensor *tensor = onxi_call_has_input(call, input) ? call->ops->constant(call, input) : NULL;
@@ -19,7 +19,7 @@ static const float *constant_floats(onxi_call *call, uint32_t input, uint32_t *c
     return out;
 }
 
-/* floor(size * scale). Symbolic sizes need a scale that is a fraction with a small power of two below. */
+/* floor(size * scale). Symbolic sizes need a scale that is a fraction with a small power-of-two denominator. */
 onxi_dim onxi_scaled(onxi_call *call, onxi_dim size, float scale)
 {
     if (scale == 1.0f)
@@ -33,7 +33,7 @@ onxi_dim onxi_scaled(onxi_call *call, onxi_dim size, float scale)
         if (above == floor(above) && above < 1e9)
             return onxi_dim_div(call->dims, onxi_dim_mul(call->dims, size, (int64_t)above), below);
     }
-    double inverse = 1.0 / (double)scale; /* a third, say, which no binary fraction is */
+    double inverse = 1.0 / (double)scale; /* for example 1/3, which is not a binary fraction */
     if (inverse < 1e6 && fabs(inverse - round(inverse)) < 1e-6 * inverse)
         return onxi_dim_is_known(size) ? onxi_dim_div(call->dims, size, (int64_t)round(inverse)) : size;
     return ONXI_DIM_UNKNOWN;
@@ -60,7 +60,7 @@ static onx_status scale_all(onxi_call *call, const onxi_type *x, const float *sc
     return ONX_OK;
 }
 
-/* The same with scales that were computed: whole numbers, and those that are not known. */
+/* The same with computed scales: integers, and unknown ones. */
 static onx_status scale_by_value(onxi_call *call, const onxi_type *x, const onxi_known_ints *scales,
                                  const int64_t *axes, uint32_t axis_count)
 {
@@ -113,7 +113,7 @@ static onx_str aspect_policy(onxi_call *call)
     return call->schema->since >= 18 ? onxi_call_text(call, "keep_aspect_ratio_policy") : onx_str_of("stretch");
 }
 
-/* Sizes that keep the proportions: the scale is that of the axis that allows least (or most). */
+/* Sizes that keep the aspect ratio: the scale is the smallest (or largest) of all axes. */
 static void keep_proportions(onxi_call *call, const onxi_type *x, const onxi_dim *sizes, const uint32_t *axes,
                              uint32_t count, bool larger, onxi_dim *dims)
 {
@@ -165,7 +165,7 @@ static onx_status resize_to(onxi_call *call, const onxi_type *x, const onxi_know
     return ONX_OK;
 }
 
-/* Is the input given and not known to be empty? */
+/* Is the input given, and not known to be empty? */
 static bool is_given(onxi_call *call, uint32_t input)
 {
     const onxi_type *type = onxi_call_ranked(call, input);

@@ -1,4 +1,4 @@
-/* tensor_shape.c - rules of operators that give a tensor another shape or ask for its shape. */
+/* tensor_shape.c - rules of operators that reshape a tensor or return its shape. */
 #include "op/op_rules.h"
 
 /* ---- Cast ---- */
@@ -8,7 +8,7 @@ static onx_status carry_cast(onxi_call *call, int to)
     const onxi_known_ints *in = onxi_call_any_value(call, 0), *part = onxi_call_floored_value(call, 0);
     onx_dtype_class class = onx_dtype_class_of(to);
     bool wide = class != ONX_CLASS_TEXT && class != ONX_CLASS_COMPLEX && onx_dtype_bits(to) >= 32;
-    if (part && wide) { /* an integer type cuts the fraction off */
+    if (part && wide) { /* conversion to an integer type drops the fraction */
         onxi_known_ints cut = *part;
         cut.floored = class == ONX_CLASS_FLOATING;
         onxi_call_carry(call, 0, cut);
@@ -30,7 +30,7 @@ onx_status onxi_rule_cast(onxi_call *call)
 {
     const onxi_type *x = onxi_call_tensor(call, 0);
     int64_t to = ONX_UNDEFINED;
-    if (call->schema->since < 6) { /* version 1 gives the type by name */
+    if (call->schema->since < 6) { /* version 1 has the type name as a string */
         onx_str name = onxi_call_text(call, "to");
         char lower[16];
         for (size_t i = 0; i < name.len && i < sizeof lower; i++)
@@ -53,7 +53,7 @@ onx_status onxi_rule_cast_like(onxi_call *call)
     return onxi_call_dtype(call, 1) ? carry_cast(call, onxi_call_dtype(call, 1)) : ONX_OK;
 }
 
-/* The bits stay; both types have the same width. */
+/* The bits do not change; both types have the same width. */
 onx_status onxi_rule_bit_cast(onxi_call *call)
 {
     int from = onxi_call_dtype(call, 0);
@@ -103,7 +103,7 @@ onx_status onxi_rule_size(onxi_call *call)
 
 /* ---- Reshape ---- */
 
-/* The rank that a one-dimensional shape input asks for when its elements are not known. */
+/* The rank that a one-dimensional shape input implies if its elements are not known. */
 static bool rank_of_shape_input(onxi_call *call, uint32_t input, uint32_t *out)
 {
     const onxi_type *shape = onxi_call_ranked(call, input);
@@ -124,7 +124,7 @@ onx_status onxi_rank_from_shape_input(onxi_call *call, uint32_t input, uint32_t 
 static onx_status reshape_dims(onxi_call *call, const onxi_type *x, const onxi_dim *target, uint32_t rank)
 {
     bool zero_is_zero = onxi_call_is_set(call, "allowzero");
-    int64_t open = -1; /* the axis that takes what is left: a -1, or the only unknown element */
+    int64_t open = -1; /* the axis whose size follows from the others: a -1, or the only unknown element */
     uint32_t unknown = 0;
     onxi_dim *dims, total = x ? onxi_call_product(call, x->dims, 0, x->rank) : ONXI_DIM_UNKNOWN, others = 1;
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
@@ -148,7 +148,7 @@ static onx_status reshape_dims(onxi_call *call, const onxi_type *x, const onxi_d
             unknown++;
         others = onxi_dim_mul(call->dims, others, dims[i]);
     }
-    if (unknown == 1 && open < 0 && x) { /* known from the rest, as if it were -1 */
+    if (unknown == 1 && open < 0 && x) { /* computed from the others, like a -1 */
         others = 1;
         for (uint32_t i = 0; i < rank; i++) {
             if (onxi_dim_is_known(dims[i]))
@@ -210,7 +210,7 @@ onx_status onxi_rule_flatten(onxi_call *call)
 
 /* ---- Squeeze, Unsqueeze ---- */
 
-/* The axes, from input 1 since version 13 and from the attribute before; *given tells whether there are any. */
+/* The axes, from input 1 since version 13 and from the attribute before; *given: whether there are any. */
 static const int64_t *axes_of(onxi_call *call, uint32_t *count, bool *given)
 {
     *count = 0;
@@ -251,7 +251,7 @@ onx_status onxi_rule_squeeze(onxi_call *call)
     ONX_TRY(onxi_call_mark_axes(call, axes, count, x->rank, true, &drop));
     for (uint32_t i = 0; i < x->rank; i++) {
         if (!given && !onxi_dim_is_const(x->dims[i]))
-            return ONX_OK; /* whether it goes depends on its size */
+            return ONX_OK; /* whether the axis is removed depends on its size */
         drop[i] = given ? drop[i] : x->dims[i] == 1;
         if (drop[i] && onxi_dim_is_const(x->dims[i]) && x->dims[i] != 1)
             return onxi_call_fail(call, "axis %u has size %lld and cannot be removed", i, (long long)x->dims[i]);
@@ -300,7 +300,7 @@ onx_status onxi_rule_transpose(onxi_call *call)
     bool *seen;
     onxi_dim *dims;
     const int64_t *perm = onxi_call_ints(call, "perm", &count);
-    if (perm && count && !x) { /* the rank is known from the permutation */
+    if (perm && count && !x) { /* the permutation determines the rank */
         ONX_TRY(onxi_call_mark_axes(call, perm, count, count, true, &seen));
         return onxi_call_shape(call, 0, count, &dims);
     }
@@ -358,7 +358,7 @@ onx_status onxi_rule_tile(onxi_call *call)
     if (!x)
         return onxi_rank_from_shape_input(call, 1, 0);
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
-    if (call->schema->since < 6) { /* how often, along which one axis */
+    if (call->schema->since < 6) { /* version 1: repeats along a single axis */
         int64_t axis, times;
         bool has_axis = onxi_call_const_int(call, 2, &axis), has_times = onxi_call_const_int(call, 1, &times);
         for (uint32_t i = 0; has_axis && i < x->rank; i++) {
@@ -391,7 +391,7 @@ onx_status onxi_rule_tile(onxi_call *call)
 
 /* ---- Concat, Split ---- */
 
-/* The carried value of a concatenation of vectors: elements of inputs that are not known stay unknown. */
+/* The propagated value of concatenated vectors: elements of unknown inputs are unknown. */
 static void carry_concat(onxi_call *call, onxi_dim length)
 {
     if (!onxi_dim_is_const(length) || length < 0 || length > ONXI_KNOWN_INTS_LIMIT)
@@ -455,7 +455,7 @@ onx_status onxi_rule_concat(onxi_call *call)
     return ONX_OK;
 }
 
-/* Sizes of the parts: from the input, the attribute, or equal ones. */
+/* The sizes of the parts: from the input, from the attribute, or equal. */
 static onx_status split_size(onxi_call *call, onxi_dim length, const onxi_dim *sizes, uint32_t i, onxi_dim *out)
 {
     onxi_dims *d = call->dims;
@@ -532,7 +532,7 @@ onx_status onxi_rule_split(onxi_call *call)
 
 /* ---- DepthToSpace, SpaceToDepth ---- */
 
-/* What both need: a block of at least 1 and four axes. */
+/* Checks of both operators: a block of at least 1, and rank 4. */
 static onx_status block_moves(onxi_call *call, int64_t *block_out, onxi_dim **dims_out)
 {
     *block_out = onxi_call_int(call, "blocksize");

@@ -13,7 +13,7 @@ onx_status onxi_rule_regex_full_match(onxi_call *call)
     return ONX_OK;
 }
 
-/* The parts get an axis of their own; how many there are is output 1. */
+/* The parts have an axis of their own; their number is output 1. */
 onx_status onxi_rule_string_split(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -29,7 +29,7 @@ onx_status onxi_rule_string_split(onxi_call *call)
     return ONX_OK;
 }
 
-/* [C] or [1, C]; how many strings are left is not known before. */
+/* [C] or [1, C]; the number of remaining strings is not known in advance. */
 onx_status onxi_rule_string_normalizer(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -47,7 +47,7 @@ onx_status onxi_rule_string_normalizer(onxi_call *call)
     return ONX_OK;
 }
 
-/* Height and width are in the file; channels follow from the pixel format. */
+/* Height and width depend on the file; channels follow from the pixel format. */
 onx_status onxi_rule_image_decoder(onxi_call *call)
 {
     onxi_dim *dims;

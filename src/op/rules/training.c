@@ -1,7 +1,7 @@
-/* training.c - rules of optimizer steps and of gradients. */
+/* training.c - rules of optimizers and of Gradient. */
 #include "op/op_rules.h"
 
-/* R and T, then `groups` lists of equal length, one of them the gradients; the others come out again, updated. */
+/* R and T, then `groups` lists of equal length, one of them the gradients; the other lists are also outputs. */
 static onx_status optimizer(onxi_call *call, uint32_t groups)
 {
     enum { BEFORE = 2, GRADIENTS = 1 };
@@ -26,7 +26,7 @@ onx_status onxi_rule_optimizer_4(onxi_call *call)
     return optimizer(call, 4);
 }
 
-/* The partial derivatives have the types of what is derived by: xs, then zs come as inputs. */
+/* The gradients have the types of xs; the inputs are xs, then zs. */
 onx_status onxi_rule_gradient(onxi_call *call)
 {
     for (uint32_t i = 0; i < call->output_count && i < onxi_call_list_count(call, "xs"); i++)

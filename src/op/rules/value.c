@@ -1,20 +1,19 @@
-/* value.c - what becomes of carried values of more than one dimension: exporters arrange sizes in tables
- * before they use them (the pads of a Pad, the indices of a ScatterND). Lists and single numbers are the business of
- * each rule. */
+/* value.c - propagates values of more than one dimension: exporters arrange sizes in tables before they use them (the
+ * pads of a Pad, the indices of a ScatterND). Lists and scalars are handled by each rule. */
 #include "op/op_rules.h"
 
 /* ---- arrays ---- */
 
 enum { ARRAY_RANK = 6 };
 
-/* A carried value with its sizes; elements in row-major order. */
+/* A propagated value with its shape; elements in row-major order. */
 typedef struct array {
     const onxi_dim *elements;
     uint32_t count, rank;
     int64_t sizes[ARRAY_RANK];
 } array;
 
-/* Sizes of a type, where all are known and there are not too many elements. */
+/* The shape of a type if all sizes are known and there are not too many elements. */
 static bool sizes_of(const onxi_type *type, array *out)
 {
     int64_t count = 1;
@@ -43,7 +42,7 @@ static bool array_of(onxi_call *call, uint32_t input, array *out)
     return true;
 }
 
-/* Room for the value of output 0, whose shape is set. */
+/* Allocates the value of output 0, whose shape is set. */
 static onxi_dim *new_array(onxi_call *call, array *out)
 {
     if (!call->output_count || !sizes_of(&call->outputs[0], out))
@@ -60,7 +59,7 @@ static void row_major(const array *a, int64_t strides[ARRAY_RANK])
         strides[i] = step;
 }
 
-/* The position of an element, counted up like the digits of a number. */
+/* Advances the index of an element in row-major order. */
 static void next(const array *a, int64_t at[ARRAY_RANK])
 {
     for (uint32_t i = a->rank; i-- > 0;) {
@@ -78,7 +77,7 @@ static int64_t place(uint32_t rank, const int64_t *at, const int64_t *strides)
     return offset;
 }
 
-/* Output 0 takes its elements from `in` at these steps per axis. */
+/* Copies elements from `in` to output 0, with these strides per axis. */
 static void carry_strided(onxi_call *call, const array *in, int64_t first, const int64_t *strides)
 {
     array out;
@@ -90,7 +89,7 @@ static void carry_strided(onxi_call *call, const array *in, int64_t first, const
     }
 }
 
-/* ---- the same elements, arranged otherwise ---- */
+/* ---- rearranging elements ---- */
 
 void onxi_carry_reshaped(onxi_call *call)
 {
@@ -117,7 +116,7 @@ void onxi_carry_transposed(onxi_call *call, const int64_t *perm)
     carry_strided(call, &in, 0, turned);
 }
 
-/* Steps through an input that is broadcast to `rank` axes. */
+/* Strides of an input that is broadcast to `rank` axes. */
 static void broadcast_steps(const array *in, uint32_t rank, int64_t strides[ARRAY_RANK])
 {
     int64_t own[ARRAY_RANK];
@@ -220,7 +219,7 @@ void onxi_carry_chosen(onxi_call *call)
 
 /* ---- by index ---- */
 
-/* An index that may count from the end; -1 when it is not known or is outside. */
+/* An index that may count from the end; -1 if it is unknown or out of range. */
 static int64_t index_in(onxi_dim index, int64_t size)
 {
     if (!onxi_dim_is_const(index) || index >= size || index < -size)
@@ -245,7 +244,7 @@ void onxi_carry_gathered(onxi_call *call, uint32_t axis)
     }
 }
 
-/* Where the tuple of indices `row` points to in `data`; -1 when that is not known. */
+/* The position in `data` that the index tuple `row` refers to; -1 if it is not known. */
 static int64_t tuple_place(const array *data, const onxi_dim *row, uint32_t length)
 {
     int64_t strides[ARRAY_RANK], offset = 0;
@@ -259,7 +258,7 @@ static int64_t tuple_place(const array *data, const onxi_dim *row, uint32_t leng
     return offset;
 }
 
-/* How many elements one tuple of indices takes; false where the shapes do not fit each other. */
+/* The number of elements that one index tuple selects; false if the shapes do not match. */
 static bool tuple_extent(const array *data, const array *at, uint32_t *length, uint32_t *extent)
 {
     if (!at->rank || at->sizes[at->rank - 1] > data->rank)
@@ -285,7 +284,7 @@ void onxi_carry_gathered_tuples(onxi_call *call)
     }
 }
 
-/* Everything that may have been written to is unknown where an index or an update is not. */
+/* If an index is unknown, every element that may have been written is unknown. */
 static void forget_all(const array *out, onxi_dim *elements)
 {
     for (uint32_t i = 0; i < out->count; i++)
@@ -342,9 +341,9 @@ void onxi_carry_scattered(onxi_call *call, uint32_t axis)
     }
 }
 
-/* ---- positions of what is not zero ---- */
+/* ---- positions of nonzero elements ---- */
 
-/* -1: not known. */
+/* -1: unknown */
 static int is_set(onxi_dims *dims, onxi_dim d)
 {
     if (!onxi_dim_is_known(d))

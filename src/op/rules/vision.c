@@ -28,7 +28,7 @@ onx_status onxi_rule_roi_align(onxi_call *call)
     return ONX_OK;
 }
 
-/* A row for each box: batch, class and index. */
+/* One row per box: batch, class and index. */
 onx_status onxi_rule_non_max_suppression(onxi_call *call)
 {
     onxi_dim *dims;
