@@ -1,23 +1,23 @@
-/* text_format.c - the formatter: parse, then print, with comments and single empty lines kept at the items that they
- * were at. A comment belongs to the item before it when it begins on the line where that ends, else to the one that it
- * is in, else to the next one. */
+/* text_format.c - the formatter: parses a text and prints it, keeping comments and single empty lines with their items.
+ * A comment belongs to the item before it if it begins on the line where that item ends; otherwise to the item that
+ * encloses it; otherwise to the next item. */
 #include "text/text.h"
 
 #include <stdlib.h>
 
 typedef struct item {
-    const void *key; /* NULL: nothing that ends here has comments beside it */
+    const void *key; /* NULL: no item that ends here has comments beside it */
     const char *begin, *end;
-    size_t parent; /* index + 1 of the item that this one is a part of, 0: none */
+    size_t parent; /* index + 1 of the enclosing item, 0: none */
 } item;
 
 typedef struct remark {
-    onx_str text; /* "# ...", empty for an empty line */
+    onx_str text; /* "# ...", or empty for an empty line */
     const char *at;
-    const void *key; /* of the item that it goes with; NULL: the end of the text */
-    bool beside;     /* follows the item, on its line */
+    const void *key; /* of its item; NULL: the end of the text */
+    bool beside;     /* it follows the item on the same line */
     bool printed;
-    struct remark *next; /* of the same item */
+    struct remark *next; /* next comment of the same item */
 } remark;
 
 struct onxi_text_trivia {
@@ -77,7 +77,7 @@ void onxi_text_trivia_blank(onxi_text_parser *p, const char *at)
     add_remark(p, (onx_str){ 0 }, at);
 }
 
-/* ---- between the two ---- */
+/* ---- after parsing: assigning comments to items ---- */
 
 static int by_begin(const void *a, const void *b)
 {
@@ -97,7 +97,8 @@ static int by_end(const void *a, const void *b)
     return x->begin > y->begin ? -1 : x->begin < y->begin; /* of those that end together the outermost counts */
 }
 
-/* The last item that ends before `at` with only blanks and a comma between, or NULL; items are sorted by their ends. */
+/* The last item that ends before `at` with only blanks and a comma in between, or NULL; items are sorted by their
+ * ends. */
 static const item *item_beside(const onxi_text_trivia *t, const char *at)
 {
     size_t low = 0, high = t->item_count;
@@ -113,13 +114,13 @@ static const item *item_beside(const onxi_text_trivia *t, const char *at)
     const item *last = &t->items[low - 1];
     if (!last->key || !last->end)
         return NULL;
-    const char *c = at; /* backwards: the gap before each comment is examined once */
+    const char *c = at; /* backwards, so that the gap before each comment is scanned once */
     while (c > last->end && (c[-1] == ',' || (c[-1] != '\n' && onxi_text_char_is(c[-1], ONXI_CHAR_SPACE))))
         c--;
     return c == last->end ? last : NULL;
 }
 
-/* The innermost of the item at index - 1 and those that it is a part of that continues after `at`: index + 1, or 0. */
+/* Of the item at index - 1 and its enclosing items, the innermost that continues after `at`: index + 1, or 0. */
 static size_t around(const onxi_text_trivia *t, size_t index, const char *at)
 {
     while (index > 0 && !(t->items[index - 1].key && t->items[index - 1].end && t->items[index - 1].end > at))
@@ -127,7 +128,7 @@ static size_t around(const onxi_text_trivia *t, size_t index, const char *at)
     return index;
 }
 
-/* Items are sorted by their beginnings. */
+/* Sort order: by the beginning of items. */
 static void find_parents(onxi_text_trivia *t)
 {
     for (size_t i = 0; i < t->item_count; i++) {
@@ -136,8 +137,8 @@ static void find_parents(onxi_text_trivia *t)
     }
 }
 
-/* The item that `at` is in, but not in a part of it, and after which nothing of it follows; else the first item that
- * begins at or after `at`; or NULL. */
+/* The item that contains `at` outside of its parts, if no part follows; otherwise the first item that begins at or
+ * after `at`; or NULL. */
 static const item *item_around(const onxi_text_trivia *t, const char *at)
 {
     size_t low = 0, high = t->item_count;
@@ -156,7 +157,7 @@ static const item *item_around(const onxi_text_trivia *t, const char *at)
     return low < t->item_count ? &t->items[low] : NULL;
 }
 
-/* qsort keeps no memory that could fail: the lists are in place. */
+/* qsort needs no memory that could run out: the lists are sorted in place */
 static bool settle(onx_ctx *cx, onxi_text_trivia *t)
 {
     if (t->item_count)
@@ -218,7 +219,7 @@ bool onxi_text_trivia_leads(const onxi_text_printer *o, const void *key)
 static void put_remark_line(onxi_text_printer *o, const remark *r)
 {
     if (o->status == ONX_OK)
-        o->len = o->line; /* the indentation comes with each line */
+        o->len = o->line; /* each line adds the indentation */
     if (r->text.len) {
         for (uint32_t i = 0; i < o->indent; i++)
             onxi_text_put_char(o, ' ');
@@ -227,7 +228,7 @@ static void put_remark_line(onxi_text_printer *o, const remark *r)
     onxi_text_put_line(o);
 }
 
-/* No empty line at the beginning or the end of a block, nor of the text. */
+/* No empty line at the beginning or end of a block or of the text. */
 static bool at_opening(const onxi_text_printer *o)
 {
     return o->line < 2 || strchr("{<(\n", o->buf[o->line - 2]);
@@ -278,7 +279,7 @@ void onxi_text_trivia_rest(onxi_text_printer *o)
     }
 }
 
-/* ---- both ---- */
+/* ---- entry points ---- */
 
 onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink sink)
 {

@@ -1,4 +1,4 @@
-/* text_hint.c - hints for common slips: words of other languages, misspelt words, names that need quotes. */
+/* text_hint.c - hints for common mistakes: keywords of other languages, misspelt words, names that need quotes. */
 #include "text/text.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* How many letters have to be changed, added, left out or swapped with the next, regardless of case. */
+/* Edit distance: letters to change, add, remove or swap with the next one, ignoring case. */
 static unsigned distance(onx_str a, onx_str b)
 {
     unsigned rows[3][WORD_MAX + 1];
@@ -35,7 +35,7 @@ static unsigned distance(onx_str a, onx_str b)
     return rows[a.len % 3][b.len];
 }
 
-/* Takes the candidate when it is closer to the word than all before, and close enough. */
+/* Takes the candidate if it is closer to the word than all before, and close enough. */
 static void consider(onx_str word, const char *candidate, unsigned *best, const char **out)
 {
     onx_str c = onx_str_of(candidate);

@@ -1,5 +1,5 @@
-/* text_keep.c - parts that the syntax has no notation for go to comments of the form "#@ node.doc_string: ..." beside
- * the item that they belong to. Only this parser reads them (text_restore.c). */
+/* text_keep.c - parts that the syntax cannot express are printed as comments of the form "#@ node.doc_string: ..."
+ * beside the item that they belong to. Only this parser reads them (text_restore.c). */
 #include "text/text.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void put_path(onxi_text_printer *o)
 
 static void put_keep_string(onxi_text_printer *o, onx_str s)
 {
-    size_t valid = 0; /* up to here it is UTF-8, as the text has to be */
+    size_t valid = 0; /* the text is valid UTF-8 up to here */
     onxi_text_put_char(o, '"');
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i], hex[8];
@@ -87,7 +87,7 @@ static void put_keep_string(onxi_text_printer *o, onx_str s)
     onxi_text_put_char(o, '"');
 }
 
-/* All that is not a number keeps its bits: nan:0x7f800001. */
+/* Values that are not numbers keep their bits: nan:0x7f800001. */
 static void put_keep_float(onxi_text_printer *o, const void *at, bool wide)
 {
     char text[40];
@@ -108,7 +108,7 @@ bool onxi_text_tells_empty(const onxi_message_table *table, const onxi_field *fi
            (table->kind == ONX_KIND_NODE && field->number == 3);
 }
 
-/* A string that is the same to the syntax as none. */
+/* An empty string, which the syntax does not distinguish from an absent one. */
 static bool as_good_as_absent(const onxi_message_table *table, const onxi_field *field, onxi_place place)
 {
     return !(field->flags & ONXI_REPEATED) && (field->type == ONXI_STRING || field->type == ONXI_BYTES) &&
@@ -218,7 +218,7 @@ static void put_keep_message(onxi_text_printer *o, const onxi_message_table *tab
 
 /* ---- lines ---- */
 
-/* Lines are made at the end of the output and move to o->keep from there. */
+/* Lines are composed at the end of the output, and then moved to o->keep. */
 static size_t line_begin(onxi_text_printer *o)
 {
     size_t start = o->len;
@@ -291,7 +291,7 @@ void onxi_text_keep_fields(onxi_text_printer *o, onx_kind kind, const void *mess
     onxi_text_path_cut(o, path);
 }
 
-/* ---- what was kept, in sum ---- */
+/* ---- summary of kept parts ---- */
 
 enum { SORT_MAX = 64, SHOWN_MAX = 160 };
 

@@ -1,4 +1,4 @@
-/* text_out.c - the printer's output: a buffer that lines can be taken back from, names, strings and numbers. */
+/* text_out.c - the printer's output: a buffer from which lines can be removed again; names, strings and numbers. */
 #include "text/text.h"
 
 enum { FLUSH_AT = 1 << 20, OUT_MAX = 1 << 26, FIRST_ROOM = 4096 };
@@ -6,7 +6,7 @@ enum { FLUSH_AT = 1 << 20, OUT_MAX = 1 << 26, FIRST_ROOM = 4096 };
 bool onxi_text_out_grow(onxi_text_printer *o, size_t more)
 {
     if (o->status != ONX_OK) {
-        o->len = o->line = 0; /* what comes after a failure is written over itself */
+        o->len = o->line = 0; /* after a failure the buffer is overwritten */
         return more <= o->room;
     }
     const size_t wanted = o->len + more;
@@ -25,7 +25,7 @@ static bool send(onxi_text_printer *o, const char *text, size_t len)
 
 void onxi_text_out_flush(onxi_text_printer *o, bool all)
 {
-    /* Until the first flush the whole text is in memory, so that the comment about kept parts can come first. */
+    /* Until the first flush the whole text is in memory, so that the comment about kept parts can be put first. */
     if (!all && (o->holding || o->narrow || o->len < (o->flushed ? (size_t)FLUSH_AT : (size_t)OUT_MAX)))
         return;
     if (!o->flushed) {
@@ -58,7 +58,7 @@ bool onxi_text_out_done(onxi_text_printer *o, onxi_text_out_mark mark, bool kept
     if (fits)
         return true;
     if (mark.narrow)
-        o->broken = true; /* nor does what it is a part of */
+        o->broken = true; /* enclosing parts do not fit on the line either */
     else
         o->broken = mark.broken;
     o->len = mark.len;

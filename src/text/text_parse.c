@@ -111,7 +111,7 @@ static bool parse_head_item(onxi_text_parser *p, const onxi_text_head_item *item
     return true;
 }
 
-/* "<" item { "," item } ">", the bracket being taken already */
+/* "<" item { "," item } ">"; the opening bracket has been consumed */
 static bool parse_head(onxi_text_parser *p, const onxi_text_head_item *items, void *message, const char *expected)
 {
     do {
@@ -150,7 +150,7 @@ static bool no_value_name(onxi_text_parser *p, const char *at, onx_str word)
     return onxi_text_parse_error(p, p->at, "a name", hint, "a type has no value name behind it");
 }
 
-/* A name without a type is followed by something that tells that it was meant as one, or by its type. */
+/* A name without a type: the following token shows whether it was meant as a name, or as a misspelt type. */
 static bool is_no_type(onxi_text_parser *p, const char *name_at)
 {
     static const char *const behind = "a type stands before the name: float[2] x";
@@ -162,7 +162,7 @@ static bool is_no_type(onxi_text_parser *p, const char *name_at)
     if (onxi_text_is_type_word(onxi_text_look_ident(p)))
         return onxi_text_parse_error(p, p->at, "',' or a closing bracket", behind, "a type stands behind a name");
     p->at = name_at;
-    onx_type *type; /* says what is wrong with the word */
+    onx_type *type; /* reports what is wrong with the word */
     return onxi_text_parse_type(p, &type) && onxi_text_parse_error(p, name_at, "a type", NULL, "this is not a type");
 }
 
@@ -196,7 +196,7 @@ static bool parse_value(onxi_text_parser *p, onxi_text_target target, onx_value_
     return ONX_HAS(value_info, value, type) || is_no_type(p, name_at);
 }
 
-/* Slips are reported and taken for an arrow. */
+/* Common mistakes are reported, and treated as an arrow. */
 static bool parse_arrow(onxi_text_parser *p)
 {
     char c = onxi_text_peek(p);
@@ -222,17 +222,17 @@ static bool parse_arrow(onxi_text_parser *p)
     return !p->fatal;
 }
 
-/* Which lists the elements of a parenthesis go to. */
+/* The lists that the elements of a parenthesis are added to. */
 typedef struct value_place {
     onxi_text_target target;
     char close;
-    bool initializers; /* may values follow? */
+    bool initializers; /* are initial values allowed? */
     const char *what;
 } value_place;
 
 enum { IS_INITIALIZER = 1 }; /* tag in the stack; messages are aligned to 8 bytes */
 
-/* value [ "=" data ]; pushed once or, when it is an input with a default, twice. */
+/* value [ "=" data ]; pushed once or, if it is an input with a default value, twice. */
 static bool parse_entry(onxi_text_parser *p, const value_place *place)
 {
     onx_value_info *value;
@@ -270,8 +270,8 @@ static bool parse_entry(onxi_text_parser *p, const value_place *place)
     return onxi_text_push(p, (uint64_t)(uintptr_t)tensor | IS_INITIALIZER);
 }
 
-/* [ entry { "," entry } ] and the closing bracket; initializers are added to those that are there. `end` is the
- * formatter's name of the bracket. */
+/* [ entry { "," entry } ] and the closing bracket; initializers are appended to existing ones. `end` is the formatter's
+ * key of the bracket. */
 static bool parse_entries(onxi_text_parser *p, const value_place *place, const void *end, onx_value_info ***values,
                           uint32_t *value_count, onx_tensor ***tensors, uint32_t *tensor_count)
 {
@@ -367,7 +367,7 @@ static bool parse_graph_head(onxi_text_parser *p, onx_graph *graph)
                          &graph->initializer, &graph->initializer_count);
 }
 
-/* Errors in the nodes are told even when the head has some. */
+/* errors in the nodes are reported even if the header has errors */
 bool onxi_text_parse_graph(onxi_text_parser *p, onx_graph *graph)
 {
     bool ok = parse_graph_head(p, graph);
@@ -412,7 +412,7 @@ static bool parse_function_attribute(onxi_text_parser *p, uint64_t *out)
     return true;
 }
 
-/* "<" fun-attr { "," fun-attr } ">", the bracket being taken already */
+/* "<" fun-attr { "," fun-attr } ">"; the opening bracket has been consumed */
 static bool parse_function_attributes(onxi_text_parser *p, onx_function *function)
 {
     size_t base = p->stack_count, marks = onxi_text_mark_next(p);
@@ -441,7 +441,7 @@ static bool parse_function_attributes(onxi_text_parser *p, onx_function *functio
     return !p->fatal;
 }
 
-/* The names of parameters; those with a type become value_info entries too, in the order of the text. */
+/* The names of parameters; those with a type also become value_info entries, in text order. */
 static bool parse_parameters(onxi_text_parser *p, onx_function *function, const value_place *place, onx_bytes **list,
                              uint32_t *count)
 {
@@ -527,7 +527,7 @@ static bool parse_function(onxi_text_parser *p, onx_function *function)
 
 /* ---- models ---- */
 
-/* After an error in a graph or function: to the end of it, unless its nodes were read. */
+/* Recovers from an error in a graph or function: skips to its end, unless its nodes were parsed. */
 static void skip_rest(onxi_text_parser *p, const char *start)
 {
     if (p->at > start && p->at[-1] == '}')
@@ -622,7 +622,7 @@ bool onx_text_has_notation(onx_kind kind)
     }
 }
 
-/* Values, types and shapes are made by their parsers: their content moves to the root of the document. */
+/* Values, types and shapes are allocated by their parsers: their contents move to the root of the document. */
 static bool parse_into(onxi_text_parser *p, onx_kind kind, void *root)
 {
     onx_value_info *value;
@@ -686,7 +686,7 @@ static bool parse_all(onxi_text_parser *p, onx_kind kind, void *root)
     if (kind != ONX_KIND_FUNCTION)
         onxi_text_mark_part(p, root, at);
     onxi_text_gap(p);                 /* the rest may hold comments that belong to it */
-    if (p->at < p->end && !p->errors) /* else it is a consequence */
+    if (p->at < p->end && !p->errors) /* otherwise it is a consequence of an earlier error */
         return onxi_text_parse_error(
             p, p->at, kind == ONX_KIND_MODEL ? "a function or the end of the text" : "the end of the text", NULL,
             "something follows that does not belong to it");

@@ -5,8 +5,8 @@
 
 static const struct {
     const char *word;
-    uint8_t type;    /* onx_attribute_type */
-    uint8_t element; /* that of an element, the type itself for singular ones */
+    uint8_t type;    /* an onx_attribute_type */
+    uint8_t element; /* type of an element; for singular attributes the type itself */
 } annotations[] = {
     { "float", ONX_ATTR_FLOAT, ONX_ATTR_FLOAT },
     { "int", ONX_ATTR_INT, ONX_ATTR_INT },
@@ -41,7 +41,7 @@ static uint8_t list_of(uint8_t element)
     return ONX_ATTR_UNDEFINED;
 }
 
-/* One value; `type` says which member holds, REFERENCE means the name of a function's attribute. */
+/* One value; `type` tells which member is valid; REFERENCE: the name of a function's attribute. */
 enum { REFERENCE = 0xff };
 typedef struct single {
     uint8_t type;
@@ -53,7 +53,7 @@ typedef struct single {
     };
 } single;
 
-/* Does a graph follow a name: "(" or "=>"? */
+/* Does a graph follow the name, that is, "(" or "=>"? */
 static bool graph_follows(onxi_text_parser *p)
 {
     char c = onxi_text_peek(p);
@@ -153,7 +153,7 @@ static bool single_word(onxi_text_parser *p, onx_str word)
                                  "a bare word is no value");
 }
 
-/* single = literal | "@" name | tensor | type | graph ; `want` is the type that an annotation asks for, or 0. */
+/* single = literal | "@" name | tensor | type | graph; `want` is the annotated type, or 0. */
 static bool parse_single(onxi_text_parser *p, uint8_t want, single *out)
 {
     char c = onxi_text_peek(p);
@@ -187,7 +187,7 @@ static bool parse_single(onxi_text_parser *p, uint8_t want, single *out)
     return graph ? single_graph(p, out) : single_word(p, word);
 }
 
-/* The words for "expected" when a value is of another type. */
+/* The "expected" text for a value of the wrong type. */
 static bool wrong_type(onxi_text_parser *p, const char *at, uint8_t want, uint8_t got)
 {
     static const char *const names[] = {
@@ -216,7 +216,7 @@ static uint64_t bits_of(const single *v)
     return bits;
 }
 
-/* The list from `base` on becomes the value of the attribute. */
+/* Makes the list from `base` on the value of the attribute. */
 static bool set_list(onxi_text_parser *p, onx_attribute *a, uint8_t element, size_t base)
 {
     size_t n = p->stack_count - base;
@@ -242,7 +242,7 @@ static bool set_list(onxi_text_parser *p, onx_attribute *a, uint8_t element, siz
     return !p->fatal;
 }
 
-/* "[" [ single { "," single } ] "]", the bracket being taken already; `want` as above. */
+/* "[" [ single { "," single } ] "]"; the opening bracket has been consumed; `want` as above. */
 static bool parse_list(onxi_text_parser *p, onx_attribute *a, uint8_t want)
 {
     size_t base = p->stack_count;
@@ -380,10 +380,10 @@ bool onxi_text_parse_attribute_rest(onxi_text_parser *p, onx_attribute *a)
         return false;
     uint32_t depth = p->depth;
     size_t waiting = p->waiting_count;
-    p->hold = true; /* looking at what follows a value may come upon a comment on the attribute */
+    p->hold = true; /* skipping the gap after a value may reach a comment about the attribute */
     bool ok = onxi_text_parse_enter(p, 1) && parse_value(p, a, type, element);
     p->hold = false;
-    p->target[ONXI_TARGET_ATTRIBUTE] = a; /* those of graphs in it were others */
+    p->target[ONXI_TARGET_ATTRIBUTE] = a; /* nested graphs have changed it */
     onxi_text_restore_waiting(p, waiting);
     p->depth = depth;
     return ok;
@@ -407,7 +407,7 @@ bool onxi_text_parse_attribute(onxi_text_parser *p, onx_attribute *a)
     return onxi_text_parse_attribute_rest(p, a);
 }
 
-/* After an error in an attribute: to the next one, or to the end of the list, if that is on the line. */
+/* Recovers from an error in an attribute: skips to the next one, or to the end of the list on the same line. */
 static bool skip_attribute(onxi_text_parser *p, const char *start)
 {
     const char *error = p->at;
@@ -418,7 +418,7 @@ static bool skip_attribute(onxi_text_parser *p, const char *start)
     return false;
 }
 
-/* attributes = "<" attribute { "," attribute } ">", the bracket being taken already */
+/* attributes = "<" attribute { "," attribute } ">"; the opening bracket has been consumed */
 static bool parse_attributes(onxi_text_parser *p, onx_node *node)
 {
     size_t base = p->stack_count;
@@ -479,7 +479,7 @@ static bool parse_operands(onxi_text_parser *p, onx_bytes **list, uint32_t *coun
     return !p->fatal;
 }
 
-/* A part of an operator's name: bare, or quoted (ours). */
+/* A part of an operator's name: bare, or quoted (an extension of this library). */
 static bool take_part(onxi_text_parser *p, onx_str *out, bool *quoted)
 {
     char c = onxi_text_peek(p);
@@ -512,7 +512,7 @@ static bool parse_operator(onxi_text_parser *p, onx_node *node)
     onx_str part, domain = { 0 };
     bool quoted, plain = true; /* plain: the parts of the domain so far are adjacent in the text */
     const char *start = p->at;
-    if (onxi_text_take(p, '.')) /* seen in the wild */
+    if (onxi_text_take(p, '.')) /* some existing texts have it */
         onxi_text_parse_warn(p, start, ONX_NOTE, "leave out the dot", "an empty domain stands before the operator");
     onxi_text_gap(p);
     onxi_text_mark_part(p, &node->op_type, p->at); /* the domain with it */
@@ -649,7 +649,7 @@ bool onxi_text_parse_node(onxi_text_parser *p, onx_node **out)
     return true;
 }
 
-/* nodes = "{" { node } "}". Faulty nodes are reported and left out, and the list continues. */
+/* nodes = "{" { node } "}". Invalid nodes are reported and omitted, and the list continues. */
 bool onxi_text_parse_nodes(onxi_text_parser *p, onx_node ***list, uint32_t *count)
 {
     size_t base = p->stack_count;

@@ -1,9 +1,9 @@
-/* text_parse_tensor.c - tensor literals: element values into the typed fields, external data, raw_data again. */
+/* text_parse_tensor.c - tensor literals: elements in the typed fields, external data, conversion to raw_data. */
 #include "text/text.h"
 
 #include <stdio.h>
 
-/* Where the elements of a type live and what a literal may be; table 1.9a of the rules. */
+/* Where the elements of a type are stored, and the range of a literal; table 1.9a of the rules. */
 onxi_text_element onxi_text_element_of(int64_t dtype)
 {
     static const onxi_text_element rows[ONX_DTYPE_COUNT] = {
@@ -43,7 +43,7 @@ onxi_text_element onxi_text_element_of(int64_t dtype)
 
 /* ---- one literal ---- */
 
-/* What was written instead of a number. */
+/* A hint about the token that was found instead of a number. */
 static bool no_number(onxi_text_parser *p, const char *at, const char *type)
 {
     onx_str word = onxi_text_look_ident(p);
@@ -93,8 +93,8 @@ static bool store_double(onxi_text_parser *p, const char *at, onx_str text)
     return store(p, &value, sizeof value);
 }
 
-/* A value that the type has no room for: an error, or, where the field can hold it and the caller wants it, a warning.
- */
+/* Reports a value that is out of range for the type: an error or, if the field can hold it and the caller allows it, a
+ * warning. */
 static bool out_of_range(onxi_text_parser *p, const char *at, const onxi_text_element *e, const char *type,
                          bool storable)
 {
@@ -169,9 +169,9 @@ static bool store_literal(onxi_text_parser *p, const onxi_text_element *e, int32
     return store_int(p, at, text, e, type);
 }
 
-/* ---- all of them ---- */
+/* ---- all elements ---- */
 
-/* 4- and 2-bit elements: those of a byte together, the first in the low bits, each byte an entry. */
+/* 4- and 2-bit elements: the elements of a byte are packed into one entry, the first in the low bits. */
 static void pack_entries(onxi_text_parser *p, const onxi_text_element *e, uint64_t *count)
 {
     uint64_t entries = (*count + e->packed - 1) / e->packed;
@@ -232,14 +232,14 @@ static bool adopt_data(onxi_text_parser *p, onx_tensor *tensor, const onxi_text_
     return true;
 }
 
-/* Elements that the shape asks for, times literals for each; false on overflow or a negative dimension. */
+/* The number of elements in the shape times the literals per element; false on overflow or for a negative dimension. */
 static bool expected_count(const onx_tensor *tensor, const onxi_text_element *e, uint64_t *out)
 {
     uint64_t n;
     return onx_tensor_count(tensor, &n) && onxi_mul_u64(n, e->parts, out);
 }
 
-/* "{" [ literal { "," literal } ] "}", the brace being taken already */
+/* "{" [ literal { "," literal } ] "}"; the opening brace has been consumed */
 static bool parse_elements(onxi_text_parser *p, const char *at, onx_tensor *tensor)
 {
     onxi_text_element e = onxi_text_element_of(tensor->data_type);
@@ -402,7 +402,7 @@ bool onxi_text_tensor_to_raw(onx_arena *arena, onx_tensor *tensor)
     const char *data = typed_data(tensor, e.storage, &count);
     if (count != (entries + e.packed - 1) / e.packed || ONX_HAS(tensor, tensor, raw_data))
         return false;
-    size_t size = count ? (size_t)(bytes / count) : 0; /* of an entry in raw_data */
+    size_t size = count ? (size_t)(bytes / count) : 0; /* size of an entry in raw_data */
     bool wide = e.storage == ONXI_IN_INT64 || e.storage == ONXI_IN_DOUBLE || e.storage == ONXI_IN_UINT64;
     char *raw = onxi_arena_get(arena, bytes ? (size_t)bytes : 1);
     if (!raw)

@@ -11,7 +11,7 @@ bool onxi_text_is_type_word(onx_str word)
     return onx_dtype_find(word) != ONX_UNDEFINED;
 }
 
-/* prim = "float" | "uint8" | ... ; `what` is it the type of, or NULL */
+/* prim = "float" | "uint8" | ...; `what` describes the use of the type for messages, or is NULL */
 static bool parse_prim(onxi_text_parser *p, int32_t *out, const char *what)
 {
     onxi_text_gap(p);
@@ -57,7 +57,7 @@ static bool parse_dim(onxi_text_parser *p, onx_dimension **out)
     return true;
 }
 
-/* dims = "[" [ dim { "," dim } ] "]", the first bracket being taken already */
+/* dims = "[" [ dim { "," dim } ] "]"; the opening bracket has been consumed */
 bool onxi_text_parse_shape(onxi_text_parser *p, onx_tensor_shape *shape)
 {
     size_t base = p->stack_count;
@@ -79,7 +79,7 @@ bool onxi_text_parse_shape(onxi_text_parser *p, onx_tensor_shape *shape)
                                 "the shape");
 }
 
-/* prim [ dims ]; sets the three members that tensor and sparse tensor types share. */
+/* prim [ dims ]; sets the three members that tensor and sparse tensor types have in common. */
 static bool parse_element_type(onxi_text_parser *p, int32_t *elem_type, onx_tensor_shape **shape, const char *what)
 {
     if (!parse_prim(p, elem_type, what))
@@ -98,7 +98,7 @@ static bool parse_element_type(onxi_text_parser *p, int32_t *elem_type, onx_tens
     return true;
 }
 
-/* "(" [ ident { "." ident } [ "," ident ] ] ")"; a lone argument is the name, even if dotted */
+/* "(" [ ident { "." ident } [ "," ident ] ] ")"; a single argument is the name, even if it has dots */
 static bool parse_opaque(onxi_text_parser *p, onx_type_opaque *opaque)
 {
     onx_bytes first = { 0 };
@@ -123,7 +123,7 @@ static bool parse_opaque(onxi_text_parser *p, onx_type_opaque *opaque)
         } while (onxi_text_take(p, '.'));
         len--;
         char *joined = (char *)(uintptr_t)start;
-        if (spaced) { /* gaps within the dotted name */
+        if (spaced) { /* white space within the dotted name */
             joined = onxi_arena_get(p->arena, len);
             if (!joined)
                 return onxi_text_parse_abort(p, ONX_E_MEMORY);
@@ -174,7 +174,7 @@ static bool parse_sparse(onxi_text_parser *p, onx_type_sparse_tensor *sparse)
     return onxi_text_expect(p, ')', "')'", "the sparse tensor type");
 }
 
-/* Makes the message of one alternative of the oneof; false when out of memory. */
+/* Creates the message of one alternative of the oneof; false when out of memory. */
 #define NEW_PART(p, type, member, T)                                                                                   \
     (((type)->member = ONXI_NEW((p)->arena, T)) != NULL ? ((type)->has |= (uint32_t)onx_type_has_##member, true)       \
                                                         : onxi_text_parse_abort((p), ONX_E_MEMORY))
@@ -228,7 +228,7 @@ bool onxi_text_parse_type(onxi_text_parser *p, onx_type **out)
         return onxi_text_parse_abort(p, ONX_E_MEMORY);
     onxi_text_gap(p);
     onxi_text_mark_part(p, type, p->at);
-    if (!onxi_text_parse_enter(p, 2)) /* the type and the message of its kind */
+    if (!onxi_text_parse_enter(p, 2)) /* the type, and the message of its kind */
         return false;
     uint32_t depth = p->depth;
     if (!p->target[ONXI_TARGET_TYPE])

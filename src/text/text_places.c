@@ -1,20 +1,20 @@
-/* text_places.c - from the path of a diagnostic to line and column: the text is parsed once more, this time with a mark
- * for each part, and the path is followed through the messages to the innermost part that has one. */
+/* text_places.c - converts the path of a diagnostic to line and column: the text is parsed again, this time with a mark
+ * for each part, and the path is followed through the messages to the innermost part with a mark. */
 #include "text/text.h"
 
 #include <stdlib.h>
 
 enum { BLOCK = 4096 };
 
-/* What is known of the first byte of a block of the text. */
+/* The line of the first byte of a block of the text. */
 typedef struct block {
-    uint32_t line;    /* it is in, from 1 */
-    const char *from; /* where that begins */
+    uint32_t line;    /* line number, from 1 */
+    const char *from; /* start of that line */
 } block;
 
 struct onx_text_places {
     onx_ctx *cx;
-    onx_doc *doc; /* as the text says, whatever became of the one that the caller has */
+    onx_doc *doc; /* as parsed from the text, whatever the caller did to its document */
     onxi_text_marks marks;
     onxi_functions functions;
     block *blocks;
@@ -58,7 +58,7 @@ void onxi_text_mark_moved(onxi_text_parser *p, const void *from, const void *to,
     }
 }
 
-/* ---- afterwards ---- */
+/* ---- after parsing ---- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -68,7 +68,7 @@ static int by_key(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Where the part is, or `other`. */
+/* The position of the part, or `other`. */
 static const char *mark_of(const onx_text_places *places, const void *key, const char *other)
 {
     size_t low = 0, high = places->marks.count;
@@ -100,8 +100,8 @@ static bool note_blocks(onx_text_places *places)
     return true;
 }
 
-/* The same text with the same flags under the same limits: it can fail for lack of memory only, and what it has to say
- * was said. */
+/* Parses the same text with the same flags and limits: it can fail only for lack of memory, and all diagnostics were
+ * reported the first time. */
 static onx_status parse_again(onx_text_places *places, const onx_doc *doc)
 {
     onxi_diag_mark before = onxi_diag_here(places->cx);
@@ -153,7 +153,7 @@ void onx_text_places_free(onx_text_places *places)
     onxi_release(cx, places, sizeof *places);
 }
 
-/* ---- answers ---- */
+/* ---- queries ---- */
 
 static onx_where where_of(const onx_text_places *places, const char *at)
 {

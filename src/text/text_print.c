@@ -17,7 +17,7 @@ static bool list_has_trivia(const onxi_text_printer *o, const onxi_text_list *li
     return false;
 }
 
-/* To the line of a closing bracket, after the comments that come before it. */
+/* Begins the line of a closing bracket, after the comments before it. */
 static void print_end(onxi_text_printer *o, const void *end)
 {
     if (end && onxi_text_trivia_leads(o, end)) {
@@ -132,7 +132,7 @@ static void print_head_item(onxi_text_printer *o, const void *owner, uint32_t i)
     }
 }
 
-/* Would reading the printed list give it again? */
+/* Would parsing the printed list yield the same list? */
 static bool head_list_is_plain(const head *h, const onxi_text_head_item *item)
 {
     onx_message *const *list;
@@ -144,7 +144,7 @@ static bool head_list_is_plain(const head *h, const onxi_text_head_item *item)
     return true;
 }
 
-/* Returns false when there is nothing to print. Lists that the header cannot say in full are kept beside. */
+/* Returns false if there is nothing to print. Lists that the header cannot fully express are kept as comments. */
 static bool print_head(onxi_text_printer *o, onx_kind kind, const onxi_text_head_item *items, const void *message)
 {
     head h = { .message = message };
@@ -261,7 +261,7 @@ static bool node_holds_graph(const onx_node *node)
     return false;
 }
 
-/* Attributes that hold graphs come after the inputs, which would be far from the operator otherwise. */
+/* Attributes with graphs are printed after the inputs, which would otherwise be far from the operator. */
 static void print_node_text(onxi_text_printer *o, const onx_node *node, bool graphs, bool lines)
 {
     if (ONX_HAS(node, node, name)) {
@@ -284,7 +284,7 @@ static void print_node_text(onxi_text_printer *o, const onx_node *node, bool gra
         print_attributes(o, node, true);
 }
 
-/* The types of what the node makes, as a comment; line breaks in quoted dimensions become spaces. */
+/* Prints the types of the node's outputs as a comment; line breaks in quoted dimensions become spaces. */
 static void print_node_types(onxi_text_printer *o, const onx_node *node)
 {
     bool any = false;
@@ -336,11 +336,11 @@ static void print_node(onxi_text_printer *o, const onx_node *node)
     onxi_text_path_leave(o, item);
 }
 
-/* "{" nodes "}"; what was kept since `keep` belongs to the owner and comes first. */
+/* "{" nodes "}"; comments kept since `keep` belong to the owner and come first. */
 static void print_body(onxi_text_printer *o, onx_kind kind, const void *owner, onx_node *const *nodes, uint32_t count,
                        size_t keep)
 {
-    const char *end = (const char *)owner + 1; /* what the formatter calls the end of the body */
+    const char *end = (const char *)owner + 1; /* the formatter's key of the end of the body */
     onxi_text_put_char(o, '{');
     o->indent += 2;
     size_t before = o->len;
@@ -369,8 +369,8 @@ static void print_body(onxi_text_printer *o, onx_kind kind, const void *owner, o
 
 typedef struct graph_lists {
     const onx_graph *graph;
-    uint32_t defaults; /* the first initializers are printed with their inputs */
-    uint32_t *next;    /* of them, while the inputs are printed */
+    uint32_t defaults; /* number of initializers that are printed with their inputs */
+    uint32_t *next;    /* the next one, while the inputs are printed */
 } graph_lists;
 
 static bool small_default(const onx_value_info *value, const onx_tensor *t)
@@ -382,7 +382,7 @@ static bool small_default(const onx_value_info *value, const onx_tensor *t)
            onxi_text_tensor_form(t) == ONXI_DATA_TYPED && !t->extra && !t->metadata_props_count;
 }
 
-/* Initializers that lead the list and belong to inputs in the same order are printed as default values. */
+/* Initializers at the start of the list that belong to inputs in the same order are printed as default values. */
 static uint32_t count_defaults(const onx_graph *graph)
 {
     uint32_t n = 0;
@@ -462,7 +462,7 @@ static void print_signature(onxi_text_printer *o, const onxi_text_list *inputs, 
     onxi_text_print_list(o, outputs, false);
 }
 
-/* Is the name read as a name where an attribute's value is expected? */
+/* Is the name parsed as a name where an attribute value is expected? */
 static void put_graph_name(onxi_text_printer *o, onx_str name)
 {
     if (onxi_text_is_special_float(name))
@@ -471,7 +471,7 @@ static void put_graph_name(onxi_text_printer *o, onx_str name)
         onxi_text_put_value_name(o, name);
 }
 
-/* The list in <> is for many long items: a line each unless it is short. */
+/* The list in <> is meant for many long items: one per line, unless it is short. */
 static void print_stored_list(onxi_text_printer *o, const onxi_text_list *list)
 {
     if (!list->count && !list_has_trivia(o, list)) {
@@ -518,10 +518,10 @@ void onxi_text_print_graph(onxi_text_printer *o, const onx_graph *graph)
 
 /* ---- functions ---- */
 
-/* The value infos that lead the list and belong to inputs, then outputs, in the same order are printed with them. */
+/* Value infos at the start of the list that belong to inputs, then outputs, in the same order are printed with them. */
 typedef struct function_lists {
     const onx_function *function;
-    uint32_t at_inputs, at_outputs; /* value infos printed with inputs and outputs */
+    uint32_t at_inputs, at_outputs; /* number of value infos printed with inputs and outputs */
     uint32_t *next;
 } function_lists;
 
@@ -736,7 +736,7 @@ onx_status onxi_text_print_text(onx_ctx *cx, onx_kind kind, const void *message,
     if (trivia)
         onxi_text_trivia_rest(&o);
     onxi_text_put_char(&o, '\n');
-    if (o.flushed) { /* the beginning went out before all was known */
+    if (o.flushed) { /* the beginning was written before everything was known */
         char tail[4096];
         onxi_text_kept_summary(&o, tail, sizeof tail);
         onxi_text_put_text(&o, tail);

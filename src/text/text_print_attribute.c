@@ -5,7 +5,11 @@
 
 /* ---- elements ---- */
 
-enum { SHOWN = 6, FEW = 8 }; /* elements that an elided list shows; that are never worth a second line */
+enum {
+    SHOWN = 6,
+    FEW = 8
+}; /* number of elements shown of an elided list; lists this short are never broken into
+    * lines */
 
 /* A NaN other than the two that have a notation keeps its bits in a comment. */
 static void keep_nan(onxi_text_printer *o, const onxi_text_view *view, uint64_t i, uint64_t bits, uint64_t plain)
@@ -108,7 +112,7 @@ static void put_element(onxi_text_printer *o, const onxi_text_view *view, uint64
 }
 #undef LOAD
 
-/* Elements first to last-1 with commas between, for as long as the line may continue. */
+/* Elements first to last-1, separated by commas, while they fit on the line. */
 static void put_run(onxi_text_printer *o, const onxi_text_view *view, uint64_t first, uint64_t last)
 {
     for (uint64_t i = first; i < last && !onxi_text_out_stop(o); i++) {
@@ -118,7 +122,7 @@ static void put_run(onxi_text_printer *o, const onxi_text_view *view, uint64_t f
     }
 }
 
-/* A row of the innermost dimension on each line. False, with nothing printed, when the first does not fit. */
+/* One row of the innermost dimension per line. False, without printing, if the first one does not fit. */
 static bool put_rows(onxi_text_printer *o, const onxi_text_view *view)
 {
     if (view->row == 0 || view->row >= view->count || view->row > o->options.width)
@@ -141,7 +145,7 @@ static bool put_rows(onxi_text_printer *o, const onxi_text_view *view)
     return fits;
 }
 
-/* Lines as full as they go. */
+/* Fills each line. */
 static void put_filled(onxi_text_printer *o, const onxi_text_view *view)
 {
     for (uint64_t i = 0; i < view->count && o->status == ONX_OK; i++) {
@@ -206,7 +210,7 @@ bool onxi_text_attribute_holds_graph(const onx_attribute *a)
     return a->slot == ONX_SLOT_G || a->slot == ONX_SLOT_GRAPHS;
 }
 
-/* Type and value agree, there is one value, and the syntax can write it. */
+/* Do type and value match, is there exactly one value, and can the syntax express it? */
 static bool attribute_is_plain(const onxi_text_printer *o, const onx_attribute *a)
 {
     static const uint32_t singular = onx_attribute_has_f | onx_attribute_has_i | onx_attribute_has_s |
@@ -223,7 +227,7 @@ static bool attribute_is_plain(const onxi_text_printer *o, const onx_attribute *
         return !value_bits && !(listed && a->count) && (!typed || onxi_text_annotation_word(a->type));
     const onxi_attribute_kind *kind = onxi_attribute_kind_of(a->type);
     if (!typed || kind->slot == ONX_SLOT_NONE || a->type == ONX_ATTR_SPARSE_TENSOR ||
-        a->type == ONX_ATTR_SPARSE_TENSORS) /* there is no syntax for those */
+        a->type == ONX_ATTR_SPARSE_TENSORS) /* the syntax cannot express these */
         return false;
     if (kind->list) {
         if (value_bits || (listed && a->count && a->slot != kind->slot))
@@ -259,7 +263,7 @@ static void print_scalar_float(onxi_text_printer *o, const onx_attribute *a)
     onxi_text_path_cut(o, path);
 }
 
-/* A graph in a graph: its items have paths of their own. */
+/* A nested graph: its items have their own paths. */
 static void print_graph(onxi_text_printer *o, const onx_graph *graph)
 {
     if (o->narrow) {
@@ -273,7 +277,7 @@ static void print_graph(onxi_text_printer *o, const onx_graph *graph)
     o->scope = scope;
 }
 
-/* A graph name that would be read as something else needs quotes: onxi_text_print_graph sees to it. */
+/* a graph name that would be misread needs quotes: onxi_text_print_graph adds them */
 static void print_message(onxi_text_printer *o, const onx_attribute *a, uint32_t i)
 {
     size_t path = o->path_len;

@@ -3,7 +3,7 @@
 
 /* ---- types ---- */
 
-/* Unknown fields of dims go to comments of their own; a scalar has no place for those of its shape. */
+/* Unknown fields of dims are kept as separate comments; for a scalar, those of its shape cannot be kept. */
 static bool shape_is_plain(const onx_tensor_shape *shape)
 {
     return !shape || shape->dim_count || !onxi_text_has_unknown(shape);
@@ -96,7 +96,7 @@ void onxi_text_print_shape(onxi_text_printer *o, const onx_tensor_shape *shape)
     onxi_text_keep_fields(o, ONX_KIND_TENSOR_SHAPE, shape, none);
 }
 
-/* What follows an element type: nothing for a scalar, [] for an unknown rank. */
+/* The text after an element type: nothing for a scalar, [] for an unknown rank. */
 static void print_dims(onxi_text_printer *o, const onx_tensor_shape *shape)
 {
     if (!shape) {
@@ -249,10 +249,11 @@ static bool packed_is_plain(const onxi_text_element *e, uint64_t elements, uint6
     return rest == 0 || (entries[count - 1] >> (rest * e->bits)) == 0;
 }
 
-/* Are all literals of the field such that reading them gives the field again? */
+/* Would parsing the literals of the field yield the same field? */
 static bool typed_is_plain(const onx_tensor *t, const onxi_text_element *e, uint64_t elements, const typed_field *field)
 {
-    bool halved = e->parts == 2 && field->count == elements; /* one number for each complex element: read as such */
+    bool halved = e->parts == 2 && field->count == elements; /* a single number per complex element, which is parsed the
+                                                              * same way */
     if (field->count != (elements * e->parts + e->packed - 1) / e->packed && !halved)
         return false;
     if (e->storage == ONXI_IN_INT32) {
@@ -376,9 +377,8 @@ void onxi_text_print_tensor_data(onxi_text_printer *o, const onx_tensor *t, onxi
 
 void onxi_text_keep_tensor(onxi_text_printer *o, const onx_tensor *t, onxi_text_data_form form)
 {
-    static const uint32_t rest[] = { 3, 12, 16, 0 }; /* segment, doc_string, metadata_props */
-    static const uint32_t with_location[] = { 3, 12, 14, 16,
-                                              0 }; /* and data_location, where the text does not say it */
+    static const uint32_t rest[] = { 3, 12, 16, 0 };              /* segment, doc_string, metadata_props */
+    static const uint32_t with_location[] = { 3, 12, 14, 16, 0 }; /* and data_location, if the text does not imply it */
     size_t path = o->path_len;
     if (form == ONXI_DATA_RAW) {
         onxi_text_path_field(o, "raw_data");

@@ -8,7 +8,7 @@ typedef struct reader {
     onxi_text_parser *p;
     const char *at, *end;
     uint32_t depth;
-    const char *wrong; /* what could not be understood */
+    const char *wrong; /* what could not be parsed */
 } reader;
 
 static bool wrong(reader *r, const char *what)
@@ -20,14 +20,14 @@ static bool wrong(reader *r, const char *what)
 
 static char peek(reader *r);
 
-/* Before the model is changed: nothing may follow the value of the comment. */
+/* Called before the model is changed: nothing may follow the value of the comment. */
 static bool at_end(reader *r)
 {
     peek(r);
     return r->depth > 0 || r->at == r->end || wrong(r, "something follows the value");
 }
 
-/* The next byte after any space; the same space that ends a comment when it is written again. */
+/* The next byte after white space that also ends a comment. */
 static char peek(reader *r)
 {
     while (r->at < r->end && onxi_text_char_is(*r->at, ONXI_CHAR_SPACE))
@@ -145,7 +145,7 @@ static bool take_integer(reader *r, uint8_t type, uint64_t *bits)
 
 static bool take_message(reader *r, const onxi_message_table *table, void **out);
 
-/* One element; its bytes are the low ones of *bits (hosts are little-endian). */
+/* One element, in the low bytes of *bits (hosts are little-endian). */
 static bool take_element(reader *r, const onxi_field *field, uint64_t *bits)
 {
     onx_bytes text;
@@ -238,7 +238,7 @@ static bool set_singular(reader *r, const onxi_message_table *table, const onxi_
     return true;
 }
 
-/* unknown: ["bytes", ...]: whole fields of the wire, tag included. */
+/* unknown: ["bytes", ...]: complete fields of the wire format, including the tag. */
 static bool set_unknown(reader *r, const onxi_message_table *table, void *message)
 {
     onx_message *m = message;
@@ -317,7 +317,7 @@ static bool take_message(reader *r, const onxi_message_table *table, void **out)
 
 /* ---- paths ---- */
 
-/* The element of a list, or the value of a singular field; NULL when it is not there. */
+/* The element of a list, or the value of a singular field; NULL if it is absent. */
 static void *element_at(const onxi_message_table *table, const onxi_field *field, void *message, uint64_t index)
 {
     onxi_place place = onxi_field_place(table, field, message);
@@ -330,7 +330,7 @@ static void *element_at(const onxi_message_table *table, const onxi_field *field
     return elements + index * onxi_field_size(field);
 }
 
-/* The end of the path is reached: sets the field, or one element of a list. */
+/* At the end of the path: sets the field, or one element of a list. */
 static bool assign(reader *r, const onxi_message_table *table, const onxi_field *field, void *message, void *element)
 {
     if (!element)
@@ -338,7 +338,7 @@ static bool assign(reader *r, const onxi_message_table *table, const onxi_field 
     uint64_t bits = 0;
     if (!take_element(r, field, &bits) || !at_end(r))
         return false;
-    if (field->type == ONXI_MESSAGE) { /* in place: the formatter knows items by their address */
+    if (field->type == ONXI_MESSAGE) { /* in place, because the formatter identifies items by their addresses */
         void *old, *new;
         memcpy(&old, element, sizeof old);
         memcpy(&new, &bits, sizeof new);
