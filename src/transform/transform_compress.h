@@ -10,14 +10,14 @@ typedef struct onxi_compressor {
     onx_arena *arena, *scratch;
     onx_model *model;
     const onx_compress_options *options;
-    onxi_dict fixed;   /* names that have to stay */
-    onxi_dict renamed; /* indexes of `to`: names that go */
+    onxi_dict fixed;   /* names that must not change */
+    onxi_dict renamed; /* removed names: indexes of `to` */
     onx_bytes *to;
     uint32_t to_room;
 } onxi_compressor;
 
 void onxi_compress_tell(const onxi_compressor *c, const char *rule, onx_str name, const char *text);
-/* Is it one that only nodes of the graph read, with elements of a fixed size? */
+/* Is it read by nodes of the graph only, and are its elements of a fixed size? */
 bool onxi_compress_may_change(const onxi_compressor *c, const onx_tensor *t);
 onx_status onxi_compress_sparse(onxi_compressor *c, onx_graph *g);
 

@@ -1,4 +1,4 @@
-/* transform_edit.h - between the list of edits and the files that do them. */
+/* transform_edit.h - the interface between the list of edits and the files that perform them. */
 #ifndef ONXI_TRANSFORM_EDIT_H
 #define ONXI_TRANSFORM_EDIT_H
 
@@ -18,25 +18,25 @@ typedef struct onxi_editor {
 #define ONXI_TELL_EDIT(e, rule, ...)                                                                                   \
     onxi_tell_change((e)->options->changed, (e)->options->user, "edit", rule, (e)->edit->a, __VA_ARGS__)
 
-/* NULL, with the error recorded, where there is no such input or output. */
+/* NULL, with a diagnostic, if there is no such input or output. */
 onx_value_info *onxi_edit_input(onxi_editor *e, onx_str name);
 onx_value_info *onxi_edit_output(onxi_editor *e, onx_str name);
-/* A whole number; false, with the error recorded, for anything else. */
+/* Parses an integer; false, with a diagnostic, for other texts. */
 bool onxi_edit_number(onxi_editor *e, onx_str text, int64_t *out);
 
-/* Removes training information, and the import of its operators where nothing else has any. */
+/* Removes training information, and imports of its operators if no other node needs them. */
 onx_status onxi_strip_training(onx_ctx *cx, onx_model *model);
 
-/* Shapes of Reshape that have a batch of `old` baked in, in a graph whose inputs have batches of `size` now, a prime:
- * the dimension that holds it is left open (transform_edit_batch_shapes.c). Where types contradict each other whatever
- * is done, *found is false and nothing has changed. */
+/* Finds constant shapes of Reshape that contain the old batch size `old`, in a graph whose inputs now have batches of
+ * `size`, a prime: the dimension with the old size is left open (transform_edit_batch_shapes.c). If types contradict
+ * each other in every case, *found is false and nothing is changed. */
 typedef struct onxi_batch_shapes {
     int64_t size, old;
 } onxi_batch_shapes;
 onx_status onxi_edit_batch_shapes(onxi_editor *e, onxi_binder *binder, const onxi_batch_shapes *with, bool *found,
                                   uint32_t *adjusted);
 
-/* By kind (transform_edit.c, transform_edit_batch.c, transform_edit_around.c). */
+/* By kind of edit (transform_edit.c, transform_edit_batch.c, transform_edit_around.c). */
 onx_status onxi_edit_batch(onxi_editor *e);
 onx_status onxi_edit_nhwc(onxi_editor *e);
 onx_status onxi_edit_normalize(onxi_editor *e);

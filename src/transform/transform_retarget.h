@@ -1,4 +1,5 @@
-/* transform_retarget.h - between the walk over a model, the table of steps, and the conditions of its rows. */
+/* transform_retarget.h - the interface between the traversal of a model, the table of steps, and the conditions of its
+ * rows. */
 #ifndef ONXI_TRANSFORM_RETARGET_H
 #define ONXI_TRANSFORM_RETARGET_H
 
@@ -6,84 +7,84 @@
 
 /* The domains whose versions differ in meaning. */
 typedef enum onxi_versioned { ONXI_DEFAULT, ONXI_ML, ONXI_VERSIONED_COUNT = ONXI_RETARGET_DOMAINS } onxi_versioned;
-/* ONXI_VERSIONED_COUNT: another one. */
+/* ONXI_VERSIONED_COUNT for other domains. */
 onxi_versioned onxi_versioned_of(onx_str domain);
 
 typedef struct onxi_retarget onxi_retarget;
 extern const char *const onxi_versioned_names[ONXI_VERSIONED_COUNT]; /* "ai.onnx" */
 
-/* ---- one node before a step between two versions of its operator ---- */
+/* ---- a node before a step between two versions of its operator ---- */
 
 enum { ONXI_PREPARED_MAX = 24 };
 
 typedef struct onxi_subject {
     onxi_retarget *r;
     onxi_values *values;
-    onx_arena *arena; /* of what is made */
+    onx_arena *arena; /* for results */
     onxi_scope *scope;
     const onx_node *node;
-    const onxi_schema *row; /* in force where the node is now */
+    const onxi_schema *row; /* in effect at the node's current version */
     bool up;
-    /* What a condition has worked out, for the text of its row to refer to. */
+    /* Values that a condition has computed, for the text of its row. */
     const onx_attribute *prepared[ONXI_PREPARED_MAX];
     const char *prepared_names[ONXI_PREPARED_MAX];
     uint32_t prepared_count;
-    onx_str text; /* of a row that leaves it to the condition */
+    onx_str text; /* for a row whose text the condition generates */
 } onxi_subject;
 
 bool onxi_subject_has(const onxi_subject *s, uint32_t input);       /* not omitted */
 uint32_t onxi_subject_outputs(const onxi_subject *s);               /* up to the last one that is not omitted */
-const onx_type *onxi_subject_type(onxi_subject *s, uint32_t input); /* NULL: not known */
-int onxi_subject_rank(onxi_subject *s, uint32_t input);             /* -1: not known */
+const onx_type *onxi_subject_type(onxi_subject *s, uint32_t input); /* NULL: unknown */
+int onxi_subject_rank(onxi_subject *s, uint32_t input);             /* -1: unknown */
 int onxi_subject_dtype(onxi_subject *s, uint32_t input);
-const onx_attribute *onxi_subject_given(const onxi_subject *s, const char *name); /* by the node, or NULL */
-/* Given, else the default of the row; NULL where there is neither. */
+const onx_attribute *onxi_subject_given(const onxi_subject *s, const char *name); /* given by the node, or NULL */
+/* Given, else the default of the row; NULL if there is neither. */
 const onx_attribute *onxi_subject_attribute(onxi_subject *s, const char *name);
-/* False where there is no value, or one that the caller of an enclosing function gives. */
+/* False if there is no value, or if it is an argument of the enclosing function. */
 bool onxi_subject_int(onxi_subject *s, const char *name, int64_t *out);
 bool onxi_subject_float(onxi_subject *s, const char *name, float *out);
 bool onxi_subject_text_is(onxi_subject *s, const char *name, const char *text);
-/* A list that is given; NULL when it is not, or not known. */
+/* A given list; NULL if it is absent or unknown. */
 const int64_t *onxi_subject_ints(onxi_subject *s, const char *name, uint32_t *count);
-/* The elements of an input that is a constant; NULL when it is none. */
+/* The elements of a constant input; NULL if it is not constant. */
 const int64_t *onxi_subject_input_ints(onxi_subject *s, uint32_t input, uint32_t *count);
 const float *onxi_subject_input_floats(onxi_subject *s, uint32_t input, uint32_t *count);
-/* For the text of the row: false when out of memory. */
+/* Defines a value for the text of the row: false when out of memory. */
 bool onxi_prepare_int(onxi_subject *s, const char *name, int64_t value);
 bool onxi_prepare_float(onxi_subject *s, const char *name, float value);
 bool onxi_prepare_ints(onxi_subject *s, const char *name, const int64_t *values, uint32_t count);
 bool onxi_prepare_floats(onxi_subject *s, const char *name, const float *values, uint32_t count);
 bool onxi_prepare_text(onxi_subject *s, const char *name, const char *text);
-/* A tensor of one element, of rank 1 or 0; of float32 where the type is not known. */
+/* A tensor of one element, of rank 1 or 0; float32 if the type is unknown. */
 onx_tensor *onxi_subject_number(onxi_subject *s, int dtype, bool list, double value);
-/* The number that an attribute is, as a tensor of the type of input 0. */
+/* The value of an attribute as a tensor of the type of input 0. */
 bool onxi_prepare_number(onxi_subject *s, const char *attribute, const char *name);
 bool onxi_prepare_tensor(onxi_subject *s, const char *name, onx_tensor *tensor);
-/* What is known under that name for the text of a row; NULL: nothing. *input_out: the input whose constant value that
- * is, ONXI_NO_INPUT for others; may be NULL. */
+/* The value of that name for the text of a row; NULL if there is none. *input_out (may be NULL): the input whose
+ * constant value it is, else ONXI_NO_INPUT. */
 const onx_attribute *onxi_subject_argument(onxi_subject *s, const onx_function *text, onx_str name, int32_t type,
                                            uint32_t *input_out);
 
 /* ---- the table of steps (transform_steps.def) ---- */
 
 typedef enum onxi_step_kind {
-    ONXI_STEP_SAME, /* nothing but types, and attributes and operands that have defaults */
+    ONXI_STEP_SAME, /* nothing changes except types, and attributes and operands that have defaults */
     ONXI_STEP_DROP, /* the same, without the attributes in `text` */
     ONXI_STEP_TEXT, /* the nodes of `text`, a function over the node's inputs and attributes */
     ONXI_STEP_BODY, /* the function body of the operator */
-    ONXI_STEP_FAIL  /* cannot be expressed, because of `text` */
+    ONXI_STEP_FAIL  /* cannot be expressed; `text` tells why */
 } onxi_step_kind;
 
 typedef struct onxi_step {
-    uint16_t op;   /* onxi_op_id */
-    int16_t since; /* the newer version of the two */
+    uint16_t op;   /* an onxi_op_id */
+    int16_t since; /* the newer of the two versions */
     bool up;
     uint8_t kind;
     bool (*when)(onxi_subject *s); /* NULL: always */
     const char *text;
 } onxi_step;
 
-/* Sorted by nothing; those of one operator, version and direction are tried in their order. Ends with op 0. */
+/* In no particular order, but rows of the same operator, version and direction are tried in order. Ends with op 0. */
 extern const onxi_step onxi_steps[];
 extern const uint32_t onxi_step_count;
 
@@ -97,16 +98,16 @@ typedef struct onxi_versions {
     int64_t of[ONXI_VERSIONED_COUNT]; /* 0: not imported */
 } onxi_versions;
 
-/* New nodes of a graph or function, put there at the end. */
+/* New nodes of a graph or function, which are stored in it at the end. */
 typedef struct onxi_pending {
     struct onxi_pending *next;
-    onx_graph *graph; /* or */
+    onx_graph *graph; /* either a graph or a function */
     onx_function *function;
     onx_node **nodes;
     uint32_t count;
 } onxi_pending;
 
-/* An output of a subgraph that gets another name. */
+/* An output of a subgraph that is renamed. */
 typedef struct onxi_handed {
     struct onxi_handed *next;
     onx_value_info *output;
@@ -116,109 +117,110 @@ typedef struct onxi_handed {
 struct onxi_retarget {
     onx_ctx *cx;
     onx_doc *doc;
-    onx_arena *arena, *scratch; /* of the document; of what is needed while it works */
+    onx_arena *arena, *scratch; /* of the document; for temporary data */
     const onx_retarget_options *options;
     onxi_versions wanted;         /* 0: not requested */
-    onxi_versions source, target; /* of the current graph or function */
-    onxi_binder *binder;          /* of it */
+    onxi_versions source, target; /* for the current graph or function */
+    onxi_binder *binder;          /* for the current one */
     onxi_functions functions;
     onxi_names names;
     onxi_values values;
-    onxi_binder *binders[ONXI_VERSIONED_COUNT]; /* one per version, made when needed */
-    const onx_function **texts;                 /* of the steps, parsed when needed */
-    uint16_t *first, *next; /* 1 + index of the first step of an operator, of the next one of the same; 0: none */
-    onxi_dict captured;     /* constants that became attributes, which may not be needed any more */
+    onxi_binder *binders[ONXI_VERSIONED_COUNT]; /* one per version, created on demand */
+    const onx_function **texts;                 /* of the steps, parsed on demand */
+    uint16_t *first, *next; /* 1 + index of the first step of an operator, of its next step; 0: none */
+    onxi_dict captured;     /* constants that became attributes, and may have become unused */
     onxi_map bodies;        /* of operators, by row and parts */
     onxi_pending *pending;
     onxi_handed *handed;
-    onxi_map done; /* graphs that were visited: what replaces a node may hold them as well */
+    onxi_map done; /* visited graphs: the replacement of a node may contain them as well */
     uint32_t failed, depth, limit;
     uint64_t changes;
     bool imports_ml;
-    bool bodies_only;   /* operators that have a body are replaced by it, and nothing else is done: */
+    bool bodies_only;   /* only replace operators that have a body by it: */
     bool bodies_schema; /* those of the standard */
     onx_str bodies_of;  /* those of this domain; empty: none */
-    onx_str path;       /* of the current node; made when needed */
+    onx_str path;       /* of the current node; built on demand */
     onx_str prefix;
     const onx_node *at;
     uint32_t at_index;
 };
 
-/* A type that the version after the step does not have, at operands that share a constraint. */
+/* A type that does not exist after the step, at operands that share a constraint. */
 typedef struct onxi_lost_type {
     const char *constraint; /* of the old row; NULL: none */
     int dtype;
     uint32_t allowed;
 } onxi_lost_type;
 
-/* ---- making nodes (transform_node.c) ---- */
+/* ---- creating nodes (transform_node.c) ---- */
 
 /* The path of the current node. */
 onx_str onxi_retarget_path(onxi_retarget *r);
-/* What cannot be said of the current node: an error, or a warning with best_effort. `hint` may be NULL. */
+/* Reports that the current node cannot be expressed: an error, or a warning with best_effort. `hint` may be NULL. */
 onx_status onxi_retarget_fail(onxi_retarget *r, const onx_node *node, const char *hint, const char *format, ...)
     ONX_PRINTF(4, 5);
-/* A step was taken. */
+/* Reports a step. */
 void onxi_retarget_tell(onxi_retarget *r, const onx_node *node, int64_t from, int64_t to, const char *what);
 /* A copy whose lists are shared; a copy of a list. */
 onx_node *onxi_own_node(onxi_retarget *r, const onx_node *node);
 onx_bytes *onxi_own_names(onxi_retarget *r, const onx_bytes *from, uint32_t count);
-/* Sets an attribute of a node that is ours, in a list that is. */
+/* Sets an attribute of a node that is a copy, in a list that is a copy. */
 onx_status onxi_set_attribute(onxi_retarget *r, onx_node *node, const onx_attribute *a);
 onx_status onxi_own_attributes(onxi_retarget *r, onx_node *node);
 /* With one input and one output. */
 onx_node *onxi_make_node(onxi_retarget *r, const char *op, onx_bytes from, onx_bytes to);
 onx_node *onxi_make_cast(onxi_retarget *r, onx_bytes from, onx_bytes to, int dtype);
 
-/* ---- across a step (transform_adjust.c) ---- */
+/* ---- crossing a version (transform_adjust.c) ---- */
 
-/* Does the caller of the enclosing function give the value? */
+/* Is the value an argument of the enclosing function? */
 bool onxi_is_reference(const onx_attribute *a);
-/* Takes the node, which is ours, from the row of the subject to another one of the same operator. False: it cannot be
- * there, which was reported. */
+/* Moves the node, which is a copy, from the row of the subject to another row of the same operator. False, after a
+ * report, if that is not possible. */
 onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_schema *to, const char *drop,
                                 onx_node *node, bool *good);
-/* The first type of an operand that `to` does not take and `from` does. `rewritten`: nodes written for the step take
- * the place of this one, and answer for outputs that mean something else there. */
+/* The first operand type that `from` supports and `to` does not. `rewritten`: nodes generated for the step replace this
+ * node, and handle outputs whose meaning changes. */
 onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx_node *node, const onxi_schema *from,
                                   const onxi_schema *to, bool rewritten);
-/* Casts around the operands of a constraint. `after` gets those of the outputs. False: the type cannot be replaced. */
+/* Adds casts around the operands of a constraint; casts of outputs go to `after`. False: the type cannot be
+ * replaced. */
 onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *node, const onxi_schema *row,
                               onxi_lost_type what, onxi_versions at, onxi_node_list *out, onxi_node_list *after,
                               bool *good);
 
-/* ---- other nodes in place of one (transform_text.c) ---- */
+/* ---- replacing a node by others (transform_text.c) ---- */
 
-/* The text of the step, read once. */
+/* The text of the step, parsed once. */
 onx_status onxi_retarget_text(onxi_retarget *r, const onxi_step *step, const onxi_subject *s, const onx_function **out);
-/* Has the node what the text refers to, and room for its operands? */
+/* Does the node have everything that the text refers to, and does the text accept its operands? */
 bool onxi_retarget_fits(onxi_subject *s, const onx_function *text);
-/* The nodes of the text, which are at `at`, taken on to the target. */
+/* Creates the nodes of the text, which are valid at version `at`, and converts them to the target. */
 onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_function *text, onxi_versions at,
                              bool attributes, onxi_versioned domain, onxi_node_list *out);
 /* Is the operator one of those that are replaced by their bodies? */
 bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row);
-/* Is it another's name in a domain of the standard, which at the target version is an operator of the standard? */
+/* Is it a third-party operator in a domain of the standard whose name the standard uses at the target version? */
 bool onxi_retarget_succeeded(const onxi_retarget *r, onxi_op_id op, onx_str name, onxi_versioned domain);
-/* NULL: it has none, or which one depends on the caller of the enclosing function. */
+/* NULL: it has none, or the choice depends on the caller of the enclosing function. */
 onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned domain, int64_t version,
                               const onx_function **out);
 
-/* ---- one node (transform_convert.c) ---- */
+/* ---- converting a node (transform_convert.c) ---- */
 
-/* The step that comes next on the way to the target, or 0: there is none. */
+/* The next step on the way to the target, or 0 if there is none. */
 int32_t onxi_retarget_next(const onxi_operator *operator_, const onxi_schema *row, int64_t at, int64_t target,
                            const onxi_schema **to);
-/* What the node becomes at the target goes to `out`. */
+/* Adds the converted node to `out`. */
 onx_status onxi_retarget_convert(onxi_retarget *r, onxi_scope *scope, onx_node *node, onxi_versions at,
                                  onxi_node_list *out);
 
 /* ---- graphs (transform_retarget.c) ---- */
 
-/* Those that the attributes of a node hold. */
+/* Converts the graphs in the attributes of a node. */
 onx_status onxi_retarget_graphs(onxi_retarget *r, onxi_scope *scope, const onx_node *node, onxi_versions at);
 
-/* ---- the end (transform_finish.c) ---- */
+/* ---- cleaning up (transform_finish.c) ---- */
 
 onx_status onxi_retarget_check_ir(onxi_retarget *r, const onx_model *model);
 onx_status onxi_retarget_apply(onxi_retarget *r, onx_model *model);
