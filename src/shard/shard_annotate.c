@@ -1,6 +1,4 @@
-/* shard_annotate.c - annotations that are made: a device configuration, and the sharding of each node as it was
- * decided.
- */
+/* shard_annotate.c - writes annotations: a device configuration, and the sharding of each node as decided. */
 #include "shard/shard_spread.h"
 
 #include "transform/transform.h"

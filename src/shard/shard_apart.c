@@ -1,6 +1,6 @@
-/* shard_apart.c - what lies one after the other in the columns of a value, as queries, keys and values do, cannot be
- * split by heads. In a model that is to be annotated such columns are made apart: the product that makes them becomes
- * three, each with its columns of the weights, and so does what is added to them. */
+/* shard_apart.c - splits packed columns: when queries, keys and values are concatenated in the columns of one value,
+ * they cannot be split by heads. In a model that is to be annotated, the product that computes them is replaced by
+ * three, each with its columns of the weights, and so are additions to the result. */
 #include "shard/shard_apart.h"
 
 #include <onx/tensor.h>

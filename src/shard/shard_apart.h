@@ -1,5 +1,4 @@
-/* shard_apart.h - what the files share that change a model before it is annotated: what is known of its names, and
- * nodes that take the place of others. */
+/* shard_apart.h - shared by the files that change a model before it is annotated: its names, and replacing nodes. */
 #ifndef ONXI_SHARD_APART_H
 #define ONXI_SHARD_APART_H
 
@@ -21,19 +20,19 @@ struct onxi_unfolder {
     onx_graph *graph;
     onx_arena *scratch;
     onxi_binder *binder;
-    onxi_dict names;   /* how many places have each */
+    onxi_dict names;   /* number of places that use each name */
     onxi_dict tensors; /* initializers by name */
-    /* while columns are made apart */
-    onxi_dict reads, makers, gone; /* how often each is read, which node makes it, what is not there any more */
-    onxi_dict ranks;               /* of values whose type is declared */
-    onxi_apart_list *instead;      /* per node; empty: it stays */
+    /* while packed columns are split */
+    onxi_dict reads, makers, gone; /* number of readers; the producing node; removed values */
+    onxi_dict ranks;               /* of values with a declared type */
+    onxi_apart_list *instead;      /* replacements per node; empty: it stays */
     uint32_t named;
 };
 
-/* The node takes the place of another one, after those that do. */
+/* Adds the node to the replacements of another one, after existing ones. */
 onx_status onxi_apart_put(onxi_unfolder *u, uint32_t at, onx_node *node);
 onx_status onxi_apart_open(onxi_unfolder *u);
-/* Nodes take the place of others. */
+/* Performs the replacements. */
 onx_status onxi_apart_close(onxi_unfolder *u);
 
 #endif

@@ -1,4 +1,4 @@
-/* shard_choose.c - the mesh that takes the least time: each is annotated on a copy, and judged by a prediction. */
+/* shard_choose.c - chooses the mesh with the shortest predicted time: each mesh is annotated on a copy of the model. */
 #include "shard/shard.h"
 
 static const char name[] = "onx.shard.trial"; /* of the configuration that is tried */

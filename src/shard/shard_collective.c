@@ -1,5 +1,5 @@
-/* shard_collective.c - the nodes of a rank by which values get from one placement to another, and partial results are
- * combined. */
+/* shard_collective.c - the nodes of a rank that convert values from one placement to another, and that combine partial
+ * results. */
 #include "shard/shard_write.h"
 
 #include "value/value.h"

@@ -1,5 +1,5 @@
-/* shard_comm.c - ranks that are threads of one process: messages are copied from one's memory to the other's when both
- * have come. */
+/* shard_comm.c - ranks that are threads of one process: a message is copied from the memory of the sender to that of
+ * the receiver once both have arrived. */
 #include "shard/shard.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* shard_cost.c - what a node takes: arithmetic, and bytes that are read and written. */
+/* shard_cost.c - the cost of a node: arithmetic operations, and bytes read and written. */
 #include "shard/shard_rules.h"
 
 #include "value/value.h"

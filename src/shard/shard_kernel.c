@@ -1,8 +1,7 @@
-/* shard_kernel.c - what ranks do with each other, as kernels of the domain onx.shard: pieces of tensors are exchanged
- * (Move, under the names of what it comes to), and partial results are added up in the order of ranks (Reduce,
- * AllReduce). Each is one node, or two between which the rank computes: what Begin... sends and receives is in a
- * tensor that it passes to End..., with its own input, so that both stay there.
- */
+/* shard_kernel.c - communication between ranks, as kernels of the domain onx.shard: Move exchanges pieces of tensors,
+ * and Reduce and AllReduce add up partial results in the order of ranks. Each is a single node, or a pair of nodes
+ * between which the rank computes: Begin... passes a tensor with the data that is sent and received to End..., together
+ * with its own input, so that both stay allocated. */
 #include "shard/shard.h"
 
 #include "value/value.h"

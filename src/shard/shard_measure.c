@@ -1,4 +1,4 @@
-/* shard_measure.c - the figures of this machine that predictions take. */
+/* shard_measure.c - measures the figures of this machine that predictions use. */
 #include "shard/shard.h"
 
 #include <pthread.h>

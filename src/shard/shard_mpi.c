@@ -1,4 +1,4 @@
-/* shard_mpi.c - ranks of MPI: the part that knows MPI is a library of its own, loaded here. */
+/* shard_mpi.c - ranks of MPI: loads the separate library that is linked with MPI. */
 #include "shard/shard_mpi.h"
 
 #include "shard/shard.h"

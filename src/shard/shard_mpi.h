@@ -1,13 +1,14 @@
-/* shard_mpi.h - what libonx-mpi.so exports to this library, which loads it when MPI is asked for. */
+/* shard_mpi.h - the functions that libonx-mpi.so exports to this library, which loads it when MPI is requested. */
 #ifndef ONXI_SHARD_MPI_H
 #define ONXI_SHARD_MPI_H
 
 #include <onx/shard.h>
 
-/* Ranks of the MPI communicator at `communicator` (NULL: MPI_COMM_WORLD), for which MPI is started where that has not
- * been done. NULL in *why, or what went wrong. */
+/* The ranks of the MPI communicator at `communicator` (NULL: MPI_COMM_WORLD); MPI is initialised if necessary. *why is
+ * NULL, or an error message. */
 ONX_API onx_status onx_mpi_open(const void *communicator, onx_comm *out, const char **why);
-/* The end: in order, or, after a failure, of all ranks at once. MPI is ended where onx_mpi_open has started it. */
+/* Ends communication: orderly or, after a failure, by aborting all ranks. MPI is finalised if onx_mpi_open initialised
+ * it. */
 ONX_API void onx_mpi_close(onx_comm *comm, bool failed);
 
 #endif

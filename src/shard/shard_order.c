@@ -1,8 +1,7 @@
-/* shard_order.c - the order of a plan's steps: while a value is on its way to other devices, what does not need it is
- * done. Steps are listed anew, one after the other: values are sent as soon as they are there, and where the next step
- * of the old order would wait for one, the first one that would not comes before it, as far as memory goes. With a
- * clock of whole nanoseconds, so that all ranks come to the same order.
- */
+/* shard_order.c - the order of a plan's steps, chosen to overlap communication with computation. Steps are listed in a
+ * new order: values are sent as soon as they are computed, and if the next step of the old order would wait for a
+ * value, the first step that would not is moved before it, as far as memory allows. The simulated clock counts whole
+ * nanoseconds, so that all ranks compute the same order. */
 #include "shard/shard_rules.h"
 
 #include "value/value.h"

@@ -1,9 +1,9 @@
-/* shard_overlap.c - when a rank's collectives begin and end: values are in transit from where they are made to where
- * they are read, and what is between is computed meanwhile. A collective is two nodes, and one again where a rank has
- * nothing to do between them.
+/* shard_overlap.c - when the collectives of a rank begin and end: values are in transit between the node that computes
+ * them and the first node that reads them, and nodes in between are computed meanwhile. A collective consists of two
+ * nodes, which are joined if the rank has nothing to do between them.
  *
- * No rank waits for another in a cycle: each begins a step no later than in its place of the plan, and ends it no
- * earlier, at a place that is the same for all ranks. A rank that is waited for thus waits for an earlier step. */
+ * Ranks cannot deadlock: each rank begins a step no later than at its position in the plan, and ends it no earlier, at
+ * a position that is the same for all ranks. So a rank only ever waits for an earlier step. */
 #include "shard/shard_write.h"
 
 typedef struct pending {

@@ -1,5 +1,4 @@
-/* shard_placement.c - which device has which shard of a value, and what it takes to get from one placement to another.
- */
+/* shard_placement.c - which device has which shard of a value, and the communication between two placements. */
 #include "shard/shard.h"
 
 /* ---- making ---- */

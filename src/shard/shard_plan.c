@@ -1,5 +1,5 @@
-/* shard_plan.c - where everything is: each node is split as its annotations say, or else as costs the least
- * communication, and values are moved to where they are needed. All ranks come to the same plan. */
+/* shard_plan.c - the plan: each node is split as its annotations require, or otherwise in the way that costs the least
+ * communication, and values are moved to where they are needed. All ranks compute the same plan. */
 #include "shard/shard.h"
 
 #include "value/value.h"

@@ -1,5 +1,5 @@
-/* shard_predict.c - what a plan takes on each device, without running it: a clock per device goes from step to
- * step, and waits where something is sent. */
+/* shard_predict.c - predicts the time and memory of a plan on each device without running it: a clock per device
+ * advances from step to step, and waits for messages. */
 #include "shard/shard_spread.h"
 
 #include "transform/transform.h"

@@ -1,4 +1,5 @@
-/* shard_read.c - the model as the plan sees it: values with their shapes, nodes with their rules, what is needed. */
+/* shard_read.c - reads the model for a plan: values with their shapes, nodes with their rules, and which values are
+ * needed. */
 #include "shard/shard.h"
 
 #include <onx/infer.h>

@@ -1,5 +1,5 @@
-/* shard_rules.c - how nodes may be split: which axes of operands belong to one dimension that the node iterates over,
- * and what becomes of results when a dimension is split that is reduced. */
+/* shard_rules.c - how nodes may be split: which axes of operands belong to the same dimension of the node's iteration
+ * space, and how results are combined if a reduced dimension is split. */
 #include "shard/shard_rules.h"
 
 #include <onx/tensor.h>

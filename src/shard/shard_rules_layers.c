@@ -1,5 +1,5 @@
-/* shard_rules_layers.c - how layers that are one node may be split: attention by heads, recurrent layers by direction,
- * and all of them by the batch. */
+/* shard_rules_layers.c - how layers that are a single node may be split: attention by heads, recurrent layers by
+ * direction, and all of them by batch. */
 #include "shard/shard_rules.h"
 
 onxi_split_heads onxi_split_heads_new(const onxi_splitter *m, int64_t batch, int64_t parts)

@@ -1,4 +1,5 @@
-/* shard_run.c - the public face: ranks agree about the model, plan for the shapes of inputs, and run their parts. */
+/* shard_run.c - the public interface: ranks verify that they have the same model, plan for the input shapes, and run
+ * their parts. */
 #include "shard/shard.h"
 
 #include <onx/tensor.h>

@@ -1,4 +1,4 @@
-/* shard_spec.c - what an annotation says, as a placement: devices, groups of them, and how axes are split. */
+/* shard_spec.c - converts an annotation to a placement: devices, groups of devices, and split axes. */
 #include "shard/shard.h"
 
 /* The devices of an entry: a number, or a group. NULL when it is neither. */

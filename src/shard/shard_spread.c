@@ -1,5 +1,5 @@
-/* shard_spread.c - which nodes are split, and along which dimension: a split is followed from node to node until all
- * of it is combined again. */
+/* shard_spread.c - decides which nodes are split, and along which dimension: a split is propagated from node to node
+ * until the parts are combined again. */
 #include "shard/shard_spread.h"
 
 #include "value/value.h"

@@ -1,4 +1,4 @@
-/* shard_spread.h - what the files share that decide how a model is to be spread, before annotations say so: which
+/* shard_spread.h - shared by the files that decide how a model is distributed, before annotations are written: which
  * dimension of a node is split in which way, and which stage it belongs to. */
 #ifndef ONXI_SHARD_SPREAD_H
 #define ONXI_SHARD_SPREAD_H
@@ -16,37 +16,36 @@ typedef struct onxi_shard_use {
 } onxi_shard_use;
 
 typedef struct onxi_spread {
-    onxi_shard_plan *plan; /* read, without placements */
+    onxi_shard_plan *plan; /* values and nodes without placements */
     const onx_shard_annotate_options *options;
     uint32_t stages, parts[ONXI_SHARD_WAYS];
-    int8_t *dim[ONXI_SHARD_WAYS];  /* per node: the dimension that is split, -1: none */
-    int8_t *axis[ONXI_SHARD_WAYS]; /* per value: the axis that is split, -1: none */
+    int8_t *dim[ONXI_SHARD_WAYS];  /* per node: the split dimension, -1: none */
+    int8_t *axis[ONXI_SHARD_WAYS]; /* per value: the split axis, -1: none */
     uint32_t *stage;               /* per node */
     uint32_t *first;               /* per value: its uses are use[first[v]] .. use[first[v + 1] - 1] */
     onxi_shard_use *use;
-    bool *output, *captured; /* per value: of the graph, by a subgraph */
-    bool *tied;              /* per node: it belongs to the same stage as the node before it */
-    uint64_t steps;          /* that looking for regions may take, all together */
+    bool *output, *captured; /* per value: graph output, captured by a subgraph */
+    bool *tied;              /* per node: it has to be in the stage of the previous node */
+    uint64_t steps;          /* remaining steps of the search for regions */
 } onxi_spread;
 
-/* Gives the inputs of a model sizes in place of symbols: those that are fixed, `batch` (0 as 1) for the first axis of
- * inputs, 1 for others. */
+/* Replaces symbolic sizes of inputs: by the fixed sizes, by `batch` (0 means 1) for the first axis of inputs, and by 1
+ * for others. */
 onx_status onxi_spread_fix(onx_doc *doc, onx_arena *arena, const onx_infer_fixed *fixed, uint32_t fixed_count,
                            uint32_t batch);
-/* Weights get axes by which they can be split, as far as operators take them so; `weights`: they are to be split, so
- * what lies one after the other is made apart (shard_unfold.c). */
+/* Converts weights to forms with axes that can be split, if their operators accept them; `weights`: weights are to be
+ * split, so packed columns are separated as well (shard_unfold.c). */
 onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, bool weights, onx_arena *arena);
-/* Makes the tables. */
+/* Builds the tables. */
 onx_status onxi_spread_open(onxi_spread *s);
-/* Splits inputs along their first axis, and what follows from them, as far as that goes. ONX_E_UNSUPPORTED where there
- * is nothing to split. */
+/* Splits inputs along their first axis, and propagates this. ONX_E_UNSUPPORTED if nothing can be split. */
 onx_status onxi_spread_batch(onxi_spread *s);
-/* Splits weights: regions of nodes that begin with columns of products and end with rows, embeddings by rows, columns
- * alone elsewhere. ONX_E_UNSUPPORTED where there is nothing to split. */
+/* Splits weights: regions of nodes that begin with a product split by columns and end with one split by rows,
+ * embeddings by rows, and columns only elsewhere. ONX_E_UNSUPPORTED if nothing can be split. */
 onx_status onxi_spread_weights(onxi_spread *s);
-/* Cuts the order of nodes into stages of equal work. ONX_E_UNSUPPORTED where there are not that many. */
+/* Cuts the list of nodes into stages of equal work. ONX_E_UNSUPPORTED if there are not enough nodes. */
 onx_status onxi_spread_stages(onxi_spread *s);
-/* Reports to the caller what is done, about a node. */
+/* Reports a decision about a node to the caller. */
 void onxi_spread_tell(const onxi_spread *s, const char *rule, uint32_t node, const char *format, ...) ONX_PRINTF(4, 5);
 
 #endif

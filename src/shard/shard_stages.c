@@ -1,4 +1,4 @@
-/* shard_stages.c - the nodes in their order, cut into stages of equal work where little has to be sent. */
+/* shard_stages.c - cuts the list of nodes into pipeline stages of equal work where little data crosses. */
 #include "shard/shard_spread.h"
 
 #include "value/value.h"

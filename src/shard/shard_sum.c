@@ -1,4 +1,4 @@
-/* shard_sum.c - partial results combined, each element in the order of parts. */
+/* shard_sum.c - combines partial results, each element in the order of parts. */
 #include "shard/shard.h"
 
 #include "value/value.h"

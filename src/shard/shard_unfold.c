@@ -1,5 +1,5 @@
-/* shard_unfold.c - operators that take their weights in another form, too, by whose axes they can be split, are given
- * that one in a model that is to be annotated. */
+/* shard_unfold.c - converts weights of operators that also accept a form with more axes to that form, in a model that
+ * is to be annotated, so that they can be split along these axes. */
 #include "shard/shard_apart.h"
 
 #include "transform/transform.h"

@@ -1,4 +1,4 @@
-/* shard_write.c - the model of one rank: its nodes over its shards, slices of the weights, and collectives. */
+/* shard_write.c - writes the model of one rank: its nodes over its shards, slices of the weights, and collectives. */
 #include "shard/shard_write.h"
 
 #include <onx/tensor.h>

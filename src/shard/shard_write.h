@@ -1,26 +1,26 @@
-/* shard_write.h - what the files share that write the model of a rank: its parts of values, and their names. */
+/* shard_write.h - shared by the files that write the model of a rank: its parts of values, and their names. */
 #ifndef ONXI_SHARD_WRITE_H
 #define ONXI_SHARD_WRITE_H
 
 #include "shard/shard.h"
 
-/* A part of a value that this rank has, under a name of its own. */
+/* A part of a value on this rank, with its own name. */
 typedef struct onxi_shard_held {
     struct onxi_shard_held *next;
     onxi_box box;
     onx_bytes name;
 } onxi_shard_held;
 
-/* A collective of this rank, as one node so far, and what it makes; `makes`: it is used on this rank. */
+/* A collective of this rank, initially a single node, and its result; `makes`: the rank uses the result. */
 typedef struct onxi_shard_collective {
     onx_node *node;
     uint32_t value;
-    bool makes, partial; /* partial: from what is to be added up */
-    bool alone;          /* nothing goes to others or comes from them */
+    bool makes, partial; /* partial: from partial results that are added up */
+    bool alone;          /* it does not communicate with other ranks */
     onxi_box want;
 } onxi_shard_collective;
 
-/* A collective in two halves. */
+/* A collective as two nodes. */
 typedef struct onxi_shard_halves {
     struct onxi_shard_halves *next;
     onx_node *begin, *end, *whole;
@@ -33,8 +33,8 @@ typedef struct onxi_shard_writer {
     onx_arena *arena; /* of the new model */
     onx_graph *graph;
     onxi_shard_held **held; /* per value */
-    onx_bytes *partial;     /* per value: what is still to be added up */
-    uint64_t names;         /* made so far */
+    onx_bytes *partial;     /* per value: the partial result that has to be added up */
+    uint64_t names;         /* number of generated names */
     onx_shard_summary *summary;
     onx_node **node;
     uint32_t node_count, node_room;
@@ -48,23 +48,23 @@ static inline onxi_box onxi_shard_box_of(const onxi_shard_writer *w, uint32_t va
     return onxi_placement_box(p, v->dims, v->rank, (uint32_t)p->at[device]);
 }
 
-/* A name that the model does not have. */
+/* A name that the model does not use. */
 onx_status onxi_shard_name_new(onxi_shard_writer *w, onx_str base, onx_bytes *out);
-/* A name for a part that this rank gets; the whole value has that of the model. */
+/* A name for a part on this rank; the whole value has its name in the model. */
 onx_status onxi_shard_hold(onxi_shard_writer *w, uint32_t value, const onxi_box *box, onx_bytes *name);
-/* The name under which this rank has the value as the placement says. */
+/* This rank's name for the value with that placement. */
 onx_status onxi_shard_name_of(onxi_shard_writer *w, uint32_t value, const onxi_placement *p, onx_bytes *out);
 onx_status onxi_shard_node_add(onxi_shard_writer *w, onx_node *node);
 
 /* ---- collectives (shard_collective.c) ---- */
 
-/* Steps of these kinds, as far as this rank has to do with them: `node` is NULL where it has not. */
+/* Steps of these kinds on this rank: `node` is NULL if it takes no part. */
 onx_status onxi_shard_make_move(onxi_shard_writer *w, uint32_t index, onxi_shard_collective *out);
 onx_status onxi_shard_make_reduce(onxi_shard_writer *w, uint32_t index, onxi_shard_collective *out);
 
-/* ---- when they begin and end (shard_overlap.c) ---- */
+/* ---- begin and end of collectives (shard_overlap.c) ---- */
 
-/* Writes all steps; `write_node` those of nodes. */
+/* Writes all steps; `write_node` writes those of nodes. */
 onx_status onxi_shard_write_steps(onxi_shard_writer *w,
                                   onx_status (*write_node)(onxi_shard_writer *w, const onxi_shard_step *step));
 

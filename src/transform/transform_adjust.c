@@ -1,5 +1,5 @@
-/* transform_adjust.c - a node that stays what it is across a step: attributes that come and go, operands that a version
- * does not have, casts around for types that it does not take. */
+/* transform_adjust.c - moves a node across a version change without changing its operator: attributes that are added or
+ * removed, operands that a version does not have, and casts for types that it does not support. */
 #include "transform/transform_retarget.h"
 
 #include <stdio.h>

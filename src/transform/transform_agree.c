@@ -1,4 +1,4 @@
-/* transform_agree.c - two models made one: versions, metadata, functions, external data, and the lists of the graph. */
+/* transform_agree.c - combines two models: versions, metadata, functions, external data, and the lists of the graph. */
 #include "transform/transform_merge.h"
 #include "transform/transform_part.h"
 

@@ -1,5 +1,5 @@
-/* transform_compress.c - a smaller model that computes the same: weights with the same bytes are stored once, and on
- * request those that are mostly zeros as sparse ones. */
+/* transform_compress.c - makes a model smaller without changing results: weights with the same bytes are stored once
+ * and, on request, weights that are mostly zeros become sparse. */
 #include "transform/transform_compress.h"
 
 void onxi_compress_tell(const onxi_compressor *c, const char *rule, onx_str name, const char *text)

@@ -1,4 +1,4 @@
-/* transform_compress_sparse.c - weights that are mostly zeros, as what is not zero and where that is. */
+/* transform_compress_sparse.c - stores weights that are mostly zeros as their nonzero elements and indices. */
 #include "transform/transform_compress.h"
 
 enum {

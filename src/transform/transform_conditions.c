@@ -1,4 +1,5 @@
-/* transform_conditions.c - when a step of transform_steps.def applies, and what its text is given. */
+/* transform_conditions.c - the conditions of steps in transform_steps.def, and the values that they compute for the
+ * texts. */
 #include "transform/transform_retarget.h"
 
 #include <math.h>

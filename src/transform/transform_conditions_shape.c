@@ -1,4 +1,5 @@
-/* transform_conditions_shape.c - conditions of operators that change shapes: padding, slices, splits, resampling. */
+/* transform_conditions_shape.c - conditions of operators that change shapes: padding, slicing, splitting,
+ * resampling. */
 #include "transform/transform_retarget.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* transform_convert.c - one node on its way to another version: the steps between, one after the other. */
+/* transform_convert.c - converts a node to another version, step by step. */
 #include "transform/transform_retarget.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* transform_edit.c - names, ends, declared types, weights and metadata of a model changed, one edit after the other. */
+/* transform_edit.c - edits names, inputs, outputs, declared types, weights and metadata of a model, one edit after the
+ * other. */
 #include "transform/transform_edit.h"
 #include "transform/transform_trainable.h"
 

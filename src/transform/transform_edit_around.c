@@ -1,5 +1,5 @@
-/* transform_edit_around.c - nodes before inputs and after outputs: layout, normalization, sizes, the most likely
- * class. */
+/* transform_edit_around.c - adds nodes before inputs and after outputs: layout, normalization, resizing, the most
+ * likely class. */
 #include "transform/transform_edit.h"
 
 /* ---- a value between the model and its surroundings ---- */

@@ -1,5 +1,5 @@
-/* transform_edit_batch.c - another batch size: the inputs that have it, shapes of Reshape that have it baked in, and
- * what cannot follow, which is reported. */
+/* transform_edit_batch.c - changes the batch size: adapts the inputs and constant shapes of Reshape that contain it,
+ * and reports what cannot be adapted. */
 #include "transform/transform_edit.h"
 
 #include <onx/tensor.h>

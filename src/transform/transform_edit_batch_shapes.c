@@ -1,6 +1,6 @@
-/* transform_edit_batch_shapes.c - where the batch goes in shapes of Reshape that have its size baked in. It is
- * somewhere in what is reshaped, and stays there in memory; where two dimensions meet in that place, either may take
- * it, and later nodes say which: choices are tried in order, and taken back where types contradict each other. */
+/* transform_edit_batch_shapes.c - finds the batch dimension in constant shapes of Reshape. The batch occupies a certain
+ * position in the reshaped value, and keeps it in memory; if two dimensions meet at that position, either may be the
+ * batch, and later nodes decide: the choices are tried in order, and undone if types contradict each other. */
 #include "transform/transform_edit.h"
 
 #include <onx/tensor.h>

@@ -1,5 +1,5 @@
-/* transform_expand.c - the body of a function in place of a call: values of the caller for inputs and outputs, new
- * names for everything else, values for what refers to parameters. */
+/* transform_expand.c - replaces a call by the body of the function: inputs and outputs become values of the caller,
+ * inner values get new names, and references to parameters are replaced by their values. */
 #include "transform/transform.h"
 
 typedef struct expander {

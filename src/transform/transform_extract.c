@@ -1,4 +1,4 @@
-/* transform_extract.c - a part of a model by its values or by its nodes, and a model cut into parts. */
+/* transform_extract.c - extracts a part of a model by values or nodes, and splits a model into parts. */
 #include "transform/transform_part.h"
 
 /* ---- lists of names ---- */

@@ -1,4 +1,4 @@
-/* transform_finish.c - the new nodes put in place, and what the model says of itself: imports, IR version, types. */
+/* transform_finish.c - stores the new nodes in the model, and updates imports, IR version and types. */
 #include "transform/transform_retarget.h"
 
 /* ---- what the model says of itself ---- */

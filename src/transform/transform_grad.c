@@ -1,4 +1,4 @@
-/* transform_grad.c - the gradient of a value, and what nodes Gradient ask for, as nodes of the standard operators. */
+/* transform_grad.c - computes the gradient of a value, and replaces Gradient nodes, by nodes of standard operators. */
 #include "transform/transform_grad.h"
 
 #include <onx/grad.h>

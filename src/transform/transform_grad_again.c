@@ -1,5 +1,5 @@
-/* transform_grad_again.c - nodes of the model once more under other names: where Gradient is given other values than
- * those that it names, and where what the forward pass has computed is not kept for the backward pass. */
+/* transform_grad_again.c - copies nodes of the model under other names: if Gradient is applied to values other than
+ * those it names, and to recompute forward values that are not kept for the backward pass. */
 #include "transform/transform_grad.h"
 
 /* ---- copies ---- */

@@ -1,5 +1,5 @@
-/* transform_grad_control.c - gradients of operators with subgraphs. The subgraph of the gradient computes the values of
- * the original one again, then goes back through its nodes; what loops carry is kept, iteration by iteration. */
+/* transform_grad_control.c - gradients of operators with subgraphs. The gradient's subgraph recomputes the values of
+ * the original one, and then differentiates its nodes; loop-carried values are kept for each iteration. */
 #include "transform/transform_grad.h"
 
 #define MAKE(name) onx_status onxi_grad_make_##name(onxi_grad_node *n)

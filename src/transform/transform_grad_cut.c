@@ -1,6 +1,6 @@
-/* transform_grad_cut.c - cuts of a list of nodes, such that what crosses them and the largest segment between them fit
- * into as little memory as can be: the least budget is searched for by halving, and for a budget the cuts over which
- * the least crosses are found in one pass over the nodes. */
+/* transform_grad_cut.c - cuts a list of nodes so that the values that cross the cuts and the largest segment need as
+ * little memory as possible: a binary search finds the smallest budget, and for each budget one pass over the nodes
+ * finds the cuts with the least data. */
 #include "transform/transform_grad_cut.h"
 
 enum { HALVINGS = 24, PENALTIES = 12 };

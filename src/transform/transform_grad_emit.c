@@ -1,5 +1,5 @@
-/* transform_grad_emit.c - the texts of gradient rules become nodes: macros expanded, constants shared and of the type
- * that is wanted, names passed on where a node would do nothing. */
+/* transform_grad_emit.c - creates nodes from the texts of gradient rules: expands macros, shares constants of the
+ * required type, and replaces nodes that would do nothing by their inputs. */
 #include "transform/transform_grad.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* transform_grad_flex.c - what FlexAttention does: products, and the graphs of scores and probabilities put in between.
- */
+/* transform_grad_flex.c - decomposes FlexAttention: matrix products, with the graphs for scores and probabilities in
+ * between. */
 #include "transform/transform_grad.h"
 
 #include <stdio.h>

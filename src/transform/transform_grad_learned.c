@@ -1,5 +1,5 @@
-/* transform_grad_learned.c - conditions and texts of the gradients of ai.onnx.ml: linear models and support vectors, of
- * which the coefficients are attributes, and what prepares features for them. */
+/* transform_grad_learned.c - conditions and texts of the gradients of ai.onnx.ml: linear models and support vector
+ * machines, whose coefficients are attributes, and preprocessing of features. */
 #include "transform/transform_grad.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* transform_grad_lower.c - operators of sequences in terms of others, and the tables of RotaryEmbedding. */
+/* transform_grad_lower.c - decomposes sequence operators, and computes the tables of RotaryEmbedding. */
 #include "transform/transform_grad.h"
 
 #include <stdio.h>

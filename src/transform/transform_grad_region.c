@@ -1,6 +1,6 @@
-/* transform_grad_region.c - RoiAlign and DeformConv, which read an image between its elements, in operators that have
- * gradients: where the neighbours of each place are, what they weigh, and sums of them. Places are computed in double,
- * as the kernels do, and so regions and offsets have gradients as well as images. */
+/* transform_grad_region.c - decomposes RoiAlign and DeformConv, which interpolate between the elements of an image,
+ * into differentiable operators: positions and weights of the neighbours, and weighted sums. Positions are computed in
+ * double, like in the kernels, so that regions and offsets have gradients as well. */
 #include "transform/transform_grad.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* transform_grad_sample.c - the gradient of GridSample: what arrives at a place goes to the neighbours that were read
- * there, by their weights. Which elements those are is what the operator itself says, sampling the numbers of the
- * elements exactly at each neighbour, so that padding is as it has it. */
+/* transform_grad_sample.c - the gradient of GridSample: the gradient of a sample is distributed to the neighbours it
+ * was interpolated from, by their weights. The operator itself tells which elements these are: it samples the element
+ * indices exactly at each neighbour, so that padding modes are handled correctly. */
 #include "transform/transform_grad.h"
 
 enum { CORNERS_MAX = 256 };

@@ -1,5 +1,5 @@
-/* transform_grad_segments.c - what the forward pass has computed is not kept for the backward pass but computed again,
- * segment by segment, but for what crosses from one segment to another. */
+/* transform_grad_segments.c - checkpointing: forward values are recomputed for the backward pass, segment by segment,
+ * except those that cross from one segment to another. */
 #include "transform/transform_grad.h"
 #include "transform/transform_grad_cut.h"
 

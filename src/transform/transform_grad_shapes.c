@@ -1,5 +1,5 @@
-/* transform_grad_shapes.c - the backward pass often asks of a value only what shape it has. Where a node tells that,
- * it is put right behind the node that makes the value: so the value need not be kept for it. */
+/* transform_grad_shapes.c - the backward pass often needs only the shape of a value. Nodes that compute the shape are
+ * moved to directly after the producer of the value, so that the value itself need not be kept. */
 #include "transform/transform_grad.h"
 
 typedef struct mover {

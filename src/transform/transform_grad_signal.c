@@ -1,5 +1,6 @@
-/* transform_grad_signal.c - the gradients of Fourier transforms. They are linear: what arrives goes back through the
- * transform of the other direction, scaled; what the operator filled up is cut off, and what it cut off gets zeros. */
+/* transform_grad_signal.c - gradients of Fourier transforms. They are linear: the gradient is the scaled
+ * inverse-direction transform; elements that the operator padded are cropped, and elements that it cropped get
+ * zeros. */
 #include "transform/transform_grad.h"
 
 enum { AXES = ONX_RANK_MAX };

@@ -1,5 +1,4 @@
-/* transform_grad_text.c - gradient rules whose text depends on how many operands there are, or on what an attribute
- * says. */
+/* transform_grad_text.c - gradient rules whose text depends on the number of operands or on an attribute. */
 #include "transform/transform_grad.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* transform_grad_walk.c - reverse accumulation over a list of nodes: which values depend on what is derived by, and
- * from the last node to the first what arrives at each of them. */
+/* transform_grad_walk.c - reverse-mode differentiation of a list of nodes: finds the values that depend on xs, and
+ * accumulates gradients from the last node to the first. */
 #include "transform/transform_grad.h"
 
 enum { FLOATS = 1u << ONX_FLOAT | 1u << ONX_FLOAT16 | 1u << ONX_DOUBLE | 1u << ONX_BFLOAT16 };

@@ -1,4 +1,4 @@
-/* transform_grad_when.c - conditions of gradient rules: what is known of a node, and attributes made for the text. */
+/* transform_grad_when.c - conditions of gradient rules: properties of a node, and attributes prepared for the text. */
 #include "transform/transform_grad.h"
 
 #define WHEN(name) bool onxi_grad_when_##name(onxi_grad_node *n)

@@ -1,5 +1,5 @@
-/* transform_grad_windows.c - conditions of gradient rules of what goes over windows: convolutions, pools, resizing; and
- * the attributes of the nodes that go back over them. */
+/* transform_grad_windows.c - conditions of gradient rules of window operators: convolution, pooling, resizing; and the
+ * attributes of the nodes that compute their gradients. */
 #include "transform/transform_grad.h"
 
 #define WHEN(name) bool onxi_grad_when_##name(onxi_grad_node *n)

@@ -1,5 +1,5 @@
-/* transform_halve.c - the values of a model whose types change, what makes and what uses them, and which have to change
- * together: those of sequences, and those that control flow passes on. */
+/* transform_halve.c - collects the values whose types are converted, their producers and readers, and sets of values
+ * that must have the same type: elements of sequences, and values that control flow passes on. */
 #include "transform/transform_halve.h"
 
 /* ---- terms ---- */

@@ -1,5 +1,6 @@
-/* transform_halve_decide.c - which values change their type. What the operators allow is known; here follow those for
- * which a change would be a loss: sizes, what is made in one type and wanted in it, and what only passes data on. */
+/* transform_halve_decide.c - decides which values are converted. Starting from what operators allow, it excludes values
+ * whose conversion would be useless or harmful: sizes, values that are produced and needed in the same type, and nodes
+ * that only move data. */
 #include "transform/transform_halve.h"
 
 static bool is_source(const onxi_halver *h, uint32_t value)

@@ -1,5 +1,5 @@
-/* transform_halve_exact.c - nodes that keep their type because few bits would change what is chosen, not only how
- * exactly it is known: what works out places (boxes, grids), ranks, and angles that integers are the source of. */
+/* transform_halve_exact.c - nodes that keep their type because rounding would change which element is selected, not
+ * only its accuracy: those that compute positions (boxes, grids), ranks, and angles derived from integers. */
 #include "transform/transform_halve.h"
 
 /* Operands by which elements are chosen. A rank is lost where two numbers become the same one; but nothing is won by

@@ -1,5 +1,5 @@
-/* transform_halve_types.c - which operands of a node have to have one type, and whether its operator takes the new one:
- * by the type constraints of the row that is in force. */
+/* transform_halve_types.c - which operands of a node must have the same type, and whether the operator supports the new
+ * type, according to the type constraints of its schema row. */
 #include "transform/transform_halve.h"
 
 const onxi_halve_attribute onxi_halve_attributes[] = {

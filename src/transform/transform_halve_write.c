@@ -1,5 +1,5 @@
-/* transform_halve_write.c - the model in its new types: nodes, Casts, weights, and the types that are declared. What is
- * changed is copied first, as functions that were put in place share what they hold. */
+/* transform_halve_write.c - writes the model with the new types: nodes, Casts, weights, and declared types. Messages
+ * are copied before they are changed, because expanded functions share them. */
 #include "transform/transform_halve.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* transform_inline.c - functions of the model in place of their calls, in graphs, subgraphs and the functions that
- * stay. */
+/* transform_inline.c - replaces calls of model functions by their bodies, in graphs, subgraphs and the remaining
+ * functions. */
 #include "transform/transform_part.h"
 
 typedef struct inliner {

@@ -1,4 +1,4 @@
-/* transform_list.c - lists of nodes that grow while a graph is written anew. */
+/* transform_list.c - growing lists of nodes, used while a graph is rewritten. */
 #include "transform/transform.h"
 
 onx_status onxi_node_list_add_all(onx_arena *scratch, onxi_node_list *list, onx_node *const *nodes, uint32_t count)

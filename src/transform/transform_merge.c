@@ -1,4 +1,4 @@
-/* transform_merge.c - models combined: what is connected, which names clash, and one graph of all. */
+/* transform_merge.c - merges models: connects values, resolves name conflicts, and builds one graph. */
 #include "transform/transform_part.h"
 
 #include "transform/transform_merge.h"

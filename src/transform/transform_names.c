@@ -1,4 +1,4 @@
-/* transform_names.c - names that nothing else in the model has. */
+/* transform_names.c - generates names that are unique in the model. */
 #include "transform/transform.h"
 
 /* ---- the places that hold names ---- */

@@ -1,4 +1,4 @@
-/* transform_node.c - what the steps of a retarget need to make nodes, and to say what was done to which. */
+/* transform_node.c - creates nodes for steps of retarget, and reports what was done. */
 #include "transform/transform_retarget.h"
 
 #include <stdio.h>

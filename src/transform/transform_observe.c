@@ -1,5 +1,5 @@
-/* transform_observe.c - ranges of values from samples: smallest and largest numbers, and a histogram that grows with
- * them, from which entropy, percentiles and errors are taken. */
+/* transform_observe.c - ranges of values from samples: minimum and maximum, and a histogram whose range grows, from
+ * which entropy, percentiles and errors are computed. */
 #include "transform/transform_precision.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
-/* transform_outline.c - runs of nodes that are repeated: nodes become symbols, and equal runs of symbols are found by
- * looking back to where the same symbols came last, long ones first. */
+/* transform_outline.c - finds repeated sequences of nodes: nodes become symbols, and equal sequences of symbols are
+ * found by comparing with the previous occurrence of a symbol, the longest first. */
 #include "transform/transform_outline.h"
 
 /* ---- symbols ---- */

@@ -1,4 +1,5 @@
-/* transform_outline_make.c - a function made of a run of nodes that is repeated, and calls in place of the runs. */
+/* transform_outline_make.c - creates a function from a repeated sequence of nodes, and replaces the sequences by
+ * calls. */
 #include "transform/transform_outline.h"
 
 typedef struct shaper {

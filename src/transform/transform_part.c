@@ -1,4 +1,4 @@
-/* transform_part.c - some nodes of the main graph as a model of their own, with what they need from outside. */
+/* transform_part.c - extracts nodes of the main graph as a separate model, with everything that they need. */
 #include "transform/transform_part.h"
 
 #include <stdio.h>

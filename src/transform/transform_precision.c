@@ -1,4 +1,4 @@
-/* transform_precision.c - values and weights in another floating-point type: the pass. */
+/* transform_precision.c - converts values and weights to another floating-point type: the pass itself. */
 #include "transform/transform_halve.h"
 
 static uint32_t sources_of(int32_t to)

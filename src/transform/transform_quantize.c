@@ -1,5 +1,5 @@
-/* transform_quantize.c - products of constant weights in few bits: the walk over the nodes of a model, and what stays.
- */
+/* transform_quantize.c - quantises products with constant weights: the traversal of the model, and which nodes are
+ * skipped. */
 #include "transform/transform_quantize.h"
 
 #include <math.h>

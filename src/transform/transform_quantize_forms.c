@@ -1,5 +1,5 @@
-/* transform_quantize_forms.c - the nodes that take the place of a Conv, MatMul or Gemm: products of 8-bit numbers that
- * are scaled while the model runs, or by ranges that are known, and weights that are expanded where they are used. */
+/* transform_quantize_forms.c - the nodes that replace a Conv, MatMul or Gemm: 8-bit products with dynamic or static
+ * scales, and weights that are dequantized where they are used. */
 #include "transform/transform_quantize.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* transform_quantize_numbers.c - weights in few bits: scales and zero points of groups, rounding, packing, and rounding
- * whose errors are made up for by the rows that come after. */
+/* transform_quantize_numbers.c - quantises weights: scales and zero points of groups, rounding, packing, and rounding
+ * with error feedback into the following rows (as in GPTQ). */
 #include "transform/transform_quantize.h"
 
 #include <float.h>

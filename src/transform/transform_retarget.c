@@ -1,5 +1,5 @@
-/* transform_retarget.c - a model for other versions of its operator sets: the walk over graphs and functions. Nothing
- * is changed before all is known to be possible. */
+/* transform_retarget.c - converts a model to other versions of its operator sets: the traversal of graphs and
+ * functions. The model is only changed after all conversions are known to be possible. */
 #include "transform/transform_retarget.h"
 
 /* ---- what to do with the nodes of one name ---- */

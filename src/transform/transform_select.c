@@ -1,4 +1,4 @@
-/* transform_select.c - which nodes of a model are meant: patterns over their names, and operators. */
+/* transform_select.c - selects nodes of a model by name patterns and operators. */
 #include "transform/transform_precision.h"
 
 #include <stdio.h>

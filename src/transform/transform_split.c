@@ -1,5 +1,4 @@
-/* transform_split.c - a model cut into parts that follow one another: at values that are named, or where the least data
- * crosses. */
+/* transform_split.c - splits a model into consecutive parts: at given values, or where the least data crosses. */
 #include "transform/transform_part.h"
 
 typedef struct splitter {

@@ -1,4 +1,4 @@
-/* transform_subject.c - what the condition of a step may ask about a node, and what it may prepare for the text. */
+/* transform_subject.c - queries about a node for the conditions of steps, and values that they define for the text. */
 #include "transform/transform_retarget.h"
 
 bool onxi_subject_has(const onxi_subject *s, uint32_t input)

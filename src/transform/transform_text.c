@@ -1,4 +1,4 @@
-/* transform_text.c - other nodes in place of one: the text of a step, or the function body of an operator. */
+/* transform_text.c - replaces a node by other nodes: the text of a step, or the function body of an operator. */
 #include "transform/transform_retarget.h"
 
 /* ---- the text of a row ---- */

@@ -1,4 +1,4 @@
-/* transform_trainable.c - training information for a model that has none: the entries built from their parts. */
+/* transform_trainable.c - adds training information to a model: builds the entries from their parts. */
 #include "transform/transform_trainable.h"
 
 #include <onx/grad.h>

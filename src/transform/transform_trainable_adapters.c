@@ -1,5 +1,5 @@
-/* transform_trainable_adapters.c - adapters of low rank: a product by a frozen weight gets a narrow one beside it,
- * which is trained, and which is added to the weight in the end. */
+/* transform_trainable_adapters.c - low-rank adapters: a product with a frozen weight gets a trained low-rank product
+ * beside it, which is finally merged into the weight. */
 #include "transform/transform_edit.h"
 #include "transform/transform_part.h"
 #include "transform/transform_precision.h"

@@ -1,5 +1,5 @@
-/* transform_trainable_mode.c - nodes that work in another way while training: they, and what depends on them, are
- * repeated in the algorithm, so that the main graph stays what it is for inference. */
+/* transform_trainable_mode.c - nodes that behave differently in training: they and their dependents are copied into the
+ * algorithm, so that the main graph stays unchanged for inference. */
 #include "transform/transform_trainable.h"
 
 /* A constant that is not false, or not known before the model runs. */

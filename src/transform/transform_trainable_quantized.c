@@ -1,5 +1,5 @@
-/* transform_trainable_quantized.c - training of what is quantised: weights in integers become numbers that are rounded
- * where they are read, and a step of training rounds in a way that gradients pass. */
+/* transform_trainable_quantized.c - quantisation-aware training: integer weights become floats that are rounded where
+ * they are read, and a training step rounds with straight-through gradients. */
 #include "transform/transform_trainable.h"
 
 static const struct range {

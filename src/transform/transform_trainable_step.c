@@ -1,5 +1,5 @@
-/* transform_trainable_step.c - one step of training: the loss of an output, the gradients of weights, what the
- * optimiser makes of them, and what is kept until the next step. */
+/* transform_trainable_step.c - the training step: the loss of an output, gradients of the weights, the optimiser's
+ * updates, and its state. */
 #include "transform/transform_trainable.h"
 
 static const onxi_loss losses[] = {

@@ -1,4 +1,5 @@
-/* transform_trainable_text.c - texts of rows become nodes of training graphs, with numbers, outputs and bindings. */
+/* transform_trainable_text.c - converts texts of rows to nodes of training graphs, with numbers, outputs and
+ * bindings. */
 #include "transform/transform_trainable.h"
 
 /* ---- numbers ---- */

@@ -1,5 +1,5 @@
-/* transform_trainable_weights.c - the weights of a model: what they are to the nodes that take them, which of them are
- * trained, and how they are drawn before the first step. */
+/* transform_trainable_weights.c - the weights of a model: their roles in the nodes that read them, which of them are
+ * trained, and their initialisation. */
 #include "transform/transform_part.h"
 #include "transform/transform_precision.h"
 #include "transform/transform_trainable.h"

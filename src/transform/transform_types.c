@@ -1,5 +1,5 @@
-/* transform_types.c - what is declared of values inside, when something before them becomes another size: the shapes
- * go, so that they contradict nothing, and come back as they are inferred; all else that is said of a value stays. */
+/* transform_types.c - declared types of inner values when a size before them changes: shapes are removed, so that
+ * nothing contradicts, and set again from inference; everything else that is declared stays. */
 #include "transform/transform.h"
 
 typedef struct shapes {

@@ -1,4 +1,4 @@
-/* transform_values.c - types and constants of values, looked up when a rule asks for them. */
+/* transform_values.c - types and constants of values, determined on demand. */
 #include "transform/transform.h"
 
 enum { ELEMENTS_MAX = 4096 }; /* of a constant that becomes an attribute */

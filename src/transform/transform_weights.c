@@ -1,5 +1,5 @@
-/* transform_weights.c - weights made from other weights, a piece at a time: small ones in the memory of the document,
- * large ones in a file without a name that the document keeps mapped. */
+/* transform_weights.c - weights derived from other weights, in blocks: small ones are kept in the memory of the
+ * document, large ones in an unnamed file that the document maps. */
 #include "transform/transform_precision.h"
 
 #include <float.h>
