@@ -3,9 +3,9 @@
 
 #include "transform/transform.h"
 
-enum { IR_VERSION = 11 }; /* that has annotations */
+enum { IR_VERSION = 11 }; /* the first IR version with annotations */
 
-/* ---- sizes in place of symbols ---- */
+/* ---- replacing symbolic sizes ---- */
 
 typedef struct fixer {
     onx_doc *doc;
@@ -61,7 +61,7 @@ onx_status onxi_spread_fix(onx_doc *doc, onx_arena *arena, const onx_infer_fixed
     }
     for (uint32_t i = 0; i < g->input_count; i++)
         ONX_TRY(fix_input(&f, g->input[i]));
-    g->value_info_count = 0; /* said of any shapes */
+    g->value_info_count = 0; /* its sizes are not valid any more */
     return ONX_OK;
 }
 
@@ -72,7 +72,7 @@ typedef struct annotator {
     onx_doc *doc;
     onx_arena *arena; /* of the document */
     onx_bytes name;   /* of the configuration */
-    uint32_t *named;  /* per value: the last node that has a spec for it, + 1 */
+    uint32_t *named;  /* per value: 1 + the last node with a spec for it */
 } annotator;
 
 static bool add_number(onx_arena *arena, int64_t **list, uint32_t *count, int64_t number)
@@ -83,7 +83,7 @@ static bool add_number(onx_arena *arena, int64_t **list, uint32_t *count, int64_
     return at != NULL;
 }
 
-/* Part `part[w]` in each way that splits the tensor; the others all have it. */
+/* Part `part[w]` for each way that splits the tensor; ways that do not split it replicate the parts. */
 static bool add_devices(const annotator *a, onx_sharding_spec *spec, uint32_t stage, const bool *split,
                         const uint32_t *part)
 {
@@ -124,7 +124,7 @@ static bool add_axis(const annotator *a, onx_sharding_spec *spec, uint32_t axis,
     return true;
 }
 
-/* Axes in the order of ways, so that parts of weights are counted fastest. */
+/* Axes in the order of ways, so that parts of weights vary fastest. */
 static bool add_spec(const annotator *a, onx_node_device_configuration *c, uint32_t node, uint32_t operand)
 {
     const onxi_shard_node *n = &a->s->plan->node[node];
@@ -173,8 +173,8 @@ static bool is_first(annotator *a, uint32_t node, uint32_t operand)
     return first;
 }
 
-/* Operators with windows have no sharding in the standard (rule D-21): where what they read is split already, they
- * follow without annotations. */
+/* The standard defines no sharding for window operators (rule D-21): if their inputs are split already, they are split
+ * in the same way without annotations. */
 static bool follows(const annotator *a, uint32_t node)
 {
     const onxi_shard_plan *plan = a->s->plan;
@@ -248,11 +248,11 @@ static onx_status decide(onxi_spread *s)
     return s->stages > 1 ? onxi_spread_stages(s) : ONX_OK;
 }
 
-/* `whole` is the model with sizes in place of symbols. */
+/* `whole` is the model with concrete sizes. */
 static onx_status spread(onx_ctx *cx, onx_doc *doc, onx_doc *whole, onx_arena *arena, onx_str name,
                          const onx_shard_annotate_options *o)
 {
-    const onx_device_configuration none = { 0 }; /* nodes have nothing of it yet */
+    const onx_device_configuration none = { 0 }; /* nodes have no entries for it yet */
     onxi_shard_plan plan = { .cx = cx, .doc = whole, .arena = arena, .configuration = &none };
     onxi_spread s = { .plan = &plan,
                       .options = o,

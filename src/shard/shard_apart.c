@@ -8,9 +8,9 @@
 #include "transform/transform.h"
 #include "value/value.h"
 
-enum { DEPTH_MAX = 8 /* nodes from the product on */ };
+enum { DEPTH_MAX = 8 /* maximum number of nodes after the product */ };
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 static onx_status count_read(onxi_unfolder *u, onx_str name, uint32_t times)
 {
@@ -72,7 +72,7 @@ onx_status onxi_apart_open(onxi_unfolder *u)
     return ONX_OK;
 }
 
-/* Is it read in one place alone? */
+/* Does it have a single reader? */
 static bool is_read_once(const onxi_unfolder *u, onx_str name)
 {
     const onxi_dict_entry *e = name.len ? onxi_dict_find(&u->reads, name) : NULL;
@@ -95,7 +95,7 @@ const onx_node *onxi_apart_at(const onxi_unfolder *u, uint32_t node)
     return u->graph->node[node];
 }
 
-/* ---- can it be made apart? ---- */
+/* ---- can the columns be split? ---- */
 
 typedef struct maker {
     uint32_t node;
@@ -109,7 +109,7 @@ static bool can_cut(const onxi_unfolder *u, const onx_node *node, uint32_t i, co
     return t && axis < t->dims_count && t->dims[axis] % c->count == 0;
 }
 
-/* The node that makes the value, which nobody else reads, if its columns are those of its weights. */
+/* The node that computes the value, if it has no other reader and its columns are those of its weights. */
 static bool find_maker(const onxi_unfolder *u, onx_str name, uint32_t depth, maker *out)
 {
     const onxi_dict_entry *at = is_read_once(u, name) ? onxi_dict_find(&u->makers, name) : NULL;
@@ -143,7 +143,7 @@ int64_t onxi_apart_count(const onxi_unfolder *u, onx_bytes name)
     return find_maker(u, onx_view(name), 0, &m) ? m.columns.count : 0;
 }
 
-/* ---- which columns operators of ONNX make ---- */
+/* ---- the columns that ONNX operators compute ---- */
 
 bool onxi_apart_of_product(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node,
                            onxi_apart_columns *out)
@@ -169,7 +169,7 @@ bool onxi_apart_of_gemm(const onxi_unfolder *u, const onxi_bound *bound, const o
     return true;
 }
 
-/* Something with as many columns, or one number, is added to what is a product at last. */
+/* Addition of a value with the same columns, or a scalar, to the result of a product. */
 bool onxi_apart_of_sum(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node, onxi_apart_columns *out)
 {
     (void)bound;
@@ -198,7 +198,7 @@ static onx_status new_name(onxi_unfolder *u, onx_bytes base, onx_bytes *out)
     return onx_arena_refer(onx_doc_arena(u->doc), name, out);
 }
 
-/* In the file of the whole one, where it lies there in one piece. */
+/* A slice of the external data of the whole tensor, if it is contiguous there. */
 static onx_status refer_to_file(onxi_unfolder *u, const onx_tensor *from, uint64_t start, uint64_t size, onx_tensor *to,
                                 bool *done)
 {
@@ -252,7 +252,7 @@ static onx_status cut(onxi_unfolder *u, const onx_tensor *t, uint32_t axis, int6
         ONX_TRY(refer_to_file(u, t, first, run, part, &done));
     if (done)
         return ONX_OK;
-    ONX_TRY(onx_tensor_bytes(u->doc, t, &all)); /* as many as the dims say, or an error */
+    ONX_TRY(onx_tensor_bytes(u->doc, t, &all)); /* as many as the dims require, or an error */
     part->has |= onx_tensor_has_raw_data;
     if (outer == 1)
         return onx_arena_refer(arena, onx_str_make(all.ptr + first, (size_t)run), &part->raw_data);
@@ -271,7 +271,7 @@ onx_status onxi_apart_cut(onxi_unfolder *u, const onx_tensor *t, const int64_t s
     return ONX_OK;
 }
 
-/* ---- nodes in place of others ---- */
+/* ---- replacing nodes ---- */
 
 onx_status onxi_apart_put(onxi_unfolder *u, uint32_t at, onx_node *node)
 {
@@ -342,7 +342,7 @@ uint32_t onxi_apart_rank(const onxi_unfolder *u, onx_bytes name)
     return e ? e->value : UINT32_MAX;
 }
 
-/* The node once more, with a part of the columns. */
+/* A copy of the node with some of the columns. */
 static onx_status copy_part(onxi_unfolder *u, const maker *m, int64_t start, int64_t size, onx_bytes through,
                             onx_bytes *out)
 {
@@ -391,14 +391,14 @@ onx_status onxi_apart_make(onxi_unfolder *u, onx_bytes name, const int64_t size[
     return make_apart(u, onx_view(name), 0, size, out);
 }
 
-/* ---- the graph without what was replaced ---- */
+/* ---- removing the replaced nodes ---- */
 
 static onx_status note_gone(onxi_unfolder *u, onx_bytes name)
 {
     return onxi_dict_at(&u->gone, onx_view(name), 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* It is read or made by what takes the place. */
+/* A replacement reads or computes it. */
 static void note_kept(onxi_unfolder *u, onx_bytes name)
 {
     onxi_dict_entry *e = onxi_dict_find(&u->gone, onx_view(name));
@@ -412,7 +412,7 @@ static bool is_gone(const onxi_unfolder *u, onx_bytes name)
     return e && !e->value;
 }
 
-/* What replaced nodes read and made, unless others read or make it. */
+/* The operands of replaced nodes, unless other nodes read or compute them. */
 static onx_status list_gone(onxi_unfolder *u, const onx_node *node)
 {
     for (uint32_t k = 0; k < node->input_count; k++)

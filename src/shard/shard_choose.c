@@ -23,7 +23,7 @@ static onx_status judge(onx_ctx *cx, const onx_doc *doc, const onx_shard_choose_
     return ONX_OK;
 }
 
-/* `trial` has the mesh. ONX_E_UNSUPPORTED where the model cannot be spread so. */
+/* `trial` has the mesh. ONX_E_UNSUPPORTED if the model cannot be distributed in this way. */
 static onx_status try_mesh(onx_ctx *cx, const onx_doc *doc, const onx_shard_choose_options *o, onx_shard_forecast *rows,
                            onx_shard_trial *trial)
 {

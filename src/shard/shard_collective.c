@@ -12,7 +12,7 @@ typedef struct pieces {
     uint32_t copies, sends, receives;
 } pieces;
 
-/* The part that `have` and `want` have in common goes from the one to the other. */
+/* Transfers the intersection of `have` and `want`. */
 static onx_status add_piece(onxi_shard_writer *w, pieces *p, onxi_piece_kind kind, uint32_t rank, uint32_t axes,
                             const onxi_box *have, const onxi_box *want, const onxi_box *part)
 {
@@ -33,7 +33,7 @@ static onx_status add_piece(onxi_shard_writer *w, pieces *p, onxi_piece_kind kin
 
 static const int64_t nothing[ONXI_SHARD_RANK] = { 0 };
 
-/* A node of the domain, with what all of them have. Input and output boxes may be NULL: there is none. */
+/* A node of the domain, with the common attributes. Input and output boxes may be NULL: there is none. */
 static onx_status new_collective(onxi_shard_writer *w, const char *op, uint32_t step, int32_t dtype, uint32_t rank,
                                  const onx_bytes *input, const onxi_box *have, const onxi_box *want, onx_node **out)
 {
@@ -56,7 +56,7 @@ static onx_status new_collective(onxi_shard_writer *w, const char *op, uint32_t 
         !onx_node_add_ints(w->arena, n, "from", have ? have->size : nothing, rank) ||
         !onx_node_add_ints(w->arena, n, "to", want ? want->size : nothing, rank))
         return ONX_E_MEMORY;
-    w->summary->collectives += !onx_str_is(onx_str_of(op), "Slice"); /* which is of one rank alone */
+    w->summary->collectives += !onx_str_is(onx_str_of(op), "Slice"); /* a Slice is local to one rank */
     *out = n;
     return ONX_OK;
 }
@@ -150,7 +150,7 @@ onx_status onxi_shard_make_move(onxi_shard_writer *w, uint32_t index, onxi_shard
 typedef struct parts {
     const onxi_shard_node *node;
     const onxi_assignment *a;
-    const onxi_placement *made; /* how the partial results are placed */
+    const onxi_placement *made; /* the placement of the partial results */
     uint32_t count;
     uint32_t *first, *holder; /* devices by shard and part, in order */
 } parts;
@@ -192,7 +192,7 @@ static uint32_t part_source(const parts *q, uint32_t shard, uint32_t part, uint3
     return q->holder[q->first[cell] + device % (q->first[cell + 1] - q->first[cell])];
 }
 
-/* Devices that add up the same shard, one for each part, if all of them have as many. */
+/* The devices that add up the same shard, one per part, if all shards have equally many. */
 static bool find_members(const onxi_shard_writer *w, const parts *q, int64_t *members)
 {
     const uint32_t shard = (uint32_t)q->made->at[w->rank],

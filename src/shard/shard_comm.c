@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-/* A message not received so far, on the list of the one that it is for. */
+/* A message that is not received yet, in the list of its receiver. */
 typedef struct letter {
     struct letter *next;
     const onx_comm_part *part;
@@ -14,13 +14,13 @@ typedef struct letter {
     uint32_t from, tag;
 } letter;
 
-/* An exchange that a rank has begun, in memory that is used again: parts to send and to receive, their letters, and
- * which parts have come. */
+/* An exchange that a rank has begun, in reused memory: parts to send and receive, their messages, and which parts have
+ * arrived. */
 typedef struct trade {
     struct trade *next;
     size_t size;
     uint32_t tag, send_count, receive_count;
-    uint32_t left; /* parts that are not taken yet, or have not come */
+    uint32_t left; /* parts that were not taken, or have not arrived */
     bool busy, unlike;
     onx_comm_part *part;
     letter *letter;
@@ -35,7 +35,7 @@ typedef struct seat {
 } seat;
 
 struct onx_comm_group {
-    onx_ctx *maker, *cx; /* `cx` is its own, used under the lock */
+    onx_ctx *maker, *cx; /* `cx` is its own, and used with the lock held */
     pthread_mutex_t lock;
     pthread_cond_t news;
     uint32_t size;
@@ -97,10 +97,10 @@ void onx_comm_group_free(onx_comm_group *group)
     onxi_release(group->maker, group, group_size(group->size));
 }
 
-/* ---- all of this under the lock ---- */
+/* ---- called with the lock held ---- */
 
-/* The exchange that waits for the letter, and for which of its parts. What comes twice is for the next exchange of this
- * tag. */
+/* The exchange that waits for the message, and for which of its parts. A duplicate belongs to the next exchange with
+ * this tag. */
 static trade *find_reader(const seat *s, const letter *l, uint32_t *part)
 {
     for (trade *t = s->trades; t; t = t->next)
@@ -112,7 +112,7 @@ static trade *find_reader(const seat *s, const letter *l, uint32_t *part)
     return NULL;
 }
 
-/* Letters to this rank that it waits for are copied to where they belong. */
+/* Copies messages that this rank waits for to their destinations. */
 static bool deliver(seat *s)
 {
     bool any = false;
@@ -136,7 +136,7 @@ static bool deliver(seat *s)
     return any;
 }
 
-/* Its letters are not delivered any more. */
+/* Its messages will not be delivered any more. */
 static void withdraw(onx_comm_group *g, const trade *t)
 {
     for (uint32_t r = 0; r < g->size; r++)
@@ -147,7 +147,7 @@ static void withdraw(onx_comm_group *g, const trade *t)
                 at = &(*at)->next;
 }
 
-/* Which rank is waited for. */
+/* The rank that is waited for. */
 static uint32_t missing(const onx_comm_group *g, const trade *t)
 {
     for (uint32_t i = 0; i < t->receive_count; i++)
@@ -160,7 +160,7 @@ static uint32_t missing(const onx_comm_group *g, const trade *t)
     return 0;
 }
 
-/* One that is not in use, with room for this number of parts. */
+/* An unused exchange with room for this number of parts. */
 static trade *free_trade(seat *s, uint32_t send_count, uint32_t receive_count)
 {
     const size_t parts = (size_t)send_count + receive_count;
@@ -237,7 +237,7 @@ static void end_trade(onx_comm_group *g, trade *t, onx_status status)
     t->busy = false;
 }
 
-/* ---- what a communicator has ---- */
+/* ---- the functions of a communicator ---- */
 
 static struct timespec end_of(uint64_t timeout_ns)
 {

@@ -24,7 +24,7 @@ static double made_by(const onxi_shard_plan *plan, const onxi_shard_node *n)
     return onxi_split_count(onxi_split_operand(plan, n, n->node->input_count));
 }
 
-/* All that the node iterates over. */
+/* The size of the node's iteration space. */
 double onxi_split_work_of_dims(const onxi_shard_plan *plan, const onxi_shard_node *n)
 {
     double all = 2;
@@ -33,7 +33,7 @@ double onxi_split_work_of_dims(const onxi_shard_plan *plan, const onxi_shard_nod
     return n->rule.dim_count ? all : made_by(plan, n);
 }
 
-/* What one channel of the filters takes, for each of `elements`. */
+/* The cost of one filter channel for each of `elements`. */
 static double of_windows(const onxi_shard_plan *plan, const onxi_shard_node *n, double elements)
 {
     const onxi_shard_value *b = n->node->input_count > 1 ? onxi_split_operand(plan, n, 1) : NULL;
@@ -59,7 +59,7 @@ double onxi_split_work_of_attention(const onxi_shard_plan *plan, const onxi_shar
                : made_by(plan, n);
 }
 
-/* The same memory. */
+/* The output shares memory with the input. */
 static bool moves_nothing(const onxi_shard_node *n)
 {
     switch (n->bound->op) {
@@ -74,7 +74,7 @@ static bool moves_nothing(const onxi_shard_node *n)
     }
 }
 
-/* What the device has of an operand; of the whole where `p` is NULL. */
+/* The part of an operand on the device; the whole operand if `p` is NULL. */
 static double bytes_of(const onxi_shard_value *v, const onxi_placement *p, uint32_t device)
 {
     double elements = onxi_split_count(v);
@@ -96,7 +96,7 @@ static void add_bytes(const onxi_shard_plan *plan, const onxi_shard_node *n, con
     for (uint32_t i = 0; i < operands && !moves_nothing(n); i++) {
         const onxi_shard_value *v = onxi_split_operand(plan, n, i);
         if (!v || (int32_t)i == n->rule.unread || (i == 0 && n->bound->op == ONXI_ID_Gather))
-            continue; /* of a table only what is made is read */
+            continue; /* of a table only the selected rows are read */
         const double bytes = bytes_of(v, in ? in[i] : NULL, device);
         w->bytes += bytes;
         w->weights += v->tensor || v->constant ? bytes : 0;

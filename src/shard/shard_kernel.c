@@ -6,16 +6,16 @@
 
 #include "value/value.h"
 
-/* ---- what the attributes say ---- */
+/* ---- attributes ---- */
 
 typedef struct piece {
     onxi_piece_kind kind;
     uint32_t rank;
     const int64_t *box; /* for each axis of the output: start in input, start in output, size */
-    bool direct;        /* its elements are contiguous where they come from, or go to */
-    uint64_t at;        /* where that is, in bytes */
-    uint64_t kept_at;   /* what stays here: the same in the output, UINT64_MAX: not contiguous there */
-    uint64_t staged;    /* where they are packed, in bytes, if not */
+    bool direct;        /* its elements are contiguous at the source or destination */
+    uint64_t at;        /* byte offset there */
+    uint64_t kept_at;   /* offset in the output of a part that stays on this rank, UINT64_MAX: not contiguous there */
+    uint64_t staged;    /* byte offset in the staging buffer if it has to be packed */
     uint64_t size;      /* in bytes */
 } piece;
 
@@ -25,24 +25,24 @@ static const char *const reductions[] = {
 
 typedef struct collective {
     const onxi_shard_runtime *runtime;
-    uint32_t tag, rank;       /* of axes */
+    uint32_t tag, rank;       /* rank: number of axes */
     const int64_t *from, *to; /* dims of input and output */
     piece *piece;
     uint32_t piece_count, send_count, receive_count;
-    uint32_t width; /* bytes of an element */
+    uint32_t width; /* bytes per element */
     int dtype;
-    /* of reductions */
+    /* for reductions */
     onxi_sum_kind reduction;
     double scale;
-    uint32_t parts; /* that are added up */
+    uint32_t parts; /* number of parts that are added up */
     const int64_t *members;
-    uint64_t *starts; /* per member, and the end: the elements that it adds up */
-    uint64_t count;   /* of all elements */
+    uint64_t *starts; /* per member, and the end: range of elements that it adds up */
+    uint64_t count;   /* number of elements in total */
     uint32_t member_count, me;
-    bool adds, alone; /* partial results; everything itself */
-    uint64_t staged;  /* bytes of all pieces, or of the parts of one member */
+    bool adds, alone; /* adds: sums partial results; alone: each member sums everything itself */
+    uint64_t staged;  /* bytes of all packed pieces, or of the parts of one member */
     uint64_t own_bytes;
-    bool unpacks; /* some of what is received is not where it belongs */
+    bool unpacks; /* some received data is not at its destination */
 } collective;
 
 static uint64_t piece_bytes(const collective *c, const int64_t *box)
@@ -53,7 +53,7 @@ static uint64_t piece_bytes(const collective *c, const int64_t *box)
     return count;
 }
 
-/* Where the elements of a box are contiguous in the tensor, in bytes; UINT64_MAX: they are not. */
+/* The byte offset of a box in the tensor if its elements are contiguous; UINT64_MAX: they are not. */
 static uint64_t run_of(const collective *c, const int64_t *dims, const int64_t *box, bool output)
 {
     uint32_t i = 0;
@@ -74,7 +74,7 @@ static uint64_t whole_lines(uint64_t size)
     return (size + LINE - 1) & ~(uint64_t)(LINE - 1);
 }
 
-/* Piece `i`, which follows those that were counted. What is added up is always packed. */
+/* Adds piece `i`, which follows those counted so far. Parts that are summed are always packed. */
 static piece piece_at(collective *c, const int64_t *pieces, uint32_t i)
 {
     const int64_t *at = pieces + (size_t)i * (ONXI_PIECE_HEAD + 3 * c->rank);
@@ -107,7 +107,7 @@ static onx_status read_pieces(onx_prepare *p, collective *c)
     return ONX_OK;
 }
 
-/* What the attributes say, from which the shapes of outputs follow. */
+/* Reads the attributes, which determine the shapes of outputs. */
 static void read_collective(const onx_prepare *p, bool adds, collective *c)
 {
     *c = (collective){ .tag = (uint32_t)onx_prepare_int(p, "tag"), .adds = adds };
@@ -129,8 +129,8 @@ static onx_status begin(onx_prepare *p, bool adds, collective **out)
     return ONX_OK;
 }
 
-/* What this rank sends is as large as its placement says, which is what the pieces were cut for, whatever the
- * nodes before made of theirs. */
+/* The data that this rank sends has the size of its placement, for which the pieces were computed, whatever the earlier
+ * nodes produced. */
 static onx_status check_input(const onx_prepare *p, uint32_t which, const collective *c, uint32_t rank,
                               const int64_t *dims)
 {
@@ -142,7 +142,7 @@ static onx_status check_input(const onx_prepare *p, uint32_t which, const collec
                             (unsigned long long)x->count, onx_dtype_name((onx_dtype)x->dtype));
 }
 
-/* What sends its first input, in pieces. */
+/* A node that sends its first input in pieces. */
 static onx_status begin_with_input(onx_prepare *p, bool adds, collective **out)
 {
     ONX_TRY(begin(p, adds, out));
@@ -152,7 +152,8 @@ static onx_status begin_with_input(onx_prepare *p, bool adds, collective **out)
 
 /* ---- parts of tensors ---- */
 
-/* Copies a box of a tensor with those dims to or from packed elements, a run of the last axes at a time. */
+/* Copies a box of a tensor with those dims to or from packed elements, one contiguous run of the last axes at a
+ * time. */
 static void copy_box(const collective *c, char *tensor, const int64_t *dims, const int64_t *box, bool output,
                      char *packed, bool pack)
 {
@@ -160,7 +161,7 @@ static void copy_box(const collective *c, char *tensor, const int64_t *dims, con
     uint32_t outer = c->rank;
     uint64_t run = c->width;
     bool whole = true;
-    while (outer && whole) { /* axes that the run covers */
+    while (outer && whole) { /* number of axes in one run */
         outer--;
         run *= (uint64_t)box[3 * outer + 2];
         whole = box[3 * outer + 2] == dims[outer];
@@ -188,7 +189,7 @@ static onx_status outcome(const onx_work *work, const collective *c, onx_status 
     return status == ONX_OK ? ONX_OK : onxi_shard_failed(work->cx, status, rank, c->runtime->timeout_ns);
 }
 
-/* What goes to others and comes from them at the same time. */
+/* Sends to and receives from the other ranks at the same time. */
 typedef struct traffic {
     onx_comm_part *sends, *receives;
     uint32_t sent, received;
@@ -219,7 +220,7 @@ static onx_status finish_traffic(const onx_work *work, const collective *c, uint
     return outcome(work, c, status, rank);
 }
 
-/* What has begun is noted after the pieces. */
+/* The handles of pending operations follow the pieces. */
 static onx_status begin_exchange(const onx_work *work, const collective *c, const traffic *t, char *note)
 {
     uint64_t begun = 0;
@@ -244,7 +245,7 @@ static onx_status make_tensor(onx_prepare *p, uint32_t output)
     return onx_prepare_output(p, output, (onx_dtype)onx_prepare_int(p, "dtype"), rank, dims);
 }
 
-/* Bytes between both halves. */
+/* Bytes that the first half passes to the second. */
 static onx_status make_stage(onx_prepare *p, uint32_t output, uint64_t size)
 {
     if (size > INT64_MAX - LINE)
@@ -281,7 +282,7 @@ static traffic lists_at(const collective *c, char *memory)
     return (traffic){ first, first + c->send_count, 0, 0 };
 }
 
-/* What is sent is packed, unless it is in one piece, and what is received goes to its place or beside it. */
+/* Packs data to send unless it is contiguous; received data goes to its destination or to the staging buffer. */
 static void pack(const collective *c, char *input, char *output, char *staged, traffic *t)
 {
     for (uint32_t i = 0; i < c->piece_count; i++) {
@@ -301,7 +302,7 @@ static void pack(const collective *c, char *input, char *output, char *staged, t
     }
 }
 
-/* What stays here. */
+/* Copies the part that stays on this rank. */
 static void copy_own(const collective *c, char *input, char *output, char *staged)
 {
     for (uint32_t i = 0; i < c->piece_count; i++) {
@@ -350,8 +351,7 @@ static onx_status run_move(onx_work *work, uint64_t first, uint64_t last)
     (void)first;
     (void)last;
     pack(c, input, output, staged, &t);
-    /* What stays here is copied while the rest is on its way, where that takes longer than two calls in place of one.
-     */
+    /* Copies the local part while messages are in transit, if that takes longer than the overhead of two calls. */
     const bool halves = c->runtime->comm.begin && (t.sent || t.received) && c->own_bytes > WORTH;
     uint64_t begun = 0;
     ONX_TRY(halves ? begin_traffic(work, c, &t, &begun) : exchange(work, c, 0, &t));
@@ -389,7 +389,7 @@ static onx_status run_begin_move(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* Takes what Begin has received to, what it has staged, and its input, if it had one. */
+/* Inputs: the destination of received data, the staging buffer, and the input of Begin, if it had one. */
 static onx_status prepare_end_move(onx_prepare *p)
 {
     collective *c;
@@ -500,7 +500,7 @@ static onx_status run_begin_reduce(onx_work *work, uint64_t first, uint64_t last
     return begin_exchange(work, c, &t, staged + c->staged);
 }
 
-/* Takes what Begin has staged, and its input, if it had one. */
+/* Inputs: the staging buffer of Begin, and its input, if it had one. */
 static onx_status prepare_end_reduce(onx_prepare *p)
 {
     collective *c;
@@ -521,10 +521,10 @@ static onx_status run_end_reduce(onx_work *work, uint64_t first, uint64_t last)
     return add_up(work, c, data_of(work, 1), work->outputs[0]->data, staged, work->workspace);
 }
 
-/* ---- AllReduce: each member adds up its share of the elements, and then all give theirs to all; or it gets all parts
- * and adds up everything, in the same order ---- */
+/* ---- AllReduce: each member adds up its share of the elements and then sends it to all others; or each member
+ * receives all parts and adds up everything, in the same order ---- */
 
-/* The elements of a member's part that another one adds up: all, where each adds up everything. */
+/* The elements of a member's part that another member adds up: all, if each member adds up everything. */
 static uint64_t share_start(const collective *c, uint32_t member)
 {
     return c->alone ? 0 : c->starts[member];
@@ -574,7 +574,7 @@ static traffic member_lists(const collective *c, void *memory)
     return (traffic){ first, first + c->member_count, 0, 0 };
 }
 
-/* Each member's share of this rank's parts goes to it, and those of this rank's share come from all. */
+/* Sends to each member its share of this rank's parts, and receives the parts of this rank's share from all members. */
 static void hand_out(const collective *c, char *input, char *staged, traffic *t)
 {
     const uint64_t from = share_start(c, c->me), to = share_end(c, c->me);
@@ -589,7 +589,7 @@ static void hand_out(const collective *c, char *input, char *staged, traffic *t)
     }
 }
 
-/* Adds up this rank's share, and gives it to all. */
+/* Adds up this rank's share, and sends it to all members. */
 static onx_status join(onx_work *work, const collective *c, char *input, char *staged, traffic t)
 {
     const uint64_t from = share_start(c, c->me), to = share_end(c, c->me);
@@ -678,11 +678,11 @@ static onx_status run_end_all_reduce(onx_work *work, uint64_t first, uint64_t la
     return join(work, c, work->inputs[1]->data, staged, member_lists(c, work->workspace));
 }
 
-/* ---- Lookup: Gather in rows that another rank may have ---- */
+/* ---- Lookup: Gather with rows that may be on another rank ---- */
 
 typedef struct lookup {
-    uint64_t outer, rows, run; /* before the axis, along it, bytes after it */
-    int64_t first, all;        /* row 0 is this one of `all` */
+    uint64_t outer, rows, run; /* elements before the axis, along it; bytes after it */
+    int64_t first, all;        /* row 0 is row `first` of `all` */
 } lookup;
 
 static onx_status lookup_types(onx_prepare *p)
@@ -744,7 +744,7 @@ static onx_status run_lookup(onx_work *work, uint64_t first, uint64_t last)
         .op = name, .domain = ONXI_SHARD_DOMAIN, .since = 1, .flags = FLAGS | (flags_), .prepare = prepare_##what,     \
         .run = run_##what, .types = types_                                                                             \
     }
-/* A whole, and its two halves. */
+/* A collective as one node, and its two halves. */
 #define ROWS(name, what)                                                                                               \
     ROW(name, 0, what, types), ROW("Begin" name, 0, begin_##what, begin_##what##_types),                               \
         ROW("End" name, ONX_KERNEL_IN_PLACE, end_##what, types)

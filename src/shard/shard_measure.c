@@ -6,18 +6,18 @@
 #include <time.h>
 
 enum {
-    PRODUCT = 512,    /* rows, columns and inner axis */
-    ROWS = 32,        /* of a product that waits for its weights, though it computes with them meanwhile */
-    COPIED = 4 << 20, /* bytes, as many as values often have */
+    PRODUCT = 512,    /* number of rows, columns and inner size */
+    ROWS = 32,        /* rows of a product that is limited by reading weights, but overlaps this with arithmetic */
+    COPIED = 4 << 20, /* bytes, a typical size of values */
     SENT = 1 << 20,   /* bytes */
-    INNER = 2048,     /* of weights that no cache holds */
+    INNER = 2048,     /* of weights that exceed all caches */
     COLUMNS = 8192,
     WEIGHT_BYTES = INNER * COLUMNS * (int)sizeof(float),
-    TIMES = 5,           /* of each that is large */
-    MESSAGES = 200,      /* that are small */
+    TIMES = 5,           /* repetitions of each large measurement */
+    MESSAGES = 200,      /* number of small messages */
     TIMEOUT_SECONDS = 10 /* for another rank */
 };
-#define LEAST_PASSES 0.01 /* 0 means that it is not measured */
+#define LEAST_PASSES 0.01 /* 0 means that it was not measured */
 enum { TAG_MEASURE = 0x7ffffff8 };
 
 static double now(void)
@@ -63,12 +63,12 @@ static int by_length(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The shortest and the median of some runs. */
+/* The shortest and the median time of several runs. */
 typedef struct times {
     double best, usual;
 } times;
 
-/* Another rank that is to begin at the same time. */
+/* Another rank that has to begin at the same time. */
 typedef struct meeting {
     const onx_comm *comm;
     const onx_comm_part *part;
@@ -86,7 +86,7 @@ static onx_status time_runs(onx_ctx *cx, onx_session *session, const onx_value *
     double taken[TIMES];
     onx_value *c = NULL;
     onx_status status = ONX_OK;
-    for (uint32_t i = 0; i <= TIMES && status == ONX_OK; i++) { /* weights are packed the first time */
+    for (uint32_t i = 0; i <= TIMES && status == ONX_OK; i++) { /* the first run packs the weights */
         if (i == 1 && with && (status = exchange(with->comm, with->part, true, true)) != ONX_OK)
             break;
         const double begin = now();
@@ -135,7 +135,7 @@ static onx_status measure_operations(onx_ctx *cx, double *out)
     return status;
 }
 
-/* Some rows times more weights than caches hold. */
+/* A few rows times weights that exceed the caches. */
 static onx_status time_weights(onx_ctx *cx, int64_t rows, const meeting *with, times *out)
 {
     float *weights = onxi_resize(cx, NULL, 0, WEIGHT_BYTES);
@@ -149,7 +149,8 @@ static onx_status time_weights(onx_ctx *cx, int64_t rows, const meeting *with, t
     return status;
 }
 
-/* One row waits for its weights and has nothing else to do; many take their arithmetic, and what is left of waiting. */
+/* A single row waits for its weights; with many rows the time is that of the arithmetic plus the remaining waiting
+ * time. */
 static onx_status measure_weights(onx_ctx *cx, onx_shard_machine *out)
 {
     times one, many;
@@ -172,7 +173,7 @@ static onx_status measure_cache(onx_ctx *cx, double *out)
     }
     for (uint32_t i = 0; to && i < MESSAGES; i++) {
         const double begin = now();
-        from[i] = (char)i; /* or copies of the same bytes might be left out */
+        from[i] = (char)i; /* different bytes, because copies of equal bytes might be skipped */
         memcpy(to, from, COPIED);
         const double seconds = now() - begin;
         best = !i || seconds < best ? seconds : best;
@@ -186,9 +187,9 @@ static onx_status measure_cache(onx_ctx *cx, double *out)
     return made ? ONX_OK : onxi_no_memory(cx);
 }
 
-/* ---- two of them ---- */
+/* ---- two devices ---- */
 
-/* There and back; the fastest counts. */
+/* A round trip; the fastest counts. */
 static onx_status pass(const onx_comm *comm, const onx_comm_part part[2], double *best)
 {
     for (uint32_t i = 0; i < MESSAGES; i++) {
@@ -201,7 +202,7 @@ static onx_status pass(const onx_comm *comm, const onx_comm_part part[2], double
     return ONX_OK;
 }
 
-/* Both ways at once, as collectives do. */
+/* Both directions at once, as in collectives. */
 static onx_status trade(const onx_comm *comm, const onx_comm_part part[2], double *best)
 {
     for (uint32_t i = 0; i < TIMES; i++) {
@@ -239,7 +240,7 @@ static onx_status talk(onx_ctx *cx, const onx_comm *comm, onx_shard_machine *out
 }
 
 typedef struct partner {
-    onx_ctx *cx; /* its own */
+    onx_ctx *cx; /* its own context */
     onx_comm comm;
 } partner;
 

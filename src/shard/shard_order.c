@@ -7,28 +7,28 @@
 #include "value/value.h"
 
 enum {
-    WINDOW = 256,   /* units of the old order that others may come before */
-    NODE_NS = 1000, /* that a node takes at least */
+    WINDOW = 256,   /* number of units of the old order that others may overtake */
+    NODE_NS = 1000, /* minimum time of a node */
     OPERATIONS_PER_NS = 50,
-    WEIGHTS_PER_NS = 10,  /* bytes, which come from memory */
-    VALUES_PER_NS = 50,   /* which are cached */
-    LATENCY_NS = 1000000, /* rather too much, which costs little, as everything is done at some time */
+    WEIGHTS_PER_NS = 10,  /* bytes; weights are read from memory */
+    VALUES_PER_NS = 50,   /* bytes; values are cached */
+    LATENCY_NS = 1000000, /* a high estimate; that costs little, because all steps are executed anyway */
     LINK_PER_NS = 1
 };
 
-/* What stays together: a node with the sums of its partial results and with nodes that go on with what it alone makes,
- * which may be one step of a session; or a move. */
+/* A unit that is not divided: a node with the reductions of its partial results and with following nodes that use only
+ * its results, which may become one step of a session; or a move. */
 typedef struct unit {
-    uint32_t first, last;          /* steps */
-    uint32_t key;                  /* which comes first of those that can be done */
-    uint32_t waits;                /* for so many others */
-    uint32_t next;                 /* units that wait for it, a list of edges */
-    uint32_t read, made, made_end; /* versions, in the list of all */
+    uint32_t first, last;          /* range of steps */
+    uint32_t key;                  /* priority among the units that can be executed */
+    uint32_t waits;                /* for this number of other units */
+    uint32_t next;                 /* units that depend on it, a list of edges */
+    uint32_t read, made, made_end; /* ranges of versions in the list */
     uint64_t ns;
-    uint64_t made_bytes; /* by it */
-    int64_t kept;        /* what is more of them afterwards than before, in the order in which it was done */
-    uint64_t old_held;   /* while it is done in the old order */
-    uint64_t arrival;    /* of what it waits for */
+    uint64_t made_bytes; /* of its results */
+    int64_t kept;        /* increase of memory after it compared with before, in the actual order */
+    uint64_t old_held;   /* memory held while it is executed in the old order */
+    uint64_t arrival;    /* when its inputs have arrived */
     bool moves, done;
 } unit;
 
@@ -37,10 +37,10 @@ typedef struct edge {
 } edge;
 
 typedef struct version {
-    uint32_t maker; /* unit, ONXI_SHARD_NONE: it is there */
+    uint32_t maker; /* the unit that computes it; ONXI_SHARD_NONE: available from the start */
     uint32_t readers, left;
     uint64_t bytes; /* on all devices */
-    uint64_t one;   /* on one of them */
+    uint64_t one;   /* on one device */
     uint64_t arrival;
     bool constant;
 } version;
@@ -56,23 +56,23 @@ typedef struct orderer {
     unit *unit;
     uint32_t unit_count;
     version *version;
-    uint32_t *list; /* of versions that units read and make */
+    uint32_t *list; /* versions that units read and compute */
     uint64_t list_count, list_room;
     edge *edge;
     uint64_t edge_count, edge_room;
-    heap ready, later; /* what it needs is there; has begun to move */
-    uint32_t *transit; /* versions, in the order of their arrival */
+    heap ready, later; /* units whose inputs are available; units whose inputs are in transit */
+    uint32_t *transit; /* versions in order of arrival */
     uint32_t transit_first, transit_count;
-    uint64_t now, link;  /* until when something is sent */
-    uint64_t held, most; /* bytes of values; at any time of the old order */
+    uint64_t now, link;  /* until when the link is busy */
+    uint64_t held, most; /* bytes of values; the maximum at any time of the old order */
     uint64_t in_transit;
-    int64_t ahead; /* bytes of what is there before its time */
-    uint32_t base; /* the first unit of the old order that is to be done */
+    int64_t ahead; /* bytes of values that are available earlier than in the old order */
+    uint32_t base; /* the first unit of the old order that is not done */
     onxi_shard_step *step;
     uint32_t step_count;
 } orderer;
 
-/* ---- what there is ---- */
+/* ---- building units ---- */
 
 static onx_status add_to_list(orderer *o, uint32_t id)
 {
@@ -92,7 +92,7 @@ static onx_status add_edge(orderer *o, uint32_t from, uint32_t to)
     return ONX_OK;
 }
 
-/* Reads a version, which is made before, or is there. */
+/* Adds a read of a version, which an earlier unit computes or which is available. */
 static onx_status add_read(orderer *o, uint32_t value, const onxi_placement *p)
 {
     const onxi_shard_version *v = value == ONXI_SHARD_NONE || !p ? NULL : onxi_shard_version_find(o->plan, value, p);
@@ -101,7 +101,7 @@ static onx_status add_read(orderer *o, uint32_t value, const onxi_placement *p)
     return add_to_list(o, v->id);
 }
 
-/* Subgraphs read the whole value, wherever that comes from. */
+/* Subgraphs read the whole value, wherever it comes from. */
 static onx_status add_captured(orderer *o, uint32_t value)
 {
     for (const onxi_shard_version *v = o->plan->value[value].versions; v; v = v->next)
@@ -129,7 +129,7 @@ static onx_status add_made(orderer *o, uint32_t index, uint32_t value, const onx
     version *w = &o->version[v->id];
     if (w->maker == ONXI_SHARD_NONE)
         w->maker = index;
-    else if (w->maker != index) /* constants may be made again, beside others */
+    else if (w->maker != index) /* constants may be computed again, beside others */
         ONX_TRY(add_edge(o, w->maker, index));
     return add_to_list(o, v->id);
 }
@@ -161,7 +161,7 @@ static uint64_t time_of(const onxi_shard_plan *plan, const onxi_shard_step *s)
         parts *= s->assignment->shards[i];
     while (device + 1 < plan->placements.devices && s->assignment->at[device] < 0)
         device++;
-    const double most = 1e15; /* of which each number is a double */
+    const double most = 1e15; /* keeps the sum exactly representable as a double */
     const onxi_shard_work w = onxi_shard_work_at(plan, n, s->in, (double)parts, device);
     const uint64_t operations = (uint64_t)(w.operations < most ? w.operations : most) / OPERATIONS_PER_NS;
     const uint64_t weights = (uint64_t)(w.weights < most ? w.weights : most);
@@ -181,8 +181,8 @@ static onx_status count_readers(orderer *o)
     return ONX_OK;
 }
 
-/* Does the step, whose reads are at the end of the list, go on with the unit before it, and with nothing else that is
- * made? What it reads besides might be waited for. */
+/* Does the step, whose reads are at the end of the list, depend only on the previous unit and on values that are
+ * available? Other reads might have to be waited for. */
 static bool goes_on(const orderer *o, const onxi_shard_step *s, uint64_t reads)
 {
     const uint32_t last = o->unit_count - 1;
@@ -201,7 +201,7 @@ static bool goes_on(const orderer *o, const onxi_shard_step *s, uint64_t reads)
     return any;
 }
 
-/* The step begins a unit, or is part of the last one; what it reads is listed. */
+/* Begins a unit with the step, or adds it to the previous one; its reads are listed. */
 static onx_status add_step(orderer *o, uint32_t step, uint64_t reads, bool more)
 {
     const onxi_shard_step *s = &o->plan->step[step];
@@ -220,10 +220,10 @@ static onx_status add_step(orderer *o, uint32_t step, uint64_t reads, bool more)
         if (maker == ONXI_SHARD_NONE || maker == index)
             continue;
         ONX_TRY(add_edge(o, maker, index));
-        if (u->moves) /* as early as it would be done for */
+        if (u->moves) /* as early as it would be needed */
             u->key = index - maker > ONXI_SHARD_AHEAD ? index - ONXI_SHARD_AHEAD : maker;
     }
-    if (more) { /* the rest is there already */
+    if (more) { /* the other inputs are available already */
         o->list_count = reads;
     } else {
         u->read = (uint32_t)reads;
@@ -234,7 +234,7 @@ static onx_status add_step(orderer *o, uint32_t step, uint64_t reads, bool more)
     return ONX_OK;
 }
 
-/* Units of the old order: sums follow their node. */
+/* Units in the old order: reductions follow their node. */
 static onx_status list_units(orderer *o)
 {
     const onxi_shard_plan *plan = o->plan;
@@ -254,7 +254,8 @@ static onx_status list_units(orderer *o)
         o->unit[index].ns += time_of(plan, s);
         if (!is_random(&plan->node[s->node]))
             continue;
-        if (random != ONXI_SHARD_NONE && random != index) /* what one draws may depend on how often others have */
+        if (random != ONXI_SHARD_NONE && random != index) /* random nodes keep their order, because results may depend
+                                                           * on earlier draws */
             ONX_TRY(add_edge(o, random, index));
         random = index;
     }
@@ -281,7 +282,7 @@ static void size_versions(orderer *o)
     }
 }
 
-/* Goes on after unit `u`: what it made is there, and what nobody else reads is not any more. */
+/* Updates memory after unit `u`: its results are added, values without further readers are freed. */
 static void pass(orderer *o, unit *u)
 {
     const uint64_t before = o->held;
@@ -322,8 +323,8 @@ static void measure(orderer *o, uint32_t versions)
     start_pass(o, versions);
 }
 
-/* Is there memory for unit `index` before those that came before it: no more than was needed at any time, and than what
- * is on its way takes? */
+/* Is there enough memory to execute unit `index` before earlier ones: no more than the maximum of the old order plus
+ * the size of values in transit? */
 static bool has_room(const orderer *o, uint32_t index)
 {
     const unit *u = &o->unit[index];
@@ -337,7 +338,7 @@ static bool has_room(const orderer *o, uint32_t index)
     return true;
 }
 
-/* ---- units that can be done, the first one at the top ---- */
+/* ---- priority queues of units ---- */
 
 static bool before(const orderer *o, const heap *h, uint32_t a, uint32_t b)
 {
@@ -368,9 +369,9 @@ static uint32_t take(const orderer *o, heap *h)
     return top;
 }
 
-/* ---- listing ---- */
+/* ---- listing units in the new order ---- */
 
-/* What is on its way from now on. */
+/* Puts the moved value in transit from now on. */
 static void send(orderer *o, uint32_t id)
 {
     version *v = &o->version[id];
@@ -402,7 +403,7 @@ static void send_results(orderer *o, const unit *u)
             s->kind == ONXI_STEP_NODE ? NULL : onxi_shard_version_find(plan, s->value, s->to);
         if (!to ||
             (s->kind == ONXI_STEP_MOVE && !onxi_placement_cost(&plan->placements, s->from, s->to, v->dims, v->rank)))
-            continue; /* nothing changes hands */
+            continue; /* nothing is transferred */
         send(o, to->id);
     }
 }
@@ -431,7 +432,7 @@ static void do_unit(orderer *o, uint32_t index)
     }
 }
 
-/* The first one that waits for nothing, if there is room for it, or else the one whose turn it was. */
+/* The first unit that does not wait, if there is memory for it; otherwise the next unit of the old order. */
 static uint32_t choose(orderer *o)
 {
     arrive(o);

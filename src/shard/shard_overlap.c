@@ -15,12 +15,12 @@ typedef struct pending {
 
 typedef struct schedule {
     onxi_shard_writer *w;
-    uint32_t *begin, *end;  /* per step that is a collective: the step after which it begins, before which it ends */
-    uint32_t *first, *next; /* collectives that begin after a step other than themselves: lists */
+    uint32_t *begin, *end;  /* per collective step: the step after which it begins, and the step before which it ends */
+    uint32_t *first, *next; /* lists of collectives that begin after a step other than themselves */
     pending *list;          /* in the order in which they have begun */
 } schedule;
 
-/* ---- where in the plan ---- */
+/* ---- positions in the plan ---- */
 
 static void note_use(uint32_t *use, uint32_t which, uint32_t step)
 {
@@ -35,14 +35,14 @@ static void note_version(const onxi_shard_plan *plan, uint32_t *use, uint32_t va
     note_use(use, v ? v->id : ONXI_SHARD_NONE, step);
 }
 
-/* Which placement a subgraph reads is not said: it may be any. */
+/* A subgraph may read any placement of a value. */
 static void note_all(const onxi_shard_plan *plan, uint32_t *use, uint32_t value, uint32_t step)
 {
     for (const onxi_shard_version *v = plan->value[value].versions; v; v = v->next)
         use[v->id] = step;
 }
 
-/* Backwards: the next step that has to do with the value as it is placed then. */
+/* Backwards: the next step that uses the value with that placement. */
 static void find_ends(const schedule *s, uint32_t *use)
 {
     const onxi_shard_plan *plan = s->w->plan;
@@ -65,7 +65,7 @@ static void find_ends(const schedule *s, uint32_t *use)
     }
 }
 
-/* Forwards: a value that a node has made, and that nothing has happened to since, moves as soon as it is there. */
+/* Forwards: a value moves as soon as it has been computed, unless something else happens to it in between. */
 static void find_begins(const schedule *s, uint32_t *made)
 {
     const onxi_shard_plan *plan = s->w->plan;
@@ -110,7 +110,7 @@ static onx_status plan_times(schedule *s)
 
 /* ---- the nodes of a rank ---- */
 
-/* The collective under another name, with room for these numbers of inputs and outputs. */
+/* A copy of the collective with another operator, and room for these numbers of inputs and outputs. */
 static onx_status half_of(onxi_shard_writer *w, const onx_node *whole, const char *prefix, uint32_t inputs,
                           uint32_t outputs, onx_node **out)
 {
@@ -131,7 +131,7 @@ static onx_status add_output(onxi_shard_writer *w, const onxi_shard_collective *
     return onxi_shard_name_new(w, w->plan->value[c->value].name, &n->output[n->output_count++]);
 }
 
-/* What the collective, or its second half, gives. */
+/* The outputs of the collective, or of its second half. */
 static onx_status name_result(onxi_shard_writer *w, const onxi_shard_collective *c, onx_node *n)
 {
     return c->makes ? onxi_shard_hold(w, c->value, &c->want, &n->output[0])
@@ -191,7 +191,7 @@ static onx_status start(schedule *s, uint32_t index)
     return write_begin(w, p);
 }
 
-/* Ends those that step `index` may need. */
+/* Ends the collectives that step `index` may need. */
 static onx_status settle(schedule *s, uint32_t index)
 {
     for (pending **at = &s->list; *at;) {

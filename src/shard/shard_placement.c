@@ -1,7 +1,7 @@
 /* shard_placement.c - which device has which shard of a value, and the communication between two placements. */
 #include "shard/shard.h"
 
-/* ---- making ---- */
+/* ---- creating placements ---- */
 
 static bool is_same(const onxi_placement *p, uint32_t axis_count, const uint32_t *axis, const uint32_t *count,
                     const int32_t *at, uint32_t devices)
@@ -103,13 +103,13 @@ bool onxi_box_same(const onxi_box *a, const onxi_box *b, uint32_t rank)
 
 int64_t onxi_box_count(const onxi_box *b, uint32_t rank)
 {
-    int64_t count = 1; /* of a part of a tensor, whose elements were counted */
+    int64_t count = 1; /* cannot overflow: a part of a tensor whose elements were counted */
     for (uint32_t i = 0; i < rank; i++)
         count *= b->size[i];
     return count;
 }
 
-/* ---- from one to another ---- */
+/* ---- transfers between placements ---- */
 
 uint64_t onxi_placement_cost(const onxi_placements *all, const onxi_placement *from, const onxi_placement *to,
                              const int64_t *dims, uint32_t rank)

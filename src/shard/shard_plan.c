@@ -4,18 +4,18 @@
 
 #include "value/value.h"
 
-/* ---- a node's split, being built ---- */
+/* ---- the split of a node, under construction ---- */
 
 typedef struct builder {
     onxi_shard_plan *plan;
     const onxi_shard_node *node;
     uint32_t shards[ONXI_SHARD_DIMS];
     uint32_t *part; /* per dimension and device */
-    bool *on;       /* per device: takes part */
-    bool *seen;     /* of combinations, for looking */
+    bool *on;       /* per device: it takes part */
+    bool *seen;     /* scratch: combinations of parts */
 } builder;
 
-/* One at a time: it is finished before the node is put, which may build others. */
+/* There is one builder: an assignment is finished before the next node is processed. */
 static onx_status open_builder(onxi_shard_plan *plan, const onxi_shard_node *node, builder *b)
 {
     const uint32_t devices = plan->placements.devices;
@@ -80,7 +80,7 @@ static bool part_of_axis(const onxi_placement *p, uint32_t axis_index, uint32_t 
     return true;
 }
 
-/* Splits a dimension as one axis of an operand is; false where that does not go with what is split already. */
+/* Splits a dimension in the same way as an axis of an operand; false if that contradicts the existing splits. */
 static bool split_dim(builder *b, uint32_t dim, const onxi_placement *p, uint32_t axis_index)
 {
     const onxi_shard_dim *d = &b->node->rule.dim[dim];
@@ -101,7 +101,7 @@ static bool split_dim(builder *b, uint32_t dim, const onxi_placement *p, uint32_
     return false;
 }
 
-/* Splits the node as an operand is placed, as far as that can be; false when not all of it can. */
+/* Splits the node according to the placement of an operand, as far as possible; false if not completely. */
 static bool include(builder *b, uint32_t operand, const onxi_placement *p)
 {
     bool all = true;
@@ -118,7 +118,7 @@ static onx_status finish(const builder *b, const onxi_assignment **out)
     int32_t *at = b->plan->scratch;
     for (uint32_t d = 0; d < devices; d++)
         at[d] = b->on[d] ? (int32_t)index_of(b, d) : -1;
-    const onxi_assignment *last = b->plan->assignment; /* neighbours often have the same placement */
+    const onxi_assignment *last = b->plan->assignment; /* consecutive nodes often have the same placement */
     if (last && memcmp(last->shards, b->shards, sizeof b->shards) == 0 &&
         memcmp(last->at, at, devices * sizeof *at) == 0) {
         *out = last;
@@ -223,7 +223,7 @@ static uint64_t bytes_of(const onxi_shard_value *v, uint64_t elements)
     return elements * onxi_element_size(v->dtype);
 }
 
-/* From which version it costs the least; NULL when there is none. */
+/* The version from which the transfer is the cheapest; NULL if there is none. */
 static const onxi_placement *nearest(const onxi_shard_plan *plan, const onxi_shard_value *v, const onxi_placement *to,
                                      uint64_t *cost)
 {
@@ -241,7 +241,7 @@ static const onxi_placement *nearest(const onxi_shard_plan *plan, const onxi_sha
 
 static onx_status put_node(onxi_shard_plan *plan, uint32_t node, const onxi_assignment *a);
 
-/* What constants make is made as it is needed. */
+/* Values that depend on constants only are computed in the placement that is needed. */
 static onx_status make_constant(onxi_shard_plan *plan, uint32_t value, const onxi_placement *to)
 {
     const uint32_t node = plan->value[value].node;
@@ -267,7 +267,7 @@ static onx_status demand(onxi_shard_plan *plan, uint32_t value, const onxi_place
         return ONX_E_MEMORY;
     if (has_version(v, to))
         return ONX_OK;
-    if (v->tensor || v->sparse) /* each rank reads what it needs */
+    if (v->tensor || v->sparse) /* each rank reads the part that it needs */
         return add_version(plan, value, to);
     if (v->constant)
         ONX_TRY(make_constant(plan, value, to));
@@ -282,7 +282,7 @@ static onx_status demand(onxi_shard_plan *plan, uint32_t value, const onxi_place
     return add_version(plan, value, to);
 }
 
-/* Partial results are combined where the split leaves them, or as an annotation says. */
+/* Combines partial results in the placement that results from the split, or as an annotation requires. */
 static onx_status put_output(onxi_shard_plan *plan, uint32_t node, const onxi_assignment *a, uint32_t output,
                              const onxi_placement *made)
 {
@@ -334,9 +334,9 @@ static onx_status put_node(onxi_shard_plan *plan, uint32_t node, const onxi_assi
     return ONX_OK;
 }
 
-/* ---- deciding ---- */
+/* ---- choosing a split ---- */
 
-/* The first operand of each value, so that nodes with many operands and annotations take no more than their sum. */
+/* Records the first operand index of each value, so that nodes with many operands and annotations take linear time. */
 static void note_operands(onxi_shard_plan *plan, const onxi_shard_node *n)
 {
     for (uint32_t i = n->node->input_count + n->node->output_count; i-- > 0;)
@@ -352,7 +352,7 @@ static uint32_t operand_of(const onxi_shard_plan *plan, const onxi_shard_node *n
     return is && value != ONXI_SHARD_NONE ? i : ONXI_SHARD_NONE;
 }
 
-/* What the annotations of a node say of its operands. */
+/* The placements that a node's annotations require for its operands. */
 static onx_status read_specs(onxi_shard_plan *plan, uint32_t node, const onxi_placement **said, bool *on, bool *any)
 {
     const onxi_shard_node *n = &plan->node[node];
@@ -391,7 +391,7 @@ static void take_stage(const onxi_shard_plan *plan, int64_t stage, bool *on)
         on[d] = true;
 }
 
-/* How an input that is there already is placed: the version that was made last. */
+/* The placement of an input: that of the latest version. */
 static const onxi_placement *current(const onxi_shard_plan *plan, uint32_t value)
 {
     const onxi_shard_value *v = value == ONXI_SHARD_NONE ? NULL : &plan->value[value];
@@ -407,7 +407,7 @@ static void include_inputs(builder *b, const onxi_placement *const *said)
     }
 }
 
-/* Operands after a node was placed as its annotations say: outputs are moved to where these want them. */
+/* After a node was split according to its annotations: moves outputs to the placements that the annotations require. */
 static onx_status move_outputs(onxi_shard_plan *plan, uint32_t node, const onxi_placement *const *said)
 {
     const onxi_shard_node *n = &plan->node[node];
@@ -443,7 +443,7 @@ static onx_status place_annotated(onxi_shard_plan *plan, uint32_t node, bool *do
     return move_outputs(plan, node, said);
 }
 
-/* Bytes that are exchanged when the node is split so. */
+/* Bytes that are exchanged if the node is split in this way. */
 static onx_status cost_of(onxi_shard_plan *plan, const onxi_shard_node *n, const onxi_assignment *a, uint64_t *out)
 {
     const uint32_t ins = n->node->input_count;
@@ -471,7 +471,7 @@ static onx_status cost_of(onxi_shard_plan *plan, const onxi_shard_node *n, const
                 const onxi_box box = onxi_placement_box(made, v->dims, v->rank, (uint32_t)made->at[d]);
                 elements += (uint64_t)onxi_box_count(&box, v->rank);
             }
-        /* Of two ways with the same communication the one that computes less. */
+        /* Of two splits with the same communication, takes the one with less computation per device. */
         *out = onxi_shard_add(*out, onxi_shard_is_partial(&n->rule, a) ? 2 * bytes_of(v, elements) : 0);
         *out = onxi_shard_add(*out, v->known ? bytes_of(v, elements) / 1024 : 0);
     }
@@ -496,7 +496,7 @@ static onx_status consider(builder *b, choice *c)
     return ONX_OK;
 }
 
-/* Everything on device `first` alone, or on all. */
+/* Runs the whole node on device `first` only, or on all devices. */
 static bool must_be_whole(const onxi_shard_plan *plan, const onxi_shard_node *n, bool *alone)
 {
     bool known = true;

@@ -12,13 +12,13 @@
 #define LINK_DEFAULT       5e9
 #define CACHE_DEFAULT      5e10
 #define PASSES_DEFAULT     2
-#define NODE_SECONDS       1e-6 /* that a node takes to begin */
+#define NODE_SECONDS       1e-6 /* overhead of a node */
 
 typedef struct simulator {
     onxi_shard_plan *plan;
     onx_shard_machine machine;
     onx_shard_forecast *row; /* per device */
-    uint64_t *held;          /* per device: bytes of values that are there */
+    uint64_t *held;          /* per device: bytes of available values */
     uint32_t devices;
 } simulator;
 
@@ -45,7 +45,7 @@ static uint64_t bytes_at(const simulator *m, uint32_t value, const onxi_placemen
     return (uint64_t)onxi_box_count(&box, v->rank) * onxi_element_size(v->dtype);
 }
 
-/* Parts that several placements have in common are counted once for each of them. */
+/* Overlapping parts of several placements are counted for each placement. */
 static void count_weights(simulator *m)
 {
     for (uint32_t i = 0; i < m->plan->value_count; i++)
@@ -61,7 +61,7 @@ static void note_use(const simulator *m, uint32_t value, const onxi_placement *p
         v->last = step;
 }
 
-/* Which step needs each value last. */
+/* The last step that needs each value. */
 static void note_uses(const simulator *m)
 {
     for (uint32_t i = 0; i < m->plan->step_count; i++) {
@@ -101,9 +101,9 @@ static void let_go(simulator *m, uint32_t value, const onxi_placement *p, uint32
 
 /* ---- time ---- */
 
-/* Weights come from memory. A product of one row has nothing else to do meanwhile; one of many rows computes with what
- * has come, or has to load it once more for the next rows: how much that is depends on the machine. Other values
- * are cached, while one computes. */
+/* Weights are read from memory. A product with a single row waits for them; with many rows, arithmetic overlaps with
+ * reading, but weights may have to be read again for the next rows: how often depends on the machine. Other values are
+ * assumed to be in the cache. */
 static double seconds_of(const onx_shard_machine *m, const onxi_shard_work *w, bool alone)
 {
     const double bandwidth = alone ? m->bandwidth : m->shared;
@@ -118,7 +118,7 @@ static void compute(simulator *m, uint32_t index)
     const onxi_shard_node *n = &m->plan->node[s->node];
     const uint32_t ins = n->node->input_count;
     double parts = 1;
-    uint32_t take_part = 0, some = 0; /* device that takes part: all have about as much to do */
+    uint32_t take_part = 0, some = 0; /* a device that takes part: all have about the same work */
     if (n->constant)
         return;
     for (uint32_t i = 0; i < n->rule.dim_count; i++)
@@ -142,7 +142,7 @@ static void compute(simulator *m, uint32_t index)
         let_go(m, n->inputs[i], s->in[i], index);
 }
 
-/* The clock of a device goes to `ready`, and on by `messages` of `bytes` in total. */
+/* Advances the clock of a device to `ready`, and then by `messages` of `bytes` in total. */
 static void communicate(simulator *m, uint32_t device, double ready, double messages, double bytes)
 {
     onx_shard_forecast *r = &m->row[device];
@@ -152,7 +152,7 @@ static void communicate(simulator *m, uint32_t device, double ready, double mess
     r->collectives++;
 }
 
-/* When the last of these devices is ready. */
+/* The time when the last of these devices is ready. */
 static double latest(const simulator *m, const int32_t *at)
 {
     double last = 0;
@@ -182,21 +182,21 @@ static void move(simulator *m, uint32_t index)
         }
         if (!bytes)
             continue;
-        /* Shards that are within the one that is needed. */
+        /* Number of shards that intersect the required one. */
         const uint32_t sources = s->from->shards > s->to->shards ? s->from->shards / s->to->shards : 1;
         all = onxi_shard_add(all, bytes);
         m->row[d].receive_bytes = onxi_shard_add(m->row[d].receive_bytes, bytes);
         communicate(m, d, ready, sources > own ? sources - own : 1, (double)bytes);
     }
     for (uint32_t d = 0; d < m->devices && all; d++)
-        if (s->from->at[d] >= 0 && s->to->at[d] < 0) /* sends, and gets nothing */
+        if (s->from->at[d] >= 0 && s->to->at[d] < 0) /* it sends, and receives nothing */
             communicate(m, d, 0, 1, (double)all / senders);
     hold(m, s->value, s->to);
     let_go(m, s->value, s->from, index);
     let_go(m, s->value, s->to, index);
 }
 
-/* Each of the devices that have a part adds up a share of the elements, and gives it to the others; or all of them. */
+/* Each device with a part adds up a share of the elements, and sends it to the others; or each adds up everything. */
 static void reduce(simulator *m, uint32_t index)
 {
     const onxi_shard_step *s = &m->plan->step[index];
@@ -250,7 +250,7 @@ static onx_status find_devices(onx_ctx *cx, const onx_model *model, onx_str name
     return ONX_OK;
 }
 
-/* One device without annotations, for the name that is empty. */
+/* The empty name stands for a single device without annotations. */
 static onx_status plan_for(onx_ctx *cx, onx_doc *whole, onx_arena *arena, const onx_shard_predict_options *o,
                            onxi_shard_plan *plan)
 {

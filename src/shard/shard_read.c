@@ -53,7 +53,7 @@ static void note_type(onxi_shard_value *v, const onx_type *type)
     note_shape(v, type->tensor_type->elem_type, (uint64_t)rank, dims);
 }
 
-/* The value of that name, made where there is none. */
+/* The value of that name, created on first use. */
 static onx_status add_value(onxi_shard_plan *plan, onx_str name, uint32_t *out)
 {
     bool made;
@@ -133,7 +133,7 @@ static onx_status note_captured(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Names inside of subgraphs that are those of values of the graph. */
+/* Names inside of subgraphs that refer to values of the graph. */
 static onx_status note_captures(onxi_shard_plan *plan, onxi_shard_node *n)
 {
     capture c = { plan, n, 0 };
@@ -151,7 +151,7 @@ static onx_status note_captures(onxi_shard_plan *plan, onxi_shard_node *n)
 
 enum { CONSTANT_DEPTH_MAX = 64 };
 
-/* What follows from constants alone is made where it is needed, and as it is needed. */
+/* Values that depend on constants only are computed where they are needed, in the placement that is needed. */
 static void note_constant(onxi_shard_plan *plan, onxi_shard_node *n)
 {
     uint32_t depth = 0;
@@ -171,7 +171,7 @@ static void note_constant(onxi_shard_plan *plan, onxi_shard_node *n)
         }
 }
 
-/* The shape of a value is known, wherever its parts are: it is a constant, and the value itself is not read for it. */
+/* The shape of a value is known wherever its parts are, so it is a constant that does not read the value. */
 static onx_status fold_shape(onxi_shard_plan *plan, onxi_shard_node *n)
 {
     const bool is = n->bound->kind == ONXI_BOUND_OPERATOR && n->bound->op == ONXI_ID_Shape &&
@@ -269,7 +269,7 @@ static onx_status read_stages(onxi_shard_plan *plan)
     return ONX_OK;
 }
 
-/* Only what the outputs need is done. */
+/* Only nodes that the outputs need are executed. */
 static void note_live(onxi_shard_plan *plan, bool *wanted)
 {
     for (uint32_t i = plan->node_count; i-- > 0;) {
@@ -307,7 +307,7 @@ static onx_status read_nodes(onxi_shard_plan *plan, onx_infer *infer)
     return read_stages(plan);
 }
 
-/* Types are not known then that should be, which inference does not take for a failure. */
+/* types that have to be known are missing, which inference does not treat as a failure */
 static onx_status memory_was_short(const onx_ctx *cx, size_t from)
 {
     for (size_t i = from; i < onx_diag_count(cx); i++)

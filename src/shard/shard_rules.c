@@ -33,7 +33,7 @@ static const int64_t *ints_attribute(const onxi_splitter *m, const char *name, u
     return a ? a->list : NULL;
 }
 
-/* The elements of an input that is an initializer or a Constant; NULL when it is neither, or has too many. */
+/* The elements of an input that is an initializer or Constant; NULL if it is neither, or has too many elements. */
 static const int64_t *constant_ints(const onxi_splitter *m, uint32_t i, uint32_t *count)
 {
     enum { MOST = 64 };
@@ -86,9 +86,9 @@ void onxi_split_nothing(const onxi_splitter *m)
     m->r->once = m->r->unread = -1;
 }
 
-/* ---- element by element ---- */
+/* ---- elementwise operators ---- */
 
-/* All operands are aligned at their last axes with output 0; those of size 1 are stretched. */
+/* All operands are aligned at their last axes with output 0; axes of size 1 are broadcast. */
 void onxi_split_broadcast(onxi_splitter *m)
 {
     const onxi_shard_value *y = onxi_split_output(m, 0);
@@ -107,7 +107,7 @@ void onxi_split_broadcast(onxi_splitter *m)
 
 static void elementwise(onxi_splitter *m)
 {
-    if (m->s->bound->opset >= 7 || m->s->node->input_count < 2) /* aligned otherwise before */
+    if (m->s->bound->opset >= 7 || m->s->node->input_count < 2) /* earlier versions align axes differently */
         onxi_split_broadcast(m);
 }
 
@@ -133,7 +133,7 @@ static void all_but_axis(onxi_splitter *m)
         onxi_split_along(m, ONXI_SHARD_RANK, UINT64_C(1) << axis);
 }
 
-/* Before version 13 the tensor is taken as a matrix whose rows begin at the axis. */
+/* Before version 13 the tensor is flattened to a matrix whose rows begin at the axis. */
 static void softmax(onxi_splitter *m)
 {
     uint32_t axis;
@@ -181,7 +181,7 @@ static void all_but_last_two(onxi_splitter *m)
     onxi_split_along(m, onxi_split_input(m, 0)->rank < 2 ? 0 : onxi_split_input(m, 0)->rank - 2, 0);
 }
 
-/* An axis that an input says. */
+/* An axis that is an input. */
 static void all_but_input_axis(onxi_splitter *m)
 {
     uint32_t axis, count;
@@ -190,7 +190,7 @@ static void all_but_input_axis(onxi_splitter *m)
         onxi_split_along(m, ONXI_SHARD_RANK, UINT64_C(1) << axis);
 }
 
-/* Scales of one element, or one for each index of an axis. */
+/* Scales with one element, or with one per index of an axis. */
 static void quantize(onxi_splitter *m)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0), *scale = onxi_split_input(m, 1);
@@ -222,7 +222,7 @@ bool onxi_split_adds(int32_t dtype)
            dtype == ONX_INT32 || dtype == ONX_INT64 || dtype == ONX_UINT32 || dtype == ONX_UINT64;
 }
 
-/* Which axes, as a bit each; false when that is not known. */
+/* The reduced axes as a bit mask; false if they are not known. */
 static bool reduced_axes(onxi_splitter *m, uint32_t rank, uint64_t *out)
 {
     uint32_t count = 0, axis;
@@ -278,7 +278,7 @@ static void reduce(onxi_splitter *m)
 
 /* ---- products ---- */
 
-/* `turn_a` and `turn_b`: the last two axes are exchanged before. */
+/* `turn_a` and `turn_b`: the operand's last two axes are transposed first. */
 void onxi_split_product(onxi_splitter *m, bool turn_a, bool turn_b)
 {
     const onxi_shard_value *a = onxi_split_input(m, 0), *b = onxi_split_input(m, 1), *y = onxi_split_output(m, 0);
@@ -366,7 +366,7 @@ static void convolve(onxi_splitter *m)
     }
 }
 
-/* The letters of an equation without ellipsis, one dimension each. */
+/* The letters of an equation without ellipsis; each is a dimension. */
 static void einsum(onxi_splitter *m)
 {
     const onxi_attr_value *a = onxi_attrs_get(m->s->attrs, "equation", ONX_ATTR_STRING);
@@ -397,7 +397,7 @@ static void einsum(onxi_splitter *m)
                                     : operand < m->s->node->input_count ? onxi_split_input(m, operand)
                                                                         : NULL;
         if (!v || axis >= v->rank || seen[c])
-            goto unknown; /* a diagonal, or something that is not understood */
+            goto unknown; /* a diagonal, or an unsupported equation */
         seen[c] = true;
         if (dim[c] < 0 && (kept[c] || onxi_split_adds(onxi_split_output(m, 0)->dtype)))
             dim[c] = onxi_split_dim(m, v->dims[axis], 0, kept[c] ? ONXI_SHARD_PARALLEL : ONXI_SHARD_SUM);
@@ -410,7 +410,7 @@ unknown:
     onxi_split_nothing(m);
 }
 
-/* ---- moves ---- */
+/* ---- operators that move data ---- */
 
 static void transpose(onxi_splitter *m)
 {
@@ -425,7 +425,7 @@ static void transpose(onxi_splitter *m)
     }
 }
 
-/* Axes of both sides whose products are equal belong together; what is split is the outermost one of each side. */
+/* Groups of axes with equal products correspond; of each group, only the outermost axis can be split. */
 static void reshape(onxi_splitter *m)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0), *y = onxi_split_output(m, 0);
@@ -454,7 +454,7 @@ static void reshape(onxi_splitter *m)
 static void reshape_to(onxi_splitter *m)
 {
     reshape(m);
-    if (m->s->node->input_count < 2) /* before version 5 an attribute says the shape */
+    if (m->s->node->input_count < 2) /* before version 5 the shape is an attribute */
         m->r->dim_count = 0, memset(m->r->map, -1, sizeof *m->r->map * 2);
     else
         m->r->fix = ONXI_SHARD_SHAPE, m->r->unread = 1;
@@ -490,7 +490,7 @@ static void split(onxi_splitter *m)
         onxi_split_along(m, ONXI_SHARD_RANK, UINT64_C(1) << axis);
 }
 
-/* Axes that are not named stay as they are. */
+/* Axes that are not named are not affected. */
 static void slice(onxi_splitter *m)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0);
@@ -500,7 +500,7 @@ static void slice(onxi_splitter *m)
     const int64_t *axes = named ? constant_ints(m, 3, &count) : by_input ? NULL : ints_attribute(m, "axes", &count);
     if (named && !axes)
         return;
-    if (!axes) { /* the first ones */
+    if (!axes) { /* the first axes */
         if (by_input && (!onxi_split_input(m, 1) || onxi_split_input(m, 1)->rank != 1))
             return;
         starts = by_input ? (uint32_t)onxi_split_input(m, 1)->dims[0] : (ints_attribute(m, "starts", &count), count);
@@ -512,7 +512,7 @@ static void slice(onxi_splitter *m)
     onxi_split_along(m, ONXI_SHARD_RANK, cut);
 }
 
-/* What is padded or repeated gets longer; padding may also cut as much as it adds, so it has to be known. */
+/* Padded or repeated axes change their size; padding may also remove as much as it adds, so it has to be constant. */
 static void pad(onxi_splitter *m)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0);
@@ -532,7 +532,7 @@ static void tile(onxi_splitter *m)
     onxi_split_along(m, ONXI_SHARD_RANK, 0);
 }
 
-/* Rows of a table may be on several devices: those that lack one give zeros, and all are added up. */
+/* The rows of a table may be distributed: devices without a row yield zeros, and the results are added up. */
 static void gather(onxi_splitter *m)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0), *index = onxi_split_input(m, 1), *y = onxi_split_output(m, 0);
@@ -613,7 +613,7 @@ static const onxi_split_row rows[] = {
     { .op = ONXI_ID_NONE },
 };
 
-/* Of the domains with a folder of their own (CMakeLists.txt): lines SPLITS(table). */
+/* Tables of the domains with their own folder (CMakeLists.txt): lines SPLITS(table). */
 #define SPLITS(name) extern const onxi_split_row onxi_splits_##name[];
 #include "shard_domains.inc"
 #undef SPLITS
@@ -643,8 +643,8 @@ static bool operands_are_known(const onxi_splitter *m)
     return n->input_count && onxi_split_input(m, 0) && n->output_count && onxi_split_output(m, 0);
 }
 
-/* Types that a model declares need not be what its operators give, as it has not run yet: a dimension that an
- * operand does not have is not split, and nothing is where the sizes contradict each other. */
+/* Types that a model declares may differ from what its operators produce, because it has not run yet: a dimension that
+ * an operand lacks is not split, and nothing is split if sizes contradict each other. */
 static void keep_what_fits(onxi_splitter *m)
 {
     const uint32_t in = m->s->node->input_count, operands = in + m->s->node->output_count;
@@ -671,8 +671,8 @@ static bool lies_along(const onxi_splitter *m, uint32_t operand, uint32_t dim)
     return false;
 }
 
-/* What splits the work without parts to add up splits all that is made: where an output does not have the dimension, as
- * a type is declared that the operator does not give, nothing is split. */
+/* A split without partial results splits all outputs: if an output does not have the dimension, because its declared
+ * type is not what the operator produces, nothing is split. */
 static void keep_what_is_made(onxi_splitter *m)
 {
     const uint32_t in = m->s->node->input_count;

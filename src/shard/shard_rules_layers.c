@@ -76,7 +76,7 @@ void onxi_split_attention(onxi_splitter *m)
         onxi_split_heads_count(m, d, counts);
 }
 
-/* Positions rotate all heads the same way; angles may be those of each of the batch. */
+/* Positions rotate all heads in the same way; angles may differ within the batch. */
 void onxi_split_rotary(onxi_splitter *m)
 {
     enum { POSITIONS = 3 };
@@ -99,7 +99,7 @@ void onxi_split_rotary(onxi_splitter *m)
 
 /* ---- recurrent layers ---- */
 
-/* Both directions of a layer may be on different devices: one is forward, the other one backward. */
+/* The two directions of a layer may be on different devices: one is then forward, the other backward. */
 void onxi_split_recurrent(onxi_splitter *m)
 {
     enum { LENGTHS = 4 };

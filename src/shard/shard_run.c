@@ -9,20 +9,20 @@
 #include "transform/transform.h"
 #include "wire/wire.h"
 
-enum { TIMEOUT_NS_DEFAULT = 60 }; /* seconds */
+enum { TIMEOUT_NS_DEFAULT = 60 }; /* in seconds */
 enum { TAG_HELLO = 0x7ffffff0, TAG_SHAPES = 0x7ffffff2 };
 
-/* The part of this rank for inputs of some shapes. */
+/* The part of this rank, for certain input shapes. */
 typedef struct part {
     onx_arena *arena; /* of the plan */
     onx_doc *whole, *doc;
     onx_session *session;
     onx_value **inputs, **outputs; /* of the session */
-    onx_value **extra;             /* outputs of the session that are sent, and nothing else */
-    uint32_t *from;                /* per input of the session: which of the model */
+    onx_value **extra;             /* outputs of the session that are only sent */
+    uint32_t *from;                /* per input of the session: index of the model's input */
     uint32_t input_count, output_count, given_count;
     onx_shard_summary summary;
-    onx_value *types; /* that it is for, per input of the model; kind NONE: not given */
+    onx_value *types; /* the types it was planned for, per input of the model; kind NONE: not given */
 } part;
 
 struct onx_sharded {
@@ -37,7 +37,7 @@ struct onx_sharded {
     part part;
 };
 
-/* ---- do ranks agree? ---- */
+/* ---- verifying that ranks agree ---- */
 
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
 {
@@ -53,7 +53,7 @@ static uint64_t mix_text(uint64_t hash, onx_bytes text)
     return mix(mix(hash, &s.len, sizeof s.len), s.ptr, s.len);
 }
 
-/* Long stretches, four words at a time: which of them a byte is in counts, too. */
+/* Hashes long stretches four words at a time; the position of a byte among them matters, too. */
 static uint64_t mix_bytes(uint64_t hash, onx_str bytes)
 {
     enum { LANES = 4 };
@@ -72,7 +72,7 @@ static uint64_t mix_bytes(uint64_t hash, onx_str bytes)
     return bytes.len > i ? mix(hash, bytes.ptr + i, bytes.len - i) : hash;
 }
 
-/* Of weights, a window at a time: what has been read is given back, as no rank needs all of it. */
+/* Hashes weights window by window, and drops the pages that have been read, because no rank needs all of them. */
 static uint64_t mix_windows(onx_doc *doc, uint64_t hash, onx_str bytes)
 {
     enum { WINDOW = 4 << 20 };
@@ -85,7 +85,7 @@ static uint64_t mix_windows(onx_doc *doc, uint64_t hash, onx_str bytes)
     return hash;
 }
 
-/* Of weights that are too large for each rank to read all, some bytes. */
+/* Hashes samples of weights that are too large to be read completely by each rank. */
 static uint64_t mix_some(onx_doc *doc, uint64_t hash, onx_str bytes)
 {
     enum { SMALL = 65536, SAMPLES = 64, SAMPLE = 64 };
@@ -94,7 +94,7 @@ static uint64_t mix_some(onx_doc *doc, uint64_t hash, onx_str bytes)
     for (size_t i = 0; i < SAMPLES; i++)
         hash = mix(hash, bytes.ptr + (bytes.len - SAMPLE) / (SAMPLES - 1) * i, SAMPLE);
     if (doc->forget)
-        doc->forget(doc, bytes); /* reading a few bytes maps those around them */
+        doc->forget(doc, bytes); /* reading a few bytes maps the pages around them */
     return hash;
 }
 
@@ -116,8 +116,8 @@ static onx_status mix_weight(onx_doc *doc, const onx_tensor *t, bool all, uint64
 
 enum { HASH_START = 0x1b873593 };
 
-/* Of all but weights and training information as a file would have it: nodes with attributes, subgraphs and
- * annotations, functions, configurations, operator sets, types. */
+/* Hashes everything except weights and training information as it would be encoded: nodes with attributes, subgraphs
+ * and annotations, functions, configurations, operator sets, types. */
 static onx_status hash_structure(onx_ctx *cx, const onx_doc *doc, uint64_t *out)
 {
     onx_model model = *onx_doc_model(doc);
@@ -150,13 +150,13 @@ static onx_status hash_weights(onx_doc *doc, uint64_t *out)
 
 enum { FACTS = 4 };
 
-/* Rank 0 compares what all say, and tells each whether it is the same; `what` names each fact. */
+/* Rank 0 compares the facts of all ranks, and tells each rank the result; `what` names each fact. */
 static onx_status agree(onx_sharded *s, uint32_t tag, const uint64_t mine[FACTS], const char *const what[FACTS])
 {
     const onx_comm *comm = &s->runtime.comm;
     const uint32_t size = comm->size;
     uint32_t rank = 0;
-    uint64_t verdict[2] = { UINT64_MAX, 0 }; /* the rank that differs, and in what */
+    uint64_t verdict[2] = { UINT64_MAX, 0 }; /* the rank that differs, and the fact */
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
     onx_comm_part *parts = ONXI_ARRAY(arena, onx_comm_part, size);
@@ -185,7 +185,7 @@ static onx_status agree(onx_sharded *s, uint32_t tag, const uint64_t mine[FACTS]
         return status == ONX_E_MEMORY ? status : onxi_shard_failed(s->cx, status, rank, s->runtime.timeout_ns);
     if (verdict[0] == UINT64_MAX)
         return ONX_OK;
-    if (!first) /* which says why */
+    if (!first) /* rank 0 reports the reason */
         return onxi_shard_failed(s->cx, ONX_E_CANCELLED, 0, 0);
     return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "rank %llu has %s than rank 0", (unsigned long long)verdict[0],
                      verdict[1] < FACTS ? what[verdict[1]] : "something else");
@@ -233,7 +233,7 @@ static onx_status meet(onx_sharded *s)
     return agree(s, TAG_HELLO, facts, what);
 }
 
-/* Rows of the caller come first. */
+/* The caller's rows come first. */
 static onx_status join_kernels(onx_sharded *s)
 {
     uint32_t count = 0;
@@ -249,7 +249,7 @@ static onx_status join_kernels(onx_sharded *s)
     return ONX_OK;
 }
 
-/* Kernels of collectives trust what sharding has written into their nodes, so a model may have none of its own. */
+/* The kernels of collectives trust the attributes that sharding generates, so a model must not contain such nodes. */
 static onx_status refuse_own(void *user, const onx_visit *at)
 {
     const onx_sharded *s = user;
@@ -304,7 +304,7 @@ static onx_status sharded_new(onx_ctx *cx, onx_doc *doc, const onx_shard_options
         return onxi_no_memory(cx);
     }
     memset(s, 0, sizeof *s);
-    if (options->session && options->session->registry) /* the plan asks for types, too */
+    if (options->session && options->session->registry) /* type inference of the plan uses it, too */
         onxi_ctx_set_registry(own, options->session->registry);
     s->cx = own;
     s->doc = doc;
@@ -350,7 +350,7 @@ void onx_sharded_free(onx_sharded *sharded)
     onx_ctx_free(cx);
 }
 
-/* ---- planning for shapes ---- */
+/* ---- planning for input shapes ---- */
 
 static onx_status give_shape(onx_doc *doc, onx_value_info *info, const onx_value *v)
 {
@@ -363,7 +363,7 @@ static onx_status give_shape(onx_doc *doc, onx_value_info *info, const onx_value
     return ONX_OK;
 }
 
-/* Inputs get their shapes; one with an initializer is the one or the other. */
+/* Sets the input shapes; a name that is also an initializer remains only one of the two. */
 static onx_status set_inputs(onx_sharded *s, onx_doc *doc, const onx_value *const *inputs, part *p)
 {
     onx_graph *g = onx_doc_model(doc)->graph;
@@ -386,7 +386,7 @@ static onx_status set_inputs(onx_sharded *s, onx_doc *doc, const onx_value *cons
         if (!onxi_dict_find(&given, onx_view(g->initializer[i]->name)))
             g->initializer[kept++] = g->initializer[i];
     g->initializer_count = kept;
-    g->value_info_count = 0; /* said of any shapes */
+    g->value_info_count = 0; /* its sizes are not valid any more */
     (void)s;
     return ONX_OK;
 }
@@ -438,7 +438,7 @@ static onx_status make_part(onx_sharded *s, const onx_value *const *inputs, part
     ONX_TRY(set_inputs(s, p->whole, inputs, p));
     ONX_TRY(make_plan(s, p, &plan));
     ONX_TRY(onx_doc_reader(s->cx, s->doc, &p->doc));
-    p->doc->also = p->whole; /* slices of weights are in files that it has opened */
+    p->doc->also = p->whole; /* slices of weights refer to files that it has opened */
     ONX_TRY(onxi_shard_write(&plan, s->runtime.comm.rank, p->doc, &p->summary));
     ONX_TRY(onx_session_new(s->cx, p->doc, &s->session, &p->session));
     p->given_count = s->runtime.comm.rank && !s->everywhere ? 0 : outputs;
@@ -463,7 +463,7 @@ static bool fits(const onx_sharded *s, const onx_value *const *inputs)
     return true;
 }
 
-/* All ranks come to the same plan where they have inputs of the same shapes. */
+/* All ranks compute the same plan if their inputs have the same shapes. */
 static onx_status meet_again(onx_sharded *s, const onx_value *const *inputs)
 {
     static const char *const what[FACTS] = { "inputs of other shapes", "another plan", "another plan", "another plan" };
@@ -502,7 +502,7 @@ static onx_status prepare(onx_sharded *s, const onx_value *const *inputs)
     onx_status status = check_inputs(s, inputs);
     if (status == ONX_OK)
         status = meet_again(s, inputs);
-    part_free(&s->part); /* before there is another one: weights are large */
+    part_free(&s->part); /* freed before a new one is created, because weights are large */
     if (status == ONX_OK)
         status = make_part(s, inputs, &p);
     if (status == ONX_OK)

@@ -1,7 +1,7 @@
 /* shard_spec.c - converts an annotation to a placement: devices, groups of devices, and split axes. */
 #include "shard/shard.h"
 
-/* The devices of an entry: a number, or a group. NULL when it is neither. */
+/* The devices of an entry: a single device or a group. NULL if it is neither. */
 static const int64_t *entry_devices(const onxi_shard_plan *plan, const onx_sharding_spec *spec, uint32_t entry,
                                     uint32_t *count)
 {
@@ -19,12 +19,11 @@ static const int64_t *entry_devices(const onxi_shard_plan *plan, const onx_shard
     return spec->device[entry] >= 0 && spec->device[entry] < plan->placements.devices ? &spec->device[entry] : NULL;
 }
 
-typedef struct split { /* as written */
+typedef struct split { /* in the written order */
     uint32_t axis, shards;
 } split;
 
-/* The axes that are split, in the order in which shards are counted. False, with the note written, for what cannot be.
- */
+/* The split axes, in the order in which shards are counted. False, with a note, if this is not possible. */
 static bool read_axes(onxi_shard_plan *plan, uint32_t node, const onx_sharding_spec *spec,
                       const onxi_shard_value *value, split out[ONXI_SHARD_RANK], uint32_t *count, uint64_t *shards,
                       onx_status *status)
@@ -73,7 +72,7 @@ static void sort_axes(const split *given, uint32_t count, split *sorted)
     }
 }
 
-/* The index among shards counted in the order of `sorted` of one counted in the order of `given`. */
+/* Converts a shard index in the order of `given` to one in the order of `sorted`. */
 static int32_t turn_index(const split *given, const split *sorted, uint32_t count, uint32_t index)
 {
     uint32_t at[ONXI_SHARD_RANK] = { 0 }, out = 0;
@@ -97,7 +96,7 @@ onx_status onxi_shard_spec_read(onxi_shard_plan *plan, uint32_t node, const onx_
                                ONX_ARG(onx_view(spec->tensor_name)));
     const bool can = read_axes(plan, node, spec, value, given, &count, &all, &status);
     ONX_TRY(status);
-    if (!can || (count && all != spec->device_count)) { /* devices hold all of it then */
+    if (!can || (count && all != spec->device_count)) { /* the devices then have the whole value */
         if (can)
             ONX_TRY(onxi_shard_note(plan, node, "\"%.*s\" has %llu shards, and %u entries of devices",
                                     ONX_ARG(onx_view(spec->tensor_name)), (unsigned long long)all, spec->device_count));

@@ -88,17 +88,18 @@ void onxi_spread_tell(const onxi_spread *s, const char *rule, uint32_t node, con
 
 /* ---- regions ---- */
 
-/* Nodes and values that are split together in one way, to be undone where it does not work out. */
+/* The nodes and values of a region that is split in one way; undone if it does not work out. */
 typedef struct region {
     onxi_spread *s;
     onxi_shard_way way;
-    /* All is split the same way or nothing is: what makes a split value splits it, too, and what is left over is added
-     * up by products with weights alone. Else a value may also be combined before a node. */
+    /* If set, the region is split completely or not at all: producers of a split value are split, too, and remaining
+     * partial results are only added up by products with weights. Otherwise a value may also be combined before a
+     * node. */
     bool closed;
     bool failed;
     uint32_t *node, *value;
     uint32_t node_count, value_count, node_room, value_room;
-    uint64_t weights; /* elements of constants that are split */
+    uint64_t weights; /* number of elements of constants that are split */
 } region;
 
 static const onxi_shard_node *node_at(const region *r, uint32_t node)
@@ -119,7 +120,7 @@ static uint64_t elements(const onxi_shard_value *v)
     return count;
 }
 
-/* Weights that are split along a dimension of a node: elements of all. */
+/* The number of elements of weights that are split along a dimension of a node. */
 static uint64_t weights_along(const region *r, const onxi_shard_node *n, uint32_t dim)
 {
     uint64_t count = 0;
@@ -130,7 +131,7 @@ static uint64_t weights_along(const region *r, const onxi_shard_node *n, uint32_
     return count;
 }
 
-/* The number of parts that a dimension can have. */
+/* The number of parts into which a dimension can be split. */
 static bool fits(const region *r, const onxi_shard_node *n, uint32_t dim)
 {
     const onxi_shard_dim *d = &n->rule.dim[dim];
@@ -192,7 +193,7 @@ static onx_status split_node(region *r, uint32_t node, int8_t dim)
     return split_operands(r, n, dim);
 }
 
-/* What makes the value, and what reads it, is split like it. */
+/* The producer of the value and its readers are split in the same way. */
 static onx_status follow(region *r, uint32_t value)
 {
     const onxi_spread *s = r->s;
@@ -265,8 +266,8 @@ onx_status onxi_spread_batch(onxi_spread *s)
 
 /* ---- weights ---- */
 
-/* A dimension of that kind which weights have that take more room than what the node makes or, for PARALLEL,
- * which nothing else has: the columns of a product. -1: none. */
+/* A dimension of that kind of weights that are larger than the node's outputs or, for PARALLEL, of weights only: the
+ * columns of a product. -1: none. */
 static int8_t weight_dim(const region *r, const onxi_shard_node *n, onxi_shard_kind kind)
 {
     for (uint32_t d = 0; d < n->rule.dim_count; d++) {
@@ -290,7 +291,7 @@ static bool saves(const region *r, const onxi_shard_node *n, int8_t dim)
     return weights_along(r, n, (uint32_t)dim) >= made;
 }
 
-/* Nodes from the first to the last of a region stay in one stage. */
+/* Nodes from the first to the last of a region stay in the same stage. */
 static void tie(const region *r)
 {
     uint32_t first = UINT32_MAX, last = 0;
@@ -314,7 +315,7 @@ static onx_status split_weights(region *r, uint32_t node, bool *found)
         rule = "columns and rows";
         ONX_TRY(split_node(r, node, dim));
         ONX_TRY(follow_all(r));
-        if (r->failed && saves(r, n, dim)) { /* what follows takes it as it comes, or combines it */
+        if (r->failed && saves(r, n, dim)) { /* the following nodes use it as it is, or combine it */
             undo(r);
             rule = "columns";
             ONX_TRY(split_node(r, node, dim));

@@ -3,7 +3,8 @@
 
 #include "value/value.h"
 
-/* Bytes of arithmetic that take as long as one of memory, about: this only weighs nodes against each other. */
+/* The number of operations that take about as long as one byte of memory traffic; only relative weights of nodes
+ * matter. */
 #define OPERATIONS_PER_BYTE 4.0
 
 static double weight_of(const onxi_spread *s, uint32_t node)
@@ -41,9 +42,9 @@ static void count_crossing(const onxi_spread *s, double *crossing)
 
 typedef struct cutter {
     const onxi_spread *s;
-    double *before;   /* per node: the work before it */
-    double *crossing; /* per node: bytes that are made before it and read by it or after it */
-    uint32_t *places; /* per node: how many nodes after it stages may begin at */
+    double *before;   /* per node: the work of earlier nodes */
+    double *crossing; /* per node: bytes of values that earlier nodes compute, and that it or later nodes read */
+    uint32_t *places; /* per node: number of later nodes at which stages may begin */
 } cutter;
 
 static bool may_begin(const onxi_spread *s, uint32_t node)
@@ -51,8 +52,8 @@ static bool may_begin(const onxi_spread *s, uint32_t node)
     return counts(&s->plan->node[node]) && !s->tied[node];
 }
 
-/* Where the next stage begins: near `goal` of the work before it, where the least is sent, and so that `more` stages
- * can follow. UINT32_MAX: nowhere. */
+/* The node at which the next stage begins: near `goal` of the work, where the least data crosses, and so that `more`
+ * stages can follow. UINT32_MAX: none. */
 static uint32_t find_cut(const cutter *c, uint32_t from, double goal, double slack, uint32_t more)
 {
     uint32_t best = UINT32_MAX;
@@ -61,7 +62,7 @@ static uint32_t find_cut(const cutter *c, uint32_t from, double goal, double sla
         const double away = c->before[i] > goal ? c->before[i] - goal : goal - c->before[i];
         if (!may_begin(c->s, i) || c->places[i] < more)
             continue;
-        /* Within the slack what is sent decides, outside of it the distance. */
+        /* within the slack the amount of data decides, outside of it the distance */
         const double cost = away <= slack ? c->crossing[i] : 1e30 + away * 1e15;
         if (best == UINT32_MAX || cost < best_cost || (cost <= best_cost && c->before[i] <= goal)) {
             best = i;

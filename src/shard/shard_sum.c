@@ -31,13 +31,13 @@
 #define HALF_SCALED(x)  onx_f32_to_float16((x) * (float)s->scale)
 #define BRAIN_SCALED(x) onx_f32_to_bfloat16((x) * (float)s->scale)
 
-/* A block at a time, so that what is added up stays cached; each element in the order of parts. */
+/* One block at a time, so that partial sums stay in the cache; each element in the order of parts. */
 static void add_floats(const onxi_shard_sum *s, const float *const *part, float *out, uint64_t count)
 {
     enum { BLOCK = 512 };
     const float scale = (float)s->scale;
     float acc[BLOCK];
-    if (s->parts == 2) { /* most of the time: nothing is kept between */
+    if (s->parts == 2) { /* the common case: no intermediate sums */
         const float *const a = part[0], *const b = part[1];
         for (uint64_t i = 0; i < count; i++)
             out[i] = (a[i] + b[i]) * scale;
@@ -54,7 +54,7 @@ static void add_floats(const onxi_shard_sum *s, const float *const *part, float 
     }
 }
 
-/* Integers wrap around, as those of kernels do: they are added without sign. */
+/* Integers wrap around like in kernels: they are added as unsigned integers. */
 bool onxi_shard_sum_up(const onxi_shard_sum *s, const void *const *part, void *out, uint64_t count)
 {
     const bool ordered = s->kind == ONXI_SUM_LARGEST || s->kind == ONXI_SUM_SMALLEST;
