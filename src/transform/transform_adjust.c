@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* ---- attributes across a step ---- */
+/* ---- attributes across a version change ---- */
 
 static bool word_in(const char *words, onx_str word)
 {
@@ -49,7 +49,7 @@ static bool is_implied(const onx_attribute *a)
     return false;
 }
 
-/* Says the same as if it were not there? */
+/* Does the attribute have its default value? */
 static bool is_default(onxi_retarget *r, const onxi_schema *row, const onx_attribute *a)
 {
     const onxi_attr *attr = onxi_schema_attr(row, onx_view(a->name));
@@ -66,7 +66,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The attributes that the row `to` has and the node does not give, whose default is another one than before. */
+/* The attributes that the row `to` has and the node omits, whose default has changed. */
 static onx_status keep_defaults(onxi_retarget *r, onxi_subject *s, const onxi_schema *to, onx_node *node)
 {
     for (const onxi_attr *a = s->row->attrs; a && a->name; a++) {
@@ -82,8 +82,8 @@ static onx_status keep_defaults(onxi_retarget *r, onxi_subject *s, const onxi_sc
     return ONX_OK;
 }
 
-/* Takes the node, which is ours, from the row of the subject to another one of the same operator. False: it cannot be
- * there, which was reported. */
+/* Moves the node, which is a copy, from the row of the subject to another row of the same operator. False, after a
+ * report, if that is not possible. */
 onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_schema *to, const char *drop,
                                 onx_node *node, bool *good)
 {
@@ -128,9 +128,9 @@ onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_sc
     return ONX_OK;
 }
 
-/* ---- types across a step ---- */
+/* ---- types across a version change ---- */
 
-/* What a port takes: a constraint, or the one type that is written there. */
+/* The types that a port accepts: those of a constraint, or a single type. */
 static onxi_type_set port_types(const onxi_schema *row, const onxi_port *port)
 {
     const onxi_type_constraint *constraint = onxi_schema_type(row, port->type);
@@ -149,7 +149,7 @@ static const onxi_port *port_named(const onxi_port *ports, const char *name)
     return NULL;
 }
 
-/* The types that hold every value of a type, the smallest first; at least those that occur. */
+/* The types that can represent every value of a type, the smallest first; at least for the types that occur. */
 static const struct wider {
     uint8_t from, to[4];
 } wider[] = {
@@ -203,7 +203,7 @@ onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx
             }
             if (!next || !narrower || !onx_view(names[i]).len)
                 continue;
-            /* An output that is bound to another constraint there has another meaning, as the mask of Dropout has. */
+            /* An output with another constraint in the new version has another meaning, like the mask of Dropout. */
             if (k && rewritten && strcmp(port->type, next->type) != 0)
                 continue;
             const onx_type *type = onxi_values_type(&r->values, scope, onx_view(names[i]));
@@ -229,7 +229,8 @@ static onx_status note_type(onxi_retarget *r, onxi_scope *scope, onx_bytes like,
     return now ? onxi_values_note(&r->values, onx_view(name), now, NULL) : ONX_E_MEMORY;
 }
 
-/* Casts around the operands of a constraint. `after` gets those of the outputs. False: the type cannot be replaced. */
+/* Adds casts around the operands of a constraint; casts of outputs go to `after`. False: the type cannot be
+ * replaced. */
 onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *node, const onxi_schema *row,
                               onxi_lost_type what, onxi_versions at, onxi_node_list *out, onxi_node_list *after,
                               bool *good)
@@ -241,7 +242,7 @@ onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *nod
         const onxi_port *port = onxi_port_at(row->inputs, i);
         bound |= port && onx_view(node->input[i]).len && strcmp(port->type, what.constraint) == 0;
     }
-    *good = to != ONX_UNDEFINED && bound && !onxi_node_is(node, ONXI_ID_Cast); /* which would need itself for that */
+    *good = to != ONX_UNDEFINED && bound && !onxi_node_is(node, ONXI_ID_Cast); /* a Cast cannot be replaced by casts */
     if (!*good)
         return ONX_OK;
     const onx_node before = *node;

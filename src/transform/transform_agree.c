@@ -13,7 +13,7 @@ static onx_status imports_of(onxi_merger *m, const onx_model *model, onxi_import
                              onxi_model_is_legacy(model));
 }
 
-/* Takes the older of the two models to the version of the newer one. */
+/* Converts the older of the two models to the version of the newer one. */
 static onx_status agree_on_standard(onxi_merger *m)
 {
     for (uint32_t d = 0; d < ONXI_RETARGET_DOMAINS; d++) {
@@ -62,7 +62,7 @@ static onx_status add_imports(onxi_merger *m)
 
 /* ---- metadata ---- */
 
-/* Entries of two lists with the same key are one; two values are an error. */
+/* Merges entries of two lists with the same key; different values are an error. */
 static onx_status add_metadata(onxi_merger *m, onx_str path, onx_string_string_entry ***list, uint32_t *count,
                                onx_string_string_entry *const *more, uint32_t more_count)
 {
@@ -87,7 +87,7 @@ static onx_status add_metadata(onxi_merger *m, onx_str path, onx_string_string_e
     return ONX_OK;
 }
 
-/* The same for device configurations, which nodes name. */
+/* The same for device configurations, which nodes refer to. */
 static onx_status add_configurations(onxi_merger *m)
 {
     onxi_dict own = onxi_dict_in_arena(m->scratch);
@@ -129,7 +129,7 @@ onx_status onxi_merge_agree(onxi_merger *m)
 
 typedef struct mover {
     onxi_merger *m;
-    onx_str prefix; /* of locations; empty with `inside`: the data comes into the model */
+    onx_str prefix; /* prefix for locations; empty with `inside`: the data is moved into the model */
     bool inside, told;
 } mover;
 
@@ -171,7 +171,7 @@ static onx_status move_tensor(void *user, const onx_visit *at)
     return onx_arena_refer(m->arena, bytes, &t->raw_data);
 }
 
-/* The part of `path` below `folder`; false where it is not below it. */
+/* The part of `path` below `folder`; false if it is not below it. */
 static bool below(const char *folder, const char *path, onx_str *out)
 {
     size_t len = strlen(folder);
@@ -231,7 +231,7 @@ static onx_status add_functions(onxi_merger *m)
 
 /* ---- the lists of the graph ---- */
 
-/* Appends what is not skipped of one list of messages to another. */
+/* Appends the messages of one list that are not skipped to another. */
 static onx_status join(onxi_merger *m, void *to, uint32_t *to_count, const void *from, uint32_t from_count)
 {
     void **old = *(void ***)to;
@@ -251,7 +251,7 @@ static onx_status join(onxi_merger *m, void *to, uint32_t *to_count, const void 
 
 #define JOIN(m, a, b, field) join((m), &(a)->field, &(a)->field##_count, &(b)->field, (b)->field##_count)
 
-/* Outputs that the other model took are values inside now; what it passes on of them is its output. */
+/* Outputs that the other model has consumed become inner values; those that it passes on are its own outputs. */
 static onx_status join_outputs(onxi_merger *m)
 {
     onx_graph *a = m->model->graph;
@@ -289,7 +289,7 @@ static onx_status join_outputs(onxi_merger *m)
     return JOIN(m, a, b, output);
 }
 
-/* A value that both have, as the weights of parts of one model, is annotated once. */
+/* A value that both models have, such as a shared weight, is annotated once. */
 static onx_status join_annotations(onxi_merger *m)
 {
     onx_graph *a = m->model->graph;
@@ -308,7 +308,7 @@ static onx_status join_annotations(onxi_merger *m)
     return JOIN(m, a, b, quantization_annotation);
 }
 
-/* A name or text of both. */
+/* Joins a name or text of both models. */
 static onx_status join_texts(onxi_merger *m, onx_bytes *to, onx_bytes from, const char *between)
 {
     const onx_str a = onx_view(*to), b = onx_view(from);

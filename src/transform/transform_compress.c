@@ -9,7 +9,7 @@ void onxi_compress_tell(const onxi_compressor *c, const char *rule, onx_str name
         c->options->changed(c->options->user, &change);
 }
 
-/* ---- names that others refer to ---- */
+/* ---- names that are referred to elsewhere ---- */
 
 static onx_status fix(void *user, onx_bytes *name)
 {
@@ -42,9 +42,9 @@ static onx_status list_fixed(void *user, const onx_visit *at)
     return info->algorithm ? onxi_graph_each_name(c->cx, info->algorithm, fix, c) : ONX_OK;
 }
 
-/* ---- the same weights ---- */
+/* ---- finding equal weights ---- */
 
-/* Read a piece at a time, so that the pages of a large file need not stay. */
+/* Reads block by block, so that the pages of a large file need not stay in memory. */
 enum { PIECE = 1 << 20 };
 
 static uint64_t hash_of(const onxi_compressor *c, const onx_tensor *t, onx_str bytes)
@@ -90,7 +90,7 @@ static onx_status rename_to(onxi_compressor *c, onx_bytes from, onx_bytes to)
     return ONX_OK;
 }
 
-/* Only of one graph: names of others may stand for something else there. */
+/* Only within one graph: in other graphs the name may have another meaning. */
 static onx_status share(onxi_compressor *c, onx_graph *g)
 {
     onxi_dict hashes = onxi_dict_in_arena(c->scratch);
@@ -127,7 +127,7 @@ static onx_status share(onxi_compressor *c, onx_graph *g)
     return ONX_OK;
 }
 
-/* ---- users of what went ---- */
+/* ---- renaming in readers of removed weights ---- */
 
 static onx_status rename_use(void *user, const onx_visit *at)
 {

@@ -2,14 +2,14 @@
 #include "transform/transform_compress.h"
 
 enum {
-    PIECE = 1 << 16, /* bytes looked at between two calls that give pages back; a multiple of every element's size */
-    BATCH = 512,     /* elements written at once */
-    LEAST = 1024,    /* bytes of a weight that is worth the words around it */
-    WIDEST = 16,     /* bytes of an element: complex128 */
-    SPARSE_IR_VERSION = 6 /* of the first version that has sparse initializers */
+    PIECE = 1 << 16,      /* bytes scanned between two calls that drop pages; a multiple of every element size */
+    BATCH = 512,          /* elements written at once */
+    LEAST = 1024,         /* minimum size of a weight, in bytes, for which sparse storage pays off */
+    WIDEST = 16,          /* maximum element size in bytes: complex128 */
+    SPARSE_IR_VERSION = 6 /* the first IR version with sparse initializers */
 };
 
-/* Numbers below zero that are zero have bits set, so they are kept. */
+/* Negative zeros have bits set, so they are kept. */
 static bool is_zero(const char *element, size_t size)
 {
     static const char zeros[WIDEST];
@@ -19,13 +19,13 @@ static bool is_zero(const char *element, size_t size)
 typedef struct sparse_weight {
     const onx_tensor *from;
     onx_str bytes;
-    size_t width; /* of an element, in bytes */
+    size_t width; /* element size in bytes */
     uint64_t nonzero;
 } sparse_weight;
 
 typedef struct sparse_sink {
     onxi_weight_sink values, indices;
-    bool wants_indices; /* what is not zero, or where it is */
+    bool wants_indices; /* write indices instead of nonzero elements */
     int64_t index[BATCH];
     char value[BATCH * WIDEST];
     uint32_t held;
@@ -40,7 +40,7 @@ static onx_status flush(sparse_sink *sink, size_t width)
     return status;
 }
 
-/* All elements that are not zero: counted where there is no sink. */
+/* Visits all nonzero elements; counts them if there is no sink. */
 static onx_status each_nonzero(const onxi_weights *weights, sparse_weight *w, sparse_sink *sink)
 {
     w->nonzero = 0;
@@ -62,7 +62,8 @@ static onx_status each_nonzero(const onxi_weights *weights, sparse_weight *w, sp
     return sink ? flush(sink, w->width) : ONX_OK;
 }
 
-/* Half of the bytes at most: a dense weight is used in place in the file, a sparse one is written out first. */
+/* Sparse storage has to take at most half of the bytes, because a dense weight is used directly from the mapped file,
+ * and a sparse one has to be expanded. */
 static bool pays(const sparse_weight *w)
 {
     return w->nonzero <= w->bytes.len / 2 / (w->width + sizeof(int64_t));
@@ -95,7 +96,7 @@ static onx_status make_sparse(onxi_weights *weights, sparse_weight *w, onx_spars
     return ONX_OK;
 }
 
-/* Elements that have bytes of their own, in a shape that sparse tensors can have. */
+/* Elements of whole bytes, in a shape that sparse tensors can have. */
 static bool can_be_sparse(const onx_tensor *t, onx_str bytes, size_t *width)
 {
     const unsigned bits = onx_dtype_bits(t->data_type);
@@ -103,7 +104,7 @@ static bool can_be_sparse(const onx_tensor *t, onx_str bytes, size_t *width)
     return bits >= 8 && *width <= WIDEST && t->dims_count && bytes.len >= LEAST;
 }
 
-/* `*out` is NULL for one that stays as it is. */
+/* `*out` is NULL if the weight is not changed. */
 static onx_status try_sparse(const onxi_compressor *c, onxi_weights *weights, const onx_tensor *t,
                              onx_sparse_tensor **out)
 {

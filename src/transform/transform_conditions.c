@@ -20,7 +20,7 @@ static bool both_known(int a, int b)
     return a >= 0 && b >= 0;
 }
 
-/* Sizes that are surely the same: numbers, or one symbol of the model. */
+/* Sizes that are certainly equal: equal numbers, or the same symbol of the model. */
 static bool same_dim(const onx_type *a, uint32_t i, const onx_type *b, uint32_t k)
 {
     if (!a || !b || i >= a->tensor_type->shape->dim_count || k >= b->tensor_type->shape->dim_count)
@@ -184,7 +184,8 @@ WHEN(broadcast_at_axis)
     return onxi_prepare_ints(s, "b_axes", axes, (uint32_t)more);
 }
 
-/* Is the shape of `part` a run of sizes of `whole`, without its axes of size 1 at the ends where `squeeze` is set? */
+/* Is the shape of `part` a contiguous part of that of `whole`, with `squeeze` after removing axes of size 1 at its
+ * ends? */
 static bool is_part(onxi_subject *s, uint32_t whole, uint32_t part, bool squeeze)
 {
     const onx_type *w = onxi_subject_type(s, whole), *p = onxi_subject_type(s, part);
@@ -201,7 +202,7 @@ static bool is_part(onxi_subject *s, uint32_t whole, uint32_t part, bool squeeze
     while (squeeze && last > first && onxi_type_dim(p, (uint32_t)last - 1) == 1)
         gone[gone_count++] = --last;
     rank = last - first;
-    /* Counted from the back, the sizes that are left keep their indexes. */
+    /* counted from the end, the remaining axes keep their indexes */
     const int at = rank ? wide - (all - first) : 0;
     if (at < 0 || at + rank > wide || (squeeze && !gone_count))
         return false;
@@ -267,7 +268,7 @@ WHEN(slope_is_channels)
 
 /* ---- normalisation ---- */
 
-/* Who leaves is_test out means a model to be run, whatever the default says: so do all converters. */
+/* If is_test is omitted, the model is meant for inference, whatever the default is: all converters assume this. */
 WHEN(batch_norm_infers)
 {
     int64_t test;
@@ -490,7 +491,7 @@ WHEN(constant_is_real)
            (tensor->data_type == ONX_FLOAT || tensor->data_type == ONX_DOUBLE || tensor->data_type == ONX_FLOAT16);
 }
 
-/* Of integers that a double holds, which Cast makes of it there. */
+/* For integers that a double can represent, from which Cast then converts. */
 WHEN(constant_as_real)
 {
     const onx_tensor *tensor = tensor_value(s);

@@ -39,7 +39,7 @@ WHEN(pad_not_wrapped)
     return !onxi_subject_text_is(s, "mode", "wrap");
 }
 
-/* An entry of a list of a window that may be left out. */
+/* An entry of a window attribute list that may be omitted. */
 static int64_t window_entry(onxi_subject *s, const char *name, uint32_t at)
 {
     uint32_t count;
@@ -47,8 +47,8 @@ static int64_t window_entry(onxi_subject *s, const char *name, uint32_t at)
     return list && at < count ? list[at] : onxi_attr_implied(name);
 }
 
-/* What an axis of an input is to windows: `room` for steps, and how far the data goes from where the first one starts.
- */
+/* The window along one axis of an input: `room` for its steps, and the distance from the start of the first window to
+ * the end of the data. */
 typedef struct windows {
     int64_t room, stride, end;
 } windows;
@@ -65,7 +65,7 @@ static bool windows_along(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t
     return true;
 }
 
-/* Along one axis: is the number of windows, rounded up, the one without those that start after the data? */
+/* Is the number of windows along one axis, rounded up, unchanged if windows that start after the data are omitted? */
 static bool windows_fit(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t kernel)
 {
     windows w;
@@ -73,7 +73,7 @@ static bool windows_fit(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t k
            (w.room < 0 || (w.room + w.stride - 1) / w.stride + 1 <= (w.end + w.stride - 1) / w.stride);
 }
 
-/* Is the attribute not 0, or may it be? */
+/* Is the attribute nonzero, or possibly so? */
 static bool may_be_set(onxi_subject *s, const char *name)
 {
     int64_t value;
@@ -117,8 +117,8 @@ WHEN(windows_counted)
 
 /* ---- Reshape, Shape, Slice, Split, Tile, TopK ---- */
 
-/* A size of 0 that the shape asks for is one that older versions take from the input; only empty tensors have it, and
- * where the shape is computed, it is theirs. */
+/* In older versions a size of 0 in the shape means that the size is copied from the input. Only empty tensors have it,
+ * and a computed shape with a 0 comes from such a tensor. */
 WHEN(reshape_plain)
 {
     uint32_t count;
@@ -185,7 +185,7 @@ WHEN(split_counts)
 {
     return onxi_prepare_int(s, "num_outputs", s->node->output_count);
 }
-/* The size of the axis that is split, -1: not known. */
+/* The size of the axis that is split, -1: unknown. */
 static int64_t split_size(onxi_subject *s)
 {
     int64_t axis;
@@ -195,7 +195,7 @@ static int64_t split_size(onxi_subject *s)
     axis += axis < 0 ? rank : 0;
     return axis < 0 || axis >= rank ? -1 : onxi_type_dim(onxi_subject_type(s, 0), (uint32_t)axis);
 }
-/* How many parts there are where each has an output, as older versions want it; 0: it has not, or that is not known. */
+/* The number of parts if each has an output, as older versions require; 0: some have none, or the number is unknown. */
 static int64_t split_parts(onxi_subject *s)
 {
     int64_t count;
@@ -265,7 +265,7 @@ WHEN(scatter_min)
 
 /* ---- triangles ---- */
 
-/* What is outside is the zero of the type, which the Where of version 13 has to take. */
+/* Elements outside of the triangle are zeros of the type, which Where of version 13 has to support. */
 WHEN(trilu_middle)
 {
     int64_t upper;
@@ -342,13 +342,14 @@ WHEN(resize_known_mode)
 {
     return !onxi_subject_text_is(s, "coordinate_transformation_mode", "half_pixel_symmetric");
 }
-/* What sizes ask for is made without a rest, so nothing has to be moved to the middle. */
+/* The sizes are exact multiples, so the result does not have to be centred. */
 WHEN(resize_symmetric_sizes)
 {
     return onxi_subject_has(s, 3) && onxi_subject_text_is(s, "keep_aspect_ratio_policy", "stretch") &&
            onxi_prepare_text(s, "coordinate_transformation_mode", "half_pixel");
 }
-/* Weights that come from the place of an element alone. To the nearest, what is between two may round either way. */
+/* The weights depend on the position only. For mode nearest, positions in the middle between two elements may round
+ * either way. */
 static bool blends(onxi_subject *s)
 {
     int64_t exclude, antialias;
@@ -372,7 +373,7 @@ WHEN(roi_output_half_pixel)
 {
     return onxi_subject_text_is(s, "coordinate_transformation_mode", "output_half_pixel");
 }
-/* Where the samples of each element are, as parts of the region: [elements, samples]. */
+/* The sample positions of each element as fractions of the region: [elements, samples]. */
 static bool prepare_parts(onxi_subject *s, const char *name, const char *elements, int64_t samples)
 {
     enum { MOST = 1 << 16 };

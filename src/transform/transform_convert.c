@@ -10,7 +10,7 @@ static const onxi_schema *older_row(const onxi_schema *row)
     return row[1].name ? &row[1] : NULL;
 }
 
-/* The first row that fits the node and its condition; NULL: none. */
+/* The first row whose condition the node meets; NULL: none. */
 static onx_status find_step(onxi_retarget *r, onxi_subject *s, int32_t since, onxi_op_id op, const onxi_step **out,
                             const onx_function **text)
 {
@@ -47,7 +47,7 @@ static onx_status refuse(onxi_retarget *r, const onx_node *node, const onxi_sche
                               since);
 }
 
-/* Does the text have a node of the operator, which takes the same types? A constant that is made otherwise does not. */
+/* Does the text contain a node of the same operator with the same types? A generated constant does not count. */
 static bool keeps_operator(const onxi_step *step, const onx_function *text, const onx_node *node)
 {
     for (uint32_t i = 0; step->kind == ONXI_STEP_TEXT && node->input_count && i < text->node_count; i++)
@@ -56,15 +56,15 @@ static bool keeps_operator(const onxi_step *step, const onx_function *text, cons
     return step->kind != ONXI_STEP_TEXT;
 }
 
-typedef struct state { /* of a node on its way */
+typedef struct state { /* of a node during conversion */
     onxi_scope *scope;
     onx_node *node;
-    bool own; /* the node is ours */
+    bool own; /* the node is a copy */
     onxi_versioned domain;
     onxi_op_id op;
     onxi_versions at;
     onxi_node_list after; /* casts of what it makes */
-    bool done;            /* other nodes have taken its place, or it goes no further */
+    bool done;            /* other nodes have replaced it, or conversion has stopped */
 } state;
 
 static onx_status own_state(onxi_retarget *r, state *t)
@@ -75,11 +75,11 @@ static onx_status own_state(onxi_retarget *r, state *t)
     return (t->node = onxi_own_node(r, t->node)) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* The body of the operator in place of the node. */
+/* Replaces the node by the body of its operator. */
 static onx_status take_body(onxi_retarget *r, state *t, onxi_subject *s, int32_t since, onxi_node_list *out)
 {
     const onx_function *text;
-    const bool versioned = t->domain < ONXI_VERSIONED_COUNT; /* others have one version */
+    const bool versioned = t->domain < ONXI_VERSIONED_COUNT; /* other domains have one version */
     const int64_t version = versioned ? t->at.of[t->domain] : s->row->since;
     ONX_TRY(onxi_retarget_body(r, s, t->domain, version, &text));
     if (!text) {
@@ -117,7 +117,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
                 return refuse(r, t->node, row, up, since, why);
             }
             onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "casts around it");
-            t->done = false; /* once more, with the other type */
+            t->done = false; /* try again with the other type */
             return ONX_OK;
         }
     }
@@ -146,7 +146,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
     return ONX_OK;
 }
 
-/* The step that comes next on the way to the target, or 0: there is none. */
+/* The next step on the way to the target, or 0 if there is none. */
 int32_t onxi_retarget_next(const onxi_operator *operator_, const onxi_schema *row, int64_t at, int64_t target,
                            const onxi_schema **to)
 {
@@ -195,7 +195,7 @@ static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
     return ONX_OK;
 }
 
-/* The body of an operator of a domain that is not retargeted. */
+/* Replaces an operator of a domain without version conversion by its body. */
 static onx_status replace_other(onxi_retarget *r, state *t, const onxi_schema *row, onxi_node_list *out)
 {
     onxi_subject s = {

@@ -3,7 +3,7 @@
 #include "transform/transform_edit.h"
 #include "transform/transform_trainable.h"
 
-/* ---- finding things ---- */
+/* ---- look-up ---- */
 
 static onx_value_info *find_info(onxi_editor *e, onx_value_info *const *list, uint32_t count, onx_str name,
                                  const char *what)
@@ -49,7 +49,7 @@ static onx_status misuse(onxi_editor *e, const char *text)
 
 typedef struct renamer {
     onxi_editor *e;
-    onx_str head, tail; /* of the old name, around the star */
+    onx_str head, tail; /* of the old name, before and after the star */
     bool star;
     onxi_dict taken; /* names there are, and new ones */
     onxi_dict known; /* indexes of `to` */
@@ -89,7 +89,7 @@ static onx_status open_renamer(onxi_editor *e, renamer *r)
     return ONX_OK;
 }
 
-/* Does the name match? Then *out is what it becomes. */
+/* Does the name match? Then *out is the new name. */
 static bool new_name(renamer *r, onx_str old, onx_str *out)
 {
     const onx_str b = r->e->edit->b;
@@ -112,7 +112,7 @@ static onx_status note_name(void *user, onx_bytes *name)
     return onxi_dict_at(&r->taken, onx_view(*name), 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* The new name, made and looked at once for each old one. `unique`: it may not be there already. */
+/* The new name, generated and checked once per old name. `unique`: it must not exist yet. */
 static onx_status rename_text(renamer *r, onx_bytes *name, bool unique)
 {
     onx_str fresh;
@@ -193,7 +193,7 @@ static onx_status rename_call(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-/* Functions of any domain; calls are nodes of that name in a domain that has one. */
+/* Functions of any domain; calls are nodes of that name in a domain that has such a function. */
 static onx_status rename_functions(onxi_editor *e)
 {
     renamer r;
@@ -234,7 +234,7 @@ static onx_status rename_domain(void *user, const onx_visit *at)
     }
 }
 
-/* A domain that is imported now twice, with one version, is imported once. */
+/* A domain that is now imported twice with the same version is imported once. */
 static onx_status join_imports(onxi_editor *e, onx_operator_set_id **list, uint32_t *count)
 {
     onxi_dict seen = onxi_dict_in_arena(e->scratch);
@@ -272,7 +272,7 @@ static bool is_symbol_byte(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* A dimension may be an expression: its symbols are renamed one by one. */
+/* A dimension may be an expression, in which each symbol is renamed. */
 static onx_status rename_param(renamer *r, onx_bytes *param)
 {
     const onx_str old = onx_view(*param);
@@ -391,7 +391,7 @@ static onx_status split_names(onxi_editor *e, onx_str text, onx_str **list, uint
     return ONX_OK;
 }
 
-/* The graph between those inputs and outputs; none: those that it has. */
+/* Reduces the graph to the part between those inputs and outputs; none: the existing ones. */
 static onx_status keep_between(onxi_editor *e, const onx_str *inputs, uint32_t input_count, const onx_str *outputs,
                                uint32_t output_count)
 {
@@ -408,7 +408,7 @@ static onx_status keep_between(onxi_editor *e, const onx_str *inputs, uint32_t i
     onxi_cutter_close(&c);
     ONX_TRY(status);
     *e->graph = *made->graph;
-    if (!e->model->training_info_count) { /* whose graphs may call functions */
+    if (!e->model->training_info_count) { /* training graphs may call functions */
         e->model->functions = made->functions;
         e->model->functions_count = made->functions_count;
     }
@@ -567,7 +567,7 @@ static onx_status set_field(onxi_editor *e)
 
 /* ---- stripping ---- */
 
-/* The field of that name, of whatever message, is absent afterwards. */
+/* Removes the field of that name in every message. */
 static onx_status strip_field(void *user, const onx_visit *at)
 {
     const char *name = user;
@@ -595,7 +595,7 @@ static onx_status find_training(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-/* Training information, and the import of its operators where nothing else has any. */
+/* Training information, and imports of its operators if no other node needs them. */
 onx_status onxi_strip_training(onx_ctx *cx, onx_model *model)
 {
     bool used = false;
@@ -626,7 +626,7 @@ static onx_status strip(onxi_editor *e)
     return keep_between(e, inputs, e->graph->input_count, NULL, 0);
 }
 
-/* ---- all of them ---- */
+/* ---- performing all edits ---- */
 
 static onx_status (*const edits[ONX_EDIT_COUNT])(onxi_editor *e) = {
     [ONX_EDIT_RENAME_VALUE] = rename_values,

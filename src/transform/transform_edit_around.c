@@ -2,12 +2,12 @@
  * likely class. */
 #include "transform/transform_edit.h"
 
-/* ---- a value between the model and its surroundings ---- */
+/* ---- a value between the model and the added nodes ---- */
 
 typedef struct around {
     onxi_editor *e;
     onx_value_info *end;  /* the input or output */
-    onx_bytes inner;      /* what the model calls the value now */
+    onx_bytes inner;      /* the new name of the value inside of the model */
     onxi_node_list nodes; /* new ones */
     const char *rule;
 } around;
@@ -20,7 +20,7 @@ static onx_status rename_inside(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* An input that an initializer replaces keeps its type, and an output that no node makes is what it is. */
+/* An input with an initializer cannot be changed, nor an output that no node computes. */
 static onx_status check_end(onxi_editor *e, const onx_value_info *end)
 {
     onx_index *index;
@@ -39,7 +39,7 @@ static onx_status check_end(onxi_editor *e, const onx_value_info *end)
                      input ? "input %.*s has an initializer" : "no node makes the output %.*s", ONX_ARG(name));
 }
 
-/* The model calls the value otherwise; its old name is that of the surroundings. */
+/* Renames the value inside of the model; the added nodes use its old name outside. */
 static onx_status open_around(onxi_editor *e, around *w, onx_value_info *end, const char *rule)
 {
     *w = (around){ .e = e, .end = end, .rule = rule };
@@ -78,7 +78,7 @@ static onx_bytes new_value(around *w, const char *part)
                                                                                                     : (onx_bytes){ 0 };
 }
 
-/* A constant, as an initializer; empty when out of memory. */
+/* A constant as an initializer; empty when out of memory. */
 static onx_bytes add_constant(around *w, const char *part, onx_dtype dtype, uint32_t rank, const int64_t *dims,
                               const void *data)
 {
@@ -105,7 +105,7 @@ static onx_status put_nodes(around *w, bool in_front)
     return ONX_OK;
 }
 
-/* The version of the default domain; an error where that is below `least`. */
+/* The version of the default domain; an error if it is below `least`. */
 static onx_status version_of(onxi_editor *e, int64_t least, int64_t *out)
 {
     onxi_imports imports;
@@ -120,7 +120,7 @@ static onx_status version_of(onxi_editor *e, int64_t least, int64_t *out)
                            (long long)least);
 }
 
-/* A declared tensor of that rank, with a type of its own from here on. */
+/* A declared tensor of that rank, whose type is copied so that it can be changed. */
 static onx_status own_type(onxi_editor *e, onx_value_info *info, int rank)
 {
     void *copy;
@@ -176,7 +176,7 @@ static onx_status read_numbers(onxi_editor *e, onx_str text, double *out, uint32
     return ONX_OK;
 }
 
-/* A constant of one number for all or one per channel, of the type of the input. */
+/* A constant with one number, or one per channel, of the input's type. */
 static onx_bytes channel_constant(around *w, const char *part, const double *values, uint32_t count, int rank)
 {
     const onx_dtype dtype = (onx_dtype)onxi_type_dtype(w->end->type);
@@ -232,7 +232,7 @@ onx_status onxi_edit_normalize(onxi_editor *e)
     return put_nodes(&w, true);
 }
 
-/* The sizes are batch and channels as they come, height and width as the model wants them. */
+/* Batch and channels keep their sizes; height and width become those of the model. */
 static onx_status add_resize(around *w, int64_t height, int64_t width, int64_t version)
 {
     const int64_t zero[1] = { 0 }, two[1] = { 2 }, wanted[2] = { height, width }, one[1] = { 1 }, pair[1] = { 2 };
@@ -251,7 +251,7 @@ static onx_status add_resize(around *w, int64_t height, int64_t width, int64_t v
         !(node = add_node(w, "Resize", w->end->name, (onx_bytes){ 0 }, w->inner)))
         return ONX_E_MEMORY;
     onx_bytes none = { 0 };
-    if (version < 13) { /* where the region was no optional input yet */
+    if (version < 13) { /* roi was not yet an optional input */
         const int64_t nothing[1] = { 0 };
         none = add_constant(w, "region", ONX_FLOAT, 1, nothing, "");
     }
@@ -332,7 +332,7 @@ onx_status onxi_edit_softmax(onxi_editor *e)
     onx_value_info *output = onxi_edit_output(e, e->edit->a);
     ONX_TRY(own_type(e, output, -1));
     ONX_TRY(axis_of(e, output, &axis));
-    /* Before 13 all axes from that one on were one. */
+    /* before 13 all axes from that one on count as one */
     ONX_TRY(version_of(e, axis == onxi_type_rank(output->type) - 1 ? 1 : 13, &version));
     ONX_TRY(open_around(e, &w, output, "softmax"));
     onx_node *node = add_node(&w, "Softmax", w.inner, (onx_bytes){ 0 }, output->name);

@@ -9,14 +9,14 @@ typedef struct batcher {
     onxi_cutter *c;
     onx_str old_symbol;
     int64_t old_size, size; /* -1: a symbol */
-    onx_str symbol;         /* of inputs and outputs while it is worked out */
-    bool *fed;              /* per input: is it one of the batch? */
-    bool *carried;          /* per output of the model: did it have the size? */
+    onx_str symbol;         /* used for inputs and outputs during the analysis */
+    bool *fed;              /* per input: does it have the batch? */
+    bool *carried;          /* per output of the model: did it have the old size? */
     bool *reshaped;         /* per node: a Reshape whose shape was adjusted */
     uint32_t adjusted;
 } batcher;
 
-enum { SOME_SIZE = 6133 }; /* a prime that is hardly anything else in a model */
+enum { SOME_SIZE = 6133 }; /* a prime that is unlikely to occur in a model otherwise */
 
 static onx_dimension *first_dim(const onx_value_info *info)
 {
@@ -35,7 +35,7 @@ static bool has_old(const batcher *b, const onx_dimension *d)
     return ONX_HAS(dimension, d, dim_param) && onx_str_equal(onx_view(d->dim_param), b->old_symbol);
 }
 
-/* The dimension alone changes; what else has it keeps it. */
+/* Changes only this dimension; other values that share the message keep it. */
 static onx_status set_dim(batcher *b, onx_value_info *info, int64_t size, onx_str symbol)
 {
     void *copy;
@@ -53,7 +53,7 @@ static onx_status set_dim(batcher *b, onx_value_info *info, int64_t size, onx_st
     return ONX_OK;
 }
 
-/* The batch is the first dimension of the first input that has one. */
+/* The batch is the first dimension of the first input with dimensions. */
 static onx_status find_old(batcher *b)
 {
     const onx_graph *g = b->e->graph;
@@ -99,8 +99,8 @@ static bool is_batch(batcher *b, onx_str name)
     return d && ONX_HAS(dimension, d, dim_param) && onx_str_equal(onx_view(d->dim_param), b->symbol);
 }
 
-/* What the shape has to be for the old size and for any other: 0 takes the first dimension over, -1 takes what is left.
- * False where neither can be there, or need not. */
+/* The shape for both the old size and any other: 0 copies the first dimension, -1 is computed from the others. False if
+ * neither is possible or needed. */
 static bool adjust(const batcher *b, bool zeros, int64_t first, int64_t *shape, uint32_t count)
 {
     if (!count || shape[0] <= 0)
@@ -161,7 +161,7 @@ static onx_status adjust_reshape(batcher *b, uint32_t at)
     return onx_graph_add_initializer(e->arena, e->graph, tensor) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* ---- what came of it ---- */
+/* ---- checking the result ---- */
 
 static onx_status settle_outputs(batcher *b, onx_str wanted)
 {
@@ -184,7 +184,7 @@ static onx_status settle_outputs(batcher *b, onx_str wanted)
     return status;
 }
 
-/* While outputs say nothing about the batch, nothing contradicts what is inferred. */
+/* Removes the batch from declared outputs, so that they do not contradict the inferred types. */
 static onx_status open_outputs(batcher *b)
 {
     for (uint32_t i = 0; i < b->e->graph->output_count; i++) {
@@ -204,7 +204,7 @@ static onx_status set_inputs(batcher *b, int64_t size)
     return ONX_OK;
 }
 
-/* True where a place was found for the batch in all shapes. */
+/* True if the batch was found in all shapes. */
 static onx_status search_shapes(batcher *b, bool *found)
 {
     onxi_cutter c;
@@ -234,7 +234,7 @@ static onx_status adjust_all(batcher *b)
     return status;
 }
 
-/* A shape that begins with the batch takes samples apart as they were only where they are contiguous. */
+/* A shape that begins with the batch separates samples correctly only if they are contiguous. */
 static onx_status check_order(batcher *b)
 {
     onxi_cutter c;
@@ -255,8 +255,8 @@ static onx_status check_order(batcher *b)
     return status;
 }
 
-/* What the old size is baked into elsewhere contradicts another one: that is what inference warns of. A symbol would
- * contradict nothing, and so it is a number that is unlikely to be anything else. */
+/* Other constants that contain the old size contradict a different batch size, and inference warns about this. A symbol
+ * would not contradict anything, so an unlikely number is used. */
 static onx_status contradict(batcher *b)
 {
     onx_infer *infer;
@@ -267,7 +267,7 @@ static onx_status contradict(batcher *b)
     return ONX_OK;
 }
 
-/* Inputs of all nodes as they are; where another list has taken their place, devices follow. */
+/* Saves the inputs of all nodes; after changes, device configurations are updated. */
 static onx_bytes **list_inputs(const batcher *b)
 {
     const onx_graph *g = b->e->graph;
@@ -301,13 +301,13 @@ onx_status onxi_edit_batch(onxi_editor *e)
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a batch size is a number or a symbol");
     ONX_TRY(find_old(&b));
     ONX_TRY(open_outputs(&b));
-    ONX_TRY(onxi_types_forget(e->cx, e->arena, g)); /* they are about the old size */
+    ONX_TRY(onxi_types_forget(e->cx, e->arena, g)); /* they describe the old size */
     bool found;
     onx_bytes **inputs = list_inputs(&b);
     if (!inputs)
         return ONX_E_MEMORY;
     ONX_TRY(search_shapes(&b, &found));
-    if (b.old_size >= 0 && !found) /* as far as it goes; what does not follow is reported */
+    if (b.old_size >= 0 && !found) /* as far as possible; the rest is reported */
         ONX_TRY(adjust_all(&b));
     ONX_TRY(fit_devices(&b, inputs));
     for (uint32_t i = 0; i < g->input_count; i++)

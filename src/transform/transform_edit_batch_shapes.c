@@ -11,7 +11,7 @@ typedef struct choice {
     uint32_t node, count, taken;
     int64_t shapes[CHOICES_MAX][ONX_RANK_MAX];
     uint32_t rank;
-    onx_bytes *before; /* inputs of the node */
+    onx_bytes *before; /* original inputs of the node */
     onx_tensor *tensor;
 } choice;
 
@@ -21,11 +21,11 @@ typedef struct search {
     onxi_binder *binder;
     onxi_values values;
     choice **stack;
-    uint32_t depth, room, failed; /* failed: the first node that types contradict */
+    uint32_t depth, room, failed; /* failed: the first node with contradicting types */
     onx_infer *infer;
 } search;
 
-/* ---- types, and what contradicts them ---- */
+/* ---- types, and contradictions ---- */
 
 static uint32_t node_of(onx_str path)
 {
@@ -57,9 +57,9 @@ static onx_status look(search *s)
     return status;
 }
 
-/* ---- places ---- */
+/* ---- positions of the batch ---- */
 
-/* The dimension of what is reshaped that holds the batch; -1: none does, or several, or not all are known. */
+/* The dimension of the reshaped value that contains the batch; -1: none, several, or unknown. */
 static int find_batch(const search *s, const onx_type *type, uint32_t rank, int64_t *dims)
 {
     int found = -1;
@@ -86,13 +86,13 @@ static void add_choice(choice *c, const int64_t *shape, uint32_t at, bool pure)
             return;
     if (c->count == CHOICES_MAX)
         return;
-    if (pure && c->count) /* a dimension that is the batch alone comes first */
+    if (pure && c->count) /* a dimension that is exactly the batch is tried first */
         memmove(c->shapes[1], c->shapes[0], c->count * sizeof c->shapes[0]);
     onxi_copy_dims(pure ? c->shapes[0] : c->shapes[c->count], next, c->rank);
     c->count++;
 }
 
-/* The dimensions of the shape that may hold the batch, when the batch has a stride of `inner` elements. */
+/* The dimensions of the shape that may contain the batch, if the batch has a stride of `inner` elements. */
 static void find_places(const search *s, choice *c, const int64_t *shape, int64_t inner)
 {
     int64_t behind = 1;
@@ -105,7 +105,7 @@ static void find_places(const search *s, choice *c, const int64_t *shape, int64_
     }
 }
 
-/* Fills in the dimension that the shape leaves open, as it was before. False where it does not work out. */
+/* Computes the dimension that the shape leaves open, for the old size. False if it does not divide. */
 static bool close_shape(const search *s, const int64_t *dims, uint32_t rank, int at, int64_t *shape, uint32_t count)
 {
     int64_t all = s->with->old, given = 1;
@@ -128,7 +128,7 @@ static bool close_shape(const search *s, const int64_t *dims, uint32_t rank, int
 
 /* ---- one Reshape ---- */
 
-/* What its constant shape may become; *out stays NULL where it has none, or need not change. */
+/* The possible replacements of its constant shape; *out stays NULL if it has none, or needs no change. */
 static onx_status choose(search *s, uint32_t at, choice **out)
 {
     onxi_editor *e = s->e;
@@ -159,7 +159,7 @@ static onx_status choose(search *s, uint32_t at, choice **out)
         return ONX_E_MEMORY;
     *c = (choice){ .node = at, .rank = a->count };
     for (int i = batch + 1; i < rank; i++)
-        inner *= dims[i]; /* known to be no more than all elements */
+        inner *= dims[i]; /* cannot overflow: at most the number of elements */
     const int64_t within = dims[batch] / s->with->size;
     find_places(s, c, shape, inner * within);
     find_places(s, c, shape, inner);
@@ -171,7 +171,7 @@ static onx_status choose(search *s, uint32_t at, choice **out)
     return ONX_OK;
 }
 
-/* The node takes a shape of its own. */
+/* Gives the node its own shape constant. */
 static onx_status apply(search *s, choice *c)
 {
     onxi_editor *e = s->e;
@@ -203,14 +203,14 @@ static onx_status apply(search *s, choice *c)
     return onx_graph_add_initializer(e->arena, e->graph, c->tensor) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Initializers go in the order that they came in, the last one first. */
+/* Removes initializers in reverse order of their creation. */
 static void take_back(search *s, const choice *c)
 {
     s->e->graph->node[c->node]->input = c->before;
     s->e->graph->initializer_count--;
 }
 
-/* The next choice of the last Reshape that has one; false where none has. */
+/* Takes the next choice of the last Reshape that has one; false if none has. */
 static bool step_back(search *s, uint32_t *at)
 {
     while (s->depth) {
@@ -231,10 +231,10 @@ static onx_status find(search *s, bool *found)
     uint32_t at = 0;
     *found = false;
     ONX_TRY(look(s));
-    const uint32_t most = TRIALS + NODES_MAX / (count + 1); /* each looks at all nodes */
+    const uint32_t most = TRIALS + NODES_MAX / (count + 1); /* each trial visits all nodes */
     for (uint32_t trials = 0; trials < most;) {
         choice *c = NULL;
-        while (at < count && at <= s->failed && !c) /* types up to there can be relied on */
+        while (at < count && at <= s->failed && !c) /* types of earlier nodes are reliable */
             ONX_TRY(choose(s, at++, &c));
         if (!c && s->failed == UINT32_MAX) {
             *found = true;

@@ -5,13 +5,13 @@
 typedef struct expander {
     onxi_expansion *x;
     onxi_dict names; /* of the body: indexes of `to` */
-    onx_bytes *to;   /* what they become; empty: omitted */
+    onx_bytes *to;   /* their new names; empty: omitted */
     uint32_t to_room;
     uint32_t depth, limit;
 } expander;
 
-/* Functions that call each other twice would make exponentially many nodes. Operands count as well, or a body with
- * many of them, called often, would cost the product of both; most nodes have no more than one share of them. */
+/* Functions that call each other twice would create exponentially many nodes. Operands count as well; otherwise a body
+ * with many operands that is called often would cost the product of both. Most nodes count as one. */
 static onx_status count_node(expander *e, uint64_t operands)
 {
     enum { SHARE = 16 };
@@ -38,7 +38,7 @@ static onx_status map_name(expander *e, onx_str name, onx_bytes to)
     return ONX_OK;
 }
 
-/* A name that the body makes. */
+/* A name that the body defines. */
 static onx_status make_name(expander *e, onx_bytes *name)
 {
     const onx_str old = onx_view(*name);
@@ -151,7 +151,7 @@ static onx_status expand_graph(expander *e, const onx_graph *from, onx_graph **o
     graph->node = nodes;
     ONX_TRY(own_values(e, &graph->value_info, graph->value_info_count));
     ONX_TRY(own_values(e, &graph->output, graph->output_count));
-    graph->quantization_annotation = NULL; /* names of the function; the tensors that they are about are new */
+    graph->quantization_annotation = NULL; /* its names refer to values of the function, whose names are new */
     graph->quantization_annotation_count = 0;
     e->depth--;
     *out = graph;
@@ -213,7 +213,7 @@ static onx_status use_named(void *user, onx_bytes *name)
     return use_name(user, name);
 }
 
-/* What attributes name is that of the caller, too. Their texts are shared with the function, and are copied first. */
+/* Names in attributes are renamed, too. Their strings are shared with the function, so they are copied first. */
 static onx_status expand_named(expander *e, const onx_node *node)
 {
     for (uint32_t i = 0; i < node->attribute_count && onxi_node_names_values(node); i++) {
@@ -265,7 +265,7 @@ static onx_status expand_node(expander *e, const onx_node *from, onx_node **out)
     return ONX_OK;
 }
 
-/* ---- what the call needs of the body ---- */
+/* ---- the part of the body that the call needs ---- */
 
 static onx_status need_name(void *user, onx_bytes *name)
 {

@@ -40,7 +40,7 @@ static onx_status find_all(onxi_cutter *c, const onx_str *names, uint32_t count,
     return ONX_OK;
 }
 
-/* ---- between values ---- */
+/* ---- parts between values ---- */
 
 static onx_status default_outputs(onxi_cutter *c, id_list *outputs, bool *is_output)
 {
@@ -54,7 +54,7 @@ static onx_status default_outputs(onxi_cutter *c, id_list *outputs, bool *is_out
     return ONX_OK;
 }
 
-/* Inputs of the model that the part needs as well; initializers may replace them. */
+/* Inputs of the model that the part also needs; initializers may replace them. */
 static onx_status add_needed_inputs(onxi_cutter *c, const onx_extract_options *options, const bool *needed,
                                     bool *is_input, id_list *inputs)
 {
@@ -89,7 +89,7 @@ onx_status onxi_extract_between(onxi_cutter *c, onx_arena *arena, const onx_extr
     return onxi_part_make(c, arena, &part, out);
 }
 
-/* ---- by nodes ---- */
+/* ---- parts given by nodes ---- */
 
 static onx_str label_of(const onx_node *node)
 {
@@ -111,7 +111,7 @@ static onx_status match_nodes(onxi_cutter *c, const onx_extract_options *options
     return ONX_OK;
 }
 
-/* What nodes of the part read of others. Constants come along. */
+/* The values that nodes of the part read from others. Constants are included in the part. */
 static onx_status inputs_of(onxi_cutter *c, bool *node, id_list *inputs, bool *is_input)
 {
     for (uint32_t i = 0; i < c->graph->node_count; i++)
@@ -127,7 +127,8 @@ static onx_status inputs_of(onxi_cutter *c, bool *node, id_list *inputs, bool *i
     return ONX_OK;
 }
 
-/* What others read of the part, and outputs of the model; where nothing is read, all that is not read. */
+/* The values of the part that others read, and outputs of the model; if there are none, all values that are not
+ * read. */
 static onx_status outputs_of(onxi_cutter *c, const bool *node, id_list *outputs)
 {
     for (int unread = 0; unread < 2 && !outputs->count; unread++)

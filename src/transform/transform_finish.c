@@ -1,9 +1,9 @@
 /* transform_finish.c - stores the new nodes in the model, and updates imports, IR version and types. */
 #include "transform/transform_retarget.h"
 
-/* ---- what the model says of itself ---- */
+/* ---- imports and IR version ---- */
 
-/* One entry per domain: that with the version, where the domain is imported or `always`. */
+/* One entry per domain, with the version, if the domain is imported or `always`. */
 static onx_status set_import(onxi_retarget *r, onx_operator_set_id ***entries, uint32_t *count, onxi_versioned domain,
                              bool always)
 {
@@ -44,7 +44,7 @@ static onx_status set_imports(onxi_retarget *r, onx_model *model)
     return ONX_OK;
 }
 
-/* Before IR version 4 an initializer is an input as well. */
+/* Before IR version 4 an initializer has to be an input as well. */
 static onx_status add_inputs(onxi_retarget *r, onx_graph *graph)
 {
     onxi_dict inputs = onxi_dict_in_arena(r->scratch);
@@ -67,7 +67,7 @@ static onx_status add_inputs(onxi_retarget *r, onx_graph *graph)
     return ONX_OK;
 }
 
-/* The least IR version for what the model has, and what that is. */
+/* The smallest IR version for the features of the model, and the feature that requires it. */
 static int64_t needed_ir(const onxi_retarget *r, const onx_model *model, const char **what)
 {
     int64_t least = 3;
@@ -130,7 +130,7 @@ static onx_status set_ir(onxi_retarget *r, onx_model *model)
 
 /* ---- outputs ---- */
 
-/* Outputs of a model say at least their rank; where one does not, what the old model gives is written. */
+/* Outputs of a model need at least a rank; if one has none, the type inferred for the old model is declared. */
 static onx_status complete_outputs(onxi_retarget *r, onx_model *model)
 {
     for (uint32_t i = 0; model->graph && i < model->graph->output_count; i++) {
@@ -149,7 +149,7 @@ static onx_status complete_outputs(onxi_retarget *r, onx_model *model)
     return ONX_OK;
 }
 
-/* ---- constants that are not needed any more ---- */
+/* ---- removing unused constants ---- */
 
 typedef struct sweeper {
     onxi_retarget *r;
@@ -186,7 +186,7 @@ static bool is_unused(const sweeper *w, onx_bytes name)
     return onxi_dict_find(&w->r->captured, onx_view(name)) && (!uses || !uses->value);
 }
 
-/* What makes a constant: a node Constant, or the Cast that an old version needs after it. */
+/* The node that computes a constant: a Constant, or the Cast that an old version needs after it. */
 static bool makes_constant(const onx_node *node)
 {
     return node->output_count == 1 && (onxi_node_is(node, ONXI_ID_Constant) || onxi_node_is(node, ONXI_ID_Cast));
@@ -255,7 +255,7 @@ static onx_status sweep(onxi_retarget *r, onx_model *model)
 
 onx_status onxi_retarget_apply(onxi_retarget *r, onx_model *model)
 {
-    ONX_TRY(complete_outputs(r, model)); /* types are of the model as it was */
+    ONX_TRY(complete_outputs(r, model)); /* uses types of the original model */
     for (const onxi_pending *p = r->pending; p; p = p->next) {
         if (p->graph) {
             p->graph->node = p->nodes;

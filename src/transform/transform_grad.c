@@ -5,7 +5,7 @@
 
 #define TRAINING "ai.onnx.preview.training"
 
-/* ---- a model that is ready to be derived ---- */
+/* ---- preparing a model ---- */
 
 static onx_status visit_node(void *user, const onx_visit *at)
 {
@@ -26,7 +26,7 @@ static onx_status retype(onxi_grad *g)
     ONX_TRY(status);
     ONX_TRY(onxi_grad_spend(g, g->model->graph->node_count));
     g->fresh = onxi_dict_in_arena(g->scratch);
-    g->values.inferred = false; /* constants stay: scopes refer to them */
+    g->values.inferred = false; /* constants are kept, because scopes refer to them */
     return ONX_OK;
 }
 
@@ -49,7 +49,7 @@ onx_status onxi_grad_note(onxi_grad *g, const onx_node *node)
     return ONX_OK;
 }
 
-/* How much of the forward pass is computed again, as the model has it. */
+/* The checkpoint option stored in the model. */
 static onx_status read_checkpoint(onxi_grad *g)
 {
     for (uint32_t i = 0; i < g->model->metadata_props_count; i++) {
@@ -103,7 +103,7 @@ onx_status onxi_grad_close(onxi_grad *g, onx_status status)
 
 typedef struct bodies {
     onxi_imports imports;
-    int64_t opset; /* the newest that a body is written in; 0: there is none */
+    int64_t opset; /* the newest version in which a body is written; 0: none */
 } bodies;
 
 static onx_status note_body(void *user, const onx_visit *at)
@@ -121,7 +121,7 @@ static onx_status note_body(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-/* Operators of other domains have no rules. What they are in those of the standard, where that is known, has. */
+/* Operators of other domains have no rules, but their bodies in terms of standard operators do, if they are known. */
 static onx_status put_bodies(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
 {
     onx_model *model = onx_doc_model(doc);
@@ -136,7 +136,7 @@ static onx_status put_bodies(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
     return onxi_retarget_bodies(cx, doc, &every);
 }
 
-/* What a document of the registry says that operators are, as functions of the model. */
+/* Bodies of operators from documents of the registry, as functions of the model. */
 typedef struct documented {
     onx_doc *doc;
     onx_arena *scratch;
@@ -144,14 +144,14 @@ typedef struct documented {
     onxi_functions own;   /* of the model from the start, which come before those of documents */
     onxi_dict taken;      /* by their full names */
     onxi_imports imports; /* of what is looked through */
-    uint32_t room;        /* of the model's list */
+    uint32_t room;        /* capacity of the model's list */
 } documented;
 
 static onx_status take_function(void *user, const onx_visit *at)
 {
     documented *d = user;
     const onx_node *node = at->kind == ONX_KIND_NODE ? at->message : NULL;
-    if (!node || onx_view(onx_node_more(node)->overload).len) /* that means one of the model */
+    if (!node || onx_view(onx_node_more(node)->overload).len) /* an overload refers to a function of the model */
         return ONX_OK;
     const onx_str domain = onxi_domain_plain(onx_view(node->domain)), name = onx_view(node->op_type), none = { 0 };
     const onx_op *op = onx_registry_find(d->registry, domain, name, onxi_imports_version(&d->imports, domain));
@@ -175,7 +175,7 @@ static onx_status take_function(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-/* Those that nodes of the graph name, and those that these name. */
+/* The functions that nodes of the graph call, and those that these call. */
 static onx_status take_functions(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
 {
     onx_model *model = onx_doc_model(doc);
@@ -224,17 +224,17 @@ onx_status onxi_grad_bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
 typedef struct derivative {
     onxi_grad *g;
     onxi_scope *scope;
-    onx_graph *graph; /* whose nodes are derived */
+    onx_graph *graph; /* whose nodes are differentiated */
     onx_bytes y;
     const onx_bytes *xs;
-    const onx_bytes *names; /* for the gradients; empty: not wanted */
+    const onx_bytes *names; /* for the gradients; empty: not needed */
     uint32_t count;
-    const onx_node *asks; /* the node that asks; NULL: none */
+    const onx_node *asks; /* the Gradient node; NULL: none */
     onxi_node_list nodes; /* that y needs */
     onxi_grad_out out;
 } derivative;
 
-/* What y needs; all is inferred again when some of that, or of what makes xs, is new. */
+/* Marks the nodes that y needs; types are inferred again if some of these, or producers of xs, are new. */
 static onx_status find_nodes(derivative *d)
 {
     onxi_grad *g = d->g;
@@ -245,7 +245,7 @@ static onx_status find_nodes(derivative *d)
 
 static onx_status lower_all(derivative *d)
 {
-    enum { ROUNDS = 16 }; /* what operators do is said in other operators, a few steps deep */
+    enum { ROUNDS = 16 }; /* equivalent subgraphs may have to be replaced in turn, a few levels deep */
     bool changed = true;
     for (int i = 0; changed && i < ROUNDS; i++) {
         changed = false;
@@ -260,7 +260,7 @@ static onx_status lower_all(derivative *d)
     return find_nodes(d);
 }
 
-/* Gives the gradient of one of xs the name that it shall have. */
+/* Gives the gradient of one of xs its final name. */
 static onx_status put_result(derivative *d, onxi_grad_node *n, uint32_t i, onx_bytes gradient)
 {
     if (!onx_view(gradient).len) {
@@ -270,7 +270,7 @@ static onx_status put_result(derivative *d, onxi_grad_node *n, uint32_t i, onx_b
     return onxi_grad_add(d->g, &d->out, "Identity", onxi_grad_resolve(&d->out, gradient), d->names[i]);
 }
 
-/* The nodes of a list become those of the graph. */
+/* Makes the nodes of a list the nodes of the graph. */
 static onx_status put_nodes(derivative *d, const onxi_node_list *list)
 {
     ONX_TRY(onxi_node_list_keep(d->g->arena, list, &d->graph->node, &d->graph->node_count));
@@ -287,7 +287,7 @@ static onx_status ask_shapes_early(derivative *d)
     return forward.count > d->graph->node_count ? put_nodes(d, &forward) : ONX_OK;
 }
 
-/* Decides by sizes, so types are inferred for once with the new nodes in the graph. */
+/* Decides by sizes, so types are inferred once with the new nodes in the graph. */
 static onx_status checkpoint(derivative *d, const onxi_grad_task *task)
 {
     onxi_grad *g = d->g;
@@ -301,7 +301,7 @@ static onx_status checkpoint(derivative *d, const onxi_grad_task *task)
     graph->node_count = all.count;
     onx_status status = retype(g);
     if (status == ONX_OK)
-        (void)onxi_values_type(&g->values, d->scope, onx_view(d->y)); /* it infers when it is asked */
+        (void)onxi_values_type(&g->values, d->scope, onx_view(d->y)); /* the query triggers inference */
     graph->node = before.node;
     graph->node_count = before.node_count;
     return status == ONX_OK ? onxi_grad_checkpoint(g, task, &d->out.nodes) : status;
@@ -354,7 +354,7 @@ static onx_status derive(derivative *d)
     return checkpoint(d, &task);
 }
 
-/* Puts the new nodes after node `behind` of a graph, without the one that asked for them. */
+/* Inserts the new nodes after node `behind` of a graph, and removes the Gradient node. */
 static onx_status insert(derivative *d, onx_graph *graph, uint32_t behind)
 {
     onxi_node_list list = { 0 };
@@ -369,7 +369,7 @@ static onx_status insert(derivative *d, onx_graph *graph, uint32_t behind)
 
 /* ---- nodes Gradient ---- */
 
-typedef struct question { /* what a node asks */
+typedef struct question { /* the request of a Gradient node */
     onx_bytes *xs, *zs, y;
     uint32_t x_count, z_count;
 } question;
@@ -411,7 +411,7 @@ static bool makes(const onx_graph *graph, onx_str name, uint32_t *index)
     return false;
 }
 
-/* Where xs and zs are given other values than those of the names, the nodes from there to y are there once more. */
+/* If xs or zs are given values other than those with the names, the nodes from there to y are copied. */
 static bool reads(const onxi_grad_again *a, onxi_grad *g, const onx_node *node)
 {
     onxi_dict captured = onxi_dict_in_arena(g->scratch);
@@ -426,7 +426,7 @@ static bool reads(const onxi_grad_again *a, onxi_grad *g, const onx_node *node)
     return false;
 }
 
-/* Takes the names of the inputs as xs and repeats the nodes up to y after its maker. */
+/* Uses the names of the inputs as xs, and copies the nodes up to y after its producer. */
 static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, question *q)
 {
     onxi_grad_again a = { .to = onxi_dict_in_arena(g->scratch), .g = g };
@@ -476,7 +476,7 @@ static onx_status expand_node(onxi_grad *g, onxi_scope *scope, onx_graph *graph,
         .g = g, .scope = where, .graph = source, .y = q.y, .xs = q.xs, .names = names, .count = q.x_count, .asks = node
     };
     ONX_TRY(derive(&d));
-    for (uint32_t i = 0; i < graph->node_count; i++) /* lowering may have moved it */
+    for (uint32_t i = 0; i < graph->node_count; i++) /* its index may have changed */
         if (graph->node[i] == node)
             behind = i;
     if (source == graph && makes(graph, onx_view(q.y), &made) && made >= behind)
@@ -505,14 +505,14 @@ static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph
         }
         if (onxi_node_is(node, ONXI_ID_Gradient)) {
             ONX_TRY(expand_node(g, &scope, graph, i));
-            i--; /* the list is another one; no node Gradient has come before this place */
+            i--; /* the list has changed; there is no earlier Gradient node */
         }
     }
     g->depth--;
     return ONX_OK;
 }
 
-/* The domain is not imported any more when nothing of it is left. */
+/* Removes the import of the domain if no node uses it any more. */
 static onx_status expand_all(onx_ctx *cx, onx_doc *doc, onx_arena *scratch, int32_t checkpoint)
 {
     onxi_grad g;
@@ -587,7 +587,7 @@ static onx_status add_output(onxi_grad *g, const onxi_scope *scope, onx_bytes na
     return ONX_OK;
 }
 
-/* Nodes and initializers that the outputs do not need. */
+/* Removes nodes and initializers that the outputs do not need. */
 static onx_status remove_rest(onxi_grad *g)
 {
     onx_graph *graph = g->model->graph;

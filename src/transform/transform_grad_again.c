@@ -39,7 +39,7 @@ onx_status onxi_grad_again_node(onxi_grad_again *a, const onx_node *from, onx_no
     ONX_TRY(onxi_grad_copy(a->g, from, out));
     node = *out;
     ONX_TRY(onxi_grad_again_inputs(a, node));
-    if (onx_view(node->name).len) /* runtimes refuse two nodes of one name */
+    if (onx_view(node->name).len) /* runtimes refuse two nodes with the same name */
         ONX_TRY(onxi_grad_name(a->g, node->name, "again", &node->name));
     for (uint32_t i = 0; i < node->output_count; i++)
         if (onx_view(node->output[i]).len) {

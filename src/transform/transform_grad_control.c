@@ -10,7 +10,7 @@ static onx_graph *subgraph_of(const onx_node *node, const char *name)
     return a && a->slot == ONX_SLOT_G ? a->g : NULL;
 }
 
-/* ---- a subgraph in the making ---- */
+/* ---- a subgraph under construction ---- */
 
 typedef struct body {
     onxi_grad *g;
@@ -18,13 +18,13 @@ typedef struct body {
     onx_graph *from, *graph;
     onxi_scope scope; /* of `from` */
     onxi_grad_out out;
-    onx_bytes *outputs; /* the names that it gives */
+    onx_bytes *outputs; /* names of its outputs */
     uint32_t output_count, output_room;
 } body;
 
 static bool is_random(onxi_grad *g, const onx_graph *graph, uint32_t depth);
 
-/* Does a node give something else each time? Dropout does so in training mode only. */
+/* Is the result of a node random? For Dropout only in training mode. */
 static bool draws(onxi_grad *g, const onx_node *node, uint32_t depth)
 {
     const onxi_bound *bound = onxi_bind(&g->binder, node);
@@ -78,7 +78,7 @@ static onx_status open_body(onxi_grad_node *n, onx_graph *from, const char *name
                                  : ONX_OK;
 }
 
-/* The nodes of the original, to be run again. */
+/* Copies the nodes of the original, to recompute its values. */
 static onx_status add_forward(body *b)
 {
     for (uint32_t i = 0; i < b->from->node_count; i++) {
@@ -113,7 +113,7 @@ static onx_status add_input(body *b, onx_bytes name, int dtype, int rank)
     return ONX_OK;
 }
 
-/* Each output has a name of its own: what it gives may be an input, or given twice. */
+/* Each output needs a name of its own: the value may be an input, or be returned twice. */
 static onx_status add_output(body *b, onx_bytes value, int dtype)
 {
     onxi_grad *g = b->g;
@@ -152,7 +152,7 @@ static int dtype_of(const onxi_grad_node *n, onxi_scope *scope, onx_bytes name)
     return onxi_type_dtype(onxi_values_type(&n->g->values, scope, onx_view(name)));
 }
 
-/* The gradient, or zeros like the value where nothing arrives. */
+/* The gradient, or zeros of the value's shape if no gradient flows to it. */
 static onx_status or_zeros(body *b, onx_bytes *gradient, onx_bytes value)
 {
     if (onx_view(*gradient).len)
@@ -160,12 +160,12 @@ static onx_status or_zeros(body *b, onx_bytes *gradient, onx_bytes value)
     return put_text(b, "x", "out = grad.Zeros (x)", &value, 1, gradient, "zeros");
 }
 
-/* Goes back through the nodes that are in the body so far. */
+/* Differentiates the nodes that are in the body so far. */
 static onx_status walk_back(body *b, const onx_bytes *ys, const onx_bytes *dys, uint32_t y_count, const onx_bytes *xs,
                             onx_bytes *dxs, uint32_t x_count)
 {
     const uint32_t count = b->out.nodes.count;
-    onx_node **nodes = ONXI_ARRAY(b->g->scratch, onx_node *, (size_t)count + 1); /* the list grows meanwhile */
+    onx_node **nodes = ONXI_ARRAY(b->g->scratch, onx_node *, (size_t)count + 1); /* the list grows during the loop */
     if (!nodes)
         return ONX_E_MEMORY;
     if (count)
@@ -229,22 +229,23 @@ MAKE(if)
 
 /* ---- Loop and Scan ---- */
 
-/* A backward loop: what it carries, the values captured in the body whose gradients it adds up, and what it has
- * kept of each iteration. */
+/* A backward loop: its carried values, the gradients of captured values that it accumulates, and the values kept for
+ * each iteration. */
 typedef struct loop {
     onxi_grad_node *n;
     onx_node *node;
     onx_graph *from;
-    uint32_t first, states, scans; /* operand of the first state; states; scan outputs of the original */
-    uint32_t body_first;           /* input of the body that is the first state */
-    onx_bytes *kept;               /* per state: its values before each iteration, one after the other */
-    bool *real;                    /* per state */
+    uint32_t first, states, scans; /* operand of the first state; number of states; number of scan outputs of the
+                                    * original */
+    uint32_t body_first;           /* index of the body input that is the first state */
+    onx_bytes *kept;               /* per state: its values before each iteration, stacked */
+    bool *real;                    /* per state: differentiable */
     body b;
     onx_bytes *dstate, *dcaptured; /* inputs of the body: gradients so far */
-    onx_bytes *dxs;                /* what the walk gives */
+    onx_bytes *dxs;                /* the computed gradients */
 } loop;
 
-/* The original loop also gives the values of its states before each iteration. */
+/* Makes the original loop also return its states before each iteration. */
 static onx_status keep_states(loop *l)
 {
     onxi_grad *g = l->n->g;
@@ -303,8 +304,8 @@ static onx_status add_gradients(loop *l)
     return ONX_OK;
 }
 
-/* Goes back through one iteration. `dscan`: what arrives at each scan output of it, in the body. xs beyond the states
- * and captured values: inputs of the body whose gradients are wanted. */
+/* Differentiates one iteration. `dscan`: gradients of its scan outputs, in the body. Further xs, beyond states and
+ * captured values: inputs of the body whose gradients are needed. */
 static onx_status derive_iteration(loop *l, const onx_bytes *dscan, const onx_bytes *more, uint32_t more_count)
 {
     onxi_grad *g = l->n->g;
@@ -367,7 +368,7 @@ static onx_bytes arriving(const onxi_grad_node *n, uint32_t output)
     return output < n->dy_count ? n->dy[output] : (onx_bytes){ 0 };
 }
 
-/* Operands of the loop back, and names for what it gives: the gradients of states and captured values. */
+/* The operands of the backward loop, and names for its outputs: the gradients of states and captured values. */
 static onx_status add_operands(loop *l, onx_bytes *in, uint32_t *in_count, onx_bytes *out, uint32_t *out_count)
 {
     onxi_grad_node *n = l->n;
@@ -426,7 +427,7 @@ static onx_status open_loop(onxi_grad_node *n, uint32_t body_first, uint32_t fir
 
 /* ---- Loop ---- */
 
-/* How many iterations there were: the length of what the loop has given of each. */
+/* The number of iterations: the length of the loop's scan outputs. */
 static onx_status count_iterations(loop *l, onx_bytes *count, onx_bytes *last)
 {
     onxi_grad_node *n = l->n;
@@ -444,7 +445,7 @@ static onx_status count_iterations(loop *l, onx_bytes *count, onx_bytes *last)
     return ONX_OK;
 }
 
-/* The values that the iteration began with, under the names that the body has for them. They precede the nodes. */
+/* Restores the values at the start of the iteration, under their names in the body, before its nodes. */
 static onx_status restore(loop *l, onx_bytes last, onx_bytes step, onx_bytes *at_out)
 {
     onxi_grad *g = l->n->g;
@@ -519,11 +520,11 @@ MAKE(loop)
 static int64_t listed(const onx_node *node, const char *name, uint32_t i)
 {
     uint32_t count;
-    const int64_t *list = onxi_bind_ints(NULL, node, name, &count); /* shorter, or none: forwards, along axis 0 */
+    const int64_t *list = onxi_bind_ints(NULL, node, name, &count); /* shorter, or absent: forward, along axis 0 */
     return i < count ? list[i] : 0;
 }
 
-/* An attribute of the original with an entry per scan output: those of the states that it keeps follow. */
+/* An attribute of the original with an entry per scan output: entries for the kept states are appended. */
 static onx_status lengthen(onxi_grad *g, onx_node *node, const char *name, uint32_t scans, uint32_t states)
 {
     onx_attribute *a = onx_node_attribute(node, name);
@@ -573,7 +574,7 @@ MAKE(scan)
     uint32_t in_count = 0, out_count = 0, more_count = 0;
     ONX_TRY(add_gradients(&l));
     ONX_TRY(add_operands(&l, in, &in_count, out, &out_count));
-    for (uint32_t i = 0; i < (uint32_t)inputs; i++) { /* what it read */
+    for (uint32_t i = 0; i < (uint32_t)inputs; i++) { /* its scan inputs */
         const onx_value_info *info = from->input[states + i];
         ONX_TRY(add_input(&l.b, info->name, dtype_of(n, &l.b.scope, info->name), -1));
         in[in_count++] = original->input[states + i];
@@ -586,13 +587,13 @@ MAKE(scan)
         more[more_count++] = info->name;
         out[out_count++] = n->dx[states + i];
     }
-    for (uint32_t i = 0; i < states; i++) { /* what it began each iteration with */
+    for (uint32_t i = 0; i < states; i++) { /* its states before each iteration */
         const onx_value_info *info = from->input[i];
         ONX_TRY(add_input(&l.b, info->name, dtype_of(n, &l.b.scope, info->name), -1));
         in[in_count++] = l.kept[i];
         s.directions[s.count++] = 1;
     }
-    for (uint32_t i = 0; i < scans; i++) { /* what arrives at what it gave */
+    for (uint32_t i = 0; i < scans; i++) { /* gradients of its scan outputs */
         const onx_bytes dy = arriving(n, states + i);
         if (!onx_view(dy).len)
             continue;
@@ -618,8 +619,8 @@ MAKE(scan)
 
 /* ---- SequenceMap ---- */
 
-/* The body back: what goes into the body, and what arrives at its outputs; gives the gradients of inputs and captured
- * values. `xs` are those whose gradients are wanted. */
+/* The backward body: takes the inputs of the body and the gradients of its outputs; returns the gradients of inputs and
+ * captured values. `xs` are those whose gradients are needed. */
 static onx_status derive_element(onxi_grad_node *n, body *b, const onx_bytes *xs, uint32_t x_count, onx_bytes *in,
                                  uint32_t *in_count)
 {
@@ -650,7 +651,7 @@ static onx_status derive_element(onxi_grad_node *n, body *b, const onx_bytes *xs
     return close_body(b);
 }
 
-/* What every element has given to one tensor is added up; zeros make it so that there is something to add. */
+/* Sums the gradients of all elements with respect to one tensor; zeros are added so that the sum is never empty. */
 static onx_status add_up(onxi_grad_node *n, onx_bytes each, onx_bytes of, onx_bytes sum)
 {
     const onx_bytes in[2] = { each, of };
@@ -667,8 +668,8 @@ static bool is_tensor(const onxi_grad_node *n, uint32_t input)
     return type && ONX_HAS(type, type, tensor_type);
 }
 
-/* Of an operand that is a sequence the gradient is one, element by element; one that is a tensor, or captured, goes
- * into each element. */
+/* The gradient of a sequence operand is a sequence, element by element; a tensor operand or captured value is used by
+ * each element. */
 MAKE(sequence_map)
 {
     onxi_grad *g = n->g;

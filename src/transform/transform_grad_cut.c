@@ -7,16 +7,16 @@ enum { HALVINGS = 24, PENALTIES = 12 };
 
 typedef struct search {
     const onxi_grad_cut_task *task;
-    double *made;     /* before each node: all that the backward pass needs */
-    double *kept;     /* before each node: what lives so long that it is kept whatever the cuts are */
-    double *sum;      /* before each node: what else the backward pass needs */
-    double *cross;    /* of a cut before each node: what else crosses it */
-    double *top;      /* per node: `kept`, `sum` and `beside` when the backward pass is there */
-    double *cost;     /* of the best cuts up to one before each node: what crosses them */
-    uint32_t *before; /* where the cut before that one is */
-    uint32_t *open;   /* places where a segment may begin, by place and by cost */
-    uint32_t *peaks;  /* nodes of which each has the largest `top` from the one before on */
-    double penalty;   /* of each cut */
+    double *made;     /* before each node: everything that the backward pass needs */
+    double *kept;     /* before each node: values with so long a lifetime that they are kept for all cuts */
+    double *sum;      /* before each node: other values that the backward pass needs */
+    double *cross;    /* of a cut before each node: other values that cross it */
+    double *top;      /* per node: `kept`, `sum` and `beside` when the backward pass reaches it */
+    double *cost;     /* of the best cuts up to one before each node: total size of crossing values */
+    uint32_t *before; /* the cut before that one */
+    uint32_t *open;   /* candidates for the start of a segment, by position and by cost */
+    uint32_t *peaks;  /* nodes with the largest `top` since the previous entry */
+    double penalty;   /* added for each cut */
 } search;
 
 static bool open_search(search *s, onx_arena *scratch, const onxi_grad_cut_task *task)
@@ -38,8 +38,8 @@ static bool open_search(search *s, onx_arena *scratch, const onxi_grad_cut_task 
     return true;
 }
 
-/* A value is kept whatever the cuts are when what is made between it and its last reader does not fit into a segment:
- * so such ones count once, and others cross few cuts. */
+/* A value is kept for all cuts if the values computed between it and its last reader do not fit into a segment. Such
+ * values count once, and the others cross few cuts. */
 static void weigh(search *s, double budget)
 {
     const onxi_grad_cut_task *task = s->task;
@@ -67,12 +67,12 @@ static void weigh(search *s, double budget)
     }
 }
 
-/* The cuts over which the least crosses while each segment fits into the budget. A place where a segment may begin is
- * never better again once a later one costs as little, or once the segment has outgrown the budget. */
+/* Finds the cuts with the least crossing data for which each segment fits into the budget. A candidate is never useful
+ * again once a later one has no higher cost, or once its segment exceeds the budget. */
 static bool fits(search *s, double budget)
 {
     const uint32_t from = s->task->from, end = s->task->node_count;
-    uint32_t first = 0, count = 0, peak = 0, peaks = 0; /* what is left of both lists */
+    uint32_t first = 0, count = 0, peak = 0, peaks = 0; /* the remaining ranges of both lists */
     weigh(s, budget);
     s->cost[from] = 0;
     for (uint32_t i = from; i < end; i++) {
@@ -82,12 +82,12 @@ static bool fits(search *s, double budget)
         const bool none = newest < i && s->cost[i] >= s->cost[newest] && s->sum[i] <= s->sum[newest];
         while (!none && count > first && s->cost[s->open[count - 1]] >= s->cost[i])
             count--;
-        if (!none) /* something was made since the last place */
+        if (!none) /* something was computed since the last candidate */
             s->open[count++] = i;
         while (peaks > peak && s->top[s->peaks[peaks - 1]] <= s->top[i])
             peaks--;
         s->peaks[peaks++] = i;
-        for (;; first++) { /* the segment up to and with node i */
+        for (;; first++) { /* the segment up to and including node i */
             if (first == count)
                 return false;
             const uint32_t p = s->open[first];
@@ -115,7 +115,7 @@ static uint32_t list_cuts(const search *s, onxi_grad_cuts *cuts)
     return cuts->count;
 }
 
-/* The least budget, when each cut costs some more. */
+/* The smallest budget if each cut has an additional cost. */
 static void least(search *s, double penalty, double low, double high, onxi_grad_cuts *cuts)
 {
     s->penalty = penalty;
@@ -147,7 +147,7 @@ onx_status onxi_grad_cut(onx_arena *scratch, const onxi_grad_cut_task *task, onx
     }
     least(&s, 0, low, high, cuts);
     const bool many = cuts->count > task->most;
-    double cheap = 0, dear = high; /* penalties: with more than enough cuts, and with few enough */
+    double cheap = 0, dear = high; /* penalties with more than enough cuts, and with few enough */
     for (int i = 0; task->most && many && i < PENALTIES; i++) {
         const double penalty = (cheap + dear) / 2;
         least(&s, penalty, low, high, cuts);

@@ -140,7 +140,7 @@ onx_status onxi_grad_prune(onxi_grad *g, onx_node **nodes, uint32_t *count, cons
 
 /* ---- constants ---- */
 
-/* The single number that a constant of a text is; false for other ones. */
+/* The single number in a constant of a text; false for other constants. */
 static bool number_of(onx_doc *doc, const onx_attribute *a, bool *list, double *value)
 {
     *list = false;
@@ -170,7 +170,7 @@ static onx_status remember(onxi_grad_node *n, onx_bytes name, const onx_attribut
     return ONX_OK;
 }
 
-/* What a constant is, as text: one node serves all that are the same. Empty: one that is seldom twice. */
+/* A text key for a constant, so that equal constants share one node. Empty for constants that are rarely repeated. */
 static onx_str key_of(onxi_grad *g, const onx_attribute *a)
 {
     bool list;
@@ -201,7 +201,7 @@ static onx_status emit_constant(onxi_grad_node *n, onx_node *node, onx_str key)
     return onxi_grad_push(n->g, out, node);
 }
 
-/* CastLike of something whose type is known says that type; of a number it is the number in that type. */
+/* CastLike with a known type becomes a Cast; of a number it becomes the number in that type. */
 static onx_status emit_cast(onxi_grad_node *n, onx_node *node)
 {
     onxi_grad *g = n->g;
@@ -290,7 +290,7 @@ static onx_status emit_all(onxi_grad_node *n, const onx_function *f, onx_node **
     return ONX_OK;
 }
 
-/* The rows of a macro are tried in their order; the first that suits is taken. */
+/* Takes the first row of a macro whose condition holds. */
 static onx_status emit_macro(onxi_grad_node *n, onx_node *node)
 {
     const onx_str name = onx_view(node->op_type);
@@ -359,7 +359,7 @@ onx_status onxi_grad_put(onxi_grad_node *n, const char *inputs, const char *outp
 
 /* ---- rules ---- */
 
-/* The names of a head: "X W => Y", or those of the ports of the row. */
+/* The names in a header "X W => Y", or those of the ports of the row. */
 typedef struct ports {
     onx_str *names; /* inputs, then outputs */
     uint32_t inputs, outputs;
@@ -413,7 +413,7 @@ static onx_str text_of_function(onx_arena *arena, const ports *p, bool gradient,
     return w.failed ? (onx_str){ 0 } : onx_str_make(w.text, w.size);
 }
 
-/* The function that the rules of a kind make for a node: the texts of all that suit. */
+/* Builds a function from the texts of all applicable rules of a kind. */
 static onx_status build(onxi_grad_node *n, const onxi_grad_rule *rule, onxi_grad_kind kind, ports *p,
                         const onx_function **out)
 {
@@ -433,7 +433,7 @@ static onx_status build(onxi_grad_node *n, const onxi_grad_rule *rule, onxi_grad
     return text.len ? function_of(n->g, text, out) : ONX_E_MEMORY;
 }
 
-/* The names that nodes of the text read, or make: all, or those of `left`, where others are NULL. */
+/* The names that nodes of the text read or define: for all nodes, or for those that are not NULL in `left`. */
 static onx_status list_names(onxi_grad *g, const onx_function *f, onx_node *const *left, bool made, onxi_dict *names)
 {
     *names = onxi_dict_in_arena(g->scratch);
@@ -448,7 +448,7 @@ static onx_status list_names(onxi_grad *g, const onx_function *f, onx_node *cons
     return ONX_OK;
 }
 
-/* An output that the text reads and the node does not name gets a name. */
+/* Gives an output that the text reads, and that the node does not name, a name. */
 static onx_status name_outputs(onxi_grad_node *n, const onxi_dict *read, const ports *p)
 {
     onx_node *node = (onx_node *)(uintptr_t)n->s.node;
@@ -468,7 +468,7 @@ static onx_status name_outputs(onxi_grad_node *n, const onxi_dict *read, const p
     return ONX_OK;
 }
 
-/* A gradient that arrives where no rule takes it up would be lost. */
+/* A gradient that no rule uses would be lost. */
 static onx_status check_taken(onxi_grad_node *n, const onxi_dict *read, const ports *p)
 {
     for (uint32_t i = 0; i < n->s.node->output_count && i < p->outputs; i++) {
@@ -504,13 +504,13 @@ onx_status onxi_grad_apply(onxi_grad_node *n, const onxi_grad_rule *rule, bool *
         in[p.inputs + p.outputs + i] = n->dy[i];
     }
     ONX_TRY(expand(n, f, in, p.inputs + 2 * p.outputs, n->dx, node->input_count, node->output[0], &nodes));
-    ONX_TRY(list_names(n->g, f, nodes, true, &stay)); /* nodes that read what does not arrive are left out */
+    ONX_TRY(list_names(n->g, f, nodes, true, &stay)); /* nodes that read a missing gradient are omitted */
     for (uint32_t i = 0; i < node->input_count; i++) {
         const onx_str name =
             i < p.inputs ? onxi_arena_printf(n->g->scratch, "d%.*s", ONX_ARG(p.names[i])) : (onx_str){ 0 };
         made[i] = name.len && onxi_dict_find(&makes, name) != NULL;
         if (made[i] && !onxi_dict_find(&stay, name))
-            n->dx[i] = (onx_bytes){ 0 }; /* nothing arrives that it could be made of */
+            n->dx[i] = (onx_bytes){ 0 }; /* no gradient flows to it */
     }
     return emit_all(n, f, nodes);
 }
@@ -524,7 +524,7 @@ onx_status onxi_grad_lower(onxi_grad_node *n, const onxi_grad_rule *rule, onxi_n
     ports p;
     ONX_TRY(onxi_grad_out_open(n->g, &out));
     n->out = &out;
-    /* Names that others read must not become aliases: they are made by Identity in the end. */
+    /* Names with other readers must not become aliases: Identity nodes define them in the end. */
     onx_bytes *made = ONXI_ARRAY(n->g->scratch, onx_bytes, (size_t)node->output_count + 1);
     if (!made)
         return ONX_E_MEMORY;

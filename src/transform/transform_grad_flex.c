@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Heads of the query that share a key and a value have an axis of their own. */
+/* Query heads that share a key and a value head form an axis of their own. */
 #define SCORES                                                                                                                                                            \
     "rest = Constant <value_ints = [-1]> ()  two = Constant <value_ints = [2]> ()  qc = Cast <to = %d> (Q)  kc = Cast <to = %d> (K)  bk = Shape <start = 0, end = 2> (K)" \
     "  ql = Shape <start = 2> (Q)  qs = Concat <axis = 0> (bk, rest, ql)  q5 = Reshape (qc, qs)  k5 = Unsqueeze (kc, two)  %s  qf = Mul (q5, f)"                          \
@@ -19,8 +19,8 @@
     "  pl = Shape <start = 2> (p)  ps = Concat <axis = 0> (bv, rest, pl)  p5 = Reshape (pc, ps)  v5 = Unsqueeze (vc, two)  y5 = MatMul (p5, v5)"                          \
     "  qh = Shape <start = 0, end = 3> (Q)  ev = Shape <start = 3> (V)  ys = Concat <axis = 0> (qh, ev)  y4 = Reshape (y5, ys)  Y = Cast <to = %d> (y4)"
 
-/* Puts the nodes of a graph of one input and one output, where the node has that, behind *value, which becomes what
- * they make of it. */
+/* Appends the nodes of the graph attribute, which has one input and one output, if the node has it; *value becomes its
+ * output. */
 static onx_status put_graph(onxi_grad_node *n, const char *name, onx_bytes *value)
 {
     onxi_grad *g = n->g;

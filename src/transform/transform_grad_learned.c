@@ -17,7 +17,7 @@ static bool set_pair(onxi_grad_node *n, const char *name, int64_t a, int64_t b)
     return onxi_grad_set_ints(n, name, (const int64_t[]){ a, b }, 2);
 }
 
-/* ---- what scores become in the end ---- */
+/* ---- post-transforms of scores ---- */
 
 WHEN(scores_plain)
 {
@@ -46,8 +46,8 @@ WHEN(linear_regressor)
            set_pair(n, "lists", targets, -1);
 }
 
-/* One list of coefficients and two labels: the scores of the classes are opposed. Where that hangs on the number of
- * features, it has to be known. */
+/* A single list of coefficients and two labels: the scores of the classes are opposite. If this depends on the number
+ * of features, that has to be known. */
 static int opposed(onxi_grad_node *n)
 {
     const uint32_t labels = count_of(n, "classlabels_ints") + count_of(n, "classlabels_strings");
@@ -95,7 +95,7 @@ WHEN(machine)
     return !one_class && vectors > 0 && count_of(n, "coefficients") && read_kernel(n, vectors);
 }
 
-/* Of a classifier: its classes, and support vectors of all of them. */
+/* For a classifier: number of classes, and of support vectors. */
 typedef struct voter {
     uint32_t classes, pairs;
     int64_t vectors;
@@ -119,7 +119,8 @@ static bool read_voter(onxi_grad_node *n, voter *v)
            count_of(n, "coefficients") == (uint64_t)v->vectors * (v->classes - 1);
 }
 
-/* What each pair of classes sums up: kernels of the vectors of both, by the coefficients of each against the other. */
+/* The sum for each pair of classes: kernels of the vectors of both, weighted by the coefficients of each against the
+ * other. */
 static bool set_pairs(onxi_grad_node *n, const voter *v)
 {
     const onx_attribute *given = onxi_subject_given(&n->s, "coefficients");
@@ -143,7 +144,7 @@ static bool set_pairs(onxi_grad_node *n, const voter *v)
            onxi_prepare_floats(&n->s, "of_pairs", sums, v->pairs * (uint32_t)v->vectors);
 }
 
-/* What all kernels and pairs need; made once. */
+/* The values that all kernels and pairs need, computed once. */
 static bool prepare_pairs(onxi_grad_node *n)
 {
     voter v;
@@ -156,7 +157,7 @@ WHEN(voter)
 {
     return !count_of(n, "prob_a") && prepare_pairs(n);
 }
-/* Probabilities: which of [r, 1 - r, 0] stands at each place of a square of classes, and which of [w, 0]. */
+/* Probabilities: the index into [r, 1 - r, 0] for each element of a matrix over classes, and the index into [w, 0]. */
 static bool set_squares(onxi_grad_node *n, const voter *v)
 {
     const uint32_t k = v->classes, all = k * k;
@@ -218,7 +219,7 @@ WHEN(voter_direct)
         return onxi_subject_text_is(&n->s, "kernel_type", text) &&                                                     \
                (regressor ? onxi_grad_when_machine(n) : onxi_grad_when_voter(n));                                      \
     }
-/* The same of what is derived as an iteration. */
+/* The same for the probabilities that are differentiated as an iteration. */
 #define COUPLED_KERNEL(name, text)                                                                                     \
     WHEN(coupled_##name)                                                                                               \
     {                                                                                                                  \
@@ -239,7 +240,7 @@ WHEN(machine_direct)
     (void)onxi_subject_int(&n->s, "one_class", &one_class);
     return !one_class && vectors < 1 && count_of(n, "coefficients") && set_pair(n, "lists", 1, -1);
 }
-/* One class or another: a step. */
+/* A decision between two classes is a step function. */
 WHEN(machine_step)
 {
     int64_t one_class = 0;
@@ -278,7 +279,7 @@ WHEN(imputer_number)
     return !imputes_nan(n);
 }
 
-/* Each part goes back to its input: cut to what was given, or zeros where the vectorizer has cut. */
+/* Each part is the gradient of its input: cropped to its size, or padded with zeros if the vectorizer cropped it. */
 onx_status onxi_grad_write_features(onxi_grad_node *n, onx_str *text)
 {
     onxi_grad_writer w = { .arena = n->g->scratch }, head = { .arena = n->g->scratch };

@@ -12,7 +12,7 @@ static onx_status finish(const writer *w, onx_str *text)
     return w->failed ? ONX_E_MEMORY : ONX_OK;
 }
 
-/* A convolution over what came before: the taps of each position, which channels do not share, times the weights. */
+/* A causal convolution: the taps of each position, separate for each channel, times the weights. */
 onx_status onxi_grad_write_causal(onxi_grad_node *n, onx_str *text)
 {
     writer w = { .arena = n->g->scratch };
@@ -38,7 +38,7 @@ onx_status onxi_grad_write_causal(onxi_grad_node *n, onx_str *text)
     return finish(&w, text);
 }
 
-/* [batch, steps, width] as [steps, batch, heads...], the steps first for Scan. */
+/* [batch, steps, width] as [steps, batch, heads...], with steps first for Scan. */
 static void put_steps(writer *w, const char *name, const char *shape, int rank)
 {
     static const char *const turns[] = { "[1, 0, 2, 3]", "[1, 0, 2, 3, 4]" };
@@ -47,8 +47,7 @@ static void put_steps(writer *w, const char *name, const char *shape, int rank)
         name, shape, name, name, name, name, turns[rank - 4], name);
 }
 
-/* A loop over the steps, whose state is the matrix of each head: what it forgets, what is new, and what the queries
- * read. */
+/* A loop over the steps, whose state is the matrix of each head: decay, update, and the product with the queries. */
 onx_status onxi_grad_write_linear_attention(onxi_grad_node *n, onx_str *text)
 {
     writer w = { .arena = n->g->scratch };
@@ -101,7 +100,7 @@ onx_status onxi_grad_write_linear_attention(onxi_grad_node *n, onx_str *text)
 
 /* ---- RotaryEmbedding ---- */
 
-/* The halves of what is rotated, of x and of what arrives: `<name>1` and `<name>2`, [batch, steps, heads, pairs]. */
+/* The halves of the rotated part, of x and of the gradient: `<name>1` and `<name>2`, [batch, steps, heads, pairs]. */
 static void put_halves(writer *w, const char *name, const char *of, bool packed, bool interleaved)
 {
     onxi_grad_say_for(w, name, of,
@@ -114,8 +113,8 @@ static void put_halves(writer *w, const char *name, const char *of, bool packed,
                           : "#1 = Gather <axis = -2> (#_apart, none)  #2 = Gather <axis = -2> (#_apart, one)  ");
 }
 
-/* With halves x1, x2 of x and g1, g2 of what arrives, a cosine has g1 x1 + g2 x2, and a sine g2 x1 - g1 x2, of all
- * heads and of all places that read it. */
+/* With halves x1, x2 of x and g1, g2 of the gradient, the gradient of a cosine is g1 x1 + g2 x2, and of a sine g2 x1 -
+ * g1 x2, summed over all heads and all positions that use it. */
 onx_status onxi_grad_write_rotary(onxi_grad_node *n, onx_str *text)
 {
     writer w = { .arena = n->g->scratch };

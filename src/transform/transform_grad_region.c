@@ -16,12 +16,12 @@ static onx_status finish(const onxi_grad_writer *w, onx_str *text)
 /* ---- RoiAlign ---- */
 
 typedef struct regions {
-    int64_t ratio; /* points along each axis of a bin; 0: as many as the bin has elements */
+    int64_t ratio; /* samples along each axis of a bin; 0: as many as the bin has elements */
     bool largest, shifted;
 } regions;
 
-/* Axis ~ of the image, `h` or `w`: the points of each bin, [regions, bins, points], and their two neighbours as index
- * and weight, [regions, bins, 2 * points]. */
+/* Axis ~ of the image, `h` or `w`: the samples of each bin, [regions, bins, samples], and their two neighbours as index
+ * and weight, [regions, bins, 2 * samples]. */
 static void put_axis(onxi_grad_writer *w, const regions *r, const char *a)
 {
     const bool high = *a == 'h';
@@ -42,7 +42,7 @@ static void put_axis(onxi_grad_writer *w, const regions *r, const char *a)
             w, a, NULL,
             "q0_~ = Ceil (z_~)  q_~ = Max (q0_~, zero)  q1_~ = Reshape (q_~, flat)  q2_~ = Concat <axis = 0> (q1_~, least)"
             "  n0_~ = ReduceMax <keepdims = 0> (q2_~)  n_~ = Cast <to = 7> (n0_~)  ");
-    /* Where the points are. Those outside count as zero, those within an element of the edge as the edge. */
+    /* The positions of the samples. Samples outside count as zero, those within one element of the edge as the edge. */
     onxi_grad_say_for(
         w, a, NULL,
         "s0_~ = Range (zero_i, n_~, one_i)  s_~ = Cast <to = 11> (s0_~)  s1_~ = Add (s_~, half)  q3_~ = Max (q_~, one)"
@@ -72,7 +72,7 @@ static void put_axis(onxi_grad_writer *w, const regions *r, const char *a)
             "  valid_~ = Reshape <allowzero = 1> (v2_~, v3_~)  ");
 }
 
-/* The sum of what was read over the points of a bin, by their number; or the largest. */
+/* The mean over the samples of a bin, or the maximum. */
 static void put_bins(onxi_grad_writer *w, const regions *r)
 {
     onxi_grad_say(w, "q4 = Mul (q_h, q_w)  q5 = Max (q4, one)  over = Constant <value_ints = [3, 4]> ()  ");
@@ -112,7 +112,7 @@ onx_status onxi_grad_write_regions(onxi_grad_node *n, onx_str *text)
     onxi_grad_say(&w, r.shifted ? "box = Sub (r1, half)  " : "box = Identity (r1)  ");
     put_axis(&w, &r, "h");
     put_axis(&w, &r, "w");
-    /* Rows of channels, one for each element of the images, and which of them each neighbour is. */
+    /* Rows of channels, one for each element of the images, and the row of each neighbour. */
     onxi_grad_say(
         &w,
         "around_h = Constant <value_ints = [2, 4]> ()  around_w = Constant <value_ints = [1, 3]> ()  channel = Constant <value_ints = [5]> ()"
@@ -163,7 +163,7 @@ static bool read_deform(onxi_grad_node *n, deform *d)
            d->group > 0 && d->offset_group > 0;
 }
 
-/* Sizes along each axis as numbers, and what one step along it is in elements. */
+/* Sizes along each axis as numbers, and the stride of each axis in elements. */
 static void put_sizes(deform *d, const char *of, const char *from)
 {
     onxi_grad_writer *w = &d->w;
@@ -179,8 +179,8 @@ static void put_sizes(deform *d, const char *of, const char *from)
         "~_all = Mul (~_size0, ~_tail0)  ~_end = Squeeze (~_all)  ~_each = Range (zero_i, ~_end, one_i)  ");
 }
 
-/* Where each tap of each position reads along axis i, [images, offset groups, taps, positions], and on both sides of
- * that the element, as what it adds to an index, and its weight: none outside of the image. */
+/* The position at which each tap of each output position reads along axis i, [images, offset groups, taps, positions],
+ * and the element on either side, as an index term and a weight, which is zero outside of the image. */
 static void put_place(deform *d, int i)
 {
     onxi_grad_writer *w = &d->w;
@@ -209,7 +209,7 @@ static void put_place(deform *d, int i)
             "  index#_~ = Mul (element#_~, in_tail~)  ");
 }
 
-/* The neighbour that is above along the axes whose bit is set: what is read there, times its weight. */
+/* The neighbour that is the upper one along the axes whose bit is set: its element times its weight. */
 static void put_neighbour(deform *d, int k)
 {
     onxi_grad_writer *w = &d->w;
@@ -248,8 +248,8 @@ onx_status onxi_grad_write_deform(onxi_grad_node *n, onx_str *text)
         onxi_grad_say(
             w,
             "m0 = Cast <to = 11> (mask)  m1 = Concat <axis = 0> (images, shared, tap_all, out_all)  masks = Reshape <allowzero = 1> (m0, m1)  ");
-    /* Rows of the channels that share offsets, one for each element of an image; `groups` is where those of a group
-     * begin. */
+    /* Rows of the channels that share offsets, one for each element of an image; `groups` is the start of each group's
+     * rows. */
     onxi_grad_say(
         w,
         "x0 = Concat <axis = 0> (images, shared, channels_each, in_all)  x1 = Reshape <allowzero = 1> (X, x0)  x2 = Transpose <perm = [0, 1, 3, 2]> (x1)"

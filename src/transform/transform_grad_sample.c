@@ -14,7 +14,7 @@ static int rank_of(onxi_grad_node *n)
 
 typedef struct sampling {
     onxi_grad_writer w;
-    int axes, taps; /* spatial axes; neighbours along each */
+    int axes, taps; /* number of spatial axes; neighbours along each */
     bool cubic, align;
 } sampling;
 
@@ -41,7 +41,7 @@ bool onxi_grad_when_sample_ready(onxi_grad_node *n)
     return read_sampling(n, &s);
 }
 
-/* Where places are in elements, `at`, as the operator pads: the arithmetic of float is that of the operator. */
+/* The positions in elements, `at`, with the operator's padding; float arithmetic is the same as in the operator. */
 static void put_places(onxi_grad_node *n, sampling *s)
 {
     onxi_grad_writer *w = &s->w;
@@ -68,7 +68,7 @@ static void put_places(onxi_grad_node *n, sampling *s)
     onxi_grad_say(w, "floor = Floor (at)  ");
 }
 
-/* One neighbour of each place: `grid<k>` is exactly there, `w<k>` its weight, [N, 1, places]. */
+/* One neighbour of each position: `grid<k>` is exactly there, `w<k>` its weight, [N, 1, positions]. */
 static void put_corner(sampling *s, int k)
 {
     onxi_grad_writer *w = &s->w;
@@ -104,7 +104,7 @@ onx_status onxi_grad_write_sample(onxi_grad_node *n, onx_str *text)
     int corners = 1;
     for (int i = 0; i < s.axes; i++)
         corners *= s.taps;
-    /* Numbers from 1 of the elements of a channel, the same for every image; 0 is what padding with zeros gives. */
+    /* Indices of the elements of a channel, from 1, the same for every image; 0 is the result of zero padding. */
     onxi_grad_say(
         w,
         "one = Constant <value = float {1.0}> ()  two = Constant <value = float {2.0}> ()  none = Constant <value = float {0.0}> ()"

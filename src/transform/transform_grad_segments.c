@@ -5,15 +5,15 @@
 
 #include <math.h>
 
-enum { OPEN_SIZE = 16 }; /* how large an axis is taken to be whose size is not known */
+enum { OPEN_SIZE = 16 }; /* assumed size of an axis of unknown size */
 
-typedef struct value { /* what a node of the forward pass makes */
+typedef struct value { /* an output of a node in the forward pass */
     onxi_grad_cut_value cut;
-    bool kept; /* until the backward pass: another segment reads it, or it cannot be made again */
+    bool kept; /* until the backward pass: another segment reads it, or it cannot be recomputed */
 } value;
 
-typedef struct reads { /* what the nodes of a list read of some values */
-    uint32_t *first;   /* per node: its first one in `ids`; and the end */
+typedef struct reads { /* the values that nodes of a list read */
+    uint32_t *first;   /* per node: its first entry in `ids`; and the end */
     uint32_t *ids, count, room;
 } reads;
 
@@ -25,8 +25,8 @@ typedef struct plan {
     uint32_t count, segments;
     uint32_t *segment_of; /* per node */
     uint32_t *start;      /* per segment: its first node; and the end */
-    bool *useful;         /* per node: what the backward pass reads needs what it makes */
-    bool *wanted;         /* per node: the backward pass reads what it makes, directly or not */
+    bool *useful;         /* per node: the backward pass needs its outputs, directly or indirectly, in any segment */
+    bool *wanted;         /* per node: the backward pass needs its outputs, and it is recomputed */
     bool *repeated;       /* per segment */
     double *beside;       /* per node, for onxi_grad_cut */
     onxi_dict index;      /* names: indexes of values */
@@ -59,7 +59,7 @@ static onx_status add_read(const plan *p, onxi_dict *index, onx_str name, reads 
     return ONX_OK;
 }
 
-/* What nodes read of the values of an index, themselves or in their subgraphs. */
+/* The indexed values that nodes read, themselves or in their subgraphs. */
 static onx_status list_reads(const plan *p, onx_node *const *nodes, uint32_t count, onxi_dict *index, reads *r)
 {
     *r = (reads){ .first = ONXI_ARRAY(p->g->scratch, uint32_t, (size_t)count + 1) };
@@ -77,10 +77,10 @@ static onx_status list_reads(const plan *p, onx_node *const *nodes, uint32_t cou
     return ONX_OK;
 }
 
-/* ---- what is known of the forward pass ---- */
+/* ---- the forward pass ---- */
 
-/* How the first output of a node that draws random numbers follows from the others; NULL: not, or they are not there.
- */
+/* The rule by which the first output of a random node can be recomputed from the others; NULL: there is none, or
+ * outputs are missing. */
 static const onxi_grad_rule *rule_of_drawn(const plan *p, const onx_node *node, onxi_grad_node *n)
 {
     const onxi_bound *bound = onxi_bind(&p->g->binder, node);
@@ -98,7 +98,8 @@ static const onxi_grad_rule *rule_of_drawn(const plan *p, const onx_node *node, 
     return NULL;
 }
 
-/* What the nodes make. Constants and shapes cost nothing to keep, and random numbers come but once. */
+/* Collects the outputs of nodes. Constants and shapes cost nothing to keep, and random numbers cannot be drawn
+ * again. */
 static onx_status list_values(plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
@@ -121,7 +122,7 @@ static onx_status list_values(plan *p)
     return list_reads(p, p->back->items, p->back->count, &p->index, &p->back_reads);
 }
 
-/* What comes before all that is derived by, such as layers that do not learn, is not worth to be run again. */
+/* Nodes before all xs, such as frozen layers, are not worth recomputing. */
 static onx_status keep_beginning(plan *p, const onxi_grad_task *task, uint32_t *from)
 {
     onxi_dict xs = onxi_dict_in_arena(p->g->scratch);
@@ -137,7 +138,7 @@ static onx_status keep_beginning(plan *p, const onxi_grad_task *task, uint32_t *
     return ONX_OK;
 }
 
-/* Is the value to be there when the node is run again, or what belongs to it in the backward pass? */
+/* Must the value be available when the node is recomputed, or in its backward part? */
 static bool counts(const plan *p, uint32_t at, const value *read)
 {
     return read->cut.needed || p->useful[at];
@@ -160,23 +161,23 @@ static void note_reads(plan *p)
                 p->values[r->ids[k]].cut.last = i;
 }
 
-/* ---- what the backward pass has beside that ---- */
+/* ---- additional memory of the backward pass ---- */
 
-typedef struct made { /* by a node of the backward pass */
-    uint32_t last;    /* the last node that reads it; the number of nodes: it stays */
+typedef struct made { /* an output of a node in the backward pass */
+    uint32_t last;    /* the last node that reads it; the number of nodes: it is a result */
     double size;
 } made;
 
 typedef struct beside {
     onxi_dict index;
-    made *values; /* of all outputs, in their order */
+    made *values; /* all outputs, in order */
     uint32_t count, room;
     reads reads; /* by the backward pass */
-    uint32_t at; /* index of what the next node makes */
-    double live; /* before it */
+    uint32_t at; /* index of the next node's first output */
+    double live; /* bytes before it */
 } beside;
 
-/* What nobody reads is what the backward pass is for, and stays. */
+/* A value without readers is a result of the backward pass, and is kept. */
 static onx_status list_made(const plan *p, beside *b)
 {
     const uint32_t count = p->back->count;
@@ -197,7 +198,7 @@ static onx_status list_made(const plan *p, beside *b)
     return ONX_OK;
 }
 
-/* Operators whose result may take the place of an input of its size that nobody reads any more. */
+/* Operators that may overwrite an input of the same size that has no other reader. */
 static bool is_in_place(const onx_node *node)
 {
     static const onxi_op_id others[] = { ONXI_ID_Reshape, ONXI_ID_Unsqueeze, ONXI_ID_Squeeze, ONXI_ID_ScatterElements,
@@ -209,7 +210,7 @@ static bool is_in_place(const onx_node *node)
     return onxi_operator_is(id, ONXI_TRAIT_ELEMENTWISE);
 }
 
-/* Runs the next node; returns what is there meanwhile. */
+/* Simulates the next node; returns the memory in use during it. */
 static double run_node(const plan *p, beside *b, uint32_t at)
 {
     const onx_node *node = p->back->items[at];
@@ -231,7 +232,7 @@ static double run_node(const plan *p, beside *b, uint32_t at)
     return most;
 }
 
-/* Per node of the forward pass, the most that is there while it is the last one of which something is needed. */
+/* Per node of the forward pass, the maximum memory while it is the last node whose outputs are needed. */
 static onx_status measure_beside(plan *p)
 {
     const uint32_t count = p->back->count;
@@ -290,7 +291,7 @@ static onx_status cut(plan *p, uint32_t from, uint32_t most)
 
 /* ---- the backward pass ---- */
 
-/* Is the value made again? The last segment is still there when the backward pass begins. */
+/* Is the value recomputed? The last segment is still in memory when the backward pass begins. */
 static bool is_repeated(const plan *p, const value *v)
 {
     return !v->kept && p->segment_of[v->cut.made] + 1 < p->segments;
@@ -311,7 +312,7 @@ static void find_wanted(plan *p)
             want(p, &p->reads, i, i + 1);
 }
 
-/* Adds nodes that make anew what a node of the forward pass has made. */
+/* Adds nodes that recompute the outputs of a forward node. */
 static onx_status repeat_node(plan *p, const onx_node *node, onxi_node_list *out)
 {
     enum { NAMES = 8 };
@@ -343,7 +344,7 @@ static onx_status repeat_node(plan *p, const onx_node *node, onxi_node_list *out
     return onxi_node_list_add_all(p->g->scratch, out, nodes.nodes.items, nodes.nodes.count);
 }
 
-/* The wanted nodes of a segment; what others read of them is what they make again. */
+/* The needed nodes of a segment; values that other segments read from it are recomputed there. */
 static onx_status repeat_segment(plan *p, uint32_t segment, onxi_node_list *out)
 {
     p->repeated[segment] = true;
@@ -360,7 +361,7 @@ static onx_status repeat_segment(plan *p, uint32_t segment, onxi_node_list *out)
     return ONX_OK;
 }
 
-/* Each segment is made again right before the first node that reads what it had made. */
+/* Each segment is recomputed directly before the first node that reads its values. */
 static onx_status write_back(plan *p)
 {
     onxi_node_list list = { 0 };

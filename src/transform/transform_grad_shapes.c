@@ -5,10 +5,10 @@
 typedef struct mover {
     onxi_grad *g;
     onxi_dict made;   /* values: places of the nodes that make them, in both lists as one */
-    onx_node **moved; /* those that go elsewhere, */
-    uint32_t *next;   /* 1 + index of the next one behind the same node; 0: none */
+    onx_node **moved; /* nodes that are moved, */
+    uint32_t *next;   /* 1 + index of the next one after the same node; 0: none */
     uint32_t count, moved_room, next_room;
-    uint32_t *first, *last; /* per place: 1 + index of the first and the last one behind it; 0: none */
+    uint32_t *first, *last; /* per position: 1 + index of the first and last one after it; 0: none */
 } mover;
 
 static bool tells_shape(const onx_node *node)
@@ -38,7 +38,7 @@ static onx_status list_made(mover *m, onx_node *const *nodes, uint32_t count, ui
     return ONX_OK;
 }
 
-typedef struct level { /* subgraphs within each other */
+typedef struct level { /* nested subgraphs */
     const onx_graph *graph;
     const struct level *up;
 } level;
@@ -58,7 +58,7 @@ static bool is_of(const onx_graph *graph, onx_str name)
     return false;
 }
 
-/* Is the name one of the subgraphs themselves? Then it is none of what is around them. */
+/* Is the name defined in the subgraphs themselves? Then it does not refer to an outer value. */
 static bool is_local(const level *at, onx_str name)
 {
     for (; at; at = at->up)
@@ -75,7 +75,7 @@ static bool is_output(const onx_graph *graph, onx_bytes name)
     return false;
 }
 
-/* Takes the node, which stands at place `at`, to the one whose result it is about, where that is known. */
+/* Moves the node at position `at` to after the producer of its input, if that is known. */
 static onx_status take(mover *m, onx_node *node, uint32_t at, bool *taken)
 {
     const onxi_dict_entry *entry =
@@ -121,7 +121,7 @@ static onx_status take_from(mover *m, onx_graph *graph, uint32_t at, const level
     return ONX_OK;
 }
 
-/* Nodes in the subgraphs of a node that are about values around it. */
+/* Nodes in the subgraphs of a node that refer to outer values only. */
 static onx_status take_inner(mover *m, onx_node *node, uint32_t at, const level *up, uint32_t depth)
 {
     for (uint32_t i = 0; i < node->attribute_count && depth < m->g->limit; i++)

@@ -7,12 +7,12 @@ enum { AXES = ONX_RANK_MAX };
 
 typedef struct fourier {
     int64_t axis;
-    bool newer;         /* the axis is an input, as it is since version 20 */
+    bool newer;         /* the axis is an input, as since version 20 */
     bool inverse, half; /* half: one-sided */
-    int behind;         /* axes after that of the transform; -1: not known */
+    int behind;         /* number of axes after that of the transform; -1: unknown */
 } fourier;
 
-/* The axis has to be known before anything runs: texts count from it. */
+/* The axis has to be known in advance, because the texts depend on it. */
 static bool read_axis(onxi_grad_node *n, fourier *f)
 {
     uint32_t count;
@@ -59,7 +59,7 @@ static void put_dft(onxi_grad_writer *w, const fourier *f, const char *to, const
         onxi_grad_say(w, "%s = DFT <axis = %lld, %s> (%s)  ", to, (long long)f->axis, how, from);
 }
 
-/* `n` elements are transformed; `nx` are given, of which `read` count. */
+/* `n` elements are transformed; of the `nx` given elements, `read` are used. */
 static void put_sizes(onxi_grad_node *n, onxi_grad_writer *w, const fourier *f)
 {
     onxi_grad_say(w,
@@ -80,8 +80,8 @@ static void put_sizes(onxi_grad_node *n, onxi_grad_writer *w, const fourier *f)
         onxi_grad_say(w, "read = Identity (n)  ");
 }
 
-/* Numbers that are only in one half of the spectrum stand for those of the other half, too, but for the first one
- * and, where there is one, the middle: these have no imaginary part, nor has it a gradient. */
+/* Numbers in one half of the spectrum also represent those of the other half, except the first one and, if it exists,
+ * the middle one; these have no imaginary part, and its gradient is zero. */
 static void put_mirrored(onxi_grad_writer *w, const fourier *f)
 {
     put_dft(w, f, "z0", "dy", "onesided = 1");
@@ -121,7 +121,7 @@ onx_status onxi_grad_write_fourier(onxi_grad_node *n, onx_str *text)
     return w.failed ? ONX_E_MEMORY : ONX_OK;
 }
 
-/* STFT is frames of the signal, times the window, through DFT. */
+/* STFT: frames of the signal, times the window, transformed by DFT. */
 onx_status onxi_grad_write_frames(onxi_grad_node *n, onx_str *text)
 {
     onxi_grad_writer w = { .arena = n->g->scratch };

@@ -45,14 +45,14 @@ static onx_status finish(const writer *w, onx_str *text)
     return w->failed ? ONX_E_MEMORY : ONX_OK;
 }
 
-/* "p0 p1 p2", with `between`. */
+/* "p0 p1 p2", with the separator `between`. */
 static void put_many(writer *w, const char *name, uint32_t count, const char *between)
 {
     for (uint32_t i = 0; i < count; i++)
         put(w, "%s%s%u", i ? between : "", name, i);
 }
 
-/* The head "x0 x1 => y". */
+/* The header "x0 x1 => y". */
 static onx_status set_head(onxi_grad_node *n, const char *inputs, uint32_t input_count, const char *more,
                            const char *outputs, uint32_t output_count)
 {
@@ -89,7 +89,7 @@ WRITE(mean)
     return finish(&w, text);
 }
 
-/* Those that are the extreme share what arrives. */
+/* The operands with the extreme value share the gradient equally. */
 WRITE(extreme)
 {
     writer w = writer_of(n);
@@ -139,7 +139,7 @@ WRITE(split)
     }
     put(&w, "p = Concat <axis: int = @axis> (%.*s)  ", (int)parts.size, parts.text ? parts.text : "");
     if (onxi_subject_given(&n->s, "num_outputs") &&
-        !(onxi_subject_int(&n->s, "num_outputs", &made) && made == count)) /* what has no output gives zeros */
+        !(onxi_subject_int(&n->s, "num_outputs", &made) && made == count)) /* parts without an output get zeros */
         put(&w, "a0 = Constant <value_int: int = @axis> ()  one = Constant <value_ints = [1]> ()  a = Reshape (a0, one)"
                 "  sx = Shape (x0)  nx = Gather (sx, a)  sp = Shape (p)  np = Gather (sp, a)  lack = Sub (nx, np)"
                 "  front = Constant <value_ints = [0]> ()  around = Concat <axis = 0> (front, lack)"
@@ -152,7 +152,7 @@ WRITE(split)
     return finish(&w, text);
 }
 
-/* The sum of what comes from each output that a gradient arrives at. */
+/* The sum of the terms for each output with a gradient. */
 WRITE(layer)
 {
     static const char *const from[] = { "from_y", "from_mean", "from_inverse" };
@@ -184,7 +184,7 @@ static void put_swapped(writer *w, const char *name, const char *from, int rank)
     put(w, "]> (%s)  ", from);
 }
 
-/* A vector counts as a row on the left, as a column on the right. */
+/* A vector is a row on the left, and a column on the right. */
 WRITE(matmul)
 {
     writer w = writer_of(n);
@@ -222,7 +222,7 @@ static bool has_dots(const char *term)
     return strchr(term, '.') != NULL;
 }
 
-/* The output that is meant where none is written: letters that occur once, in order. */
+/* The implicit output if the equation has none: letters that occur once, in alphabetical order. */
 static void imply_output(equation *e)
 {
     size_t at = 0;
@@ -289,8 +289,8 @@ static bool occurs(const equation *e, char c, uint32_t but)
     return found;
 }
 
-/* The gradient of operand i: what arrives, times the other operands, over the letters of the operand; those that occur
- * nowhere else were added up, and get the same everywhere. */
+/* The gradient of operand i: the output's gradient times the other operands, over the letters of the operand; letters
+ * that occur nowhere else were summed, and get the same gradient everywhere. */
 static bool put_operand(writer *w, const equation *e, uint32_t i)
 {
     const char *term = e->term[i];
@@ -369,7 +369,7 @@ WRITE(resize_places)
     return ONX_OK;
 }
 
-/* Along an axis the operator is a matrix: what it makes of the unit matrix. */
+/* Along an axis the operator is a matrix: the result of applying it to the unit matrix. */
 static void put_axis(writer *w, uint32_t axis, uint32_t at, uint32_t count, int rank, bool crop, bool scaled,
                      const char *from)
 {
@@ -513,7 +513,7 @@ static bool put_activation(recurrent *r, uint32_t which, uint32_t direction, cha
     return true;
 }
 
-/* Replaces each %s of the activation by the name; clips before. */
+/* Replaces each %s in the activation by the name; clips before. */
 static void put_act(recurrent *r, const char *activation, const char *name, const char *from)
 {
     writer *w = &r->w;
@@ -663,7 +663,7 @@ static bool read_recurrent(onxi_grad_node *n, recurrent *r)
     return true;
 }
 
-/* What does not depend on the direction. */
+/* The part that is the same for both directions. */
 static void put_common(recurrent *r)
 {
     writer *w = &r->w;
@@ -720,7 +720,7 @@ static void put_heads(writer *w, const char *name, const char *from, const char 
         put(w, "%s = Identity (%s)  ", name, from);
 }
 
-/* Scores of heads that share keys are computed with an axis of its own for those that share. */
+/* Heads that share keys form an axis of their own when scores are computed. */
 WRITE(attention)
 {
     writer w = writer_of(n);
@@ -781,7 +781,7 @@ WRITE(attention)
     } else {
         put(&w, "s2 = Identity (s1)  ");
     }
-    if (onxi_subject_has(&n->s, 6)) /* nothing is seen of a sequence without length */
+    if (onxi_subject_has(&n->s, 6)) /* a sequence of length 0 has no scores */
         put(&w,
             "none0 = Constant <value = double {0.0}> ()  none = CastLike (none0, Q)  p0 = Softmax <axis = -1> (s2)  p = Where (t, p0, none)  ");
     else

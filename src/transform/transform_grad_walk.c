@@ -26,7 +26,7 @@ bool onxi_grad_is_real(onxi_grad *g, const onxi_scope *scope, onx_str name)
     return dtype <= 0 || dtype >= 32 || (FLOATS >> dtype & 1);
 }
 
-/* ---- what depends on what ---- */
+/* ---- dependencies ---- */
 
 typedef struct tape {
     onxi_grad *g;
@@ -34,7 +34,7 @@ typedef struct tape {
     onxi_grad_out *out;
     onxi_dict active;   /* values that depend on xs */
     onxi_dict arriving; /* values that a gradient arrives at: indexes of parts */
-    onx_bytes **parts;  /* what arrives at each */
+    onx_bytes **parts;  /* the gradient terms of each value */
     uint32_t *part_counts;
     uint32_t parts_room, counts_room;
 } tape;
@@ -75,7 +75,7 @@ static onx_status reads_active(onxi_grad *g, const onxi_dict *active, const onx_
     return ONX_OK;
 }
 
-/* The values of real numbers that depend on xs through something that has derivatives. */
+/* The real-valued values that depend on xs through differentiable operators. */
 static onx_status find_active(onxi_grad *g, const onxi_grad_task *task, onxi_dict *active)
 {
     *active = onxi_dict_in_arena(g->scratch);
@@ -97,7 +97,7 @@ static onx_status find_active(onxi_grad *g, const onxi_grad_task *task, onxi_dic
     return ONX_OK;
 }
 
-/* ---- sums of what arrives ---- */
+/* ---- accumulating gradients ---- */
 
 static onx_status arrive(tape *t, onx_bytes at, onx_bytes gradient)
 {
@@ -114,7 +114,7 @@ static onx_status arrive(tape *t, onx_bytes at, onx_bytes gradient)
         t->part_counts[i] = 0;
     }
     const uint32_t count = t->part_counts[i];
-    if (!(count & (count - 1))) { /* room for the next power of two */
+    if (!(count & (count - 1))) { /* grow to the next power of two */
         onx_bytes *more = ONXI_ARRAY(g->scratch, onx_bytes, count ? 2 * (size_t)count : 1);
         if (!more)
             return ONX_E_MEMORY;
@@ -126,7 +126,7 @@ static onx_status arrive(tape *t, onx_bytes at, onx_bytes gradient)
     return ONX_OK;
 }
 
-/* Sequences are added up tensor by tensor. */
+/* Sequences are added tensor by tensor. */
 static onx_status add_sequences(tape *t, const onx_bytes *parts, uint32_t count, onx_bytes sum)
 {
     onxi_grad_node n = { .s = { .values = &t->g->values, .arena = t->g->arena, .scope = t->task->scope },
@@ -144,7 +144,7 @@ static onx_status add_sequences(tape *t, const onx_bytes *parts, uint32_t count,
     return ONX_OK;
 }
 
-/* The sum of what has arrived at a value; empty: nothing has. */
+/* The sum of the gradient terms of a value; empty if there are none. */
 static onx_status total(tape *t, onx_bytes name, onx_bytes *sum)
 {
     const onxi_dict_entry *entry = onx_view(name).len ? onxi_dict_find(&t->arriving, onx_view(name)) : NULL;
@@ -296,16 +296,16 @@ onx_status onxi_grad_walk(onxi_grad *g, const onxi_grad_task *task, onxi_grad_ou
     return ONX_OK;
 }
 
-/* ---- what operators do, in the place of those that have no rule but that ---- */
+/* ---- replacing operators by equivalent subgraphs ---- */
 
-/* The rules of a node when what it does is derived in its place, NULL otherwise. */
+/* The rules of a node if an equivalent subgraph is differentiated in its place, NULL otherwise. */
 static const onxi_grad_rule *lowering_of(onxi_grad *g, onxi_scope *scope, const onx_node *node, onxi_grad_node *n)
 {
     const onxi_grad_rule *rules = rule_of(g, node);
     if (!rules)
         return NULL;
     fill(g, n, bound_of(g, node), scope, node);
-    if (n->s.row && !onxi_node_has_operands(node, n->s.row)) /* which is said where the node is derived */
+    if (n->s.row && !onxi_node_has_operands(node, n->s.row)) /* reported when the node is differentiated */
         return NULL;
     for (const onxi_grad_rule *rule = rules; rule->op == rules->op; rule++)
         if (rule->kind == ONXI_GRAD_LOWER && rule->when(n))
@@ -385,7 +385,7 @@ onx_status onxi_grad_needed(onxi_grad *g, onx_node *const *nodes, uint32_t count
     return ONX_OK;
 }
 
-/* Marks the nodes that are between xs and ys. */
+/* Marks the nodes between xs and ys. */
 static onx_status find_between(onxi_grad *g, const onxi_grad_task *task, bool *between)
 {
     onxi_dict active, needed = onxi_dict_in_arena(g->scratch);

@@ -44,7 +44,7 @@ const onx_tensor_shape *onxi_grad_shape_of(const onx_type *type)
     return type && ONX_HAS(type, type, tensor_type) && type->tensor_type ? type->tensor_type->shape : NULL;
 }
 
-/* Known to be the same: the same number or the same symbol. */
+/* Certainly equal: the same number or the same symbol. */
 static bool same_size(const onx_dimension *a, const onx_dimension *b)
 {
     if (ONX_HAS(dimension, a, dim_value))
@@ -59,8 +59,8 @@ WHEN(always)
     return true;
 }
 
-/* The axes that broadcasting `like` to `whole` has stretched: which, how many of them precede the axes of `like`.
- * False when that cannot be told. */
+/* The axes along which `like` is broadcast to `whole`: a list, and how many of them precede the axes of `like`. False
+ * if unknown. */
 static bool stretched(onxi_grad_node *n, int64_t axes[AXES], uint32_t *count, uint32_t *leading)
 {
     const onx_tensor_shape *like = onxi_grad_shape_of(onxi_subject_type(&n->s, 1)),
@@ -287,7 +287,7 @@ WHEN(norm_2)
 {
     return onxi_grad_int_is(n, "p", 2) && onxi_grad_when_axis_list(n);
 }
-/* The shape of numbers per channel, to be broadcast to images of that rank. */
+/* The shape of per-channel numbers that are broadcast to images of that rank. */
 static bool set_column(onxi_grad_node *n, int rank)
 {
     int64_t shape[AXES];
@@ -447,7 +447,7 @@ WHEN(not_turned)
     return !onxi_subject_given(&n->s, "perm");
 }
 
-/* What Slice with steps of one has left out, where that is known: pads of the gradient. */
+/* The elements that a Slice with steps of 1 has removed, if that is known: pads of the gradient. */
 WHEN(slice_pads)
 {
     uint32_t count, end_count, axis_count = 0, step_count = 0;
@@ -484,7 +484,7 @@ WHEN(slice_pads)
     }
     return onxi_grad_set_ints(n, "left_out", pads, 2 * count) && onxi_grad_set_ints(n, "cut_axes", list, count);
 }
-/* The same where sizes or places are known at run time alone. */
+/* The same if sizes or positions are only known at run time. */
 static bool slices_by_one(onxi_grad_node *n)
 {
     uint32_t count = 0;
@@ -571,12 +571,12 @@ WHEN(rotary)
     return onxi_schema_attr(n->s.row, onx_str_of("interleaved")) != NULL;
 }
 
-/* A gradient of the tables is wanted. */
+/* The gradient of the tables is needed. */
 WHEN(rotary_tables)
 {
     return onx_view(n->dx[1]).len || onx_view(n->dx[2]).len;
 }
-/* The matrix [1, 2, 3] or [1, 3, 4] that moves nothing, and points in a row. */
+/* The identity matrix [1, 2, 3] or [1, 3, 4], and the points as rows. */
 WHEN(affine)
 {
     const onx_type *grid = onxi_grad_output_type(n, 0);
@@ -606,7 +606,7 @@ static bool single_scale(onxi_grad_node *n)
     const int rank = onxi_type_rank(scale);
     return rank == 0 || (rank == 1 && onxi_type_dim(scale, 0) == 1);
 }
-/* The axis from the front; -1: that cannot be told. */
+/* The axis counted from the front; -1: unknown. */
 static int scaled_axis(onxi_grad_node *n)
 {
     int64_t axis;
@@ -660,7 +660,7 @@ WHEN(joins_anew)
 {
     return onxi_grad_int_is(n, "new_axis", 1);
 }
-/* Without sizes, `keepdims` says whether the axis goes. */
+/* If sizes are unknown, `keepdims` tells whether the axis is removed. */
 WHEN(splits_along)
 {
     return has(n, 1) || onxi_grad_int_is(n, "keepdims", 1);

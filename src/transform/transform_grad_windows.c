@@ -23,7 +23,7 @@ static bool set_all(onxi_grad_node *n, const char *name, int64_t value, uint32_t
 
 typedef struct window {
     uint32_t count;
-    bool sizes, kernel, pads; /* known */
+    bool sizes, kernel, pads; /* which of them are known */
     int64_t in[AXES], out[AXES], k[AXES], s[AXES], d[AXES], begin[AXES], end[AXES], output_padding[AXES];
 } window;
 
@@ -43,7 +43,7 @@ static bool read_sizes(const onx_type *type, uint32_t count, int64_t *to)
     return known;
 }
 
-/* Where SAME_UPPER and SAME_LOWER put what is missing. */
+/* Where SAME_UPPER and SAME_LOWER put the padding. */
 static void same_pads(window *w, uint32_t i, int64_t missing, bool upper)
 {
     missing = missing < 0 ? 0 : missing;
@@ -105,7 +105,7 @@ static bool set_window(onxi_grad_node *n, const window *w)
            set_all(n, "starts", 0, w->count);
 }
 
-/* The rest of the input that no window reaches need not be padded for the weights. */
+/* For the gradient of the weights, input elements that no window covers need no padding. */
 static bool set_weight_pads(onxi_grad_node *n, const window *w, const int64_t *more)
 {
     int64_t pads[2 * AXES];
@@ -155,7 +155,7 @@ WHEN(deconv)
     return set_window(n, &w);
 }
 
-/* A list that the node of a macro has been given. */
+/* A list attribute of the node in the text that calls the macro. */
 static const int64_t *given_ints(const onxi_grad_node *n, const char *name, uint32_t *count)
 {
     return onxi_bind_ints(NULL, n->s.node, name, count);
