@@ -24,7 +24,7 @@ void onxi_halve_unite(onxi_halver *h, uint32_t a, uint32_t b)
 {
     if (a == ONXI_HALVE_NONE || b == ONXI_HALVE_NONE) {
         const uint32_t one = a == ONXI_HALVE_NONE ? b : a;
-        if (one != ONXI_HALVE_NONE) /* with what does not change */
+        if (one != ONXI_HALVE_NONE) /* with a value whose type is not converted */
             h->term[onxi_halve_root(h, one)].stays = true;
         return;
     }
@@ -58,7 +58,7 @@ uint32_t onxi_halve_find(onxi_halver *h, const onxi_halve_scope *scope, onx_str 
     return ONXI_HALVE_NONE;
 }
 
-/* A name that is there already keeps its first meaning. */
+/* An existing name keeps its first meaning. */
 static onx_status add_value(onxi_halver *h, onxi_halve_scope *scope, onx_bytes name, onxi_halve_value value,
                             uint32_t *out)
 {
@@ -112,7 +112,7 @@ static onx_status add_initializers(onxi_halver *h, onxi_halve_scope *scope, cons
     return ONX_OK;
 }
 
-/* `terms`: of the inputs of a subgraph, by what passes them; NULL: of a graph of the model. */
+/* `terms`: of the inputs of a subgraph, from the values passed to it; NULL: for a graph of the model. */
 static onx_status add_inputs(onxi_halver *h, onxi_halve_scope *scope, const uint32_t *terms, uint32_t term_count)
 {
     onxi_dict inputs = onxi_dict_in_arena(h->scratch);
@@ -146,7 +146,7 @@ static onx_status add_inputs(onxi_halver *h, onxi_halve_scope *scope, const uint
 static onx_status walk_graph(onxi_halver *h, onxi_halve_scope *parent, onx_graph *graph, const uint32_t *terms,
                              uint32_t term_count, onxi_halve_scope **out);
 
-/* Output `index` of a graph is passed on as what has that term. */
+/* Output `index` of a graph becomes a value with that term. */
 static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t index, uint32_t term, uint8_t want)
 {
     if (index >= scope->graph->output_count)
@@ -171,13 +171,13 @@ static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t ind
     return ONX_OK;
 }
 
-/* Which output of the body is which of the node, and which input of the body which of either: -1 none. */
+/* How outputs of the body correspond to those of the node, and inputs of the body to inputs or outputs: -1 none. */
 typedef struct bridge {
     uint32_t node_inputs, body_inputs; /* the first that are passed */
-    uint32_t body_outputs;             /* the first that comes out as an output of the node */
-    uint32_t states;                   /* that come back from the body as inputs of its next iteration */
+    uint32_t body_outputs;             /* the first that becomes an output of the node */
+    uint32_t states;                   /* loop-carried values, which are outputs and inputs of the body */
     bool carries;                      /* the outputs of the node begin with the states */
-    bool inputs;                       /* the body takes inputs of the node */
+    bool inputs;                       /* the body receives inputs of the node */
 } bridge;
 
 static bool bridge_of(const onxi_halve_node *n, bridge *b)
@@ -207,7 +207,7 @@ static bool bridge_of(const onxi_halve_node *n, bridge *b)
     }
 }
 
-/* A use of an input of the node whose type is that of the body's input. */
+/* A use of a node input that has the type of the body's input. */
 static onx_status hand_in(onxi_halver *h, onxi_halve_node *n, uint32_t i, uint32_t *term)
 {
     const onx_str name = onx_view(n->node->input[i]);
@@ -296,7 +296,7 @@ static onx_status walk_control(onxi_halver *h, onxi_halve_node *n, const bridge 
     return ONX_OK;
 }
 
-/* A node of an unknown operator, whose graphs stay as they are at both ends. */
+/* A node of an unknown operator: the inputs and outputs of its graphs keep their types. */
 static onx_status walk_unknown(onxi_halver *h, onxi_halve_node *n, onx_graph *graph)
 {
     onxi_halve_scope *inner;

@@ -44,9 +44,9 @@ bool onxi_halve_wants_new(onxi_halver *h, const onxi_halve_use *use)
     return false;
 }
 
-/* ---- sizes: floating-point numbers that come from shapes do not survive few bits ---- */
+/* ---- sizes: floating-point values computed from shapes are not exact in 16 bits ---- */
 
-/* A Cast of a single integer or a list of them. */
+/* A Cast of a single integer or a list of integers. */
 static bool begins_size(onxi_halver *h, const onxi_halve_node *n)
 {
     if (n->op != ONXI_ID_Cast || n->node->input_count != 1 || h->use[n->use].value != ONXI_HALVE_NONE)
@@ -83,7 +83,7 @@ static void keep_sizes(onxi_halver *h)
     }
 }
 
-/* ---- what is made without numbers of the type ---- */
+/* ---- values computed without inputs of the type ---- */
 
 static void note_wants(onxi_halver *h)
 {
@@ -97,7 +97,7 @@ static void note_wants(onxi_halver *h)
     }
 }
 
-/* A Cast from integers whose result is needed in the old type gives that, so that no bits are lost on the way. */
+/* A Cast from integers whose result is needed in the old type produces that, so that no precision is lost. */
 static void keep_generators(onxi_halver *h)
 {
     note_wants(h);
@@ -115,7 +115,7 @@ static void keep_generators(onxi_halver *h)
         h->value[i].wanted_new = h->value[i].wanted_old = false;
 }
 
-/* ---- what only passes data on stays where its inputs stay ---- */
+/* ---- nodes that only move data keep the type of their inputs ---- */
 
 bool onxi_halve_passes_on(onxi_op_id op)
 {
@@ -143,7 +143,7 @@ bool onxi_halve_passes_on(onxi_op_id op)
     }
 }
 
-/* Comparisons make none: in the type that their operands have they need no Cast at all. */
+/* Comparisons produce none: in the type of their operands they need no Cast. */
 static bool makes_source(const onxi_halver *h, const onxi_halve_node *n)
 {
     for (uint32_t i = 0; i < n->node->output_count; i++)
@@ -170,7 +170,7 @@ static void follow_inputs(onxi_halver *h)
     }
 }
 
-/* ---- values, and Casts between them and their users ---- */
+/* ---- Casts between values and their readers ---- */
 
 static void decide_values(onxi_halver *h)
 {
@@ -179,7 +179,7 @@ static void decide_values(onxi_halver *h)
         onxi_halve_value *v = &h->value[i];
         if (!v->from)
             continue;
-        /* One that both kinds of users have stays, so that those of the old type lose nothing. */
+        /* A constant with both kinds of readers keeps its type, so that those of the old type lose no precision. */
         if (v->kind == ONXI_HALVE_CONSTANT)
             v->changes = !v->pinned && !v->wanted_old;
         else
@@ -187,7 +187,7 @@ static void decide_values(onxi_halver *h)
     }
 }
 
-/* A Cast to a type that its input has by now passes on its input, but for an output of a graph. */
+/* A Cast to a type that its input now has returns its input, except if it is a graph output. */
 static void drop_casts(onxi_halver *h)
 {
     for (uint32_t i = 0; i < h->node_count; i++) {
@@ -208,7 +208,7 @@ static onx_status name_cast(onxi_halver *h, onxi_halve_value *v)
     return onx_view(v->cast).len ? ONX_OK : onxi_names_make(&h->names, onx_view(v->name), onx_str_of(type), &v->cast);
 }
 
-/* An output of the model has its name, whatever type it gets: what makes it gives another value then. */
+/* An output of the model keeps its name in any type, so its producer gets another output name. */
 static onx_status name_output(onxi_halver *h, onxi_halve_result *r)
 {
     onxi_halve_value *v = &h->value[r->use.value];

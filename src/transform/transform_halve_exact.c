@@ -2,8 +2,8 @@
  * only its accuracy: those that compute positions (boxes, grids), ranks, and angles derived from integers. */
 #include "transform/transform_halve.h"
 
-/* Operands by which elements are chosen. A rank is lost where two numbers become the same one; but nothing is won by
- * ranking what a product has rounded. */
+/* Operands that determine which elements are selected. A rank is lost if two numbers become equal by rounding; but
+ * nothing is gained by ranking exactly what a product has already rounded. */
 static const struct {
     onxi_op_id op;
     uint32_t operand;
@@ -12,12 +12,12 @@ static const struct {
 typedef struct walk {
     onxi_halver *h;
     uint32_t *maker; /* per value: the node, NONE: another origin */
-    uint32_t *stack; /* nodes whose inputs are still to be looked at; each is there once */
+    uint32_t *stack; /* nodes whose inputs have to be visited; each is in it once */
     uint32_t count;
-    bool integers; /* go through whatever integers are the source of, and nothing else */
+    bool integers; /* continue through values that derive from integers only */
 } walk;
 
-/* Is it cheap, and without weights of its own that products would have rounded anyway? The walk ends at all others. */
+/* Is the node cheap, and without weights whose products would round anyway? The search stops at all other nodes. */
 static bool passes(onxi_op_id op)
 {
     if (onxi_operator_is(op, ONXI_TRAIT_ELEMENTWISE | ONXI_TRAIT_REDUCTION) || onxi_halve_passes_on(op))
@@ -40,7 +40,7 @@ static bool passes(onxi_op_id op)
     }
 }
 
-/* The node stays, and so will what makes its inputs. */
+/* Keeps the type of the node, and continues with the producers of its inputs. */
 static void keep(walk *w, uint32_t node)
 {
     onxi_halve_node *n = &w->h->node[node];
@@ -73,8 +73,9 @@ static void go_back(walk *w)
     }
 }
 
-/* Boxes are told apart by offsets of thousands where classes are, and rounded to 16 there; grids address single pixels.
- * What takes them stays in any case, and is no way to what its other operands come from. */
+/* Boxes of different classes are separated by offsets of thousands, which would be rounded to multiples of 16; grids
+ * address single pixels. Nodes with such operands keep their type, and the search does not continue through their other
+ * operands. */
 static void keep_places(walk *w, uint32_t node)
 {
     onxi_halve_node *n = &w->h->node[node];
@@ -93,9 +94,10 @@ static void keep_places(walk *w, uint32_t node)
     go_back(w);
 }
 
-/* ---- angles: a position of thousands is a multiple of a turn, of which few bits leave nothing ---- */
+/* ---- angles: for positions in the thousands, the angle modulo a full turn has no accurate bits left in 16 bits
+ * ---- */
 
-/* Of integers that are no pixels or levels, which have few bits themselves. */
+/* Derived from integers other than pixels or levels, which have few bits themselves. */
 static bool begins_integers(const onxi_halver *h, const onxi_halve_node *n)
 {
     if (n->op == ONXI_ID_Range)

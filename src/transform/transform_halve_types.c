@@ -34,7 +34,7 @@ static uint8_t attribute_row(const onxi_halve_node *n)
 enum { VARIABLES = 64 };
 
 typedef struct variable {
-    const char *name; /* of a constraint; NULL: of one operand alone */
+    const char *name; /* of a constraint; NULL: of a single operand */
     uint32_t term, inputs, outputs;
 } variable;
 
@@ -43,7 +43,7 @@ typedef struct operands {
     onxi_halve_node *n;
     variable list[VARIABLES];
     uint32_t count;
-    bool lists; /* a sequence or optional is among them: no Cast can be between */
+    bool lists; /* includes a sequence or optional, which cannot be cast */
 } operands;
 
 static onx_status variable_of(operands *o, const onxi_port *port, variable **out)
@@ -54,7 +54,7 @@ static onx_status variable_of(operands *o, const onxi_port *port, variable **out
             *out = &o->list[i];
             return ONX_OK;
         }
-    /* Past the last one, operands share it, and stay as they are. */
+    /* Further operands share the last variable, and keep their types. */
     const bool full = o->count == VARIABLES;
     *out = &o->list[full ? VARIABLES - 1 : o->count++];
     if (full) {
@@ -76,7 +76,7 @@ bool onxi_halve_takes(const onxi_halver *h, const onxi_halve_node *n, const onxi
     return c && type && onxi_element_types(&c->set, type) >> h->to & 1;
 }
 
-/* An operand of that type at a port; it stays where the port does not take the new type. */
+/* An operand of that type at a port; it keeps its type if the port does not support the new one. */
 static onx_status meet(operands *o, const onxi_port *port, const onx_type *type, variable **out)
 {
     ONX_TRY(variable_of(o, port, out));
@@ -107,14 +107,14 @@ static onx_status meet_input(operands *o, uint32_t i)
     variable *var;
     onx_type_tensor element = { 0 };
     const onx_type plain = { .has = onx_type_has_tensor_type, .tensor_type = &element };
-    if (v && v->from && (v->tensor || v->sparse)) /* whose type is what the tensor says */
+    if (v && v->from && (v->tensor || v->sparse)) /* its type is that of the tensor */
         type = &plain;
     if (!v || !v->from) {
         const onxi_type_constraint *c = port && n->schema ? onxi_schema_type(n->schema, port->type) : NULL;
         const bool known = (v && (v->tensor || v->sparse)) || onxi_type_dtype(type) != ONX_UNDEFINED;
         if (!known && !h->untyped++)
             h->untyped_name = name;
-        if (known || !c) /* of a type that does not change: it binds nothing that does */
+        if (known || !c) /* its type is not converted, so it has no influence */
             return ONX_OK;
         ONX_TRY(variable_of(o, port, &var));
         stay(o, var);
@@ -151,7 +151,7 @@ static onx_status meet_output(operands *o, uint32_t i, uint32_t *out)
     return ONX_OK;
 }
 
-/* Does an input that the node leaves out have the constraint? */
+/* Does an input that the node omits have the constraint? */
 static bool binds_input(const onxi_halve_node *n, const char *constraint)
 {
     for (const onxi_port *p = n->schema ? n->schema->inputs : NULL; constraint && p && p->name; p++)
@@ -160,8 +160,8 @@ static bool binds_input(const onxi_halve_node *n, const char *constraint)
     return false;
 }
 
-/* Of an output whose type no input binds: an attribute says it, or it is that of input 0 where the one that would bind
- * it is left out (as the state of LinearAttention), or it does not change. */
+/* The type of an output that no input determines: an attribute gives it; or it is that of input 0, if the input that
+ * would determine it is omitted (like the state of LinearAttention); or it is not converted. */
 static void settle_output(operands *o, variable *v)
 {
     onxi_halver *h = o->h;
@@ -179,7 +179,7 @@ static void settle_output(operands *o, variable *v)
     n->term = v->term;
     if (given || row->implied != ONX_UNDEFINED)
         return;
-    n->term = ONXI_HALVE_NONE; /* as input 0, which the row has with another constraint */
+    n->term = ONXI_HALVE_NONE; /* like input 0, whose constraint differs in the row */
     const onxi_halve_use *first = &h->use[n->use];
     if (!n->node->input_count || first->value == ONXI_HALVE_NONE)
         stay(o, v);
@@ -187,8 +187,8 @@ static void settle_output(operands *o, variable *v)
         onxi_halve_unite(h, v->term, first->term);
 }
 
-/* For BitCast bits, not numbers, are what counts; and what other nodes than those of control flow hand to the graphs
- * that they hold, only their rules know. */
+/* For BitCast, bits matter instead of values; and the types of subgraphs of nodes other than control flow are only
+ * known to their rules. */
 static bool is_closed(const onxi_halve_node *n)
 {
     bool holds = n->op == ONXI_ID_BitCast;
@@ -213,7 +213,7 @@ onx_status onxi_halve_operands(onxi_halver *h, onxi_halve_node *n, uint32_t *out
         if (o.lists && i)
             onxi_halve_unite(h, o.list[0].term, v->term);
     }
-    /* An operand that nothing else is bound to is taken as it comes. */
+    /* An operand that shares its type with no other is accepted in any type. */
     for (uint32_t i = 0; i < n->node->input_count && !o.lists; i++) {
         onxi_halve_use *use = &h->use[n->use + i];
         for (uint32_t k = 0; use->value != ONXI_HALVE_NONE && k < o.count; k++)

@@ -54,14 +54,14 @@ static onx_status retype_list(onxi_halver *h, const onxi_halve_scope *scope, onx
     for (uint32_t i = 0; i < count; i++) {
         const onxi_dict_entry *entry = onxi_dict_find(&scope->values, onx_view(list[i]->name));
         const onxi_halve_value *v = entry ? &h->value[entry->value] : NULL;
-        /* The name of one that got another stands for its Cast now. */
+        /* The name of a renamed value now refers to its Cast. */
         if (v && v->from && v->changes == (v->now.bits == v->name.bits))
             ONX_TRY(retype_info(h, &list[i]));
     }
     return ONX_OK;
 }
 
-/* What a Cast made that is no more has no description either. */
+/* The output of a removed Cast has no declared type any more. */
 static void drop_infos(onxi_halver *h, onxi_halve_scope *scope)
 {
     onx_graph *g = scope->graph;
@@ -102,7 +102,7 @@ static void tell_loss(onxi_halver *h, onx_str path, const onxi_weight_loss *loss
     h->loss.coarse += loss->coarse;
 }
 
-/* Most models have a few such weights, which do no harm: said once, not for each of them. */
+/* Most models have a few harmless weights like this, so they are reported together. */
 static void tell_small(onxi_halver *h)
 {
     if (h->loss.zeroed || h->loss.coarse)
@@ -125,7 +125,7 @@ static onx_status convert(onxi_halver *h, const onx_tensor *from, onx_str path, 
         return ONX_OK;
     }
     ONX_TRY(onxi_weight_convert(&h->weights, from, h->to, out, &loss));
-    *known = *out; /* found before the next one is made */
+    *known = *out; /* stored before the next tensor is created */
     tell_loss(h, path, &loss);
     return ONX_OK;
 }
@@ -208,7 +208,7 @@ static onx_status rewrite_constant(onxi_halver *h, onx_node *node, onx_str path)
     return ONX_OK;
 }
 
-/* The attribute that says the type of the output. */
+/* The attribute that gives the output type. */
 static onx_status rewrite_type(onxi_halver *h, onx_node *node, const onxi_halve_attribute *row, onx_str path)
 {
     const onx_attribute *old = onx_node_attribute(node, row->name);
@@ -255,7 +255,7 @@ static onx_bytes *copy_names(onxi_halver *h, const onx_bytes *from, uint32_t cou
     return to;
 }
 
-/* What a name that stands for no value that changes has become: a Cast that went may have been before it. */
+/* The current name for a value whose type is not converted: a removed Cast may have produced it. */
 static onx_bytes plain_name(onxi_halver *h, const onxi_halve_scope *scope, onx_bytes name)
 {
     const uint32_t value = onx_view(name).len ? onxi_halve_find(h, scope, onx_view(name)) : ONXI_HALVE_NONE;
@@ -308,7 +308,7 @@ static onx_status put_cast(onxi_halver *h, const onxi_halve_value *v, onxi_node_
     return onxi_node_list_add(h->scratch, out, cast);
 }
 
-/* Those of inputs and initializers come first. */
+/* Casts of inputs and initializers come first. */
 static onx_status put_first(onxi_halver *h, const onxi_halve_scope *scope, onxi_node_list *out)
 {
     for (uint32_t i = 0; i < scope->values.count; i++) {
@@ -366,8 +366,8 @@ static onx_status write_graph(onxi_halver *h, onxi_halve_scope *scope, onxi_node
     return write_weights(h, scope);
 }
 
-/* A dropped Cast goes by the name of what it had; nodes are in their order, those of subgraphs before the node that
- * holds them. */
+/* A removed Cast is replaced by its input; nodes are in order, and those of subgraphs come before the node that
+ * contains them. */
 static void forward_names(onxi_halver *h)
 {
     for (uint32_t i = 0; i < h->node_count; i++) {
@@ -411,7 +411,7 @@ static void tell_nodes(onxi_halver *h)
     }
 }
 
-/* Warns of a model that comes out unchanged, or changed less than expected. */
+/* Warns if the model is unchanged, or changed less than expected. */
 static void warn_unchanged(const onxi_halver *h)
 {
     bool any = false;
@@ -428,7 +428,7 @@ static void warn_unchanged(const onxi_halver *h)
                   onx_dtype_name((int64_t)h->to));
 }
 
-/* What stays although nobody asked for it. */
+/* Reports nodes that keep their type without having been excluded. */
 static void tell_exact(const onxi_halver *h)
 {
     uint32_t count = 0, first = 0;

@@ -9,11 +9,11 @@ typedef struct inliner {
     const onx_inline_options *options;
     onxi_functions functions;
     bool *chosen; /* per function of the model */
-    bool *open;   /* per function: its body is being put in place, so that a call of it would never end */
+    bool *open;   /* per function: its body is being expanded, so a call of it would be infinite recursion */
     onxi_names names;
-    onx_str path; /* of the node of the model that is looked at, where the caller wants to know */
+    onx_str path; /* of the model's node that is visited, if the caller wants to know */
     uint32_t depth, limit;
-    uint64_t left; /* nodes that may still be made */
+    uint64_t left; /* remaining number of nodes */
 } inliner;
 
 /* ---- which functions ---- */
@@ -27,7 +27,7 @@ static bool is_named(const onx_inline_options *options, const onx_function *f)
     return false;
 }
 
-/* A name that the model has no function for is a mistake of the caller. */
+/* A name without a function in the model is an error of the caller. */
 static onx_status check_names(inliner *n)
 {
     for (uint32_t i = 0; i < n->options->function_count; i++) {
@@ -60,8 +60,8 @@ static onx_status choose(inliner *n)
 
 /* ---- one call ---- */
 
-/* What a call gives for the parameters of the function: its attributes, else the defaults of the function. What refers
- * to a parameter of the function that holds the call continues to refer to it. */
+/* The argument values of a call: its attributes, else the defaults of the function. References to parameters of the
+ * enclosing function remain references. */
 typedef struct arguments {
     onxi_dict by_name; /* indexes of values */
     const onx_attribute **values;
@@ -99,7 +99,7 @@ static const onx_attribute *argument(void *user, onx_str name, int32_t type)
 
 static onx_status inline_node(inliner *n, onx_node *node, onxi_node_list *out, bool *changed);
 
-/* An output of the function that is one of its inputs, or the same as another output, is passed on. */
+/* Handles an output of the function that is one of its inputs, or the same as another output. */
 static onx_status hand_on(inliner *n, const onx_node *call, const onx_function *f, onxi_node_list *out)
 {
     onxi_dict known = onxi_dict_in_arena(n->scratch);
@@ -209,7 +209,7 @@ static onx_status inline_node(inliner *n, onx_node *node, onxi_node_list *out, b
 
 /* ---- the model ---- */
 
-/* The functions that were put in place of all their calls go, and what they import comes. */
+/* Removes the functions whose calls were all replaced, and adds their imports. */
 static onx_status drop_functions(inliner *n)
 {
     onx_model *model = n->model;
@@ -243,7 +243,7 @@ static onx_status drop_functions(inliner *n)
     return ONX_OK;
 }
 
-/* Functions that import another version of an operator set than the model are taken to that of the model first. */
+/* Converts functions that import another version of an operator set to the model's version first. */
 static onx_status agree_on_versions(inliner *n, onx_doc *doc)
 {
     onxi_imports imports;
@@ -296,7 +296,7 @@ static onx_status run(inliner *n, onx_doc *doc)
     return drop_functions(n);
 }
 
-/* ---- a domain that was split ---- */
+/* ---- domains that were decomposed ---- */
 
 typedef struct domain_use {
     onx_str domain;
@@ -322,7 +322,7 @@ static void drop_from(onx_operator_set_id **list, uint32_t *count, onx_str domai
     *count = kept;
 }
 
-/* The imports of a domain that nothing is of any more. */
+/* Removes imports of domains that are not used any more. */
 static onx_status drop_import(onx_ctx *cx, onx_model *model, onx_str domain)
 {
     domain_use use = { .domain = onxi_domain_plain(domain) };

@@ -3,14 +3,14 @@
 
 #include "transform/transform_merge.h"
 
-/* ---- what the model so far has ---- */
+/* ---- names of the model merged so far ---- */
 
 static onx_status take_name(void *user, onx_bytes *name)
 {
     return onxi_dict_at(user, onx_view(*name), 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* The names of values of a model; what functions call theirs does not matter. */
+/* The names of values of a model; names inside of functions are separate. */
 static onx_status take_names(onx_ctx *cx, const onx_model *model, onxi_dict *values, onxi_dict *nodes)
 {
     ONX_TRY(onxi_each_name(cx, ONX_KIND_GRAPH, model->graph, take_name, NULL, values));
@@ -101,9 +101,9 @@ static onx_status prefix_model(onxi_merger *m, onx_model *model, onx_str prefix)
     return ONX_OK;
 }
 
-/* ---- what is connected ---- */
+/* ---- connecting values ---- */
 
-/* Are the kinds and element types the same, as far as they are known? */
+/* Are kinds and element types equal, as far as they are known? */
 static bool fits(const onx_type *a, const onx_type *b)
 {
     const uint32_t kinds = onx_type_has_tensor_type | onx_type_has_sequence_type | onx_type_has_map_type |
@@ -139,7 +139,7 @@ static onx_str prefixed(onxi_merger *m, onx_str prefix, onx_str name)
     return prefix.len ? onxi_arena_printf(m->scratch, "%.*s%.*s", ONX_ARG(prefix), ONX_ARG(name)) : name;
 }
 
-/* An entry of the map is about a later model where that has the input; every entry has to be about one. */
+/* An entry of the map applies to a later model with that input; every entry has to apply to one. */
 static onx_status connect_map(onxi_merger *m)
 {
     onxi_dict inputs = onxi_dict_in_arena(m->scratch);
@@ -216,7 +216,7 @@ static onx_status connect_all(onxi_merger *m)
     return ONX_OK;
 }
 
-/* ---- names that clash ---- */
+/* ---- name conflicts ---- */
 
 static onx_status set_name(onxi_merger *m, onx_str from, onx_bytes to)
 {
@@ -263,7 +263,7 @@ static onx_status rename_value(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Names of nodes mean nothing; they stay unique. */
+/* Names of nodes have no meaning; they are only made unique. */
 static onx_status rename_node(void *user, onx_bytes *name)
 {
     onxi_merger *m = user;
@@ -289,9 +289,9 @@ static onx_status settle_names(onxi_merger *m)
     return ONX_OK;
 }
 
-/* ---- what both have ---- */
+/* ---- parts that both models have ---- */
 
-/* Inputs of both models are one where names connect. */
+/* Inputs of both models with the same name become one if names connect. */
 static onx_status share_inputs(onxi_merger *m)
 {
     const onx_graph *g = m->other->graph;
@@ -324,7 +324,7 @@ static onx_status note_visible(onxi_merger *m)
     return ONX_OK;
 }
 
-/* The message is not taken over; false when out of memory. */
+/* Skips the message; false when out of memory. */
 static bool skip(onxi_merger *m, const void *message)
 {
     void **at = onxi_map_at(&m->skip, (uint64_t)(uintptr_t)message);
@@ -333,7 +333,7 @@ static bool skip(onxi_merger *m, const void *message)
     return at != NULL;
 }
 
-/* Does the node make something, and read nothing but what both models have? */
+/* Does the node have outputs, and read only values that both models have? */
 static bool reads_shared(const onxi_merger *m, const onx_node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++)
@@ -345,7 +345,7 @@ static bool reads_shared(const onxi_merger *m, const onx_node *node)
     return node->output_count && onx_view(node->output[0]).len;
 }
 
-/* Nodes that are the same in both and read what is the same: of one model, as parts that were split have them. */
+/* Nodes that are equal in both models and read the same values are merged; parts of a split model have such nodes. */
 static onx_status share_nodes(onxi_merger *m)
 {
     onxi_dict own = onxi_dict_in_arena(m->scratch);
@@ -376,7 +376,7 @@ static onx_status share_nodes(onxi_merger *m)
     return ONX_OK;
 }
 
-/* Initializers and constants of the same name that are the same are there once. */
+/* Equal initializers and constants with the same name are merged. */
 static onx_status share_constants(onxi_merger *m)
 {
     onxi_dict own = onxi_dict_in_arena(m->scratch);
@@ -400,7 +400,7 @@ static bool is_there(const onxi_merger *m, onx_bytes name)
     return onxi_dict_find(&m->connected, onx_view(name)) || onxi_dict_find(&m->shared, onx_view(name));
 }
 
-/* What stands for values that are those of the model so far is not taken over. */
+/* Skips declarations of values that belong to the model merged so far. */
 static onx_status skip_shared(onxi_merger *m)
 {
     const onx_graph *g = m->other->graph;
@@ -420,7 +420,7 @@ static onx_status skip_shared(onxi_merger *m)
     return ONX_OK;
 }
 
-/* ---- one more model ---- */
+/* ---- adding a model ---- */
 
 static onx_status add_model(onxi_merger *m)
 {
@@ -461,7 +461,7 @@ static onx_status check_map(onxi_merger *m)
     return ONX_OK;
 }
 
-/* The inputs and outputs that are asked for, and what they need. */
+/* Keeps only the requested inputs and outputs, and the nodes between them. */
 static onx_status keep_wanted(onxi_merger *m)
 {
     onxi_cutter c;
@@ -479,7 +479,7 @@ static onx_status keep_wanted(onxi_merger *m)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < g->input_count; i++)
         all[i] = onx_view(g->input[i]->name);
-    if (!wanted.input_count) { /* inputs stay, needed or not */
+    if (!wanted.input_count) { /* inputs are kept, needed or not */
         wanted.input = all;
         wanted.input_count = g->input_count;
     }
@@ -492,7 +492,7 @@ static onx_status keep_wanted(onxi_merger *m)
     return status;
 }
 
-/* Notes that messages of `doc` are of `other` now, unless that would close a ring. */
+/* Records that messages of `doc` now belong to `other`, unless that would form a cycle. */
 static void refer(onx_doc *doc, onx_doc *other)
 {
     onx_doc *end = doc, *at = other;
@@ -515,7 +515,7 @@ static onx_status run(onxi_merger *m, onx_doc *const *other, uint32_t count)
         m->other_doc = other[i];
         m->other = onx_doc_model(other[i]);
         ONX_TRY(onxi_merge_agree(m));
-        m->names.open = false; /* both have new names since */
+        m->names.open = false; /* both models have new names since then */
         m->values = onxi_dict_in_arena(m->scratch);
         m->nodes = onxi_dict_in_arena(m->scratch);
         ONX_TRY(take_names(m->cx, m->model, &m->values, &m->nodes));

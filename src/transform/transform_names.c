@@ -1,7 +1,7 @@
 /* transform_names.c - generates names that are unique in the model. */
 #include "transform/transform.h"
 
-/* ---- the places that hold names ---- */
+/* ---- places that contain names ---- */
 
 typedef struct namer {
     onx_status (*visit)(void *user, onx_bytes *name);
@@ -114,7 +114,7 @@ onx_status onxi_each_named(onx_ctx *cx, onx_kind kind, void *message, onx_status
     return onx_message_walk(cx, kind, message, named_of_node, &n);
 }
 
-/* ---- new ones ---- */
+/* ---- generating names ---- */
 
 static onx_status take(void *user, onx_bytes *name)
 {
@@ -136,7 +136,8 @@ onx_status onxi_names_take(onxi_names *names, onx_kind kind, void *message)
     return onxi_each_name(names->arena->cx, kind, message, take, take, names);
 }
 
-/* The first PART_MAX bytes, between characters: long names that are joined many times would grow without end. */
+/* The first PART_MAX bytes, cut between characters: otherwise names that are combined repeatedly would grow without
+ * bound. */
 static onx_str cut(onx_str name)
 {
     enum { PART_MAX = 400 };

@@ -70,7 +70,7 @@ onx_bytes *onxi_own_names(onxi_retarget *r, const onx_bytes *from, uint32_t coun
     return to;
 }
 
-/* Sets an attribute of a node that is ours, in a list that is. */
+/* Sets an attribute of a node that is a copy, in a list that is a copy. */
 onx_status onxi_set_attribute(onxi_retarget *r, onx_node *node, const onx_attribute *a)
 {
     const onx_str name = onx_view(a->name);
@@ -100,7 +100,7 @@ onx_status onxi_own_attributes(onxi_retarget *r, onx_node *node)
     return ONX_OK;
 }
 
-/* ---- new nodes ---- */
+/* ---- creating nodes ---- */
 
 onx_node *onxi_make_node(onxi_retarget *r, const char *op, onx_bytes from, onx_bytes to)
 {

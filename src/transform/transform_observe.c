@@ -9,14 +9,14 @@ enum { HALF = 2048, BINS = 2 * HALF, LEVELS = 128 /* of a side */ };
 
 struct onx_observer {
     onx_ctx *cx;
-    size_t size; /* of this struct and the bins */
+    size_t size; /* size of this struct including the bins */
     onx_observe_method method;
     double part;
     uint64_t count, nonfinite;
     float low, high;
-    double most;    /* the histogram goes from -most to most; 0: all numbers were 0 */
-    uint64_t zeros; /* in no bin: they are told apart from all others, whatever the range */
-    uint64_t bin[]; /* BINS; none where smallest and largest are all that counts */
+    double most;    /* the histogram covers -most to most; 0: all elements were 0 */
+    uint64_t zeros; /* in no bin: zeros are exact for every range */
+    uint64_t bin[]; /* BINS; none if only minimum and maximum are needed */
 };
 
 onx_status onx_observer_new(onx_ctx *cx, onx_observe_method method, double part, onx_observer **out)
@@ -46,10 +46,11 @@ void onx_observer_free(onx_observer *observer)
         onxi_release(observer->cx, observer, observer->size);
 }
 
-/* Twice the range in the same number of bins. */
+/* Doubles the range with the same number of bins. */
 static void widen(onx_observer *o)
 {
-    for (int i = 0; i < HALF / 2; i++) { /* from the middle outwards, so that nothing is overwritten unread */
+    for (int i = 0; i < HALF / 2; i++) { /* from the middle outwards, so that nothing is overwritten before it is
+                                          * read */
         o->bin[HALF + i] = o->bin[HALF + 2 * i] + o->bin[HALF + 2 * i + 1];
         o->bin[HALF - 1 - i] = o->bin[HALF - 1 - 2 * i] + o->bin[HALF - 2 - 2 * i];
     }
@@ -93,7 +94,7 @@ onx_status onx_observer_add(onx_observer *o, const float *x, uint64_t count)
 
 /* ---- ranges ---- */
 
-/* The number below which `wanted` numbers are. */
+/* The value below which `wanted` elements lie. */
 static double quantile(const onx_observer *o, double wanted)
 {
     double seen = 0;
@@ -106,7 +107,8 @@ static double quantile(const onx_observer *o, double wanted)
     return o->most;
 }
 
-/* What is lost when sizes up to bin `end` are told apart by `levels`, and what is beyond goes to the last. */
+/* The information lost if magnitudes up to bin `end` are quantized to `levels`, and larger ones are clipped to the last
+ * level. */
 static double divergence(const double *sizes, int end, int levels, double beyond, double all)
 {
     double lost = 0;
@@ -135,7 +137,7 @@ static double entropy_threshold(const onx_observer *o)
         sizes[i] = (double)(o->bin[HALF + i] + o->bin[HALF - 1 - i]);
         all += sizes[i];
     }
-    const int levels = o->low >= 0 || o->high <= 0 ? 2 * LEVELS : LEVELS; /* of 8 bits, on one side of 0 */
+    const int levels = o->low >= 0 || o->high <= 0 ? 2 * LEVELS : LEVELS; /* 8-bit levels on one side of 0 */
     for (int end = HALF; end >= levels; end -= 8) {
         for (int i = end; end < HALF && i < end + 8; i++)
             beyond += sizes[i];
@@ -150,8 +152,8 @@ static double entropy_threshold(const onx_observer *o)
     return threshold;
 }
 
-/* The sum of the squares of what 8 bits lose when sizes end at `most`: what is within is anywhere in its step, what
- * is beyond becomes `most`. A bin counts as its middle. */
+/* The sum of squared errors of 8-bit quantization if magnitudes are clipped at `most`: rounding errors inside of the
+ * range, and clipping errors outside. A bin counts as its midpoint. */
 static double square_error(const onx_observer *o, double most)
 {
     const double from = fmax((double)o->low, -most), to = fmin((double)o->high, most);

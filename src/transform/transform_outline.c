@@ -4,7 +4,7 @@
 
 /* ---- symbols ---- */
 
-/* Nodes with subgraphs, references, names of values, external data and placement on devices stay where they are. */
+/* Nodes with subgraphs, references, names of values, external data or device placement are not moved. */
 static bool may_move(const onx_node *node)
 {
     const onx_node_extra *more = onx_node_more(node);
@@ -67,7 +67,7 @@ static uint32_t hash_node(onxi_secret secret, const onx_node *node)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* Do both do the same with what they read, whatever the names? */
+/* Do both nodes compute the same from their inputs, regardless of names? */
 static bool is_alike(const onx_node *a, const onx_node *b)
 {
     if (!onx_str_equal(onx_view(a->op_type), onx_view(b->op_type)) ||
@@ -124,9 +124,9 @@ static onx_status name_symbols(onxi_outliner *o)
     return ONX_OK;
 }
 
-/* ---- where a run may begin ---- */
+/* ---- possible starts of a sequence ---- */
 
-/* How many values cross the cut before each position. */
+/* The number of values that cross the cut before each position. */
 static onx_status measure(onxi_outliner *o)
 {
     const onxi_cutter *c = o->c;
@@ -151,7 +151,8 @@ static onx_status measure(onxi_outliner *o)
 
 /* ---- repeats ---- */
 
-/* `length` symbols from `from` on repeat with that period: as many blocks as there are, cut where the least crosses. */
+/* `length` symbols from `from` on repeat with that period: takes all complete blocks, with cuts where the least data
+ * crosses. */
 static onx_status outline_period(onxi_outliner *o, uint32_t from, uint32_t length, uint32_t period)
 {
     uint32_t block = period, best = from, best_count = 0;
@@ -178,7 +179,7 @@ static onx_status outline_period(onxi_outliner *o, uint32_t from, uint32_t lengt
     return onxi_outline_repeat(o, &repeat);
 }
 
-/* False when no more steps are left. */
+/* False if no steps are left. */
 static bool spend(onxi_outliner *o, uint64_t steps)
 {
     const bool enough = steps <= o->left;
@@ -186,7 +187,7 @@ static bool spend(onxi_outliner *o, uint64_t steps)
     return enough;
 }
 
-/* The run that begins at `from` has come `back` positions before, and maybe before that. */
+/* The sequence at `from` also occurs `back` positions before, and possibly earlier. */
 static onx_status outline_apart(onxi_outliner *o, const uint32_t *previous, uint32_t from, uint32_t length)
 {
     uint32_t *start = NULL, room = 0, count = 0, budget = 64;
@@ -211,7 +212,7 @@ static onx_status outline_apart(onxi_outliner *o, const uint32_t *previous, uint
     return count >= o->min_calls ? onxi_outline_repeat(o, &repeat) : ONX_OK;
 }
 
-/* Where the `width` symbols from each position on came last. */
+/* The previous occurrence of the `width` symbols at each position. */
 static onx_status look_back(onxi_outliner *o, uint32_t width, uint32_t *previous)
 {
     uint64_t hash = 0, power = 1;
@@ -237,7 +238,7 @@ static onx_status look_back(onxi_outliner *o, uint32_t width, uint32_t *previous
     return ONX_OK;
 }
 
-/* All repeats of at least `width` symbols: runs of positions that came the same distance before. */
+/* All repeats of at least `width` symbols: ranges of positions with the same distance to their previous occurrence. */
 static onx_status outline_width(onxi_outliner *o, uint32_t width, uint32_t *previous)
 {
     enum { STEPS_PER_NODE = 64 };
@@ -255,7 +256,7 @@ static onx_status outline_width(onxi_outliner *o, uint32_t width, uint32_t *prev
         uint32_t stop = end - 1 + width, from = stop - i >= back ? i - back : i;
         if (!spend(o, stop - from))
             return ONX_OK;
-        for (uint32_t k = from; k < stop; k++) /* what is in a function already ends it */
+        for (uint32_t k = from; k < stop; k++) /* positions that are in a function already end the range */
             if (o->used[k]) {
                 if (k < i)
                     from = k + 1;
@@ -294,7 +295,7 @@ static onx_status see_name(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Outputs, and what annotations, training information and attributes are about, keep their names. */
+/* Outputs, and values named by annotations, training information and attributes, keep their names. */
 static onx_status note_visible(onxi_outliner *o)
 {
     const onx_graph *g = o->c->graph;
@@ -317,7 +318,7 @@ static onx_status use_name(onxi_dict *used, onx_str name)
     return onxi_dict_at(used, name, 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* What is read once the calls are there. */
+/* The values that are read after calls are inserted. */
 static onx_status note_used(const onxi_outliner *o, onxi_dict *used)
 {
     const onxi_cutter *c = o->c;
@@ -334,8 +335,8 @@ static onx_status note_used(const onxi_outliner *o, onxi_dict *used)
     return ONX_OK;
 }
 
-/* Constants and initializers that went into functions, with no other reader, and what is declared of values
- * that are gone. */
+/* Removes constants and initializers that were moved into functions and have no other reader, and declarations of
+ * removed values. */
 static onx_status drop_unused(const onxi_outliner *o, const onxi_dict *alive, const onxi_dict *used)
 {
     onx_graph *g = o->model->graph;
@@ -361,7 +362,7 @@ static onx_status drop_unused(const onxi_outliner *o, const onxi_dict *alive, co
     return ONX_OK;
 }
 
-/* The calls in place of the nodes. */
+/* Replaces the nodes by calls. */
 static onx_status apply(onxi_outliner *o)
 {
     onx_graph *g = o->model->graph;
@@ -388,7 +389,7 @@ static onx_status apply(onxi_outliner *o)
     return drop_unused(o, &alive, &used);
 }
 
-/* Functions came with IR version 8. */
+/* functions require IR version 8 */
 static onx_status declare(onxi_outliner *o)
 {
     onxi_imports imports;

@@ -6,16 +6,16 @@ typedef struct shaper {
     onxi_outliner *o;
     onxi_cutter *c;
     uint32_t length, count;
-    uint32_t *start;     /* of the runs that are the same */
-    uint32_t operands;   /* of a run: all inputs of its nodes */
-    uint32_t *slot;      /* per operand: which value from outside it is, INSIDE for others */
-    onx_name_id *source; /* per slot and run */
+    uint32_t *start;     /* of equivalent sequences */
+    uint32_t operands;   /* per sequence: total number of inputs of its nodes */
+    uint32_t *slot;      /* per operand: index of the outer value, INSIDE for inner values */
+    onx_name_id *source; /* per slot and sequence */
     uint32_t slots;
-    uint32_t *same;  /* per slot: the first with the same values in all runs */
+    uint32_t *same;  /* per slot: the first slot with the same values in all sequences */
     onx_bytes *name; /* per slot, in the function; empty: not named yet */
     onxi_dict names; /* of the function */
     onx_function *function;
-    bool *output; /* per output of the run's nodes, one after the other */
+    bool *output; /* per output of the sequence's nodes */
     uint32_t outputs;
 } shaper;
 
@@ -26,9 +26,9 @@ static const onx_node *node_at(const shaper *s, uint32_t run, uint32_t position)
     return s->c->graph->node[s->o->sequence[s->start[run] + position]];
 }
 
-/* ---- which runs are the same ---- */
+/* ---- grouping equivalent sequences ---- */
 
-/* Where in the run the operand is made: position and output; false when it is not made there. */
+/* The position and output in the sequence that define the operand; false if it is defined outside. */
 static bool made_inside(const onxi_outliner *o, uint32_t start, uint32_t length, onx_str name, uint32_t *position,
                         uint32_t *output)
 {
@@ -41,7 +41,7 @@ static bool made_inside(const onxi_outliner *o, uint32_t start, uint32_t length,
     return true;
 }
 
-/* How the nodes of a run are wired, in numbers. */
+/* Encodes the connections between the nodes of a sequence as numbers. */
 static void wire(const onxi_outliner *o, uint32_t start, uint32_t length, uint64_t *wiring)
 {
     uint32_t at = 0, position, output;
@@ -54,7 +54,7 @@ static void wire(const onxi_outliner *o, uint32_t start, uint32_t length, uint64
     }
 }
 
-/* The largest group of runs that are wired in the same way; *count 0 when none is large enough. */
+/* The largest group of sequences with the same connections; *count is 0 if none is large enough. */
 static onx_status choose(shaper *s, const onxi_repeat *repeat)
 {
     onxi_outliner *o = s->o;
@@ -92,7 +92,7 @@ static onx_status choose(shaper *s, const onxi_repeat *repeat)
     return ONX_OK;
 }
 
-/* ---- what comes from outside ---- */
+/* ---- outer values ---- */
 
 static onx_status find_slots(shaper *s)
 {
@@ -119,7 +119,7 @@ static onx_status find_slots(shaper *s)
     return ONX_OK;
 }
 
-/* Slots that are the same value in every run are one. */
+/* Slots with the same value in every sequence are merged. */
 static onx_status join_slots(shaper *s)
 {
     onxi_dict seen = onxi_dict_in_arena(s->c->scratch);
@@ -157,7 +157,7 @@ static onx_tensor *small_initializer(const shaper *s, onx_name_id id)
     return t && !onx_tensor_is_external(t) && onx_tensor_count(t, &count) && count <= SMALL ? t : NULL;
 }
 
-/* The same but for their names? */
+/* Are they equal except for their names? */
 static bool same_tensor(const onx_tensor *a, const onx_tensor *b)
 {
     onx_tensor x = *a, y = *b;
@@ -167,7 +167,8 @@ static bool same_tensor(const onx_tensor *a, const onx_tensor *b)
     return a == b || onx_message_equal(ONX_KIND_TENSOR, &x, &y);
 }
 
-/* What the slot is in all runs, as the attribute of a node Constant; *out NULL: it is an input. */
+/* The common value of the slot in all sequences, as the attribute of a Constant node; *out is NULL if it becomes an
+ * input. */
 static onx_status constant_of(shaper *s, uint32_t slot, onx_attribute **out)
 {
     const onx_name_id *ids = s->source + (size_t)slot * s->count;
@@ -227,7 +228,7 @@ static onx_status add_constant(shaper *s, onx_bytes name, onx_attribute *value)
     return ONX_OK;
 }
 
-/* Inputs and constants, named as in the first run. */
+/* Creates inputs and constants, named as in the first sequence. */
 static onx_status name_slots(shaper *s)
 {
     if (!(s->name = ONXI_ARRAY(s->c->scratch, onx_bytes, (size_t)s->slots + 1)))
@@ -242,7 +243,7 @@ static onx_status name_slots(shaper *s)
         ONX_TRY(constant_of(s, i, &value));
         if (value) {
             ONX_TRY(add_constant(s, s->name[i], value));
-            s->same[i] = INSIDE; /* no input of the call */
+            s->same[i] = INSIDE; /* not an input of the call */
         } else
             ONX_TRY(
                 onx_list_add_text(s->o->arena, &s->function->input, &s->function->input_count, onx_view(s->name[i])));
@@ -268,7 +269,7 @@ static onx_status add_nodes(shaper *s)
     return ONX_OK;
 }
 
-/* Is the value read outside of its run? */
+/* Is the value read outside of its sequence? */
 static bool is_read_outside(const shaper *s, uint32_t run, onx_str name)
 {
     const onx_name_id id = onx_index_find(s->c->index, name);
@@ -286,7 +287,7 @@ static bool is_read_outside(const shaper *s, uint32_t run, onx_str name)
     return false;
 }
 
-/* What any call gives is an output. */
+/* A value that any call needs is an output. */
 static onx_status find_outputs(shaper *s)
 {
     uint32_t total = 0, at;
@@ -309,7 +310,7 @@ static onx_status find_outputs(shaper *s)
     return ONX_OK;
 }
 
-/* The operator sets of its nodes, and the default one for constants. */
+/* Imports the operator sets of its nodes, and the default one for constants. */
 static onx_status add_imports(shaper *s)
 {
     onxi_imports imports;

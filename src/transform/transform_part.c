@@ -20,7 +20,7 @@ static onx_status note_declared(onxi_cutter *c)
 typedef struct reader {
     onxi_cutter *c;
     uint32_t node;
-    bool count; /* only */
+    bool count; /* count only */
 } reader;
 
 static onx_status read_named(void *user, onx_bytes *name)
@@ -44,7 +44,7 @@ static onx_status each_named(onxi_cutter *c, bool count)
     return ONX_OK;
 }
 
-/* The uses of names, inverted: what each node reads. */
+/* Inverts the uses of names: the values that each node reads. */
 static onx_status note_reads(onxi_cutter *c)
 {
     const uint32_t names = onx_index_name_count(c->index), nodes = c->graph->node_count;
@@ -78,7 +78,7 @@ bool onxi_is_repeatable(const onxi_bound *bound)
            !(bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN));
 }
 
-/* Does what the node makes follow from what it reads, and is that constant? */
+/* Are the node's outputs deterministic functions of its inputs, and are these constant? */
 static bool makes_constant(const onxi_cutter *c, uint32_t node, const onxi_bound *bound)
 {
     if (!onxi_is_repeatable(bound))
@@ -117,7 +117,7 @@ static onx_status note_constants(onxi_cutter *c)
     return ONX_OK;
 }
 
-/* Names mean one value each, or a part has one where the whole had another. */
+/* Checks that every name has a single meaning; otherwise a part could give it another one than the whole model. */
 static onx_status check_names(const onxi_cutter *c)
 {
     for (uint32_t i = 0; i < c->graph->node_count; i++)
@@ -246,9 +246,9 @@ onx_status onxi_cutter_need(onxi_cutter *c, const onx_name_id *wanted, uint32_t 
     return ONX_OK;
 }
 
-/* ---- the part ---- */
+/* ---- building a part ---- */
 
-enum { PRESENT = 1, GIVEN = 2, RESULT = 4 }; /* what a value is in the part: anything, an input, an output */
+enum { PRESENT = 1, GIVEN = 2, RESULT = 4 }; /* role of a value in the part: any value, an input, an output */
 
 typedef struct maker {
     onxi_cutter *c;
@@ -264,7 +264,7 @@ static void *list_of(maker *m, uint64_t count)
     return onxi_arena_array(m->arena, (size_t)onxi_list_room(count) + 1, sizeof(void *));
 }
 
-/* What is declared of a value, or NULL. */
+/* The declaration of a value, or NULL. */
 static onx_value_info *declared(const onxi_cutter *c, onx_name_id id)
 {
     const onx_def def = onx_index_def(c->index, id);
@@ -277,7 +277,7 @@ static onx_value_info *declared(const onxi_cutter *c, onx_name_id id)
     return entry->value < infos ? c->graph->value_info[entry->value] : c->graph->output[entry->value - infos];
 }
 
-/* As it is declared where that says a rank, else as it is inferred. */
+/* The declared type if it has a rank, else the inferred type. */
 static onx_status add_end(maker *m, onx_name_id id, onx_value_info **list, uint32_t *count)
 {
     onxi_cutter *c = m->c;
@@ -355,7 +355,7 @@ static uint8_t what_is(const maker *m, onx_bytes name)
     return id == ONX_NO_NAME ? 0 : m->is[id];
 }
 
-/* The quantization parameters of a value that is there are initializers that have to be there as well. */
+/* The initializers with quantization parameters of an included value are included as well. */
 static onx_status add_annotations(maker *m)
 {
     const onx_graph *from = m->c->graph;
@@ -376,7 +376,7 @@ static onx_status add_annotations(maker *m)
     return ONX_OK;
 }
 
-/* Is the initializer one of the part? What became an input of it is none, unless the model had both. */
+/* Does the initializer belong to the part? If its value became an input it does not, unless the model had both. */
 static bool keeps_initializer(maker *m, onx_bytes name)
 {
     const onx_name_id id = onx_index_find(m->c->index, onx_view(name));
@@ -385,7 +385,7 @@ static bool keeps_initializer(maker *m, onx_bytes name)
     const onx_def def = onx_index_def(m->c->index, id);
     if (def.kind != ONX_DEF_INPUT)
         return !(m->is[id] & GIVEN);
-    if (!(m->is[id] & GIVEN)) { /* the caller may give another value, as of the model */
+    if (!(m->is[id] & GIVEN)) { /* the caller may override it, as in the model */
         m->graph->input[m->graph->input_count++] = m->c->graph->input[def.index];
         m->is[id] |= GIVEN;
     }
@@ -469,9 +469,14 @@ static onx_status add_functions(maker *m)
     return ONX_OK;
 }
 
-/* ---- what attributes name ---- */
+/* ---- names in attributes ---- */
 
-enum { NAMED = 1, FROM = 2, TO = 4 }; /* a value that is named, one made from such, one that such are made of */
+enum {
+    NAMED = 1,
+    FROM = 2,
+    TO = 4
+}; /* a named value; one that depends on named values; one that named values depend
+    * on */
 
 typedef struct marker {
     const onxi_cutter *c;
@@ -487,7 +492,7 @@ static onx_status mark_named(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Marks what the node makes when it reads what is marked FROM, or what it reads when it makes what is marked TO. */
+/* Marks the outputs of a node that reads a value marked FROM, or the inputs of a node that computes one marked TO. */
 static bool hand_mark(const marker *m, uint32_t node, uint8_t mark)
 {
     const onx_node *n = m->c->graph->node[node];
@@ -507,7 +512,7 @@ static bool hand_mark(const marker *m, uint32_t node, uint8_t mark)
     return any;
 }
 
-/* A node that names values is about the nodes between these, too: a part that has it has them all. */
+/* A node that names values also depends on the nodes between these: a part with this node contains all of them. */
 static onx_status check_named(onxi_cutter *c, const onxi_part *part)
 {
     const uint32_t nodes = c->graph->node_count;
@@ -532,7 +537,7 @@ static onx_status check_named(onxi_cutter *c, const onxi_part *part)
     return ONX_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole part ---- */
 
 onx_status onxi_part_make(onxi_cutter *c, onx_arena *arena, const onxi_part *part, onx_model **out)
 {
@@ -554,7 +559,7 @@ onx_status onxi_part_make(onxi_cutter *c, onx_arena *arena, const onxi_part *par
     ONX_TRY(add_initializers(&m));
     ONX_TRY(add_infos(&m));
     ONX_TRY(add_functions(&m));
-    m.model->training_info = NULL; /* is about the whole */
+    m.model->training_info = NULL; /* it describes the whole model */
     m.model->training_info_count = 0;
     *out = m.model;
     return ONX_OK;
@@ -574,7 +579,7 @@ onx_status onxi_part_doc(onxi_cutter *c, const onxi_part *part, onx_doc **out)
     return status;
 }
 
-/* ---- what passes say ---- */
+/* ---- reporting ---- */
 
 void onxi_tell_change(void (*changed)(void *user, const onx_change *change), void *user, const char *pass,
                       const char *rule, onx_str path, const char *format, ...)

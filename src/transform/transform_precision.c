@@ -35,7 +35,8 @@ static onx_status note_name(void *user, onx_bytes *name)
     return onxi_dict_at(&h->trained, onx_view(*name), 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* What training refers to keeps its type: the graphs of training stay as they are. So does what attributes name. */
+/* Values that training information or attributes refer to keep their type, because training graphs are not
+ * converted. */
 static onx_status list_trained(onxi_halver *h)
 {
     if (h->model->graph)

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-/* ---- what can be quantised ---- */
+/* ---- which nodes can be quantised ---- */
 
-/* Exporters hand constants that several nodes share on by Identity. */
+/* Exporters use Identity for constants that several nodes share. */
 static onx_str behind_identity(onxi_quant_scope *s, onx_str name)
 {
     for (int steps = 0; steps < 8; steps++) {
@@ -41,7 +41,7 @@ static const onx_tensor *constant(onxi_quantizer *z, onxi_quant_scope *s, onx_st
     return t && t->data_type == ONX_FLOAT && onx_tensor_count(t, &count) ? t : NULL;
 }
 
-/* NULL: it can be; else why not. */
+/* NULL: it can be quantised; otherwise the reason why not. */
 static const char *open_layer(onxi_quantizer *z, onxi_quant_scope *s, const onxi_bound *bound, onx_node *node,
                               onxi_layer *l)
 {
@@ -65,7 +65,7 @@ static const char *open_layer(onxi_quantizer *z, onxi_quant_scope *s, const onxi
         return "its input is not of type float";
     if (op == ONXI_ID_Gemm) {
         l->transposed = onxi_bind_int(bound, node, "transB") != 0;
-        /* Not equal to 1, NaN included. */
+        /* Not equal to 1, including NaN. */
         const float alpha = onxi_bind_float(bound, node, "alpha"), beta = onxi_bind_float(bound, node, "beta");
         const bool plain = alpha >= 1 && alpha <= 1 && beta >= 1 && beta <= 1 && !onxi_bind_int(bound, node, "transA");
         if (z->options->mode != ONX_QUANTIZE_WEIGHTS && !plain)
@@ -86,7 +86,7 @@ static void skip(const onxi_quantizer *z, const char *why)
         z->options->changed(z->options->user, &change);
 }
 
-/* ---- the walk ---- */
+/* ---- traversal ---- */
 
 static onx_status walk_graph(onxi_quantizer *z, onxi_quant_scope *parent, onx_graph *graph);
 
@@ -161,12 +161,12 @@ static onx_status walk_graph(onxi_quantizer *z, onxi_quant_scope *parent, onx_gr
     return ONX_OK;
 }
 
-/* ---- weights that nothing uses any more ---- */
+/* ---- removing unused weights ---- */
 
 typedef struct sweeper {
     onxi_quantizer *z;
     onxi_dict used;
-    const onxi_dict *before; /* names that nothing used before either stay */
+    const onxi_dict *before; /* names that were unused before are kept */
 } sweeper;
 
 static onx_status note_use(void *user, const onx_visit *at)
@@ -195,7 +195,7 @@ static bool is_dead(const sweeper *w, onx_bytes name)
     return text.len && !onxi_dict_find(&w->used, text) && onxi_dict_find(w->before, text);
 }
 
-/* What the graph says of values that are no more. */
+/* Removes declarations of removed values. */
 static void drop_notes(const sweeper *w, onx_graph *g)
 {
     uint32_t kept = 0;
@@ -307,7 +307,7 @@ static onx_status index_options(onxi_quantizer *z)
 
 static onx_status sweep(onxi_quantizer *z, const onxi_dict *before)
 {
-    /* Twice: the nodes that go first are what used the weights that an Identity passed on. */
+    /* twice: nodes removed in the first pass used the weights that an Identity returned */
     for (int round = 0; round < 2; round++) {
         sweeper w = { z, onxi_dict_in_arena(z->scratch), before };
         ONX_TRY(onx_message_walk(z->cx, ONX_KIND_MODEL, z->model, note_use, &w));

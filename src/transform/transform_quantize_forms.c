@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* ---- making nodes ---- */
+/* ---- creating nodes ---- */
 
 onx_status onxi_quant_push(onxi_quantizer *z, onxi_quant_scope *s, onx_node *node)
 {
@@ -14,7 +14,7 @@ onx_status onxi_quant_push(onxi_quantizer *z, onxi_quant_scope *s, onx_node *nod
     return ONX_OK;
 }
 
-/* A node with those inputs (those at the end may be empty) and outputs. */
+/* A node with these inputs (trailing ones may be empty) and outputs. */
 static onx_node *make(onxi_quantizer *z, const char *op, const onx_bytes *inputs, uint32_t input_count,
                       const onx_bytes *outputs, uint32_t output_count)
 {
@@ -47,7 +47,7 @@ static onx_status name_of(onxi_quantizer *z, onx_bytes base, const char *part, o
     return onxi_names_make(&z->new_names, onx_view(base), onx_str_of(part), out);
 }
 
-/* An initializer of the graph, under a name of its own. */
+/* An initializer of the graph with a unique name. */
 static onx_status keep(onxi_quantizer *z, onxi_quant_scope *s, onx_tensor *t, onx_bytes base, const char *part,
                        onx_bytes *out)
 {
@@ -63,7 +63,7 @@ static onx_status keep_data(onxi_quantizer *z, onxi_quant_scope *s, onx_dtype dt
     return t ? keep(z, s, t, base, part, out) : ONX_E_MEMORY;
 }
 
-/* The same, unless *name says that the graph has it. */
+/* The same, unless *name shows that the graph has it already. */
 static onx_status keep_once(onxi_quantizer *z, onxi_quant_scope *s, onx_tensor *t, onx_bytes base, const char *part,
                             onx_bytes *name)
 {
@@ -86,9 +86,9 @@ static onx_status tell(onxi_quantizer *z, const onxi_layer *l, const char *what,
     return ONX_OK;
 }
 
-/* ---- weights, quantised once for all that read them the same way ---- */
+/* ---- weights, quantised once for all equal uses ---- */
 
-/* Scales of the channels of a convolution, which are along axis 1 of its result, of that rank. */
+/* Scales of a convolution's channels, reshaped to axis 1 of its result, of that rank. */
 static onx_status spread_scale(onxi_quantizer *z, onx_tensor *scale, uint64_t groups, uint32_t rank)
 {
     scale->dims = onxi_arena_array(z->arena, (size_t)onxi_list_room(rank), sizeof(int64_t));
@@ -101,7 +101,7 @@ static onx_status spread_scale(onxi_quantizer *z, onx_tensor *scale, uint64_t gr
     return ONX_OK;
 }
 
-/* By which moments errors of a matrix are fed back; NULL: by none. `space` is for those that are asked for. */
+/* The moments for error feedback of a matrix; NULL: no feedback. `space` receives them. */
 static onx_status moments_of(const onxi_quantizer *z, onx_str value, onx_value_moments *space,
                              const onx_value_moments **out)
 {
@@ -130,8 +130,8 @@ static onx_status make_weight(onxi_quantizer *z, onxi_quant_scope *s, const onxi
     return keep(z, s, w->data.q, l->node->input[1], "quantized", &w->q);
 }
 
-/* The weight of the layer under this grid, with an initializer for its numbers; *out lives as long as the scope.
- * `fed_by`: the value whose moments errors are fed back by, "": none. */
+/* The weight of the layer for this grid, as an initializer; *out lives as long as the scope. `fed_by`: the value whose
+ * moments are used for error feedback, "": none. */
 static onx_status quantized_weight(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const onxi_grid *g,
                                    bool transpose, onx_str fed_by, onxi_quant_weight **out)
 {
@@ -161,7 +161,7 @@ static onx_status add_grid(onxi_quantizer *z, onx_node *node, const onxi_grid *g
     return g->block && !onx_node_add_int(z->arena, node, "block_size", g->block) ? ONX_E_MEMORY : ONX_OK;
 }
 
-/* The axis of output channels of a weight, and the one that a product sums along. */
+/* The axis of output channels of a weight, and its reduction axis. */
 static int32_t channel_axis(const onxi_layer *l)
 {
     return l->op == ONXI_ID_Conv || l->transposed ? 0 : 1;
@@ -172,7 +172,7 @@ static onxi_grid grid_of_weights(const onxi_quantizer *z, const onxi_layer *l)
     const onx_dtype type = z->options->weight_type ? (onx_dtype)z->options->weight_type : ONX_INT8;
     const bool matrix = l->op != ONXI_ID_Conv;
     onxi_grid g = { .type = type, .asymmetric = type == ONX_UINT8 || type == ONX_UINT4 };
-    /* Filters of few channels, as depthwise ones, have no blocks. */
+    /* Filters with few channels, such as depthwise ones, are not split into blocks. */
     g.block = matrix || l->weight->dims[1] >= (int64_t)z->options->block_size ? z->options->block_size : 0;
     g.axis = g.block ? (matrix ? 1 - channel_axis(l) : 1) : channel_axis(l);
     return g;
@@ -222,7 +222,8 @@ static onx_node *with_inputs(onxi_quantizer *z, const onx_node *old, onx_bytes x
     return onxi_node_fit_devices(z->arena, node, old) == ONX_OK ? node : NULL;
 }
 
-/* What is said of the layer is said of the product, whose weight is input `weight`, and its window is the product's. */
+/* Copies name, description and so on of the layer to the product, whose weight is input `weight`, and its window
+ * attributes. */
 static onx_status inherit(onxi_quantizer *z, const onxi_layer *l, onx_node *node, uint32_t weight)
 {
     const onx_node *old = l->node;
@@ -256,7 +257,7 @@ static onx_status write_weights(onxi_quantizer *z, onxi_quant_scope *s, const on
     return tell(z, l, onx_dtype_name((int64_t)g.type), w);
 }
 
-/* ---- inputs, quantised once for all that use them ---- */
+/* ---- inputs, quantised once for all readers ---- */
 
 static onxi_quant_names *known(onxi_quant_scope *s, onx_bytes value)
 {
@@ -292,7 +293,7 @@ static onx_status quantize_dynamic(onxi_quantizer *z, onxi_quant_scope *s, onx_b
     return ONX_OK;
 }
 
-/* Scale and zero point of a value by its range: ONX_E_NOT_FOUND, with nothing recorded, where none is known. */
+/* Scale and zero point from the range of a value: ONX_E_NOT_FOUND, without a diagnostic, if none is known. */
 static onx_status static_scale(onxi_quantizer *z, onxi_quant_scope *s, onx_bytes x, onxi_quant_names *n)
 {
     const onxi_dict_entry *entry = onxi_dict_find(&z->ranges, onx_view(x));
@@ -327,7 +328,7 @@ static bool has_range(const onxi_quantizer *z, onx_bytes x)
     return onxi_dict_find(&z->ranges, onx_view(x)) != NULL;
 }
 
-/* ---- biases as 32-bit numbers of the scale of the sums, which `scale` gets unless it is NULL ---- */
+/* ---- int32 biases with the scale of the accumulators, which `scale` receives unless it is NULL ---- */
 
 static onx_status quantize_bias(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, float x_scale,
                                 const onxi_quantized *w, uint64_t groups, onx_bytes *q, onx_bytes *scale)
@@ -352,7 +353,7 @@ static onx_status quantize_bias(onxi_quantizer *z, onxi_quant_scope *s, const on
     return keep_data(z, s, ONX_FLOAT, count, groups > 1, scales, l->bias, "scale", scale);
 }
 
-/* A sum that 32 bits cannot hold: the bias stays as it is then. */
+/* A bias that overflows int32 is not quantised. */
 static bool bias_fits(onxi_quantizer *z, const onxi_layer *l, float x_scale, const onxi_quantized *w, uint64_t groups)
 {
     float *b = ONXI_ARRAY(z->scratch, float, (size_t)l->channels + 1);
@@ -408,7 +409,7 @@ static onx_status write_qdq(onxi_quantizer *z, onxi_quant_scope *s, const onxi_l
 
 /* ---- products of integers ---- */
 
-/* A bias that is not in 32 bits is added where the numbers are floating-point ones again. */
+/* A bias that is not int32 is added after dequantization. */
 static onx_status add_bias(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, int rank, onx_bytes *y)
 {
     onx_bytes bias = l->bias, sum;
@@ -430,7 +431,7 @@ static onx_status add_bias(onxi_quantizer *z, onxi_quant_scope *s, const onxi_la
     return ONX_OK;
 }
 
-/* The node that makes `y` gives the output of the layer instead. */
+/* Renames the output of the node that computes `y` to that of the layer. */
 static void deliver(onxi_quant_scope *s, const onxi_layer *l)
 {
     s->out[s->out_count - 1]->output[0] = l->y;
@@ -439,7 +440,7 @@ static void deliver(onxi_quant_scope *s, const onxi_layer *l)
 static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
 {
     const bool conv = l->op == ONXI_ID_Conv;
-    /* Unsigned weights of convolutions are what all runtimes take. */
+    /* All runtimes support unsigned convolution weights. */
     onxi_grid g = grid_of_products(z, l, conv ? ONX_UINT8 : ONX_INT8);
     onxi_quant_weight *w;
     onxi_quant_names x;
@@ -484,7 +485,7 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
     return tell(z, l, "int8, inputs scaled while the model runs", w);
 }
 
-/* The range of a result without its bias holds that of the result, less the least and the greatest bias. */
+/* The range of the result without its bias is that of the result, extended by the smallest and largest bias. */
 static onx_status scale_before_bias(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, onxi_quant_names *y)
 {
     const onx_value_range *r = &z->options->range[onxi_dict_find(&z->ranges, onx_view(l->y))->value];

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { PIECE = 1 << 12, FEED_COLUMNS = 64 /* of a matrix that errors are fed back in, together */ };
+enum { PIECE = 1 << 12, FEED_COLUMNS = 64 /* columns of a matrix processed together with error feedback */ };
 
 static bool is_small_float(onx_dtype type)
 {
@@ -112,9 +112,9 @@ typedef struct source {
     const onx_tensor *tensor;
     uint64_t count;
     bool transpose;
-    uint8_t *changed; /* instead of the bytes: what a matrix that was worked on is quantised to */
+    uint8_t *changed; /* instead of the bytes: the quantised elements of a processed matrix */
     uint64_t nonfinite;
-    onx_arena *arena; /* of this weight alone: blocks of few elements have many scales */
+    onx_arena *arena; /* for this weight only, because small blocks have many scales */
 } source;
 
 static float made_finite(source *s, float x)
@@ -125,7 +125,7 @@ static float made_finite(source *s, float x)
     return isnan(x) ? 0 : copysignf(FLT_MAX, x);
 }
 
-/* Elements in the order of the result. Large matrices that are transposed are read across. */
+/* Elements in the order of the result. Large transposed matrices are read column by column. */
 static void read_piece(source *s, uint64_t first, uint64_t n, float *out)
 {
     if (s->transpose) {
@@ -168,7 +168,7 @@ static onx_status find_scales(source *s, const onxi_grid *g, scales *to)
     return ONX_OK;
 }
 
-/* Numbers of quantized types in a byte, and back. */
+/* Unpacks quantized elements from bytes, and packs them. */
 static int code_of(onx_dtype type, uint8_t byte)
 {
     return onx_dtype_class_of((int32_t)type) == ONX_CLASS_SIGNED ? (int8_t)byte : byte;
@@ -203,8 +203,8 @@ static onx_status write_elements(source *s, const onxi_grid *g, const scales *by
 
 /* ---- error feedback ---- */
 
-/* The upper Cholesky factor of the inverse of a positive matrix, in `work`; false when it is none. Rows are what all
- * innermost loops go along. */
+/* The upper Cholesky factor of the inverse of a positive definite matrix, in `work`; false if it is not positive
+ * definite. All inner loops run along rows. */
 static bool invert_root(double *restrict a, double *restrict work, uint32_t size)
 {
     const size_t n = size;
@@ -228,11 +228,11 @@ static bool invert_root(double *restrict a, double *restrict work, uint32_t size
             row[j] /= a[i * n + i];
     }
     memset(a, 0, n * n * sizeof *a);
-    for (size_t k = 0; k < n; k++) /* the inverse, a = work^T work; its upper half is enough */
+    for (size_t k = 0; k < n; k++) /* the inverse, a = work^T work; only its upper half is needed */
         for (size_t i = 0; i <= k; i++)
             for (size_t j = i; j <= k; j++)
                 a[i * n + j] += work[k * n + i] * work[k * n + j];
-    for (size_t k = 0; k < n; k++) { /* = U^T U, which goes to work row by row */
+    for (size_t k = 0; k < n; k++) { /* = U^T U, which is stored in work row by row */
         if (!(a[k * n + k] > 0))
             return false;
         memset(work + k * n, 0, n * sizeof *work);
@@ -246,7 +246,7 @@ static bool invert_root(double *restrict a, double *restrict work, uint32_t size
     return true;
 }
 
-/* A hundredth of the mean of the diagonal is added to it, so that what no sample moved has a weight, too. */
+/* Adds one percent of the mean diagonal to the diagonal, so that inputs that are zero in all samples also count. */
 static bool factor_of(const onx_value_moments *m, double *a, double *work)
 {
     double mean = 0;
@@ -261,7 +261,7 @@ static bool factor_of(const onx_value_moments *m, double *a, double *work)
     return invert_root(a, work, m->size);
 }
 
-/* A matrix that errors are fed back in: [K, N], or [N, K] where `rows` is not set. */
+/* A matrix with error feedback: [K, N], or [N, K] if `rows` is not set. */
 typedef struct feeding {
     const onxi_grid *g;
     const scales *by;
@@ -271,8 +271,8 @@ typedef struct feeding {
     uint8_t *out;
 } feeding;
 
-/* Row by row of K for `count` of the N columns, which are in x, a row of them for each of K: what rounding takes away
- * is given to the rows that are left, as far as their inputs move together. */
+/* Quantises `count` of the N columns row by row; they are in x, one row for each of K. The rounding error of a row is
+ * compensated in the following rows, as far as their inputs are correlated. */
 static void feed_back(const feeding *f, float *restrict x, uint64_t first, uint64_t count)
 {
     const onxi_grid *g = f->g;
@@ -292,7 +292,7 @@ static void feed_back(const feeding *f, float *restrict x, uint64_t first, uint6
     }
 }
 
-/* Some columns of the matrix at a time. */
+/* Processes a group of columns. */
 static void feed_all(source *s, const feeding *f, float *x)
 {
     for (uint64_t first = 0, count; first < f->n; first += count) {
@@ -312,13 +312,13 @@ static void feed_all(source *s, const feeding *f, float *x)
     }
 }
 
-/* Rounds the numbers of the matrix so, where that can be done. */
+/* Quantises the matrix with error feedback, if possible. */
 static onx_status apply_feedback(source *s, const onxi_grid *g, const scales *by, const onx_value_moments *m)
 {
     onx_ctx *cx = s->w->doc->cx;
     const onx_tensor *t = s->tensor;
     const size_t k = m->size, size = k * k * sizeof(double);
-    /* Blocks are along the summed axis; else a scale belongs to an index of the other one. */
+    /* blocks are along the reduction axis; otherwise each index of the other axis has a scale */
     const bool rows = g->block ? g->axis == 0 : g->axis == 1;
     if (t->dims_count != 2 || t->dims[rows ? 0 : 1] != (int64_t)k || s->transpose)
         return ONX_OK;

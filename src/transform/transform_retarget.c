@@ -2,7 +2,7 @@
  * functions. The model is only changed after all conversions are known to be possible. */
 #include "transform/transform_retarget.h"
 
-/* ---- what to do with the nodes of one name ---- */
+/* ---- plans per operator name ---- */
 
 bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row)
 {
@@ -29,7 +29,7 @@ enum { PLAN_MASK = 3, PLAN_GRAPHS = 4 };
 
 /* ---- graphs and functions ---- */
 
-/* What the nodes of one name need, noted in the binder: `more` holds a plan. */
+/* The plan for the nodes of one name, stored in the binder's `more`. */
 static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
 {
     const onxi_versioned domain = onxi_versioned_of(bound->domain);
@@ -77,7 +77,8 @@ static onx_status walk_node(onxi_retarget *r, onxi_scope *scope, onxi_binder *bi
     if (bound)
         plan = (uintptr_t)bound->more;
     *kept = (plan & PLAN_MASK) != PLAN_CONVERT;
-    if ((plan & PLAN_MASK) == PLAN_UNKNOWN && !r->bodies_only) /* whatever it is, it may be the same there */
+    if ((plan & PLAN_MASK) == PLAN_UNKNOWN && !r->bodies_only) /* it may exist with the same meaning in the target
+                                                                * version */
         onxi_warn(r->cx, ONX_WARNING, NULL, ONXI_AT_PATH(onxi_retarget_path(r)),
                   bound->import == ONXI_UNBOUND ? "domain %s is not imported: the node stays as it is"
                                                 : "domain %s has no operator of that name: the node stays as it is",
@@ -87,7 +88,7 @@ static onx_status walk_node(onxi_retarget *r, onxi_scope *scope, onxi_binder *bi
     return onxi_retarget_convert(r, scope, node, at, out);
 }
 
-/* Nodes are put on a new list from the first one on that does not stay. `more`: to be added at the end. */
+/* Nodes are copied to a new list from the first changed one on. `more`: to be added at the end. */
 static onx_status walk(onxi_retarget *r, onxi_scope *scope, onxi_binder *binder, onxi_versions at, onx_graph *graph,
                        onx_function *function, const onxi_node_list *more)
 {
@@ -122,8 +123,8 @@ static onx_status walk(onxi_retarget *r, onxi_scope *scope, onxi_binder *binder,
     return changed || more->count ? put_aside(r, &out, graph, function) : ONX_OK;
 }
 
-/* An output that is a value of an enclosing graph is passed on by an Identity: what older libraries let pass is an
- * error for the checkers of newer versions. */
+/* An output that is a captured value is passed through an Identity: older libraries accept it, but checkers of newer
+ * versions report an error. */
 static onx_status own_outputs(onxi_retarget *r, onx_graph *graph, onxi_node_list *more)
 {
     onxi_dict known = onxi_dict_in_arena(r->scratch);
@@ -173,7 +174,7 @@ static onx_status convert_graph(onxi_retarget *r, onxi_scope *scope, const onx_n
     const onx_node *outer = r->at;
     const uint32_t index = r->at_index;
     r->prefix = onxi_path_subgraph(r->scratch, path, node, a);
-    /* The nodes of a body that takes the place of a node are of another version than those of the model. */
+    /* The nodes of a body that replaces a node use another version than the model. */
     const bool same = memcmp(&at, &r->source, sizeof at) == 0;
     if (++r->depth > r->limit)
         return onxi_fail(r->cx, ONX_E_LIMIT, ONXI_AT_PATH(path), "subgraphs are nested more than %u deep (limit depth)",
@@ -211,7 +212,7 @@ static onxi_versions imported(const onxi_binder *binder)
     return v;
 }
 
-/* Versions not known yet cannot be left. */
+/* Unknown source versions cannot be converted. */
 static onx_status check_versions(onxi_retarget *r, onxi_versions v, onx_str path)
 {
     for (int d = 0; d < ONXI_VERSIONED_COUNT; d++) {
@@ -224,7 +225,7 @@ static onx_status check_versions(onxi_retarget *r, onxi_versions v, onx_str path
     return ONX_OK;
 }
 
-/* Where nothing is asked for, a domain stays as it is. */
+/* A domain without a requested version is not converted. */
 static void settle_target(onxi_retarget *r)
 {
     for (int d = 0; d < ONXI_VERSIONED_COUNT; d++)
@@ -368,7 +369,7 @@ onx_status onx_retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *o
     ONXI_CALL(cx, retarget(cx, doc, &own, NULL));
 }
 
-/* A model that imports no standard operators has to, for the bodies. */
+/* A model without an import of standard operators needs one for the bodies. */
 static onx_status import_standard(onx_model *model, onx_arena *arena)
 {
     for (uint32_t i = 0; i < model->opset_import_count; i++)

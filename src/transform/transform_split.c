@@ -6,12 +6,12 @@ typedef struct splitter {
     const onx_split_options *options;
     uint32_t count;
     uint32_t *part; /* per node; `count` for constants, which are in every part that needs them */
-    uint32_t *last; /* per name: the last part that reads it, NOBODY when none does */
+    uint32_t *last; /* per name: the last part that reads it, NOBODY if none does */
     onx_name_id *input, *output;
     uint32_t input_count, output_count;
     bool *node;     /* of the current part */
-    uint8_t *done;  /* per name: is it an output of a part already? */
-    uint32_t *seen; /* per name: the last part + 1 that has it as an input */
+    uint8_t *done;  /* per name: it is an output of a part already */
+    uint32_t *seen; /* per name: 1 + the last part with it as an input */
 } splitter;
 
 #define NOBODY UINT32_MAX
@@ -26,9 +26,9 @@ static bool is_constant(const splitter *s, uint32_t node)
     return s->c->constant[node];
 }
 
-/* ---- where the least crosses ---- */
+/* ---- cutting where the least data crosses ---- */
 
-/* About how many bytes a value has; symbols count as 1. */
+/* The approximate size of a value in bytes; symbolic sizes count as 1. */
 static double size_of(splitter *s, onx_name_id id)
 {
     const onxi_scope scope = { .graph = s->c->graph };
@@ -43,7 +43,7 @@ static double size_of(splitter *s, onx_name_id id)
     return size;
 }
 
-/* crossing[i]: the bytes of what is made before position i and read from there on. */
+/* crossing[i]: bytes of the values defined before position i and read from there on. */
 static onx_status measure(splitter *s, double *crossing)
 {
     const uint32_t nodes = s->c->graph->node_count, names = onx_index_name_count(s->c->index);
@@ -76,8 +76,8 @@ static double distance(double a, double b)
     return a > b ? a - b : b - a;
 }
 
-/* Where the part that begins at `from` ends: the narrowest place near the even one, and of those that are as narrow the
- * nearest; where there is none, the even one. Every part has a node that is no constant. */
+/* The end of the part that begins at `from`: the position near the even split with the least crossing data, and of
+ * equal ones the nearest; if there is none, the even split. Every part has a node that is not constant. */
 static uint32_t narrowest(const splitter *s, const double *crossing, const uint32_t *work, uint32_t from, uint32_t cut,
                           double share)
 {
@@ -99,12 +99,13 @@ static uint32_t narrowest(const splitter *s, const double *crossing, const uint3
     return i;
 }
 
-/* For each cut the narrowest place within a quarter of a share around the even one. */
+/* For each cut, searches within a quarter of a part's size around the even split. */
 static onx_status cut_narrowly(splitter *s)
 {
     const uint32_t nodes = s->c->graph->node_count;
     double *crossing = ONXI_ARRAY(s->c->scratch, double, (size_t)nodes + 2);
-    uint32_t *work = ONXI_ARRAY(s->c->scratch, uint32_t, (size_t)nodes + 1); /* nodes before a position but constants */
+    uint32_t *work = ONXI_ARRAY(s->c->scratch, uint32_t, (size_t)nodes + 1); /* number of non-constant nodes before a
+                                                                              * position */
     if (!crossing || !work)
         return ONX_E_MEMORY;
     ONX_TRY(measure(s, crossing));
@@ -123,7 +124,7 @@ static onx_status cut_narrowly(splitter *s)
     return ONX_OK;
 }
 
-/* ---- at values and nodes that are named ---- */
+/* ---- cutting at given values and nodes ---- */
 
 static onx_status find_place(splitter *s, onx_str name, onx_name_id *out)
 {
@@ -171,7 +172,7 @@ static onx_status cut_at_names(splitter *s)
     return ONX_OK;
 }
 
-/* ---- the parts ---- */
+/* ---- building the parts ---- */
 
 /* The last part that reads each value; constants read nothing. */
 static onx_status note_readers(splitter *s)
@@ -198,7 +199,7 @@ static void add_input(splitter *s, onx_name_id id, uint32_t part)
     s->input[s->input_count++] = id;
 }
 
-/* What the nodes of a part read: made by earlier parts, given to the model, or constant. */
+/* The values that the nodes of a part read: from earlier parts, inputs of the model, or constants. */
 static onx_status read_values(splitter *s, uint32_t part)
 {
     const onxi_cutter *c = s->c;
@@ -221,7 +222,7 @@ static onx_status read_values(splitter *s, uint32_t part)
     return ONX_OK;
 }
 
-/* What later parts read, in the order in which it is made. */
+/* The values that later parts read, in the order of definition. */
 static void hand_on(splitter *s, uint32_t part)
 {
     const onxi_cutter *c = s->c;
@@ -240,8 +241,8 @@ static void hand_on(splitter *s, uint32_t part)
     }
 }
 
-/* Outputs of the model come out of the part that makes them, or, where later ones read them, out of the last of those,
- * which passes them on; what no node makes comes out of the last part of all. */
+/* An output of the model is an output of the part that computes it or, if later parts read it, of the last of those,
+ * which passes it on; an output that no node computes belongs to the last part. */
 static onx_status give_outputs(splitter *s, uint32_t part)
 {
     const onxi_cutter *c = s->c;

@@ -3,7 +3,8 @@
 
 /* ---- the text of a row ---- */
 
-/* The function of a document, whose memory goes to the model: the nodes that are made of it refer to its texts. */
+/* Parses the text into a function. Its memory is transferred to the model, because nodes created from it refer to its
+ * strings. */
 static const onx_function *keep(onxi_retarget *r, onx_doc *doc)
 {
     const onx_function *function = onx_doc_root(doc, ONX_KIND_FUNCTION);
@@ -30,7 +31,7 @@ static bool takes_rest(const onx_bytes *names, uint32_t count)
     return count && onx_str_is(onx_view(names[count - 1]), "rest");
 }
 
-/* Has the node what the text refers to, and room for its operands? */
+/* Does the node have everything that the text refers to, and does the text accept its operands? */
 bool onxi_retarget_fits(onxi_subject *s, const onx_function *text)
 {
     uint32_t inputs = s->node->input_count;
@@ -75,7 +76,7 @@ static const onx_attribute *text_argument(void *user, onx_str name, int32_t type
     return value;
 }
 
-/* Constants of texts are tensors, which all onxi_versions know, where their value is known. */
+/* Constants in texts are tensors, the form that all versions support, if their values are known. */
 static onx_status settle_constant(onxi_retarget *r, onx_node *node)
 {
     onx_attribute *a = node->attribute_count == 1 ? node->attribute[0] : NULL;
@@ -97,8 +98,8 @@ static onx_status settle_constant(onxi_retarget *r, onx_node *node)
     return ONX_OK;
 }
 
-/* The body of a Loop declares what it is given, which others want to know: a number, whether to continue, and values of
- * the types that the loop begins with. */
+/* The body of a Loop needs declared input types for later steps: the iteration number, the condition, and values of the
+ * types of the initial values. */
 static onx_status settle_loop(onxi_retarget *r, const onxi_subject *s, const onx_node *node)
 {
     const onx_attribute *body = onxi_node_is(node, ONXI_ID_Loop) ? onx_node_attribute(node, "body") : NULL;
@@ -118,7 +119,7 @@ static onx_status settle_loop(onxi_retarget *r, const onxi_subject *s, const onx
     return ONX_OK;
 }
 
-/* Types and constants of what a body makes, for the steps that are still to come. */
+/* Types and constants of the values in a body, for the following steps. */
 static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *nodes, uint32_t count,
                             onxi_versioned domain, int64_t version)
 {
@@ -182,8 +183,8 @@ static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *
     return ONX_OK;
 }
 
-/* The node of the text that takes the place of the old one: the first of its operator, else the one that makes what it
- * made. */
+/* The node of the text that succeeds the old one: the first with its operator, else the one that computes its
+ * output. */
 static onx_node *heir_of(onx_node *const *nodes, const onx_function *text, const onx_node *old)
 {
     for (uint32_t i = 0; i < text->node_count; i++)
@@ -205,8 +206,8 @@ static bool is_consumed(const onx_function *text, onx_str name)
     return false;
 }
 
-/* Name, description and so on of the old node go to its heir, and its attributes but for those in the head of the
- * text; the others are named after it. */
+/* The successor gets name, description and so on of the old node, and its attributes except those in the header of the
+ * text; the other nodes get names derived from it. */
 static onx_status inherit(onxi_retarget *r, const onx_node *old, const onx_function *text, onx_node **nodes,
                           bool attributes)
 {
@@ -236,7 +237,7 @@ static onx_status inherit(onxi_retarget *r, const onx_node *old, const onx_funct
     return ONX_OK;
 }
 
-/* Splices the operands that the text calls `rest`. */
+/* Inserts the operands that the text calls `rest`. */
 static onx_status splice(onxi_retarget *r, const onx_bytes *all, uint32_t all_count, uint32_t from, onx_bytes first,
                          onx_bytes **names, uint32_t *count)
 {
@@ -309,7 +310,7 @@ static onxi_binder *binder_at(onxi_retarget *r, onxi_versioned domain, int64_t v
     return onxi_binder_open(binder, &import, 1, false) == ONX_OK ? binder : NULL;
 }
 
-/* The same for a domain whose versions are not told apart, of which there are few nodes. */
+/* The same for a domain without version conversion, of which there are few nodes. */
 static onxi_binder *binder_of(onxi_retarget *r, onx_str domain, int64_t version)
 {
     onxi_binder *binder = ONXI_NEW(r->scratch, onxi_binder);
@@ -322,14 +323,14 @@ static onxi_binder *binder_of(onxi_retarget *r, onx_str domain, int64_t version)
     return onxi_binder_open(binder, &import, 1, false) == ONX_OK ? binder : NULL;
 }
 
-/* One of those of an operator: of the parts that calls choose. */
+/* One of the bodies of an operator, for the parts that apply to calls. */
 typedef struct body {
     struct body *next;
     uint64_t parts;
     const onx_function *function;
 } body;
 
-/* What is known of the operands: element types and ranks. */
+/* The known element types and ranks of the operands. */
 static const onxi_type **operand_types(onxi_retarget *r, onxi_subject *s)
 {
     const onxi_type **inputs = ONXI_ARRAY(r->scratch, const onxi_type *, (size_t)s->node->input_count + 1);

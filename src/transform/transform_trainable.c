@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* ---- what the model says of itself ---- */
+/* ---- imports, IR version, metadata ---- */
 
 static onx_status add_import(onxi_trainable *t)
 {
@@ -24,7 +24,7 @@ static onx_status add_import(onxi_trainable *t)
     return ONX_OK;
 }
 
-/* Training information came with IR version 7, the operators of the texts with 8. */
+/* Training information requires IR version 7, the operators of the texts version 8. */
 static onx_status set_versions(onxi_trainable *t)
 {
     enum { IR = 8 };
@@ -33,7 +33,7 @@ static onx_status set_versions(onxi_trainable *t)
     return add_import(t);
 }
 
-/* How the session that trains is to save memory. */
+/* Stores the checkpoint option for the session that trains. */
 static onx_status add_checkpoint(onxi_trainable *t)
 {
     const int32_t wanted = t->options->checkpoint;
@@ -47,7 +47,7 @@ static onx_status add_checkpoint(onxi_trainable *t)
     return wanted ? onx_edit_model(t->cx, t->doc, &options) : ONX_OK;
 }
 
-/* ---- what nodes are ---- */
+/* ---- operators of nodes ---- */
 
 const onxi_bound *onxi_trainable_bound(onxi_trainable *t, const onx_node *node)
 {
@@ -64,7 +64,7 @@ onxi_op_id onxi_trainable_op(onxi_trainable *t, const onx_node *node)
                                                                                                       : ONXI_ID_NONE;
 }
 
-/* ---- before the work ---- */
+/* ---- preparation ---- */
 
 static onx_status check_options(onxi_trainable *t)
 {
@@ -82,8 +82,8 @@ static onx_status check_options(onxi_trainable *t)
     return ONX_OK;
 }
 
-/* An input that is named as a weight becomes one, of zeros until it is drawn: how a network is written that has no
- * weights yet. */
+/* An input that is selected as a weight becomes an initializer of zeros, to be initialised: this is how a network
+ * without weights is written. */
 static onx_status make_weight(onxi_trainable *t, const onx_value_info *input)
 {
     const onx_type *type = input->type;
@@ -168,7 +168,7 @@ static onx_status find_output(onxi_trainable *t)
     return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no output %.*s", ONX_ARG(wanted));
 }
 
-/* ---- the entries ---- */
+/* ---- building the entries ---- */
 
 static onx_status new_graph(onxi_trainable *t, const char *name, onx_graph **out)
 {

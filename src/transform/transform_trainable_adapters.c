@@ -7,7 +7,7 @@
 
 static const char *const suffixes[] = { [ONXI_ADAPTER_DOWN] = "adapter_down", [ONXI_ADAPTER_UP] = "adapter_up" };
 
-/* Of a node whose products adapters may be added to: MatMul, and Gemm of what it is given as it is. */
+/* A node whose product can get an adapter: MatMul, and Gemm without transposed input or scaling. */
 typedef struct product {
     bool is;
     bool turned; /* the weight is transposed */
@@ -25,12 +25,12 @@ static product product_of(const onxi_bound *bound, const onx_node *node)
 
 enum { HANDS_MAX = 4 };
 
-/* A matrix that products take as it is, or after Identity and Transpose: exporters put Identity in the place of one
- * that is the same as another. */
+/* A matrix that products use directly, or through Identity and Transpose: exporters replace duplicate weights by
+ * Identity. */
 typedef struct matrix {
-    const onx_tensor *w;                   /* NULL: there is none */
-    bool crossed;                          /* products see it transposed */
-    uint32_t hands[HANDS_MAX], hand_count; /* the nodes between, from the product back */
+    const onx_tensor *w;                   /* NULL: none */
+    bool crossed;                          /* products use it transposed */
+    uint32_t hands[HANDS_MAX], hand_count; /* the nodes between, starting at the product */
 } matrix;
 
 static bool crosses(const onx_node *node)
@@ -69,7 +69,7 @@ static const onx_tensor *plain_matrix(const onx_graph *g, const onx_index *index
     return m.hand_count ? NULL : m.w;
 }
 
-/* By the name of the weight, or the one that the product takes it by. */
+/* Matches the name of the weight, or the name that the product reads. */
 static bool is_chosen(onxi_trainable *t, onx_str name, onx_str here)
 {
     const bool name_named = onxi_trainable_named(t, name), here_named = onxi_trainable_named(t, here);
@@ -152,7 +152,7 @@ onx_status onxi_trainable_adapt(onxi_trainable *t)
                              "no product by a weight, MatMul or Gemm, is one that adapters are asked for");
 }
 
-/* ---- back into the weights ---- */
+/* ---- merging adapters into weights ---- */
 
 typedef struct merger {
     onx_ctx *cx;
@@ -162,9 +162,9 @@ typedef struct merger {
     const onx_index *index;
     onxi_functions functions;
     onxi_binder binder;
-    bool *gone;   /* nodes that are not needed any more */
-    bool *hands;  /* nodes between a weight and a product that takes another one now */
-    bool starved; /* memory ran out */
+    bool *gone;   /* removed nodes */
+    bool *hands;  /* nodes between a weight and a product that now uses another weight */
+    bool starved; /* out of memory */
     uint32_t merged;
 } merger;
 
@@ -176,7 +176,7 @@ static bool is_op(merger *m, const onx_node *node, onxi_op_id op)
            onxi_node_has_operands(node, bound->schema);
 }
 
-/* The node that makes a value, where nothing else reads it. */
+/* The node that computes a value without other readers. */
 static onx_node *maker(const merger *m, onx_bytes name, uint32_t *at)
 {
     uint32_t count;
@@ -189,7 +189,7 @@ static onx_node *maker(const merger *m, onx_bytes name, uint32_t *at)
     return m->graph->node[def.index];
 }
 
-/* The same, of that operator. */
+/* The same, if it has that operator. */
 static onx_node *maker_of(merger *m, onx_bytes name, onxi_op_id op, uint32_t *at)
 {
     onx_node *node = maker(m, name, at);
@@ -202,10 +202,10 @@ typedef struct adapter {
     const onx_tensor *down, *up;
     double scale;
     bool turned;       /* the weight is transposed */
-    uint32_t nodes[4]; /* but for the base */
+    uint32_t nodes[4]; /* except the base */
 } adapter;
 
-/* Is node `at` the sum that onxi_trainable_adapt has written? */
+/* Is node `at` the sum that onxi_trainable_adapt has added? */
 static bool is_adapter(merger *m, uint32_t at, adapter *a)
 {
     uint32_t base;
@@ -239,7 +239,7 @@ static double *elements(const merger *m, const onx_tensor *t)
     return all && onx_tensor_get_f64(m->doc, t, 0, count, all) == ONX_OK ? all : NULL;
 }
 
-/* As the product takes it. */
+/* The weight as the product uses it. */
 static double *weight_elements(const merger *m, const matrix *weight)
 {
     double *stored = elements(m, weight->w);
@@ -273,7 +273,7 @@ static onx_status sum_weights(const merger *m, const adapter *a, onx_tensor **ou
     return *out ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* The weight becomes another one, for this product alone where others take it as well. */
+/* Replaces the weight by the merged one, for this product only if others use it as well. */
 static onx_status merge_adapter(merger *m, onxi_names *names, const adapter *a)
 {
     onx_tensor *sum;
@@ -309,7 +309,7 @@ static onx_status count_read(void *user, onx_bytes *name)
     return entry || !onx_view(*name).len ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* How often nodes that stay read a name. */
+/* The number of remaining reads of a name. */
 static onx_status count_reads(const merger *m, onxi_dict *reads)
 {
     for (uint32_t i = 0; i < m->graph->node_count; i++) {
@@ -329,7 +329,7 @@ static bool is_read(const merger *m, const onxi_dict *reads, onx_bytes name)
     return (entry && entry->value) || onx_index_is_output(m->index, onx_index_find(m->index, onx_view(name)));
 }
 
-/* Nodes, and what only they have taken. */
+/* Removes nodes, and nodes that only they needed. */
 static onx_status remove_gone(merger *m)
 {
     onx_graph *g = m->graph;
@@ -343,7 +343,7 @@ static onx_status remove_gone(merger *m)
         }
     for (uint32_t i = 0; i < g->initializer_count; i++) {
         (void)onx_index_uses(m->index, onx_index_find(m->index, onx_view(g->initializer[i]->name)), &count);
-        if (!count || is_read(m, &reads, g->initializer[i]->name)) /* what nothing had read is not ours */
+        if (!count || is_read(m, &reads, g->initializer[i]->name)) /* initializers that were unused before are kept */
             g->initializer[kept++] = g->initializer[i];
     }
     g->initializer_count = kept;

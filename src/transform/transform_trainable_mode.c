@@ -2,7 +2,7 @@
  * algorithm, so that the main graph stays unchanged for inference. */
 #include "transform/transform_trainable.h"
 
-/* A constant that is not false, or not known before the model runs. */
+/* A constant that is true, or a value that is not known before the model runs. */
 static bool may_be_set(onxi_trainable *t, onx_str name)
 {
     const onxi_constant *constant = onxi_values_constant(&t->values, &t->scope, name);
@@ -48,7 +48,7 @@ static onx_status each_read(onxi_trainable *t, const onx_node *node, onx_status 
 
 typedef struct copier {
     onxi_trainable *t;
-    onx_function *function; /* the nodes that are repeated */
+    onx_function *function; /* the nodes that are copied */
     onxi_dict made, taken;  /* what they make; what they take from before */
 } copier;
 
@@ -64,7 +64,7 @@ static onx_status take(void *user, onx_bytes *name)
                 : ONX_OK;
 }
 
-/* The nodes that the output needs, from the first that changes on. */
+/* The nodes that the output needs, from the first changed one on. */
 static onx_status collect(copier *c)
 {
     onxi_trainable *t = c->t;
@@ -89,9 +89,9 @@ static onx_status collect(copier *c)
     return ONX_OK;
 }
 
-/* ---- the nodes that change ---- */
+/* ---- changing nodes ---- */
 
-/* A further output, or input. */
+/* Adds an output, or input. */
 static onx_status add_name(onxi_trainable *t, onx_bytes **list, uint32_t *count, onx_bytes name)
 {
     ONX_TRY(onx_list_add_text(t->arena, list, count, (onx_str){ 0 }));
@@ -99,7 +99,7 @@ static onx_status add_name(onxi_trainable *t, onx_bytes **list, uint32_t *count,
     return ONX_OK;
 }
 
-/* An average that has become another one is taken over, where it is a weight of the model. */
+/* Binds an updated running average to its variable, if that is a weight of the model. */
 static onx_status update_average(onxi_trainable *t, onx_node *node, uint32_t input)
 {
     const onx_bytes variable = node->input[input];
@@ -109,7 +109,7 @@ static onx_status update_average(onxi_trainable *t, onx_node *node, uint32_t inp
     ONX_TRY(add_name(t, &node->output, &node->output_count, name));
     if (def.kind != ONX_DEF_INITIALIZER)
         return ONX_OK;
-    for (uint32_t i = 0; i < t->step->update_binding_count; i++) /* of two nodes with one average the first counts */
+    for (uint32_t i = 0; i < t->step->update_binding_count; i++) /* if two nodes share an average, the first counts */
         if (onx_str_equal(onx_view(t->step->update_binding[i]->key), onx_view(variable)))
             return ONX_OK;
     ONX_TRY(onxi_trainable_output(t, t->algorithm, name, onxi_trainable_type_of(t, t->graph->initializer[def.index])));

@@ -29,16 +29,16 @@ static int64_t axis_of(onxi_trainable *t, const onx_node *node, int64_t rank)
     return axis < 0 ? axis + rank : axis;
 }
 
-/* ---- rounding that gradients pass ---- */
+/* ---- rounding with straight-through gradients ---- */
 
 typedef struct rounding {
     const struct range *range;
-    int dtype; /* of what is rounded */
+    int dtype; /* of the rounded values */
     int64_t axis, rank;
-    bool by_axis, zero; /* a scale for each index; a zero point is given */
+    bool by_axis, zero; /* one scale per index; a zero point is given */
 } rounding;
 
-/* QuantizeLinear whose result is only dequantized, by the same scale. */
+/* A QuantizeLinear whose result is only dequantized, with the same scale. */
 static bool read_rounding(onxi_trainable *t, const onx_node *node, rounding *r)
 {
     const onx_type *x, *scale;
@@ -79,8 +79,8 @@ bool onxi_trainable_restores(onxi_trainable *t, const onx_node *node)
     return def.kind == ONX_DEF_NODE && onxi_trainable_rounds(t, t->graph->node[def.index]);
 }
 
-/* Adding and subtracting a number whose last bit is 1 rounds to nearest even, and has the derivative 1; Clip lets
- * gradients pass within the range. So the step is plain ONNX. */
+/* Adding and subtracting a large number rounds to nearest even, and has the derivative 1; Clip passes gradients within
+ * the range. So the training step needs only standard operators. */
 onx_status onxi_trainable_round(onxi_trainable *t, const onx_node *node, const onx_node *copy)
 {
     static const char *const texts[2][2] = {
@@ -132,14 +132,14 @@ onx_status onxi_trainable_restore(onxi_trainable *t, const onx_node *copy)
     return onxi_trainable_put(t, t->algorithm, &nodes);
 }
 
-/* ---- weights in integers ---- */
+/* ---- integer weights ---- */
 
 typedef struct unpacker {
     onxi_trainable *t;
     onxi_dict initializers; /* indexes */
     onx_graph first;        /* nodes that round */
-    bool *gone;             /* initializers that have become numbers */
-    bool *replaced;         /* nodes in whose place there is one in `first` */
+    bool *gone;             /* per initializer: converted to float */
+    bool *replaced;         /* per node: replaced by a node in `first` */
 } unpacker;
 
 static onx_tensor *initializer(const unpacker *u, const onx_node *node, uint32_t i)
@@ -150,7 +150,7 @@ static onx_tensor *initializer(const unpacker *u, const onx_node *node, uint32_t
     return e && !u->gone[e->value] ? u->t->graph->initializer[e->value] : NULL;
 }
 
-/* The numbers that integers stand for; NULL in *out: it is not known how. */
+/* The float values of quantised integers; *out is NULL if they cannot be determined. */
 static onx_status restore_numbers(const unpacker *u, const onx_node *node, const onx_tensor *q, onx_tensor **out)
 {
     onxi_trainable *t = u->t;
@@ -191,8 +191,8 @@ static onx_status restore_numbers(const unpacker *u, const onx_node *node, const
     return *out ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Integers that are only dequantized become numbers, which QuantizeLinear makes the same integers of. Sums in 32 bits,
- * biases, become numbers and stay so: rounding them is nothing that training has to know. */
+/* Integers that are only dequantized become floats, which QuantizeLinear converts to the same integers. Int32 biases
+ * become floats without rounding, which training does not need to simulate. */
 static onx_status unpack(unpacker *u, uint32_t index)
 {
     onxi_trainable *t = u->t;

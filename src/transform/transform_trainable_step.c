@@ -26,7 +26,7 @@ const onx_train_choice *onx_train_optimizer_get(uint32_t index)
     return index < OPTIMIZERS ? &optimizers[index].choice : NULL;
 }
 
-/* ---- rows and their numbers ---- */
+/* ---- rows and their parameters ---- */
 
 static const onxi_loss *find_loss(onx_str name)
 {
@@ -44,7 +44,7 @@ static const onxi_optimizer *find_optimizer(onx_str name)
     return NULL;
 }
 
-/* Sets the numbers that a row has, from "beta1=0.9 beta2=0.999". */
+/* Sets the parameters of a row, from "beta1=0.9 beta2=0.999". */
 static onx_status set_numbers(onxi_trainable *t, const char *list)
 {
     for (const char *at = list; *at;) {
@@ -168,7 +168,7 @@ static onx_status add_input(onxi_trainable *t, onx_graph *graph, onx_value_info 
 
 /* ---- the loss ---- */
 
-/* Classes along axis 1, where the operators of the loss want them. */
+/* Moves the class axis to axis 1, where the loss operators need it. */
 static onx_status move_classes(onxi_trainable *t, onx_graph *graph, int rank, onx_bytes *y)
 {
     int64_t perm[ONX_RANK_MAX] = { 0, t->axis };
@@ -189,8 +189,8 @@ static onx_status move_classes(onxi_trainable *t, onx_graph *graph, int rank, on
     return ONX_OK;
 }
 
-/* The loss, and what else there is to say of the value y, as outputs. Graphs of different entries may use the same
- * names, which those of the label and the outputs are. */
+/* Adds the loss and the metric of the value y as outputs. Graphs of different entries may use the same names for label
+ * and outputs. */
 onx_status onxi_trainable_loss(onxi_trainable *t, onx_graph *graph, onx_bytes y)
 {
     const onx_type *type = onxi_values_type(&t->values, &t->scope, onx_view(t->y));
@@ -253,7 +253,7 @@ static onx_status push_name(onxi_trainable *t, onx_bytes **list, uint32_t *count
     return ONX_OK;
 }
 
-/* The inputs of the model that the loss is computed from. */
+/* The inputs of the model that the loss depends on. */
 static onx_status add_constants(onxi_trainable *t, onx_node *node, onx_attribute *zs, uint32_t *room)
 {
     for (uint32_t i = 0; i < t->graph->input_count; i++) {
@@ -301,14 +301,14 @@ static onx_status add_gradients(onxi_trainable *t)
     return onx_node_add_string(t->arena, node, "y", onx_view(t->loss_name)) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* All gradients get the same factor, where they are longer together than they may be. */
+/* Scales all gradients by a common factor if their total norm exceeds the maximum. */
 static onx_status clip_gradients(onxi_trainable *t)
 {
     onx_node *sum = onx_graph_add_node(t->arena, t->algorithm, "Sum", "", "");
     onx_bytes squares, factor;
     if (!sum)
         return ONX_E_MEMORY;
-    t->algorithm->node_count--; /* until what it adds up is there */
+    t->algorithm->node_count--; /* appended again after the sum that it reads */
     onxi_text_nodes nodes = { .out_count = 1 };
     for (uint32_t i = 0; i < t->weight_count; i++) {
         onx_bytes part;
@@ -358,7 +358,7 @@ static onx_status clip_gradients(onxi_trainable *t)
 
 /* ---- updates ---- */
 
-/* A state of zeros, beside a weight, that an update takes the place of. */
+/* A state for a weight, initially zero, which an update replaces. */
 static onx_status add_state(onxi_trainable *t, const onxi_weight *w, onx_bytes name)
 {
     uint64_t count;
@@ -425,7 +425,7 @@ static onx_status update_weight(onxi_trainable *t, const onxi_weight *w, onx_byt
     return ONX_OK;
 }
 
-/* The learning rate, an input with a default, and the number of the step, which counts itself. */
+/* The learning rate, an input with a default, and the step number, which increments itself. */
 static onx_status add_numbers(onxi_trainable *t, onx_bytes *step)
 {
     onx_bytes before;

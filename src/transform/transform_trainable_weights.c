@@ -18,12 +18,12 @@ static const struct role_row {
 #include "transform/transform_trainable.def"
 };
 
-/* Operators whose outputs are 0, or nearly so, for half of their inputs. */
+/* Operators whose output is 0, or nearly so, for half of the inputs. */
 static const onxi_op_id rectifiers[] = { ONXI_ID_Relu,    ONXI_ID_LeakyRelu, ONXI_ID_PRelu,           ONXI_ID_Elu,
                                          ONXI_ID_Selu,    ONXI_ID_Celu,      ONXI_ID_ThresholdedRelu, ONXI_ID_Gelu,
                                          ONXI_ID_Clip,    ONXI_ID_Mish,      ONXI_ID_Swish,           ONXI_ID_HardSwish,
                                          ONXI_ID_Softplus };
-/* Operators that are between a product and what is done to it element by element. */
+/* Operators that may be between a product and elementwise operators. */
 static const onxi_op_id between[] = { ONXI_ID_Add,
                                       ONXI_ID_BatchNormalization,
                                       ONXI_ID_LayerNormalization,
@@ -54,7 +54,7 @@ static bool is_real(int32_t dtype)
 
 /* ---- constants that may be weights ---- */
 
-/* A tensor becomes an initializer with the name of what the node makes. */
+/* Turns the tensor of a node into an initializer with the name of its output. */
 static onx_status lift(onxi_trainable *t, const onx_node *node, const onx_tensor *from)
 {
     onx_tensor *tensor = ONXI_NEW(t->arena, onx_tensor);
@@ -105,7 +105,7 @@ static onx_status find_sharing(onxi_trainable *t, sharing *s)
     return ONX_OK;
 }
 
-/* Has the tensor one axis, along which all elements are equal? */
+/* Does the tensor have a single axis, and equal elements? */
 static bool is_uniform(onxi_trainable *t, const onx_tensor *tensor)
 {
     uint64_t count;
@@ -120,8 +120,8 @@ static bool is_uniform(onxi_trainable *t, const onx_tensor *tensor)
     return true;
 }
 
-/* Exporters store weights of equal values once and put Identity in the place of the others, which is how scales,
- * biases and averages begin: those are weights of their own. Others that are the same number by number are one. */
+/* Exporters store equal weights once and use Identity for the others; scales, biases and averages often start with
+ * equal values, but are separate weights. Other weights that are equal in every element are shared on purpose. */
 static onx_status part_shared(onxi_trainable *t, sharing *s, const onx_node *node)
 {
     if (node->input_count != 1 || node->output_count != 1)
@@ -194,7 +194,7 @@ onx_status onxi_trainable_survey(onxi_trainable *t)
 
 /* ---- roles ---- */
 
-typedef struct seen { /* a weight as a node sees it */
+typedef struct seen { /* a weight as a node uses it */
     int64_t dims[ONX_RANK_MAX];
     uint32_t rank;
 } seen;
@@ -234,7 +234,7 @@ static void set_fans(onxi_weight *w, const onxi_bound *bound, const onx_node *no
     }
 }
 
-/* Is what a node makes rectified, a few nodes later? */
+/* Is the output of a node rectified within the next few nodes? */
 static bool is_rectified(onxi_trainable *t, const onx_node *node)
 {
     enum { FAR = 5 };
@@ -253,7 +253,7 @@ static bool is_rectified(onxi_trainable *t, const onx_node *node)
     return false;
 }
 
-/* Sizes other than 1. */
+/* Number of axes with a size other than 1. */
 static uint32_t axes_of(const seen *s)
 {
     uint32_t count = 0;
@@ -262,8 +262,8 @@ static uint32_t axes_of(const seen *s)
     return count;
 }
 
-/* What is added or multiplied is a weight where it is no number, no mask (which has numbers without bound), and not
- * what prepares the inputs of the model. */
+/* An added or multiplied constant is a weight unless it is a scalar, a mask (which contains infinite or huge values),
+ * or part of the preprocessing of inputs. */
 static bool is_elementwise_weight(onxi_trainable *t, const onxi_weight *w, const onx_node *node, uint32_t input,
                                   const seen *s)
 {
@@ -307,8 +307,7 @@ static bool take_role(onxi_trainable *t, onxi_weight *w, const onx_node *node, u
     return false;
 }
 
-/* The first node that knows what the weight is, after nodes that give it another shape; *reached: the output needs
- * it. */
+/* The first node that determines the role of the weight, after nodes that reshape it; *reached: the output needs it. */
 static bool find_role(onxi_trainable *t, onxi_weight *w, onx_str name, const seen *s, int depth, bool *reached)
 {
     static const onxi_op_id shapers[] = { ONXI_ID_Identity,        ONXI_ID_Reshape, ONXI_ID_Unsqueeze,
@@ -341,7 +340,7 @@ static bool find_role(onxi_trainable *t, onxi_weight *w, onx_str name, const see
     return false;
 }
 
-/* ---- which are trained ---- */
+/* ---- selecting trained weights ---- */
 
 static bool fits(const onx_str *list, uint32_t count, bool *used, onx_str name)
 {
@@ -386,7 +385,7 @@ static onx_status add_weight(onxi_trainable *t, onx_tensor *tensor)
         return ONX_OK;
     const onxi_dict_entry *adapter = onxi_dict_find(&t->adapters, onx_view(tensor->name));
     if (adapter && adapter->value == ONXI_ADAPTER_UP)
-        w.role = ONXI_ROLE_BIAS; /* zeros: adapters begin with doing nothing */
+        w.role = ONXI_ROLE_BIAS; /* zeros: initially adapters have no effect */
     if (!ONXI_GROW_IN(t->scratch, t->weights, t->weight_room, (uint64_t)t->weight_count + 1))
         return ONX_E_MEMORY;
     t->weights[t->weight_count++] = w;
@@ -423,7 +422,7 @@ onx_status onxi_trainable_weights(onxi_trainable *t)
                                ONX_ARG(onx_view(t->y)), o->freeze_count ? " that is not frozen" : "");
 }
 
-/* ---- how they begin ---- */
+/* ---- initialisation ---- */
 
 typedef enum how { NOT, CONSTANT, NORMAL, UNIFORM } how;
 
@@ -467,7 +466,7 @@ static onx_status draw(onxi_trainable *t, const onxi_weight *w, uint32_t number)
         [UNIFORM] = "x = RandomUniform <dtype: int = @dtype, shape: ints = @shape, low: float = @low, high: float = "
                     "@scale, seed: float = @seed> ()"
     };
-    enum { SEEDS = 1 << 24 }; /* whole numbers that a float holds */
+    enum { SEEDS = 1 << 24 }; /* integers that a float represents exactly */
     const onx_dtype dtype = (onx_dtype)w->tensor->data_type;
     const int64_t one[1] = { 1 };
     double scale = 0;

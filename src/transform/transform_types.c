@@ -4,7 +4,7 @@
 
 typedef struct shapes {
     onx_arena *arena;
-    const onx_graph *graph; /* whose own inputs and outputs stay as they are */
+    const onx_graph *graph; /* the graph whose own inputs and outputs keep their types */
     onx_infer *infer;
 } shapes;
 

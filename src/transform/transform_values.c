@@ -17,7 +17,7 @@ void onxi_values_close(onxi_values *values)
 
 /* ---- types ---- */
 
-/* Records that memory was short or a limit was met; other errors mean that nothing is known. */
+/* Records lack of memory or an exceeded limit; other errors mean that the property is unknown. */
 static bool done(onxi_values *values, onx_status status)
 {
     if (status == ONX_E_MEMORY || status == ONX_E_LIMIT)
@@ -25,7 +25,7 @@ static bool done(onxi_values *values, onx_status status)
     return status == ONX_OK;
 }
 
-/* What inference has to say about the model is not what was asked for: its diagnostics are dropped. */
+/* Diagnostics of inference are dropped, because they were not requested. */
 static void infer(onxi_values *values)
 {
     const onxi_diag_mark mark = onxi_diag_here(values->cx);
@@ -34,11 +34,11 @@ static void infer(onxi_values *values)
         values->infer = NULL;
     if (values->status == ONX_OK)
         onxi_diag_rewind(values->cx, mark);
-    /* What needs itself has no type, and what depends on types does not happen to it. */
+    /* A value on a cycle has no type; passes that need types do not change it. */
     (void)done(values, onxi_doc_warn_of_cycle(values->doc, ONXI_CYCLE_UNTYPED));
 }
 
-/* Of an initializer, which inference does not list. */
+/* The type of an initializer, which inference does not list. */
 static const onx_type *type_of_constant(onxi_values *values, const onxi_scope *scope, onx_str name)
 {
     const onxi_constant *constant = onxi_values_constant(values, (onxi_scope *)(uintptr_t)scope, name);
@@ -146,8 +146,8 @@ static onx_status collect(onxi_values *values, onxi_scope *scope)
     }
     if (!scope->graph)
         return ONX_OK;
-    /* An initializer that is an input as well may be replaced by the caller; before IR version 4 every one was an
-     * input, and models meant constants. */
+    /* An initializer that is also an input may be overridden by the caller, except before IR version 4, when every
+     * initializer had to be an input, and models used them as constants. */
     const onx_model *model = onx_doc_model(values->doc);
     onxi_dict inputs = onxi_dict_in_arena(values->scratch);
     for (uint32_t i = 0; model && model->ir_version >= 4 && i < scope->graph->input_count; i++)
@@ -252,7 +252,7 @@ static const onx_attribute *from_tensor(onxi_values *values, onx_arena *arena, c
     return a;
 }
 
-/* The value of a node Constant as another attribute, which may refer to a parameter of the enclosing function. */
+/* The value of a Constant node as another attribute, which may refer to a parameter of the enclosing function. */
 static const onx_attribute *from_attribute(onxi_values *values, onx_arena *arena, const onx_attribute *from,
                                            int32_t type)
 {

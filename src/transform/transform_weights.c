@@ -89,7 +89,7 @@ onx_status onxi_weights_finish(onxi_weights *w)
     return ONX_OK;
 }
 
-/* ---- numbers of a type ---- */
+/* ---- elements of a type ---- */
 
 double onxi_float_largest(onx_dtype dtype)
 {
@@ -138,16 +138,16 @@ double onxi_float_smallest(onx_dtype dtype)
     }
 }
 
-/* ---- the same elements in another type ---- */
+/* ---- converting elements to another type ---- */
 
-/* Of types of two bytes, whose subnormal numbers occur in practice. */
+/* For 2-byte types, whose subnormal numbers occur in practice. */
 static double smallest_normal(onx_dtype dtype)
 {
     return dtype == ONX_FLOAT16 ? 0x1p-14 : dtype == ONX_BFLOAT16 ? 0x1p-126 : 0;
 }
 
-/* Keeps finite numbers finite, and a single constant that is not zero other than zero: it may be what keeps a division
- * from having a zero below. */
+/* Keeps finite elements finite, and a nonzero scalar constant nonzero: it may protect a division from a zero
+ * denominator. */
 static void fit(double *x, uint64_t n, onx_dtype to, bool single, onxi_weight_loss *loss)
 {
     const double most = onxi_float_largest(to), least = onxi_float_smallest(to), normal = smallest_normal(to);
