@@ -1,4 +1,4 @@
-/* cli_attribute.c - numbers that nodes give as attributes, or that their operators have as defaults. */
+/* cli_attribute.c - integer values of attributes, given by nodes or defaults of their operators. */
 #include "cli_attribute.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* cli_check_report.c - how `onx check` says what it found: text, JSON or SARIF, of any number of files. */
+/* cli_check_report.c - prints the findings of `onx check` as text, JSON or SARIF, for any number of files. */
 #include "cli_check.h"
 
 #include "cli_files.h"
@@ -67,7 +67,7 @@ static void json_total(check_report *report)
 
 /* ---- SARIF 2.1.0 ---- */
 
-/* Rules are listed after the results, in the order in which those refer to them first. */
+/* Rules are listed after the results, in the order of first use. */
 static int64_t rule_index(check_report *report, const onx_rule *rule)
 {
     for (size_t i = 0; i < onx_rule_count(); i++) {
@@ -124,7 +124,7 @@ static void sarif_rules(check_report *report)
     cli_json_close(&report->json, ']');
 }
 
-/* A file name as a URI reference: everything but plain characters is escaped. */
+/* Writes a file name as a URI reference: all characters except plain ones are escaped. */
 static void sarif_uri(cli_json *json, const char *file)
 {
     char uri[3 * 4096 + 1];
@@ -141,8 +141,8 @@ static void sarif_uri(cli_json *json, const char *file)
     cli_json_text(json, "uri", onx_str_make(uri, n));
 }
 
-/* Columns of SARIF are characters, ours bytes. Without the line, which is left out where it is very long, they count
- * as they are. */
+/* Converts a byte column to the character column that SARIF requires. If the line is not available, because it is very
+ * long, the byte column is used. */
 static uint32_t sarif_column(const onx_diag *d)
 {
     uint32_t column = d->where.column ? d->where.column : 1, n = column;
@@ -269,7 +269,7 @@ static void text_file(check_report *report, const check_result *r)
 {
     const onx_check_summary *s = &r->summary;
     cli_style style = s->errors ? CLI_RED : s->warnings ? CLI_YELLOW : CLI_GREEN;
-    if (r->exit_status == CLI_MISUSE) { /* nothing is known about it */
+    if (r->exit_status == CLI_MISUSE) { /* nothing is known about its contents */
         cli_report(report->call);
         return;
     }
@@ -300,7 +300,8 @@ static void text_total(const check_report *report)
     putchar('\n');
 }
 
-/* Findings are the answer; that they make the call fail is said where errors are, for those who look at that alone. */
+/* Findings are printed on standard output; the failure is also reported on standard error, for users who only look
+ * there. */
 static void say_failure(const check_report *report, const char *file)
 {
     if (!report->invalid || cli_has(report->call, "quiet"))

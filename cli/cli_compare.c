@@ -1,4 +1,4 @@
-/* cli_compare.c - how far two values are apart, and models whose inner values can be asked for. */
+/* cli_compare.c - computes the difference between two values, and makes inner values of a model outputs. */
 #include "cli_compare.h"
 
 #include "cli_table.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- distance ---- */
+/* ---- difference ---- */
 
 typedef struct sums {
     cli_distance *out;
@@ -45,7 +45,7 @@ static void compare_numbers(sums *s, double a, double b)
 
 enum { CHUNK = 512 };
 
-/* Elements of one tensor as doubles; a complex one is two. */
+/* Converts the elements of a tensor to doubles; a complex element becomes two. */
 static bool as_doubles(const onx_value *v, uint64_t first, uint64_t count, double *out)
 {
     const onx_dtype dtype = (onx_dtype)v->dtype;
@@ -54,7 +54,7 @@ static bool as_doubles(const onx_value *v, uint64_t first, uint64_t count, doubl
         const onx_dtype half = bits == 64 ? ONX_FLOAT : ONX_DOUBLE;
         return onx_convert(ONX_DOUBLE, out, half, (const char *)v->data + first * (bits / 16), count, true) == ONX_OK;
     }
-    /* Chunks begin at whole bytes, of types that are narrower as well. */
+    /* chunks begin at whole bytes, also for packed types */
     return onx_convert(ONX_DOUBLE, out, dtype, (const char *)v->data + first * bits / 8, count, true) == ONX_OK;
 }
 
@@ -109,7 +109,7 @@ static void compare_tensors(sums *s, const onx_value *a, const onx_value *b)
     }
 }
 
-/* Lists nest no deeper than their types, which the reader bounds. */
+/* recursion is as deep as the type, which the reader bounds */
 static void compare_any(sums *s, const onx_value *a, const onx_value *b)
 {
     static const char *const kinds[] = { "nothing", "a tensor", "a sequence", "an optional", "a map" };
@@ -200,7 +200,7 @@ static onx_status list_values(cli_inner *in, onx_infer *infer, const cli_table *
             ONX_TRY(describe(onx_doc_arena(in->doc), name, type, &in->list[in->count]));
             in->node[in->count++] = i;
         }
-    /* A value whose type there was no memory for is none whose type is not known. */
+    /* a failed allocation must not look like an unknown type */
     return onx_diag_total(in->call->cx, ONX_ERROR) > errors ? ONX_E_MEMORY : ONX_OK;
 }
 

@@ -1,4 +1,4 @@
-/* cli_cost.c - what a run of a model takes: the work of each node, by what is known of its operator (onx_op_work). */
+/* cli_cost.c - the cost of running a model: the work of each node, from its description by onx_op_work. */
 #include "cli_cost.h"
 #include "cli_attribute.h"
 #include "cli_table.h"
@@ -11,7 +11,7 @@
 
 static const cost_term one = { .factor = 1 };
 
-/* a * b in *a; false when there are too many factors. */
+/* *a *= b; false if there are too many factors. */
 static bool multiply(cost_term *a, const cost_term *b)
 {
     cost_term out = { .factor = a->factor * b->factor };
@@ -43,7 +43,7 @@ static onx_status add(cost_sum *sum, const cost_term *term)
         sum->more = true;
         return ONX_OK;
     }
-    if ((sum->count & (sum->count - 1)) == 0) { /* there is room for the next power of two */
+    if ((sum->count & (sum->count - 1)) == 0) { /* there is room up to the next power of two */
         cost_term *more = realloc(sum->term, (sum->count ? 2u * sum->count : 1u) * sizeof *more);
         if (!more) {
             sum->scarce = true;
@@ -71,7 +71,7 @@ typedef struct walk {
     unsigned depth;
 } walk;
 
-/* The initializers of a graph and of those around it, by name. */
+/* The initializers of a graph and of the graphs around it, by name. */
 typedef struct scope {
     const struct scope *outer;
     const onx_graph *graph;
@@ -79,7 +79,7 @@ typedef struct scope {
     bool *used;
 } scope;
 
-/* The symbol's number; UINT32_MAX when out of memory. */
+/* The index of the symbol; UINT32_MAX when out of memory. */
 static uint32_t symbol_of(cli_cost *c, onx_str name)
 {
     const uint32_t hash = cli_table_hash(&c->symbol_table, name, onx_str_of(""));
@@ -89,7 +89,7 @@ static uint32_t symbol_of(cli_cost *c, onx_str name)
     }
     if (!CLI_GROW(c->symbols, c->symbol_count, c->symbol_room))
         return UINT32_MAX;
-    char *copy = malloc(name.len + 1); /* what inference said does not live as long */
+    char *copy = malloc(name.len + 1); /* the name is copied because the inference result is freed earlier */
     if (!copy || !cli_table_add(&c->symbol_table, hash, c->symbol_count)) {
         free(copy);
         return UINT32_MAX;
@@ -117,7 +117,7 @@ static bool times_dim(cli_cost *c, const onx_dimension *d, cost_term *out)
     return multiply(out, &factor);
 }
 
-/* Element type and dims of a value: as inference knows them, or those of an initializer. */
+/* The element type and dims of a value, from inference or from its initializer. */
 typedef struct sized {
     onx_dtype dtype; /* ONX_UNDEFINED: nothing is known */
     bool has_rank;
@@ -126,7 +126,7 @@ typedef struct sized {
     const int64_t *sizes;
 } sized;
 
-/* The initializer that a name means, with the mark whether it has been counted; NULL: it is none. */
+/* The initializer that a name refers to, and whether it was counted; NULL if it is none. */
 static const onx_tensor *find_weight(const walk *w, onx_str name, bool **used)
 {
     for (const scope *s = w->scope; s; s = s->outer) {
@@ -155,7 +155,7 @@ static sized value_size(const walk *w, onx_str name)
     return (sized){ (onx_dtype)t->elem_type, true, t->shape->dim_count, t->shape->dim, NULL };
 }
 
-/* The dimension `index`, counted from the end where it is below 0. */
+/* The dimension `index`, counted from the end if negative. */
 static bool times_one_dim(const walk *w, sized v, int64_t index, cost_term *out)
 {
     const int64_t at = index < 0 ? (int64_t)v.rank + index : index;
@@ -185,7 +185,7 @@ static bool times_elements(const walk *w, sized v, cost_term *out)
 
 /* ---- the work of a node ---- */
 
-/* A node with the types around it. */
+/* A node with the types of its operands. */
 typedef struct site {
     const walk *w;
     const onx_node *node;
@@ -202,7 +202,7 @@ static sized output(const site *s, uint32_t i)
     return i < s->node->output_count ? value_size(s->w, onx_view(s->node->output[i])) : (sized){ 0 };
 }
 
-/* A number at *text, which is moved past it. */
+/* Parses an integer at *text, which is advanced. */
 static int64_t read_number(const char **text)
 {
     const bool negative = **text == '-';
@@ -212,7 +212,7 @@ static int64_t read_number(const char **text)
     return negative ? -n : n;
 }
 
-/* A name at *text, which is moved past it. */
+/* Parses a name at *text, which is advanced. */
 static size_t read_name(const char **text, char name[64])
 {
     size_t len = 0;
@@ -223,7 +223,7 @@ static size_t read_name(const char **text, char name[64])
     return len;
 }
 
-/* An index, or "transA?0:1" with one or such a choice for each, at *text, which is moved past it. */
+/* Parses an index, or a choice such as "transA?0:1" between two indexes, at *text, which is advanced. */
 static int64_t read_index(const site *s, const char **text)
 {
     char name[64];
@@ -237,7 +237,7 @@ static int64_t read_index(const site *s, const char **text)
     return first ? yes : no;
 }
 
-/* Inside of brackets: an index, a choice of some, or "1:" for all dims from there on. */
+/* Inside of brackets: an index, a choice, or "1:" for all dims from there on. */
 static bool times_dims_told(const site *s, sized v, const char **text, cost_term *out)
 {
     const int64_t index = read_index(s, text);
@@ -247,7 +247,7 @@ static bool times_dims_told(const site *s, sized v, const char **text, cost_term
     return times_dims_from(s->w, v, (uint32_t)index, out);
 }
 
-/* Of a port: its elements, or some of its dims. */
+/* A factor for a port: its number of elements, or some of its dims. */
 static bool times_port(const site *s, bool is_input, const char **text, cost_term *out)
 {
     const uint32_t at = (uint32_t)read_number(text);
@@ -260,7 +260,7 @@ static bool times_port(const site *s, bool is_input, const char **text, cost_ter
     return known;
 }
 
-/* The number of an attribute, or the product of its numbers. */
+/* The value of an integer attribute, or the product of a list. */
 static bool times_attribute(const site *s, const char *name, cost_term *out)
 {
     uint32_t n = 0;
@@ -274,7 +274,7 @@ static bool times_attribute(const site *s, const char *name, cost_term *out)
     return list || single > 0;
 }
 
-/* The product of the sizes of all letters of the equation. Dots stand for dims that the output has as well. */
+/* The product of the sizes of all letters of the equation. An ellipsis stands for dims that are also in the output. */
 static bool times_letters(const site *s, cost_term *out)
 {
     uint32_t n;
@@ -302,7 +302,7 @@ static bool times_letters(const site *s, cost_term *out)
     return equation.len && !dots;
 }
 
-/* Is a product about an input that the node leaves out? */
+/* Does the product refer to an input that the node omits? */
 static bool leaves_out(const site *s, const char *text, size_t len)
 {
     for (const char *c = text; (c = strstr(c, "in")) && c < text + len; c++)
@@ -330,7 +330,7 @@ static bool times_factor(const site *s, const char **text, cost_term *out)
     return strcmp(name, "letters") == 0 ? times_letters(s, out) : times_attribute(s, name, out);
 }
 
-/* Adds what the words of onx_op_work say of the node; false when it is not known. */
+/* Adds the work of the node according to onx_op_work; false if it is unknown. */
 static bool count_work(const site *s, const char *text, cost_sum *sum)
 {
     while (*text) {
@@ -351,7 +351,7 @@ static bool count_work(const site *s, const char *text, cost_sum *sum)
     return true;
 }
 
-/* ---- the walk ---- */
+/* ---- traversal ---- */
 
 static double tensor_bytes(const onx_tensor *t)
 {
@@ -359,7 +359,7 @@ static double tensor_bytes(const onx_tensor *t)
     return cli_tensor_size(t, &elements, &bytes) ? (double)bytes : 0;
 }
 
-/* Bytes of the value as a product; false when they are not known. */
+/* The bytes of the value as a product; false if unknown. */
 static bool times_bytes(const walk *w, sized v, cost_term *out)
 {
     const unsigned bits = onx_dtype_bits(v.dtype);
@@ -367,7 +367,7 @@ static bool times_bytes(const walk *w, sized v, cost_term *out)
     return bits && times_elements(w, v, out);
 }
 
-/* What the node reads and writes; weights are counted for the row. */
+/* The bytes that the node reads and writes; weights are added to the row. */
 static void count_bytes(const site *s, cost_row *row, cost_node *told)
 {
     const walk *w = s->w;
@@ -484,7 +484,7 @@ static int by_macs(const void *pa, const void *pb)
     return a->macs < b->macs ? 1 : a->macs > b->macs ? -1 : a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* Most multiply-adds first; where there are symbols the largest number before them counts. */
+/* Sorts by multiply-adds, the most first; terms with symbols are compared by their largest coefficient. */
 static onx_status sort_rows(cli_cost *c)
 {
     ranked *list = calloc((size_t)c->ops.count + 1, sizeof *list);

@@ -15,7 +15,7 @@ static onx_status at_fault(cli_fault *fault, onx_status status, const char *form
     return status;
 }
 
-/* "DIR/input_3.pb", or .npy where only that is there; NULL when out of memory. */
+/* "DIR/input_3.pb", or .npy if only that exists; NULL when out of memory. */
 static char *numbered(const char *dir, const char *what, uint32_t index, bool *there)
 {
     static const char *const endings[] = { "pb", "npy" };
@@ -41,7 +41,7 @@ static bool count_files(const char *dir, const char *what, uint32_t *count)
     }
 }
 
-/* Test data that was written before TensorProto had bfloat16 holds it as uint16. */
+/* Test data from before TensorProto had bfloat16 stores it as uint16. */
 static void retype(const onx_type *type, onx_value *v)
 {
     if (type && ONX_HAS(type, type, tensor_type) && type->tensor_type->elem_type == ONX_BFLOAT16 &&
@@ -49,7 +49,7 @@ static void retype(const onx_type *type, onx_value *v)
         v->dtype = ONX_BFLOAT16;
 }
 
-/* The next input from `from` on that files stand for: any, or one without an initializer. */
+/* The next input from `from` on that a file belongs to: any, or one without an initializer. */
 static uint32_t next_port(const onx_session *s, uint32_t from, bool all)
 {
     const uint32_t count = onx_session_input_count(s);
@@ -58,7 +58,7 @@ static uint32_t next_port(const onx_session *s, uint32_t from, bool all)
     return from;
 }
 
-/* Files stand for all inputs, or, where there are no more than those, for the ones without an initializer. */
+/* There is a file for each input or, if there are fewer files, for each input without an initializer. */
 static bool is_for_all(const onx_session *s, uint32_t files)
 {
     uint32_t required = 0;

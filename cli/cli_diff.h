@@ -7,20 +7,20 @@
 typedef struct cli_diff {
     cli_call *call;
     onx_doc *a, *b;
-    double atol, rtol; /* tensor elements nearer than atol + rtol * |a| count as equal */
+    double atol, rtol; /* tensor elements closer than atol + rtol * |a| count as equal */
     bool json;
     cli_json out;
     uint64_t count;     /* differences found */
-    onx_status failure; /* ONX_OK, or why some tensor could not be compared; diagnostics say more */
-    onx_str section;    /* where the last line printed was */
-    /* The nodes that it is about in a and b, each NULL for none. */
+    onx_status failure; /* ONX_OK, or why a tensor could not be compared; see the diagnostics */
+    onx_str section;    /* the section of the last printed line */
+    /* The nodes in a and b that the difference belongs to, or NULL. */
     const onx_node *node[2];
     /* NULL: differences are printed. */
     void (*said)(const struct cli_diff *d, char what, onx_str where, onx_str name, onx_str a, onx_str b);
     void *user;
 } cli_diff;
 
-/* How two tensors of one type and shape differ. */
+/* The difference between two tensors of the same type and shape. */
 typedef struct cli_tensor_difference {
     uint64_t elements;  /* in each */
     uint64_t differing; /* farther apart than the tolerance */
@@ -28,13 +28,13 @@ typedef struct cli_tensor_difference {
     uint64_t first; /* index of the first that differs */
 } cli_tensor_difference;
 
-/* One difference: what is '-' only in a, '+' only in b, '~' in both but different. `where` is a path such as
- * graph.node; `name` is what it is about there; empty texts are left out. */
+/* Reports a difference: '-' only in a, '+' only in b, '~' different in both. `where` is a path such as graph.node;
+ * `name` is the item there; empty texts are omitted. */
 void cli_diff_say(cli_diff *d, char what, onx_str where, onx_str name, onx_str a, onx_str b);
-/* '~' for texts, when they differ. */
+/* Reports '~' if the texts differ. */
 void cli_diff_text(cli_diff *d, onx_str where, const char *name, onx_bytes a, onx_bytes b);
 void cli_diff_int(cli_diff *d, onx_str where, const char *name, int64_t a, int64_t b);
-/* Text made in the arena of document a; empty when out of memory. */
+/* A formatted text in the arena of document a; empty when out of memory. */
 onx_str cli_diff_format(cli_diff *d, const char *format, ...) ONX_PRINTF(2, 3);
 
 void cli_diff_tensor(cli_diff *d, onx_str where, onx_str name, const onx_tensor *a, const onx_tensor *b);
@@ -48,15 +48,15 @@ void cli_diff_opsets(cli_diff *d, onx_str where, onx_operator_set_id **a, uint32
                      uint32_t b_count);
 void cli_diff_unknown(cli_diff *d, onx_str where, const onx_extra *a, const onx_extra *b);
 
-/* Which element of b belongs to each of a (pair_of_a, CLI_NO_PAIR for none) and the inverse (of_b). */
+/* For each element of a the matching element of b (pair_of_a, CLI_NO_PAIR for none), and the inverse (of_b). */
 #define CLI_NO_PAIR UINT32_MAX
 typedef struct cli_pairs {
     uint32_t *of_a, *of_b;
     uint32_t a_count, b_count;
 } cli_pairs;
-/* A key of element `index` of list a (side 0) or b (side 1); empty: none in this pass. */
+/* The key of element `index` of list a (side 0) or b (side 1); empty: not matched in this pass. */
 typedef onx_str cli_key(const void *lists, int side, uint32_t index);
-/* Pairs up what has the same key, repeated keys in their order. Call cli_pairs_new once, then once per kind of key. */
+/* Matches elements with the same key; repeated keys in order. Call cli_pairs_new once, then once per kind of key. */
 bool cli_pairs_new(cli_diff *d, uint32_t a_count, uint32_t b_count, cli_pairs *out);
 void cli_pairs_match(cli_diff *d, cli_pairs *pairs, cli_key *key, const void *lists);
 

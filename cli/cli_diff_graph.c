@@ -1,10 +1,10 @@
-/* cli_diff_graph.c - comparing graphs: what belongs together, and what of it differs. */
+/* cli_diff_graph.c - compares graphs: matches their items, and compares the pairs. */
 #include "cli_diff.h"
 #include "cli_table.h"
 
 #include <inttypes.h>
 
-/* ---- pairs ---- */
+/* ---- matching ---- */
 
 bool cli_pairs_new(cli_diff *d, uint32_t a_count, uint32_t b_count, cli_pairs *out)
 {
@@ -21,7 +21,7 @@ bool cli_pairs_new(cli_diff *d, uint32_t a_count, uint32_t b_count, cli_pairs *o
     return true;
 }
 
-/* The first element of b that was met with that key; CLI_NO_ENTRY: none. */
+/* The first unmatched element of b with that key; CLI_NO_ENTRY: none. */
 static uint32_t first_like(const cli_table *t, cli_key *key, const void *lists, onx_str k, uint32_t hash)
 {
     CLI_TABLE_EACH (t, hash, i)
@@ -32,8 +32,8 @@ static uint32_t first_like(const cli_table *t, cli_key *key, const void *lists, 
 
 void cli_pairs_match(cli_diff *d, cli_pairs *pairs, cli_key *key, const void *lists)
 {
-    /* Elements of b with the same key in a list, in their order; its head is with the one that stands for them in the
-     * table. Both hold index + 1, 0 ends. A taken element leaves its list, so that many equal keys stay linear. */
+    /* Linked lists of the elements of b with the same key, in order; the head is stored with the element in the table.
+     * Entries are index + 1, 0 ends a list. Matched elements are removed, so that many equal keys take linear time. */
     const size_t count = pairs->b_count;
     uint32_t *head = onx_arena_alloc(onx_doc_arena(d->a), (2 * count + 1) * sizeof(uint32_t));
     uint32_t *next = head ? head + count : NULL;
@@ -65,7 +65,7 @@ void cli_pairs_match(cli_diff *d, cli_pairs *pairs, cli_key *key, const void *li
         d->failure = ONX_E_MEMORY;
 }
 
-/* ---- lists of named things ---- */
+/* ---- lists of named items ---- */
 
 typedef struct entry_lists {
     onx_string_string_entry **list[2];
@@ -226,7 +226,7 @@ static void diff_initializers(cli_diff *d, onx_str where, const onx_graph *a, co
             cli_diff_say(d, '+', where, onx_view(b->initializer[i]->name), none, tensor_text(d, b->initializer[i]));
 }
 
-/* Messages of rare kinds: compared one by one, and reported by number only. */
+/* Rare messages are compared one by one, and identified by index. */
 static void diff_rest(cli_diff *d, onx_str where, onx_kind kind, void *const *a, uint32_t a_count, void *const *b,
                       uint32_t b_count)
 {
@@ -364,7 +364,7 @@ static onx_str node_output(const void *lists, int side, uint32_t index)
     return onx_str_of("");
 }
 
-/* Nodes whose names and outputs were all renamed still do the same. */
+/* Matches nodes that compute the same although their names and outputs were renamed. */
 static onx_str node_operator(const void *lists, int side, uint32_t index)
 {
     return onx_view(((const node_lists *)lists)->list[side][index]->op_type);

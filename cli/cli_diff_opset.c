@@ -1,4 +1,5 @@
-/* cli_diff_opset.c - what differs between two operator-set documents, with the versioning rules that this breaks. */
+/* cli_diff_opset.c - prints the differences between two operator-set documents, with the versioning rules that they
+ * break. */
 #include "cli_diff.h"
 
 #include <onx/op.h>
@@ -35,7 +36,7 @@ void cli_diff_operator_set(cli_diff *d, const onx_operator_set *a, const onx_ope
     cli_diff_text(d, where, "doc_string", a->doc_string, b->doc_string);
     cli_diff_unknown(d, where, a->extra, b->extra);
     if (!onx_str_equal(onx_view(a->domain), onx_view(b->domain)))
-        return; /* operators of different domains have nothing to do with each other */
+        return; /* operators of different domains are unrelated */
     const onx_status status = onx_opset_compare(d->call->cx, d->a, d->b, say, d);
     if (d->failure == ONX_OK)
         d->failure = status;

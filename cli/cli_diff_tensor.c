@@ -1,4 +1,4 @@
-/* cli_diff_tensor.c - comparing the elements of two tensors, whatever fields or files hold them. */
+/* cli_diff_tensor.c - compares the elements of two tensors, whatever fields or files contain them. */
 #include "cli_diff.h"
 
 #include <onx/tensor.h>
@@ -48,7 +48,7 @@ static void compare_f64(const cli_diff *d, cli_tensor_difference *out, uint64_t 
     }
 }
 
-/* 64-bit integers do not fit in a double, so their distance is taken as one. */
+/* 64-bit integers do not fit into a double; the difference of two unequal ones is at least 1. */
 static void compare_i64(const cli_diff *d, cli_tensor_difference *out, onx_str a, onx_str b, bool is_signed)
 {
     for (uint64_t i = 0; i < out->elements; i++) {
@@ -127,7 +127,7 @@ static onx_status compare(cli_diff *d, const onx_tensor *a, const onx_tensor *b,
     return ONX_OK;
 }
 
-/* Structured in JSON, else one line of text. */
+/* In JSON as members, otherwise one line of text. */
 static void say_difference(cli_diff *d, onx_str where, onx_str name, const cli_tensor_difference *t, bool is_text)
 {
     if (d->json) {

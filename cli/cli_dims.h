@@ -7,11 +7,11 @@
 #include <onx/infer.h>
 
 typedef struct cli_dims {
-    onx_infer_fixed *list; /* never NULL after cli_dims_read succeeded */
+    onx_infer_fixed *list; /* never NULL after cli_dims_read returned true */
     uint32_t count;
 } cli_dims;
 
-/* --dim NAME=N, as often as it is given; false with the error printed. Free in any case. */
+/* Reads all values of --dim NAME=N; false with the error printed. Free in any case. */
 bool cli_dims_read(const cli_call *call, cli_dims *out);
 void cli_dims_free(cli_dims *dims);
 

@@ -1,4 +1,4 @@
-/* cli_facts.c - counting what is in a model. */
+/* cli_facts.c - counts the contents of a model. */
 #include "cli_facts.h"
 
 #include <onx/tensor.h>

@@ -1,9 +1,9 @@
-/* cli_file.c - reading what the command line names. */
+/* cli_file.c - reads the files named on the command line. */
 #include "cli.h"
 
 #include <unistd.h>
 
-/* Is the path a word of the command line, or part of one, and not a name found in a folder? */
+/* Does the path come from the command line, rather than from a folder listing? */
 static bool is_given(const cli_call *call, const char *path)
 {
     for (int i = 0; i < call->operand_count; i++)
@@ -17,7 +17,7 @@ static bool is_given(const cli_call *call, const char *path)
     return false;
 }
 
-/* Standard input ends once: who reads it again finds it empty. */
+/* Standard input can be read only once. */
 static onx_status take(cli_call *call, const char *path)
 {
     if (strcmp(path, "-") != 0)
@@ -44,7 +44,7 @@ onx_status cli_load_as(cli_call *call, const char *path, onx_kind kind, onx_form
                                  .threads = cores > 1 ? (unsigned)cores : 1,
                                  .base_dir = kind == ONX_KIND_MODEL || cli_has(call, "as")
                                                  ? cli_value(call, "external-dir")
-                                                 : NULL }; /* values of inputs have folders of their own */
+                                                 : NULL }; /* values of inputs have their own folders */
     if (cli_has(call, "lenient"))
         options.flags |= ONX_READ_LENIENT;
     if (cli_has(call, "external-links"))
@@ -93,10 +93,11 @@ static onx_status put(void *user, onx_str bytes)
     return fwrite(bytes.ptr, 1, bytes.len, user) == bytes.len ? ONX_OK : ONX_E_IO;
 }
 
-/* A terminal obeys control characters, and a model may hold any in its names and strings: they print as \xNN. */
+/* Escapes control characters as \xNN, because a terminal executes them, and models may contain any in names and
+ * strings. */
 static onx_status put_on_terminal(void *user, onx_str bytes)
 {
-    static char held[4]; /* a character of UTF-8 that may continue in the next call */
+    static char held[4]; /* an incomplete UTF-8 character that the next call may continue */
     static size_t held_count;
     for (size_t i = 0; i < bytes.len; i++) {
         unsigned char c = (unsigned char)bytes.ptr[i];

@@ -1,4 +1,4 @@
-/* cli_files.c - files and folders that are searched for files. */
+/* cli_files.c - searches folders for files. */
 #include "cli_files.h"
 
 #include <dirent.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { DEPTH_MAX = 64 }; /* of folders in folders */
+enum { DEPTH_MAX = 64 }; /* maximum nesting of folders */
 
 bool cli_is_folder(const char *path)
 {

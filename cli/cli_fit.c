@@ -1,15 +1,15 @@
-/* cli_fit.c - sizes of the dimensions of made-up inputs that the model leaves open. */
+/* cli_fit.c - chooses sizes for dimensions of made-up inputs that the model leaves open. */
 #include "cli_uses.h"
 
 #include <onx/infer.h>
 
 #include <stdlib.h>
 
-enum { MOST_NODES = 4000000 }; /* that inference visits for this, over all attempts */
+enum { MOST_NODES = 4000000 }; /* maximum number of nodes that inference visits, over all attempts */
 
 typedef struct fitter {
     cli_call *call;
-    onx_ctx *cx; /* of its own, so that what inference finds is not reported */
+    onx_ctx *cx; /* its own context, so that diagnostics of inference are not printed */
     onx_model *model;
     const onx_session *s;
     const cli_use *known;
@@ -17,16 +17,16 @@ typedef struct fitter {
     cli_shape *chosen;
     const onx_type **types;
     const onx_type **outputs;
-    uint32_t *first; /* of each symbol: the lowest position that it has in an input */
+    uint32_t *first; /* of each symbol: the lowest axis where it occurs in an input */
     uint32_t count, symbols;
-    uint64_t nodes; /* of the model, and inputs: what an attempt costs */
+    uint64_t nodes; /* number of nodes and inputs: the cost of one attempt */
 } fitter;
 
-/* One attempt: dimensions from position `from` on, or those of one group alone, have `size`, others 1; open ranks are
+/* An attempt: dimensions on axes from `from` on, or those of a single group, have `size`, others 1; unknown ranks are
  * `rank`. A group is a symbol, or a dimension without a name. */
 typedef struct attempt {
     uint32_t from, rank;
-    uint32_t group; /* NO_GROUP: those from `from` on */
+    uint32_t group; /* NO_GROUP: all dimensions from `from` on */
     int64_t size;
 } attempt;
 #define NO_GROUP UINT32_MAX
@@ -62,7 +62,7 @@ static void choose(fitter *f, const attempt *a)
     }
 }
 
-/* How much inference finds wrong. */
+/* The number of problems that inference finds. */
 static onx_status judge(fitter *f, size_t *wrong)
 {
     onx_arena *arena = NULL;
@@ -88,7 +88,7 @@ static onx_status judge(fitter *f, size_t *wrong)
     return status == ONX_E_MEMORY ? status : ONX_OK;
 }
 
-/* What was best so far, and what may still be spent. */
+/* The best attempt so far, and the remaining budget. */
 typedef struct search {
     attempt best;
     size_t least;
@@ -113,7 +113,7 @@ static onx_status try_sizes(fitter *f, search *s, uint32_t rank, uint32_t from, 
     return ONX_OK;
 }
 
-/* What networks usually take, and the sizes that other dimensions of the inputs have. */
+/* Typical sizes in networks, and the sizes of other dimensions of the inputs. */
 static void list_sizes(const fitter *f, search *s)
 {
     static const int64_t usual[] = { 1, 2, 3, 4, 8, 16, 32, 64, 128, 224, 256, 512, 1024 };
@@ -131,8 +131,8 @@ static void list_sizes(const fitter *f, search *s)
         }
 }
 
-/* Tries one after the other until nothing is wrong; the first of the least wrong is chosen. What images have in common
- * comes first, then one dimension alone, then all but the first, then all. */
+/* Tries sizes until inference finds no problem; otherwise the first attempt with the fewest problems is chosen. Typical
+ * image sizes come first, then single dimensions, then all except the first, then all. */
 static onx_status try_all(fitter *f, bool open_rank, uint32_t unnamed)
 {
     static const uint32_t ranks[] = { 1, 2, 4, 3, 0 };
