@@ -48,7 +48,7 @@ static void compare_f64(const cli_diff *d, cli_tensor_difference *out, uint64_t 
     }
 }
 
-/* 64-bit integers do not fit into a double; the difference of two unequal ones is at least 1. */
+/* The difference of 64-bit integers is computed in integers, because a double cannot represent them exactly. */
 static void compare_i64(const cli_diff *d, cli_tensor_difference *out, onx_str a, onx_str b, bool is_signed)
 {
     for (uint64_t i = 0; i < out->elements; i++) {

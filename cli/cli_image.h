@@ -1,10 +1,10 @@
-/* cli_image.h - images as inputs of models: PNG, JPEG and others, decoded, sized, laid out and scaled. */
+/* cli_image.h - images as model inputs: PNG, JPEG and others, decoded, resized, laid out and scaled. */
 #ifndef ONX_CLI_IMAGE_H
 #define ONX_CLI_IMAGE_H
 
 #include "cli_inputs.h"
 
-/* Rows for the table of options; all that cli_image_options reads. */
+/* Rows for the option table; all options that cli_image_options reads. */
 /* clang-format off */
 #define CLI_OPTIONS_IMAGES \
     { "image-layout", 0, "LAYOUT", "nchw|nhwc|chw|hwc|nhw|hw", "order of an image's dimensions (from the model, else nchw)" }, \
@@ -16,27 +16,27 @@
     { "std", 0, "A[,B,C]", NULL, "then divide by this" }
 /* clang-format on */
 
-/* What the command line says about images. */
+/* The image options of the command line. */
 typedef struct cli_image_options {
-    const char *layout, *resize; /* NULL: not said */
-    char format;                 /* 'r', 'b', 'g'; 0: not said */
+    const char *layout, *resize; /* NULL: not given */
+    char format;                 /* 'r', 'b', 'g'; 0: not given */
     bool has_range;
     double low, high;
-    int64_t height, width; /* 0: not said */
-    unsigned means, stds;  /* how many: 0, 1 or 3 */
+    int64_t height, width; /* 0: not given */
+    unsigned means, stds;  /* number of values: 0, 1 or 3 */
     double mean[3], std[3];
 } cli_image_options;
 
-/* False after a message. */
+/* False after an error message. */
 bool cli_image_options_read(const cli_call *call, cli_image_options *out);
-/* The first option about images that is given, NULL when none is. */
+/* The first image option that is given, NULL if there is none. */
 const char *cli_image_option_given(const cli_call *call);
 
-/* Does the name end as those of image files do? */
+/* Does the name have an extension of image files? */
 bool cli_is_image(const char *path);
-/* The image for an input of `doc`, as its type and the options say. `known` has the dims that are known, -1 for others;
- * NULL: the type has no shape. An input of one dimension gets the bytes of the file. What was done is said on standard
- * error. Errors are printed, or in the context. */
+/* Reads an image for an input of `doc`, according to its type and the options. `known` has the known dims, -1 for
+ * others; NULL: the type has no shape. A one-dimensional input receives the bytes of the file. The conversion is
+ * reported on standard error. Errors are printed, or recorded in the context. */
 onx_status cli_image_load(cli_call *call, const char *path, onx_doc *doc, onx_session_port port, const cli_shape *known,
                           const cli_image_options *options, onx_value **out);
 

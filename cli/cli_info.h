@@ -1,4 +1,4 @@
-/* cli_info.h - what `onx info` tells about a file, on a screen (cmd_info.c) or as JSON (cli_info_json.c). */
+/* cli_info.h - the output of `onx info`, as text (cmd_info.c) or JSON (cli_info_json.c). */
 #ifndef CLI_INFO_H
 #define CLI_INFO_H
 
@@ -10,17 +10,17 @@ typedef struct cli_info {
     onx_doc *doc;
     onx_kind kind;
     cli_facts facts;
-    bool all; /* lists of any length */
+    bool all; /* print lists completely */
 } cli_info;
 
 /* Is there an initializer of that name? */
 bool cli_info_has_initializer(const cli_info *in, const onx_value_info *value);
-/* Bytes of the file; what comes from NumPy is not what the document was made from. */
+/* The size of the file in bytes; documents made from NumPy files have no size of their own. */
 uint64_t cli_info_size(const cli_info *in);
 
 typedef enum cli_file_state { CLI_FILE_THERE, CLI_FILE_MISSING, CLI_FILE_OUTSIDE, CLI_FILE_LINK } cli_file_state;
 
-/* Size of a data file. Paths that lead out of the model's folder are not opened. */
+/* The size of a data file. Paths that lead out of the model's folder are not opened. */
 cli_file_state cli_info_look(const cli_info *in, onx_str location, uint64_t *size);
 
 onx_status cli_info_json(const cli_info *in, void *root);

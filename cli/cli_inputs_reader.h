@@ -1,5 +1,5 @@
-/* cli_inputs_reader.h - what the files that read inputs share: cli_inputs.c takes what is given, cli_inputs_rest.c what
- * is asked of inputs that are made up, and makes them. */
+/* cli_inputs_reader.h - shared by the files that read inputs: cli_inputs.c reads given inputs, cli_inputs_rest.c makes
+ * up the others according to the options. */
 #ifndef ONX_CLI_INPUTS_READER_H
 #define ONX_CLI_INPUTS_READER_H
 
@@ -12,7 +12,7 @@ typedef struct cli_symbol {
     int64_t size;
 } cli_symbol;
 
-/* What is asked for one input that is made up. */
+/* The options for one made-up input. */
 typedef struct cli_request {
     uint32_t input;
     bool has_shape, has_range;
@@ -25,7 +25,7 @@ typedef struct cli_reader {
     onx_doc *doc;
     const onx_session *s;
     cli_image_options image;
-    const char *set; /* where the rest is, NULL: nowhere */
+    const char *set; /* path with the remaining inputs, NULL: none */
     unsigned flags;
     cli_inputs *in;
     cli_table names, symbol_names;
@@ -33,8 +33,8 @@ typedef struct cli_reader {
     cli_request *requests;
     uint32_t symbol_count, symbol_room, request_count;
     uint64_t seed;
-    unsigned told;   /* inputs that were said to be made up */
-    unsigned images; /* inputs that come from one */
+    unsigned told;   /* number of inputs that were reported as made up */
+    unsigned images; /* number of inputs that were read from images */
 } cli_reader;
 
 /* The shape that a type declares, or NULL. */
@@ -46,10 +46,11 @@ static inline const onx_tensor_shape *cli_declared_shape(const onx_type *t)
                                                                            : NULL;
 }
 
-/* That of a tensor, or of what may stand for an optional one; 0: neither. */
+/* The element type of a tensor, or of an optional tensor; 0: neither. */
 static inline int32_t cli_element_type(const onx_type *type)
 {
-    if (type && ONX_HAS(type, type, optional_type) && type->optional_type) /* what it holds may stand for it */
+    if (type && ONX_HAS(type, type, optional_type) && type->optional_type) /* the value of an optional may be given
+                                                                            * directly */
         type = type->optional_type->elem_type;
     if (type && ONX_HAS(type, type, tensor_type) && type->tensor_type)
         return type->tensor_type->elem_type;
@@ -58,26 +59,26 @@ static inline int32_t cli_element_type(const onx_type *type)
                : 0;
 }
 
-/* Prints that memory ran out. */
+/* Reports lack of memory. */
 onx_status cli_reader_no_memory(const cli_reader *r);
-/* CLI_NO_ENTRY: there is no such input. */
+/* The index of an input; CLI_NO_ENTRY if there is none. */
 uint32_t cli_reader_find(const cli_reader *r, onx_str name);
-/* Prints that there is none, and which there are. */
+/* Reports that there is no such input, and lists the existing ones. */
 onx_status cli_reader_no_input(const cli_reader *r, onx_str name);
 void cli_reader_hint(const cli_reader *r);
 
 /* ---- cli_inputs_rest.c ---- */
 
-/* What --dim, --shape and --range say. */
+/* Reads --dim, --shape and --range. */
 onx_status cli_reader_requests(cli_reader *r);
-/* NULL: nothing is asked of the input. */
+/* The options for an input; NULL if there are none. */
 const cli_request *cli_reader_request(const cli_reader *r, uint32_t input);
-/* An input that is given says how large its symbols are. */
+/* Sets the sizes of symbols from a given input. */
 void cli_reader_learn(cli_reader *r, uint32_t input);
-/* What is known of a shape: by --shape, by the type, and by --dim; -1 for other dimensions. False: not even the rank.
- */
+/* The known part of a shape, from --shape, the type and --dim; -1 for other dimensions. False if not even the rank is
+ * known. */
 bool cli_reader_shape(const cli_reader *r, uint32_t input, cli_shape *out);
-/* Makes up what is not given, as far as that is asked for. */
+/* Makes up the missing inputs, if requested. */
 onx_status cli_reader_make_up(cli_reader *r);
 
 #endif

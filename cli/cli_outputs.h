@@ -1,5 +1,4 @@
-/* cli_outputs.h - what a command shows or writes of the values that a model computes: its outputs, and values inside.
- */
+/* cli_outputs.h - prints or writes values that a model computes: its outputs, and inner values. */
 #ifndef ONX_CLI_OUTPUTS_H
 #define ONX_CLI_OUTPUTS_H
 
@@ -17,40 +16,40 @@
 /* clang-format on */
 
 typedef struct cli_named {
-    onx_str name;     /* of the document, or in text */
+    onx_str name;     /* from the document, or allocated in `text` */
     onx_value *value; /* or */
-    char *shown;      /* what standard output gets of it */
+    char *shown;      /* its formatted text for standard output */
     char *text;
 } cli_named;
 
 typedef struct cli_outputs {
     cli_call *call;
     cli_look look;
-    const char *folder;      /* where they go in place of what options say, NULL: there */
-    cli_json *json;          /* what --json writes them to, NULL: an object of their own */
-    uint32_t own;            /* outputs that the model has without us */
-    bool all;                /* every value that is computed */
-    bool *wanted;            /* by options of --outputs: not found in the main graph, so looked for in events */
-    bool *seen;              /* by option: an event had it */
-    int wanted_count;        /* how many options of --outputs there are */
+    const char *folder;      /* destination folder that overrides the options, NULL: none */
+    cli_json *json;          /* destination of --json, NULL: a new object */
+    uint32_t own;            /* number of outputs of the model itself */
+    bool all;                /* all computed values */
+    bool *wanted;            /* per option --outputs: not in the main graph, so searched for in events */
+    bool *seen;              /* per option: an event had it */
+    int wanted_count;        /* number of options --outputs */
     bool inside;             /* events are needed */
-    onx_status status;       /* of what events did */
-    struct onx_infer *infer; /* keeps the types of outputs that were added to the document */
-    cli_named *list;         /* what is shown, in order */
+    onx_status status;       /* status of the event handler */
+    struct onx_infer *infer; /* owns the types of outputs that were added to the document */
+    cli_named *list;         /* values to print, in order */
     uint32_t count, room;
 } cli_outputs;
 
-/* Reads the options, before the session is made: values inside of the main graph become outputs of `doc`, those inside
- * of functions and subgraphs are taken while the model runs, for which `options` may have to change. */
+/* Reads the options, before the session is created: inner values of the main graph become outputs of `doc`; those
+ * inside of functions and subgraphs are collected by events during the run, for which `options` may be changed. */
 onx_status cli_outputs_open(cli_call *call, onx_doc *doc, onx_session_options *options, cli_outputs *out);
-/* Whether all that will be written may be, before a run that may take hours. */
+/* Checks that all output files can be written, before a run that may take hours. */
 onx_status cli_outputs_claim(cli_outputs *o, const onx_session *s);
-/* Runs the model; `outputs` has room for those of the session, and keeps them. */
+/* Runs the model; `outputs` has room for those of the session, and owns them. */
 onx_status cli_outputs_run(cli_outputs *o, onx_session *s, const onx_run_options *limits,
                            const onx_value *const *inputs, onx_value **outputs);
-/* Prints or writes them. */
+/* Prints or writes the values. */
 onx_status cli_outputs_put(cli_outputs *o);
-/* Another run follows. */
+/* Prepares for another run. */
 void cli_outputs_clear(cli_outputs *o);
 void cli_outputs_free(cli_outputs *o);
 

@@ -1,4 +1,4 @@
-/* cli_plan.h - `onx show --plan`: the steps that a session runs a model by. */
+/* cli_plan.h - `onx show --plan`: the steps of a session's plan. */
 #ifndef ONX_CLI_PLAN_H
 #define ONX_CLI_PLAN_H
 

@@ -1,4 +1,4 @@
-/* cli_sets.h - one model on many sets of inputs: those of a folder, shared by ranks where there are several. */
+/* cli_sets.h - runs a model on many sets of inputs in a folder, which several ranks can share. */
 #ifndef ONX_CLI_SETS_H
 #define ONX_CLI_SETS_H
 
@@ -10,9 +10,9 @@
     { "ranks", 0, NULL, NULL, "be one of the ranks that mpirun starts, each of which runs its share of --batches" }
 /* clang-format on */
 
-/* Whether options that go with --batches fit each other; errors are printed. */
+/* Checks the combination of options with --batches; errors are printed. */
 bool cli_sets_options(const cli_call *call);
-/* Runs the sets of --batches that are this rank's, in order of name, and prints or writes what comes out. */
+/* Runs this rank's sets of --batches, in order of name, and prints or writes the outputs. */
 onx_status cli_sets_run(cli_call *call, onx_doc *doc, onx_session *s, const onx_run_options *limits, cli_outputs *o);
 
 #endif

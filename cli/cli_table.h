@@ -1,5 +1,5 @@
-/* cli_table.h - a hash table over names from files: from a hash with the context's secret to indexes into an array that
- * the caller keeps. What is printed never follows its order. */
+/* cli_table.h - a hash table for names from files: maps a hash, keyed with the context's secret, to indexes into an
+ * array of the caller. Output never depends on its order. */
 #ifndef ONX_CLI_TABLE_H
 #define ONX_CLI_TABLE_H
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more in a list of `count`, which doubles; false when out of memory. */
+/* Makes room for one more element in a list of `count`, whose capacity doubles; false when out of memory. */
 #define CLI_GROW(list, count, room) ((count) < (room) || cli_grow(&(list), sizeof *(list), &(room)))
 static inline bool cli_grow(void *list, size_t size, uint32_t *room)
 {
@@ -25,7 +25,7 @@ static inline bool cli_grow(void *list, size_t size, uint32_t *room)
 #define CLI_NO_ENTRY UINT32_MAX
 
 typedef struct cli_table {
-    const onx_ctx *cx; /* set by the caller, the rest is zero at first */
+    const onx_ctx *cx; /* set by the caller; all other members are zero initially */
     uint64_t *slots;   /* hash << 32 | index + 1, 0: free; linear probing */
     uint32_t mask, count;
 } cli_table;
@@ -35,7 +35,7 @@ static inline uint32_t cli_table_hash(const cli_table *t, onx_str first, onx_str
     return (uint32_t)onx_hash(t->cx, second, onx_hash(t->cx, first, 0));
 }
 
-/* The next entry with that hash, *at being the hash at first; add 1 to *at before asking again. */
+/* The next entry with that hash; *at is initially the hash, and has to be incremented before the next call. */
 static inline uint32_t cli_table_seek(const cli_table *t, uint32_t hash, uint32_t *at)
 {
     for (uint64_t slot; t->slots && (slot = t->slots[*at & t->mask]) != 0; ++*at)

@@ -1,4 +1,4 @@
-/* cli_transform.h - what the commands that change a model share: -o, --dry-run and --explain, reading, and writing. */
+/* cli_transform.h - shared by the commands that change a model: -o, --dry-run and --explain, reading and writing. */
 #ifndef ONX_CLI_TRANSFORM_H
 #define ONX_CLI_TRANSFORM_H
 
@@ -15,20 +15,20 @@ typedef struct cli_transform {
     cli_call *call;
     const char *out; /* NULL: nothing is written */
     bool dry_run, explain;
-    FILE *to; /* of what --explain prints */
+    FILE *to; /* destination of --explain */
 } cli_transform;
 
-/* False, with the error printed, when neither -o nor --dry-run is given. */
+/* False, with the error printed, if neither -o nor --dry-run is given. */
 bool cli_transform_open(cli_call *call, cli_transform *t);
-/* For `changed` of options, with the cli_transform as `user`; NULL where it is not needed. */
+/* For the `changed` callback of options, with the cli_transform as `user`; NULL if not needed. */
 void (*cli_transform_changed(const cli_transform *t))(void *user, const onx_change *change);
-/* Reads the model, has `pass` change it, and writes it unless this is a dry run; returns the exit status. */
+/* Reads the model, calls `pass` to change it, and writes it unless this is a dry run; returns the exit status. */
 int cli_transform_run(cli_transform *t, const char *in, onx_status (*pass)(onx_ctx *cx, onx_doc *doc, void *options),
                       void *options);
-/* Writes it, unless this is a dry run. */
+/* Writes the model, unless this is a dry run. */
 onx_status cli_transform_save(cli_transform *t, onx_doc *doc);
 
-/* The names of an option: separated by commas, and the option may be repeated; freed with free(). NULL with the error
+/* The names given by an option, which may be repeated or contain commas; freed with free(). NULL with the error
  * printed. */
 onx_str *cli_names(const cli_call *call, const char *option, uint32_t *count);
 

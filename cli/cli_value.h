@@ -1,4 +1,4 @@
-/* cli_value.h - values from and to files: protobuf messages and NumPy arrays. */
+/* cli_value.h - values in files: protobuf messages and NumPy arrays. */
 #ifndef ONX_CLI_VALUE_H
 #define ONX_CLI_VALUE_H
 
@@ -7,34 +7,35 @@
 #include <onx/run.h>
 #include <onx/tensor.h>
 
-/* Reads .npy, .npz (member `name`, or the only one), else the message that fits `type` (NULL: a tensor). */
+/* Reads .npy, .npz (member `name`, or the only one), otherwise the message that matches `type` (NULL: a tensor). */
 onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type, onx_str name, onx_value **out);
-/* Writes a message (.pb), or a NumPy array when the path ends in .npy. */
+/* Writes a message (.pb), or a NumPy array if the path ends in .npy. */
 onx_status cli_value_save(cli_call *call, const char *path, const onx_value *value, onx_str name);
-/* The same where the path does not tell: an array when `npy`, or when the path ends in .npy. */
+/* The same if the path does not determine the format: an array if `npy` is set, or the path ends in .npy. */
 onx_status cli_value_save_as(cli_call *call, const char *path, bool npy, const onx_value *value, onx_str name);
 
-/* ---- values for people and as JSON (cli_print_value.c) ---- */
+/* ---- printing values as text and JSON (cli_print_value.c) ---- */
 
 enum { CLI_TOP_MOST = 100 };
 typedef struct cli_look {
-    bool full;    /* all elements */
-    uint64_t top; /* instead: the largest of each row of the last dimension, at most CLI_TOP_MOST; 0: none */
+    bool full;    /* print all elements */
+    uint64_t top; /* print the largest of each row of the last dimension instead, at most CLI_TOP_MOST; 0: not
+                   * requested */
 } cli_look;
 
-/* Type, shape and what `look` asks for, by default the first elements, and minimum, maximum and mean of the finite
- * ones; NaN and infinities are counted. No end of line at the end. `to` is standard output, or memory for
+/* Prints type, shape and what `look` requests, by default the first elements, and minimum, maximum and mean of the
+ * finite ones; NaN and infinities are counted. No newline at the end. `to` is standard output, or a memory stream for
  * it. */
 void cli_put_value(FILE *to, const onx_value *value, const cli_look *look);
-/* The same as members of the object that is open: all elements, or the largest. What JSON has no numbers for are the
- * strings "NaN", "Infinity" and "-Infinity". */
+/* The same as members of the open object: all elements, or the largest. Values that JSON cannot express are the strings
+ * "NaN", "Infinity" and "-Infinity". */
 void cli_json_value(cli_json *json, const onx_value *value, const cli_look *look);
 
-/* The ONX_ISA_* of a name, as ONX_ISA in the environment and `onx compare --isa` have it; 0: none, the best there is.
- */
+/* The ONX_ISA_* constant of a name, as in the environment variable ONX_ISA and `onx compare --isa`; 0: none, the best
+ * available. */
 unsigned cli_isa(const char *name);
-/* What --threads, --timeout, --max-iterations, and ONX_KERNELS and ONX_ISA in the environment say; false after a
- * message. `threads` is the default and what came out of it. */
+/* Reads --threads, --timeout, --max-iterations, and ONX_KERNELS and ONX_ISA from the environment; false after an error
+ * message. `threads` contains the default, and receives the result. */
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run);
 /* clang-format off */
 #define CLI_OPTION_TIMEOUT { "timeout", 0, "SECONDS", NULL, "end a run, including its planning, after this time" }
@@ -47,7 +48,7 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
 #define CLI_OPTIONS_MEASURE \
     { "measure", 0, NULL, NULL, "measure which kernels are the fastest on this machine, once per model and --cache folder" }, \
     { "no-measure", 0, NULL, NULL, "use the fixed order of kernels; this is the default and overrides --measure" }
-/* What a session is made and run by, for the commands that make one for each model. */
+/* Options of commands that create a session for each model. */
 #define CLI_OPTIONS_SESSION CLI_OPTION_TIMEOUT, CLI_OPTION_MAX_ITERATIONS, CLI_OPTION_NO_OPTIMIZE, \
     CLI_OPTION_STRICT, CLI_OPTION_PRECISION, CLI_OPTION_CACHE, CLI_OPTIONS_MEASURE, CLI_OPTION_LEAN
 /* clang-format on */

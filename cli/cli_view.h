@@ -1,5 +1,5 @@
-/* cli_view.h - what `onx view` draws: a model as scopes of boxes, values and arrows with places, and that as JSON for
- * the page (docs/notes/view.md). */
+/* cli_view.h - the contents of `onx view`: a model as scopes with boxes, values, arrows and their coordinates, and as
+ * JSON for the page (docs/notes/view.md). */
 #ifndef ONX_CLI_VIEW_H
 #define ONX_CLI_VIEW_H
 
@@ -11,7 +11,7 @@
 
 #define VIEW_NONE UINT32_MAX
 
-/* Numbers, of which the page gets one array. */
+/* Integers, which the page receives as one array. */
 typedef struct view_list {
     uint32_t *at;
     uint32_t count, room;
@@ -23,33 +23,32 @@ typedef enum view_box_kind {
     VIEW_NODE,
     VIEW_INPUT,
     VIEW_OUTPUT,
-    VIEW_OUTER,       /* a value of a scope around this one */
-    VIEW_INITIALIZER, /* one that no node shows: it is a result itself */
-    VIEW_MISSING      /* a value that nothing makes */
+    VIEW_OUTER,       /* a value of an enclosing scope */
+    VIEW_INITIALIZER, /* an initializer that is not shown inside a node, because it is an output itself */
+    VIEW_MISSING      /* a value that is never defined */
 } view_box_kind;
 
-/* What is drawn on one area: a graph or the body of a function. Numbers of strings, tensors, operators and attributes
- * are those of the model. */
+/* An area of the drawing: a graph or the body of a function. Indexes of strings, tensors, operators and attributes are
+ * those of the model. */
 typedef struct view_scope {
     view_scope_kind kind;
     uint32_t number;
-    const onx_graph *graph; /* of the two one is there */
+    const onx_graph *graph; /* either graph or function is set */
     const onx_function *function;
-    uint32_t training;           /* which training_info it belongs to */
-    bool initializes;            /* of the two graphs there the one that runs first */
-    uint32_t parent, parent_box; /* of a subgraph: where it is; VIEW_NONE */
+    uint32_t training;           /* index of its training_info */
+    bool initializes;            /* of the two graphs there, the initialization */
+    uint32_t parent, parent_box; /* for a subgraph: its position; VIEW_NONE otherwise */
     onx_node *const *node;
     uint32_t node_count, first_node; /* nodes are the boxes from first_node on */
     /* Per box. */
     view_list box_kind, box_value, box_op, box_rows, box_inputs, box_outputs, box_attributes, box_inner;
-    /* What those count, one after the other; `inner` has the name of an attribute (or that of a function) and a scope.
-     */
+    /* The items counted above, concatenated; `inner` has the name of an attribute (or of a function) and a scope. */
     view_list rows, inputs, outputs, attributes, inner;
-    /* Per value: strings, the box that makes it, the tensor it is. */
+    /* Per value: name, the box that computes it, its tensor. */
     view_list value_name, value_type, value_box, value_tensor, value_doc;
     /* Per arrow. */
     view_list edge_from, edge_to, edge_value;
-    view_list captured; /* strings: values of scopes around it that are used in here */
+    view_list captured; /* strings: captured values of enclosing scopes */
     onx_placement *layout;
 } view_scope;
 
@@ -58,23 +57,23 @@ typedef struct view_tensor {
     uint32_t name, type; /* strings */
 } view_tensor;
 
-/* A finding and what it is about; VIEW_NONE: the model, or nothing that is drawn. */
+/* A finding and its box; VIEW_NONE: it concerns the model, or nothing that is drawn. */
 typedef struct view_finding {
     const onx_diag *diag;
     uint32_t scope, box;
 } view_finding;
 
 typedef struct cli_view {
-    cli_call *call; /* set by the caller, as the next two */
+    cli_call *call; /* set by the caller, like the next two */
     onx_doc *doc;
     const char *file; /* the name that the page shows */
-    onx_infer *infer; /* NULL: types are those that the model declares */
-    onx_arena *arena; /* of strings that are made here */
-    bool scarce;      /* memory ran out; nothing of it is to be used */
+    onx_infer *infer; /* NULL: only declared types are shown */
+    onx_arena *arena; /* of generated strings */
+    bool scarce;      /* out of memory; the view must not be used */
     onx_str *string;  /* the first one is empty */
     uint32_t string_count, string_room;
     cli_table string_table, op_table, function_table;
-    struct view_binding *binding; /* per string: the value that the name stands for now */
+    struct view_binding *binding; /* per string: the value that the name currently refers to */
     uint32_t binding_count;
     struct view_undo *undo;
     uint32_t undo_count, undo_room;
@@ -88,46 +87,45 @@ typedef struct cli_view {
     view_list attribute_name, attribute_text, attribute_type, attribute_tensor;
     view_finding *finding;
     uint32_t finding_count, finding_room;
-    char *profile; /* JSON, a member of the model; NULL: there is none */
+    char *profile; /* JSON, a member of the model; NULL: none */
     size_t profile_size;
 } cli_view;
 
-/* Without memory `scarce` is set, and what comes back is not to be used. */
+/* When out of memory, `scarce` is set, and results must not be used. */
 void view_push(cli_view *view, view_list *list, uint32_t number);
-/* The number of a text, which has to live as long as the view. */
+/* The index of a string, which has to live as long as the view. */
 uint32_t view_string(cli_view *view, onx_str text);
-/* The same for text that is made. */
+/* The same for a generated string. */
 uint32_t view_format(cli_view *view, const char *format, ...) ONX_PRINTF(2, 3);
-/* The number of a tensor; equal ones are not looked for. */
+/* The index of a tensor; duplicates are not detected. */
 uint32_t view_add_tensor(cli_view *view, const onx_tensor *tensor);
 
-/* Fills what the caller has not set, with a layout of every scope. Free the view in any case. */
+/* Fills the members that the caller has not set, and computes the layout of every scope. Free the view in any case. */
 onx_status cli_view_build(cli_view *view);
 void cli_view_free(cli_view *view);
-/* The scope that is shown first; NULL where there is none. */
+/* The scope that is shown first; NULL if there is none. */
 const view_scope *cli_view_main(const cli_view *view);
-/* The number of the text of an attribute that is no graph; 0 for those and for tensors. */
+/* The index of an attribute's text; 0 for graphs and tensors. */
 uint32_t view_value_text(cli_view *view, const onx_attribute *attribute);
-/* What is written below the name of an operator for a weight that is one of its inputs: W 64×3×7×7, or the numbers
- * where they are few. */
+/* The text below the operator name for an input that is a weight: W 64×3×7×7, or its elements if they are few. */
 uint32_t view_weight_row(cli_view *view, const onx_op *op, uint32_t input, const onx_tensor *tensor);
-/* The same for what a node makes that is a constant; 0 for other nodes. */
+/* The same for the value of a constant node; 0 for other nodes. */
 uint32_t view_constant_row(cli_view *view, const onx_node *node);
-/* Appends the attributes of a node, and for those that hold graphs calls `inner`. */
+/* Appends the attributes of a node, and calls `inner` for those with graphs. */
 void view_attributes(cli_view *view, view_scope *scope, const onx_node *node,
                      void (*inner)(cli_view *view, view_scope *scope, uint32_t name, const onx_graph *graph));
 
-/* What the diagnostics of the context from number `first` on are about, after the scopes are built. */
+/* Finds the boxes of the diagnostics from index `first` on, after the scopes were built. */
 void cli_view_find(cli_view *view, size_t first);
 
 typedef struct view_weights {
-    bool skip;       /* no elements are read */
-    uint64_t budget; /* elements that may still be read in all; one large tensor never takes all of it */
+    bool skip;       /* do not read elements */
+    uint64_t budget; /* remaining number of elements to read; a single large tensor never uses all of it */
 } view_weights;
-/* Type, dims, size and what its elements are like, as members of the object that is open. */
+/* Writes type, dims, size and statistics of the elements, as members of the open object. */
 void cli_view_tensor(cli_json *json, cli_view *view, const onx_tensor *tensor, view_weights *weights);
 
-/* The model as an item of JSON. */
+/* Writes the model as a JSON item. */
 void cli_view_json(cli_json *json, cli_view *view, view_weights *weights);
 
 #endif
