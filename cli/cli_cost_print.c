@@ -1,4 +1,4 @@
-/* cli_cost_print.c - what `onx info --cost` prints. */
+/* cli_cost_print.c - prints the result of `onx info --cost`. */
 #include "cli_cost.h"
 #include "cli_dims.h"
 
@@ -29,7 +29,7 @@ static bool is_expression(onx_str s)
     return false;
 }
 
-/* The symbols of a term, those that repeat as powers. */
+/* The symbols of a term; repeated ones as powers. */
 static void put_symbols(writer *w, const cli_cost *c, const cost_term *t, bool bare)
 {
     char text[24];
@@ -70,7 +70,7 @@ static void put_name(const cli_tally *t, char *buf, size_t size)
     snprintf(buf, size, "%.*s%s%.*s", ONX_ARG(t->domain), t->domain.len ? "." : "", ONX_ARG(t->name));
 }
 
-/* Texts of a row; the widths become large enough for them, as far as they are not very long. */
+/* The texts of a row; widths grow to fit them, up to a limit. */
 typedef struct line {
     char name[NAME], macs[TEXT], activations[TEXT];
 } line;

@@ -1,4 +1,4 @@
-/* cli_flow.c - nodes and values of a model by number, and what is known of numbers before anything is run. */
+/* cli_flow.c - nodes and values of a model by number, and bounds of elements that are known before anything is run. */
 #include "cli_flow.h"
 
 #include "cli_attribute.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { MOST_DEPTH = 100, MOST_READ = 4096 /* elements of a constant */ };
+enum { MOST_DEPTH = 100, MOST_READ = 4096 /* maximum size of a constant that is read */ };
 
 static const cli_move moves[] = {
 #define MOVE(domain, op, how, inputs, outputs) { domain, #op, CLI_##how, ALL_OR(inputs), ALL_OR(outputs) },
@@ -49,7 +49,7 @@ const cli_move *cli_flow_move(const cli_flow *flow, const onx_node *node)
 
 /* ---- values by name ---- */
 
-/* Scopes from the innermost one out. */
+/* Scopes, innermost first. */
 typedef struct scope {
     const onx_graph *graph;
     const struct scope *up;
@@ -69,7 +69,7 @@ static uint32_t find_in(const cli_flow *flow, onx_str name, const onx_graph *gra
     return CLI_FLOW_NONE;
 }
 
-/* The value of that name in the graph itself, a new one where there is none. */
+/* The value of that name in the graph itself, added if there is none. */
 static onx_status define(cli_flow *flow, onx_str name, const onx_graph *graph, uint32_t *out)
 {
     *out = name.len ? find_in(flow, name, graph) : CLI_FLOW_NONE;
@@ -83,7 +83,7 @@ static onx_status define(cli_flow *flow, onx_str name, const onx_graph *graph, u
     return ONX_OK;
 }
 
-/* What a name means in a graph: a graph that nobody sorted may read what it makes later. */
+/* The value that a name refers to in a graph; in an unsorted graph it may be defined later. */
 static onx_status resolve(cli_flow *flow, onx_str name, const scope *in, uint32_t *out)
 {
     for (const scope *s = in; s && name.len; s = s->up)
@@ -152,7 +152,7 @@ static const cli_flow_value *value_at(const cli_flow *flow, uint32_t id)
     return id == CLI_FLOW_NONE ? NULL : &flow->values[id];
 }
 
-/* Clip: what the limits are, as inputs or attributes. */
+/* Clip: the limits, from inputs or attributes. */
 static void clip(const cli_flow *flow, const cli_flow_step *step, double *low, double *high)
 {
     const cli_flow_value *least = value_at(flow, cli_flow_input(flow, step, 1)),
@@ -164,7 +164,7 @@ static void clip(const cli_flow *flow, const cli_flow_step *step, double *low, d
     *high = fmin(*high, max);
 }
 
-/* Numbers that are moved lie between those of what they come from. */
+/* Moved elements are within the bounds of the elements that they come from. */
 static void hull(const cli_flow *flow, const cli_flow_step *step, const cli_move *move, double *low, double *high)
 {
     const bool least = cli_flow_is(step->node, "", "Min"), most = cli_flow_is(step->node, "", "Max");
@@ -249,7 +249,7 @@ static bool is_one_of(onx_str op, const char *const *names)
     return false;
 }
 
-/* Nodes that give what has the shape of an input, where the others are no larger. */
+/* Operators whose output has the shape of an input, if the other inputs are not larger. */
 static bool keeps_shape(onx_str op, uint32_t input)
 {
     static const char *const first[] = { "Identity",  "Cast",      "Clip",    "Relu",   "Sigmoid", "Tanh", "Abs",
@@ -364,7 +364,7 @@ static onx_status add_rows(cli_flow *flow)
     return ONX_OK;
 }
 
-/* With functions in place of their calls, where that can be done: what they do with inputs counts as well. */
+/* Function calls are expanded if possible, so that their use of inputs counts as well. */
 static onx_status take(cli_flow *flow, const onx_doc *doc)
 {
     if (!onx_doc_model(doc)->functions_count)
@@ -394,7 +394,7 @@ onx_status cli_flow_open(cli_flow *flow, cli_call *call, const onx_doc *doc, con
         const onx_type *type = port.type;
         ONX_TRY(define(flow, port.name, g, &id));
         if (id != i)
-            return ONX_OK; /* without a name, or with that of another one: nothing can be told of such inputs */
+            return ONX_OK; /* without a name, or with a duplicate name: nothing is known about such inputs */
         flow->values[id].derived = port.required;
         if (type && ONX_HAS(type, type, tensor_type) && type->tensor_type->elem_type == ONX_BOOL) {
             flow->values[id].low = 0;

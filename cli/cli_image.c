@@ -476,7 +476,7 @@ static void add_sizing(builder *b, const image *m)
     b->failed |= !node || !onx_node_add_ints(b->arena, node, "axes", plane, 2);
 }
 
-/* "sized" to "scaled": the range, then mean and deviation, as one product and one sum. */
+/* "sized" to "scaled": --image-range, --mean and --std, combined to one multiplication and one addition. */
 static void add_scaling(builder *b, const image *m)
 {
     const int64_t channels = m->format == 'g' ? 1 : 3;
@@ -505,7 +505,7 @@ static void add_scaling(builder *b, const image *m)
     add(b, "Clip", "round least most", "scaled");
 }
 
-/* "scaled" to y: the dimensions in their order, copies for the batch, the element type. */
+/* "scaled" to y: transposes the dimensions, repeats the image for the batch, converts the element type. */
 static void add_layout(builder *b, const image *m)
 {
     static const char letters[] = "nchw";

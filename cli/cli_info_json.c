@@ -1,4 +1,4 @@
-/* cli_info_json.c - `onx info --json`, and what it shares with the screen. */
+/* cli_info_json.c - `onx info --json`, and code shared with the text output. */
 #include "cli_cost.h"
 #include "cli_info.h"
 #include "cli_numpy.h"
@@ -18,7 +18,7 @@ uint64_t cli_info_size(const cli_info *in)
     return !cli_is_numpy(in->path) ? onx_doc_input_size(in->doc) : stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* Is any component of the path below the folder a symbolic link, or has the file several names? */
+/* Is any component of the path below the folder a symbolic link, or does the file have several hard links? */
 static bool has_links(char *path, size_t folder, const struct stat *file)
 {
     struct stat st;

@@ -213,8 +213,8 @@ static onx_status give_folder(cli_reader *r, const char *path)
 
 typedef struct archive {
     cli_reader *r;
-    uint32_t found, others; /* members that name an input, and those that do not */
-    char other[80];         /* the first of these */
+    uint32_t found, others; /* number of members that name an input, and of others */
+    char other[80];         /* the first of the others */
 } archive;
 
 static bool names_input(void *user, onx_str name)

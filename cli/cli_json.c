@@ -1,4 +1,4 @@
-/* cli_json.c - writing JSON on standard output. */
+/* cli_json.c - writes JSON to standard output. */
 #include "cli.h"
 
 #include <math.h>
@@ -35,12 +35,12 @@ void cli_json_close(cli_json *json, char bracket)
 
 void cli_json_put_string(FILE *to, onx_str s)
 {
-    size_t plain = 0; /* where what needs no escape begins */
+    size_t plain = 0; /* start of the characters that need no escape */
     fputc('"', to);
     for (size_t i = 0; i < s.len;) {
         uint32_t c = 0;
         const size_t n = cli_utf8_char(onx_str_make(s.ptr + i, s.len - i), &c);
-        const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0); /* which a terminal may obey */
+        const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0); /* which a terminal might execute */
         if (n && !control && c != '"' && c != '\\') {
             i += n;
             continue;

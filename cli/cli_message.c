@@ -318,7 +318,7 @@ void cli_progress(const char *what, uint64_t done, uint64_t total)
     double since = (double)(now.tv_sec - last.tv_sec) + 1e-9 * (double)(now.tv_nsec - last.tv_nsec);
     if (since < 0.1)
         return;
-    /* The first call starts the clock only: short work shows no bar. */
+    /* The first call only starts the clock: no bar is shown for short work. */
     bool first = last.tv_sec == 0 && last.tv_nsec == 0;
     last = now;
     if (first)

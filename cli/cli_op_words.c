@@ -1,4 +1,4 @@
-/* cli_op_words.c - operators explained in words: their inputs, outputs and attributes, and an example of each. */
+/* cli_op_words.c - descriptions of operators: their inputs, outputs and attributes, and an example of each. */
 #include "cli_op_words.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static const struct {
 #include "cli_op_examples.def"
 };
 
-/* Is the name one of the words of the list? */
+/* Is the name in the list? */
 static bool lists(const char *list, const char *name)
 {
     const size_t len = strlen(name);
@@ -27,7 +27,7 @@ static bool lists(const char *list, const char *name)
     return false;
 }
 
-/* Operators of documents may have any name; what is said here is about the built-in ones. */
+/* The descriptions are for built-in operators; operators of documents may have the same names. */
 static bool is_built_in(const onx_op *op)
 {
     return onx_op_newest(onx_str_of(onx_op_domain(op)), onx_str_of(onx_op_name(op))) != NULL;
@@ -49,7 +49,7 @@ const char *cli_op_word(const onx_op *op, const char *name)
     return common;
 }
 
-/* The nodes, which begin at the first brace that no initializer has, go to a line of their own. */
+/* Puts the nodes, which begin at the first brace that does not belong to an initializer, on a new line. */
 static void put_graph(const onx_op *op, const char *graph, FILE *to)
 {
     bool head = true;
@@ -74,7 +74,7 @@ static int64_t example_opset(const onx_op *op)
     return onx_op_flags(newest) & ONX_OP_DEPRECATED ? onx_op_since(newest) - 1 : onx_domain_newest(domain);
 }
 
-/* A domain whose operators the standard defines, not one that only begins like them. */
+/* A domain whose operators the standard defines, not just one with the same prefix. */
 static bool is_of_onnx(const char *domain)
 {
     return !*domain || strcmp(domain, "ai.onnx.ml") == 0 || strncmp(domain, "ai.onnx.preview", 15) == 0;
@@ -83,7 +83,8 @@ static bool is_of_onnx(const char *domain)
 bool cli_op_example(const onx_op *op, FILE *to)
 {
     const char *domain = onx_op_domain(op);
-    const bool standard_one = is_built_in(op) && is_of_onnx(domain); /* others share names */
+    const bool standard_one = is_built_in(op) && is_of_onnx(domain); /* operators of other domains may have the same
+                                                                      * names */
     for (size_t i = 0; standard_one && i < sizeof examples / sizeof *examples; i++) {
         if (!lists(examples[i].operators, onx_op_name(op)))
             continue;

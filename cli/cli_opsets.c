@@ -1,4 +1,4 @@
-/* cli_opsets.c - operators that are not built in, as the command line names them. */
+/* cli_opsets.c - loads the custom operators named on the command line. */
 #include "cli_opsets.h"
 
 #include <onx/check.h>

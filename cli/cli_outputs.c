@@ -125,7 +125,7 @@ static place place_of(const cli_outputs *o)
     return cli_ends_in(path, ".npy") || cli_ends_in(path, ".pb") ? TO_FILE : TO_FOLDER;
 }
 
-/* "DIR/output_3.pb"; NULL, said, when out of memory. */
+/* "DIR/output_3.pb"; NULL, after an error message, when out of memory. */
 static char *numbered(const cli_outputs *o, uint32_t index)
 {
     const char *dir = path_of(o);
@@ -220,7 +220,7 @@ static void take(void *user, const onx_run_event *event)
     }
 }
 
-/* "name#2" for the second of a name, and so on. */
+/* "name#2" for the second value of a name, and so on. */
 static onx_status number_names(cli_outputs *o)
 {
     cli_table names = { .cx = o->call->cx };

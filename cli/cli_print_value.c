@@ -1,4 +1,4 @@
-/* cli_print_value.c - values for people and as JSON: summed up, in full, or the largest elements. */
+/* cli_print_value.c - prints values as text and JSON: a summary, all elements, or the largest ones. */
 #include "cli_value.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@ enum { SOME = 256 };
 typedef struct elements {
     const onx_value *v;
     onx_dtype_class class;
-    uint64_t first; /* of those in the buffer; UINT64_MAX: none */
+    uint64_t first; /* index of the first element in the buffer; UINT64_MAX: the buffer is empty */
     union {
-        double real[2 * SOME]; /* of complex numbers both parts */
+        double real[2 * SOME]; /* for complex elements both parts */
         int64_t whole[SOME];
         uint64_t natural[SOME];
     } as;
@@ -25,7 +25,7 @@ static elements elements_of(const onx_value *v)
     return e;
 }
 
-/* The index of an element in the buffer. */
+/* Loads an element into the buffer, and returns its index there. */
 static uint64_t fetch(elements *e, uint64_t index)
 {
     const onx_value *v = e->v;
@@ -45,7 +45,7 @@ static uint64_t fetch(elements *e, uint64_t index)
     return index - e->first;
 }
 
-/* Its number, for sums and comparisons. */
+/* Its numeric value, for sums and comparisons. */
 static double number_at(elements *e, uint64_t index)
 {
     const uint64_t i = fetch(e, index);
@@ -101,7 +101,7 @@ static void put_element(FILE *to, elements *e, uint64_t index, int digits, bool 
     }
 }
 
-/* Enough digits to tell any two numbers of the type apart. */
+/* Enough digits to distinguish any two values of the type. */
 static int all_digits(const onx_value *v)
 {
     const unsigned bits = onx_dtype_bits(v->dtype) / (onx_dtype_class_of(v->dtype) == ONX_CLASS_COMPLEX ? 2 : 1);
@@ -112,7 +112,7 @@ static int all_digits(const onx_value *v)
 static void put_all(FILE *to, const onx_value *v, bool json)
 {
     elements e = elements_of(v);
-    uint64_t block[ONX_RANK_MAX + 1]; /* elements of a list at each depth */
+    uint64_t block[ONX_RANK_MAX + 1]; /* number of elements of a list at each depth */
     const uint32_t rank = v->rank < ONX_RANK_MAX ? v->rank : ONX_RANK_MAX;
     if (!v->count) {
         fputs("[]", to);
@@ -142,7 +142,7 @@ static void put_all(FILE *to, const onx_value *v, bool json)
 /* ---- facts ---- */
 
 typedef struct facts {
-    uint64_t finite, nan, infinite, set; /* set: other than zero */
+    uint64_t finite, nan, infinite, set; /* set: nonzero elements */
     double least, most, sum;
 } facts;
 
@@ -208,7 +208,7 @@ typedef struct top {
     uint64_t count;
 } top;
 
-/* The `most` largest of a row, largest first, the first of equal ones before the others; NaN is none of them. */
+/* The `most` largest elements of a row, in descending order; equal ones in order of index; without NaN. */
 static void find_top(elements *e, uint64_t start, uint64_t length, uint64_t most, top *out)
 {
     out->count = 0;
@@ -258,7 +258,7 @@ static void put_top(FILE *to, const onx_value *v, uint64_t most)
 
 /* ---- a value ---- */
 
-/* The texts and numbers that are keys of a map. */
+/* The keys of a map, strings or integers. */
 static void put_key(FILE *to, const onx_value *map, uint64_t i, bool json)
 {
     if (map->dtype != ONX_STRING) {

@@ -1,4 +1,4 @@
-/* cli_profile_print.c - profiles as tables, JSON and traces. */
+/* cli_profile_print.c - prints profiles as tables, JSON and traces. */
 #include "cli_profile.h"
 
 #include <stdlib.h>

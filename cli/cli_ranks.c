@@ -62,7 +62,7 @@ void cli_ranks_close(cli_call *call, bool failed)
     fflush(NULL);
     if (failed)
         call->ranks->comm.fail(call->ranks->comm.user);
-    if (call->ranks->silent) /* the end is that of all */
+    if (call->ranks->silent) /* all ranks end together */
         nanosleep(&(struct timespec){ .tv_nsec = 0, .tv_sec = SPEAK_SECONDS }, NULL);
     onx_comm_mpi_close(&call->ranks->comm, failed);
     free(call->ranks);

@@ -1,4 +1,4 @@
-/* cli_signal.c - signals: what is done before one ends the program. */
+/* cli_signal.c - signals: cleaning up before a signal ends the program. */
 #include "cli.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /* ---- temporary files ----
- * Those that have a name just now, so that a signal handler can remove them: it may call unlinkat, and reads nothing
- * but this list, which only grows. */
+ * A list of the temporary files that currently have a name, so that a signal handler can remove them with unlinkat. The
+ * handler reads only this list, which never shrinks. */
 
 typedef struct temp {
     atomic_bool used; /* set last, cleared first */
@@ -33,7 +33,7 @@ static atomic_bool ending;
 static void on_made(void *user, int dir, const char *name)
 {
     (void)user;
-    while (atomic_load(&ending)) /* another thread ends the process, and has been through the list */
+    while (atomic_load(&ending)) /* another thread has processed the list, and ends the process */
         pause();
     for (temp_list *list = &temporary; list; list = atomic_load(&list->next)) {
         for (size_t i = 0; i < sizeof list->temps / sizeof *list->temps; i++) {
@@ -46,7 +46,7 @@ static void on_made(void *user, int dir, const char *name)
             return;
         }
         if (!atomic_load(&list->next))
-            atomic_store(&list->next, calloc(1, sizeof *list)); /* without memory this one is not removed */
+            atomic_store(&list->next, calloc(1, sizeof *list)); /* when out of memory, this file is not removed */
     }
 }
 
@@ -86,8 +86,8 @@ static sigset_t set_of_ends(void)
     return set;
 }
 
-/* Raised again, the signal does what it would have done. Until then all that end the program wait: timeout and shells
- * send theirs to the process and to its group, and the second one would come while files are being removed. */
+/* Raises the signal again with its default action. Until then all terminating signals are blocked: timeout and shells
+ * send a signal to the process and to its group, and the second one would arrive while files are being removed. */
 static void on_end(int signal_number)
 {
     const sigset_t set = set_of_ends();
@@ -101,14 +101,15 @@ static void handle_ends(void)
 {
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction action = { .sa_handler = on_end, .sa_mask = set_of_ends() }, before;
-        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) /* not one that nohup ignores */
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) /* not if it is ignored, as by
+                                                                                     * nohup */
             sigaction(ends[i], &action, NULL);
     }
 }
 
 /* ---- a limit of time ----
- * The library looks at what cancels it whenever it takes memory, and between pieces of files. What waits for a file, or
- * works without memory, is ended a while later, here. */
+ * The library checks for cancellation at each allocation, and between pieces of files. Work that blocks on a file, or
+ * runs without allocating, is ended here a while later. */
 
 enum { GRACE_SECONDS = 2 };
 
@@ -148,7 +149,7 @@ bool cli_deadline_end(void)
     if (!deadline)
         return false;
     setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { 0, 0 } }, NULL);
-    signal(SIGALRM, SIG_IGN); /* one that is on its way */
+    signal(SIGALRM, SIG_IGN); /* a pending one */
     const bool over = onx_cancel_is_set(deadline);
     onx_cancel_free(deadline);
     deadline = NULL;
@@ -156,11 +157,11 @@ bool cli_deadline_end(void)
 }
 
 /* ---- a mapped file that was cut short ----
- * The library maps files. Where another process cuts one short meanwhile, the next look at what is gone raises SIGBUS.
- * From in here nothing can be undone, only said, and with nothing but what a signal handler may call. Which file it was
- * and where is read from the system's own list of mappings, so none has to be kept. */
+ * The library maps files. If another process truncates a mapped file, the next access beyond its end raises SIGBUS. The
+ * handler cannot recover; it only prints a message with functions that are allowed in a signal handler. The file and
+ * offset are looked up in the system's list of mappings, so the program keeps none. */
 
-enum { LINE_ROOM = 8192 }; /* a line of the list: addresses, and a path of up to 4096 bytes with some of them escaped */
+enum { LINE_ROOM = 8192 }; /* maximum length of a line: addresses, and a path of up to 4096 bytes with escapes */
 
 typedef struct out_text {
     char text[LINE_ROOM];
@@ -173,7 +174,7 @@ static void put(out_text *out, const char *text)
         out->text[out->used++] = *text;
 }
 
-/* What a terminal might take for more than a letter is shown by its code. */
+/* Bytes that a terminal might interpret are printed as their codes. */
 static void put_path(out_text *out, const char *path)
 {
     static const char digits[] = "0123456789abcdef";
@@ -209,7 +210,8 @@ static uint64_t hexadecimal(const char **at)
     }
 }
 
-/* Does the line "from-to rights offset device inode path" have the address? Then its path, and the byte of the file. */
+/* Does the line "from-to rights offset device inode path" contain the address? If so, returns its path and the offset
+ * in the file. */
 static const char *mapped_path(const char *line, uint64_t address, uint64_t *byte)
 {
     uint64_t from = hexadecimal(&line);
@@ -226,7 +228,7 @@ static const char *mapped_path(const char *line, uint64_t address, uint64_t *byt
     return *line ? line : NULL;
 }
 
-/* False when the system does not say. */
+/* False if the system does not tell. */
 static bool put_place_of(out_text *out, uint64_t address)
 {
     char line[LINE_ROOM];
@@ -267,7 +269,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
     out_text out = { .used = 0 };
     (void)signal_number;
     (void)context;
-    while (atomic_flag_test_and_set(&said)) /* another thread is saying it, and ends the process */
+    while (atomic_flag_test_and_set(&said)) /* another thread is printing, and ends the process */
         pause();
     if (info->si_code != BUS_ADRERR)
         put(&out, "onx: error: memory could not be read (bus error)\n");
@@ -285,7 +287,7 @@ void cli_handle_signals(void)
 {
     struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
     sigemptyset(&action.sa_mask);
-    signal(SIGPIPE, SIG_IGN); /* writes that fail are errors to report */
+    signal(SIGPIPE, SIG_IGN); /* failed writes are reported as errors */
     signal(SIGXFSZ, SIG_IGN);
     sigaction(SIGBUS, &action, NULL);
     handle_ends();

@@ -1,4 +1,4 @@
-/* cli_test_report.c - how `onx test` reports its cases: text, JSON or JUnit. */
+/* cli_test_report.c - prints the results of `onx test`: text, JSON or JUnit. */
 #include "cli_table.h"
 #include "cli_test.h"
 
@@ -26,7 +26,7 @@ void test_case_begin(test_report *report)
     report->start = now();
 }
 
-/* Diagnostics of several lines keep them, further in. */
+/* Indents the further lines of diagnostics. */
 static void put_lines(FILE *to, const char *text)
 {
     for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
@@ -50,12 +50,12 @@ void test_case_say(test_report *report, const char *place, const char *format, .
     onx_diag_clear(report->call->cx);
 }
 
-/* Lines of the case as people see them: what is below a line is indented. */
+/* Prints the text of a case; further lines are indented. */
 static void print_case(const char *name, const char *text, test_outcome outcome)
 {
     static const char *const words[] = { "ok", "FAIL", "skip" };
     static const cli_style styles[] = { CLI_GREEN, CLI_RED, CLI_YELLOW };
-    if (!text || !*text) /* a case that passed */
+    if (!text || !*text) /* the case passed */
         text = name;
     for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
         if (*text == ' ')
@@ -123,7 +123,7 @@ static void print_json(const test_report *report)
     cli_json_close(&json, '}');
 }
 
-/* <testcase>: the first line of what went wrong is its message. */
+/* <testcase>: the message is the first line of the failure. */
 static void put_junit_case(FILE *to, const test_case *c)
 {
     static const char *const tags[] = { NULL, "failure", "skipped" };
@@ -191,7 +191,7 @@ int test_report_end(test_report *report)
         free(report->list[i].text);
     }
     free(report->list);
-    call->told = false; /* what was said is about cases, not about the call */
+    call->told = false; /* the messages concern cases, not the call */
     if (status != ONX_OK)
         return cli_exit(call, status);
     return report->outcomes[TEST_FAILED] ? CLI_FAULT : CLI_OK;

@@ -1,4 +1,4 @@
-/* cli_text.c - how text, numbers and types look on a terminal. */
+/* cli_text.c - formats text, numbers and types for a terminal. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -50,18 +50,19 @@ unsigned cli_width(void)
 
 /* ---- text from files ---- */
 
-/* Length of the UTF-8 sequence of a printable character at the start, 0 when there is none. */
+/* The length of the UTF-8 sequence of a printable character at the start, 0 if there is none. */
 static size_t printable(onx_str s)
 {
     uint32_t c = 0;
     const size_t len = cli_utf8_char(s, &c);
-    /* C0 and C1 controls; direction marks, with which a name can look like another one. */
+    /* C0 and C1 control characters; direction marks, which can make a name look like another one. */
     const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
                          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
     return control ? 0 : len;
 }
 
-/* Columns of the character at the start, which is `len` bytes of UTF-8: East Asian wide forms take two. */
+/* The width of the character at the start, which is `len` bytes of UTF-8: East Asian wide characters take two
+ * columns. */
 static unsigned char_columns(onx_str s, size_t len)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
@@ -126,7 +127,7 @@ void cli_put_field(FILE *to, onx_str text, unsigned columns)
         fprintf(to, "%*s", (int)(columns - total), "");
         return;
     }
-    /* Names differ at their ends more than at their starts, so the middle goes. */
+    /* Names differ at their ends more often than at their starts, so the middle is removed. */
     const char *dots = cli_is_unicode() ? "…" : "~";
     unsigned head = (columns - 1) / 2, tail = columns - 1 - head;
     const onx_str start = cli_fitting(text, head);
@@ -227,7 +228,7 @@ double cli_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Three digits, as numbers are read; whole numbers below a thousand of `exact` have no point. */
+/* Formats three significant digits; integers below a thousand have no decimal point if `exact`. */
 static cli_small three_digits(double value, const char *unit, bool exact)
 {
     cli_small out;

@@ -327,7 +327,7 @@ onx_status cli_save_beside(const cli_transform *t, onx_doc *doc, bool outside)
 typedef struct measure {
     cli_tune *t;
     cli_inner *inner[2];
-    cli_table names;  /* of inner[0] */
+    cli_table names;  /* over inner[0] */
     onx_value **kept; /* values and outputs of the original, for one sample */
     double *worst;    /* the largest error, per value and output of the original */
     uint32_t sample;

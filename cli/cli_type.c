@@ -1,11 +1,11 @@
-/* cli_type.c - types in the notation of ONNX text. */
+/* cli_type.c - formats types in the notation of ONNX text. */
 #include "cli.h"
 
 #include <stdarg.h>
 
 typedef struct type_text {
     char *buf;
-    size_t size, len; /* len counts what does not fit as well */
+    size_t size, len; /* len also counts text that did not fit */
 } type_text;
 
 static void add(type_text *out, const char *format, ...) ONX_PRINTF(2, 3);
@@ -46,7 +46,7 @@ static void add_tensor(type_text *out, int32_t dtype, const onx_tensor_shape *sh
     add(out, "]");
 }
 
-/* The stack is bounded: a type that says more than the buffer holds ends there. */
+/* The stack is bounded: the text is cut where the buffer is full. */
 static void add_type(type_text *out, const onx_type *type)
 {
     if (out->len >= out->size) {

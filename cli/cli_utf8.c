@@ -1,9 +1,10 @@
-/* cli_utf8.c - characters of UTF-8, for what is written on terminals, as JSON and as XML. */
+/* cli_utf8.c - UTF-8 decoding, for output on terminals, as JSON and as XML. */
 #include "cli.h"
 
 size_t cli_utf8_char(onx_str s, uint32_t *c)
 {
-    /* What a sequence of that length begins with, and the least that may need it: shorter ones are overlong. */
+    /* The lead byte of a sequence of that length, and the smallest code point that needs it: smaller ones are
+     * overlong. */
     static const struct {
         unsigned char mask, lead;
         uint32_t least;

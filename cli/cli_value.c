@@ -1,9 +1,9 @@
-/* cli_value.c - values from and to files. */
+/* cli_value.c - reads and writes values in files. */
 #include "cli_value.h"
 
 #include <onx/npy.h>
 
-/* The file becomes call->input when it cannot be read, for what is said about it. */
+/* If the file cannot be read, it becomes call->input, so that messages name it. */
 static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx_value **out)
 {
     onx_buffer bytes;

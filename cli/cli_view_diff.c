@@ -1,4 +1,4 @@
-/* cli_view_diff.c - what differs between two views, for a page that shows them side by side. */
+/* cli_view_diff.c - the differences between two views, for a page that shows them side by side. */
 #include "cli_diff.h"
 #include "cli_view_page.h"
 
@@ -7,7 +7,7 @@ typedef struct place {
     uint32_t scope, box;
 } place;
 
-/* Where the nodes of a model are. */
+/* The boxes of a model's nodes. */
 typedef struct places {
     place *list;
     uint32_t count, room;

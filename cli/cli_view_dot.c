@@ -1,7 +1,7 @@
-/* cli_view_dot.c - the main graph of a view in the language of Graphviz, which finds places of its own. */
+/* cli_view_dot.c - writes the main graph of a view in the DOT language of Graphviz, which computes its own layout. */
 #include "cli_view_page.h"
 
-/* A quoted string. Graphviz reads backslashes and entities in it; entities are what names of models become. */
+/* Writes a quoted string. Graphviz interprets backslashes and entities, so names are written with entities. */
 static void put_text(FILE *to, onx_str s)
 {
     for (size_t i = 0, begin = 0; i <= s.len; i++) {

@@ -6,10 +6,10 @@
 #include <stdarg.h>
 
 typedef struct view_binding {
-    uint32_t scope, value; /* scope: number + 1, 0: the name is not bound */
+    uint32_t scope, value; /* scope: index + 1, 0: the name is not bound */
 } view_binding;
 
-/* What a name referred to before a scope bound it. */
+/* The binding of a name before a scope changed it. */
 typedef struct view_undo {
     uint32_t string;
     view_binding before;
@@ -26,7 +26,7 @@ void view_push(cli_view *view, view_list *list, uint32_t number)
     list->at[list->count++] = number;
 }
 
-/* The element, VIEW_NONE where memory ran out before it came to be. */
+/* The element, VIEW_NONE if memory ran out before it was added. */
 static uint32_t get(const view_list *list, uint32_t at)
 {
     return at < list->count ? list->at[at] : VIEW_NONE;
@@ -134,7 +134,7 @@ static bool reserve_binding(cli_view *view, uint32_t string)
     return true;
 }
 
-/* From here to the end of the scope the name stands for the value. */
+/* Binds the name to the value until the end of the scope. */
 static void bind(cli_view *view, uint32_t string, uint32_t scope, uint32_t value)
 {
     if (view->scarce || !reserve_binding(view, string) || !CLI_GROW(view->undo, view->undo_count, view->undo_room)) {
@@ -191,7 +191,7 @@ static uint32_t add_value(cli_view *view, view_scope *s, uint32_t name, uint32_t
 
 static void add_edge(cli_view *view, view_scope *s, uint32_t from, uint32_t to, uint32_t value)
 {
-    /* One arrow is enough where a node takes a value twice in a row, as Mul(x, x) does. */
+    /* one arrow suffices if a node reads the same value twice in a row, like Mul(x, x) */
     const uint32_t n = s->edge_to.count;
     if (n && get(&s->edge_to, n - 1) == to && get(&s->edge_value, n - 1) == value)
         return;
@@ -200,7 +200,7 @@ static void add_edge(cli_view *view, view_scope *s, uint32_t from, uint32_t to, 
     view_push(view, &s->edge_value, value);
 }
 
-/* The value that the name stands for; one of a scope around this one, or of none, gets a box in here. */
+/* The value that the name refers to; a captured or undefined value gets a box in this scope. */
 static uint32_t resolve(cli_view *view, view_scope *s, uint32_t name)
 {
     const view_binding b = bound(view, name);
@@ -233,7 +233,7 @@ static void declare(cli_view *view, view_scope *s, const onx_value_info *info)
         set(&s->value_doc, b.value, view_string(view, onx_view(info->doc_string)));
 }
 
-/* One that an initializer of the same name gives a value is drawn as a weight. */
+/* An input with an initializer of the same name is drawn as a weight. */
 static void define_input(cli_view *view, view_scope *s, onx_str name)
 {
     const uint32_t string = view_string(view, name);
@@ -315,7 +315,7 @@ static int64_t opset_of(const cli_view *view, const view_scope *s, onx_str domai
     return 0;
 }
 
-/* The number of the operator, VIEW_NONE where it is not known. */
+/* The index of the operator, VIEW_NONE if it is unknown. */
 static uint32_t operator_of(cli_view *view, const view_scope *s, const onx_node *node)
 {
     const onx_str domain = onx_view(node->domain), name = onx_view(node->op_type);
@@ -341,7 +341,7 @@ static onx_str plain_domain(onx_bytes domain)
     return onx_str_is(d, "ai.onnx") ? onx_str_of("") : d;
 }
 
-/* The function of the model that the node calls, VIEW_NONE where it calls none. */
+/* The model function that the node calls, VIEW_NONE if it calls none. */
 static uint32_t function_of(const cli_view *view, const onx_node *node)
 {
     const onx_model *m = onx_doc_model(view->doc);
@@ -428,7 +428,7 @@ static void add_node(cli_view *view, view_scope *s, uint32_t index)
     view_push(view, &s->box_inner, (s->inner.count - inner) / 2);
 }
 
-/* Boxes that are no nodes have nothing that nodes have. */
+/* Fills the node columns for boxes that are not nodes. */
 static void add_bare(cli_view *view, view_scope *s)
 {
     view_push(view, &s->box_op, VIEW_NONE);
@@ -478,7 +478,7 @@ static void fill_scope(cli_view *view, view_scope *s)
     while (!view->scarce && s->box_op.count < s->box_kind.count)
         add_bare(view, s);
     infer_types(view, s);
-    if (s->kind != VIEW_GRAPH) /* what the main graph names can be used in training graphs */
+    if (s->kind != VIEW_GRAPH) /* names of the main graph are visible in training graphs */
         unbind_to(view, mark);
 }
 
@@ -499,7 +499,7 @@ static uint32_t build_graph(cli_view *view, view_scope_kind kind, const onx_grap
 
 /* ---- places ---- */
 
-/* Widths are guesses about the page's letters: 8 pixels in titles, 7 in rows. */
+/* Widths are estimated for the fonts of the page: 8 pixels per character in titles, 7 in rows. */
 static onx_layout_node size_of(const cli_view *view, const view_scope *s, uint32_t box, const uint32_t *row)
 {
     enum { TITLE = 8, ROW = 7, SIDES = 22, HEIGHT = 26, LINE = 15, LEAST = 44, MOST = 260, OPENER = 16 };
@@ -579,7 +579,7 @@ onx_status cli_view_build(cli_view *view)
     view->string_table.cx = view->op_table.cx = view->function_table.cx = view->call->cx;
     ONX_TRY(onx_arena_new(view->call->cx, &view->arena));
     (void)view_string(view, onx_str_of(""));
-    /* Functions first: nodes point to their scopes. The page begins with the main graph, wherever it is. */
+    /* Functions come first, because nodes refer to their scopes. The page starts with the main graph. */
     build_functions(view, m);
     if (m->graph)
         (void)build_graph(view, VIEW_GRAPH, m->graph, VIEW_NONE, VIEW_NONE);

@@ -1,11 +1,11 @@
-/* cli_view_node.c - the attributes of nodes as text for the page, and which node a finding is about. */
+/* cli_view_node.c - the attributes of nodes as text for the page, and finding the box of a diagnostic. */
 #include "cli_view.h"
 
 enum { LIST_MOST = 64, TEXT_MOST = 1800 };
 
 /* ---- attributes ---- */
 
-/* Up to LIST_MOST elements, as the text syntax has them; `one` writes an element. */
+/* Up to LIST_MOST elements in the text syntax; `one` writes an element. */
 static uint32_t list_text(cli_view *view, const void *values, uint32_t count,
                           int (*one)(char *buf, size_t size, const void *values, uint32_t i))
 {
@@ -128,7 +128,7 @@ void view_attributes(cli_view *view, view_scope *s, const onx_node *node,
 
 /* ---- findings ---- */
 
-/* A path that is being followed: graph.node[3] "conv1" (Conv).then_branch.node[0]. */
+/* The state of following a path such as graph.node[3] "conv1" (Conv).then_branch.node[0]. */
 typedef struct cursor {
     cli_view *view;
     onx_str rest;
@@ -171,8 +171,8 @@ static bool take_index(cursor *c, const char *word, uint32_t *index)
     return false;
 }
 
-/* What follows a step for people: ' "conv1" (Conv)'. A name of the file may hold quotes, so it is compared; of
- * one that is written otherwise the next quote ends it. */
+/* Skips the label after a step: ' "conv1" (Conv)'. Names may contain quotes, so the label is compared with the node; if
+ * it differs, it ends at the next quote. */
 static void pass_label(cursor *c, char open, char close, onx_str name)
 {
     const char begin[] = { ' ', open, 0 }, end[] = { close, 0 };
@@ -186,7 +186,7 @@ static void pass_label(cursor *c, char open, char close, onx_str name)
     (void)take(c, end);
 }
 
-/* From the box into the scope in it that the path names. */
+/* Enters the scope of the box that the path names. */
 static bool enter(cursor *c)
 {
     const view_scope *s = c->view->scope[c->scope];
@@ -260,7 +260,7 @@ static bool begin(cursor *c)
     return false;
 }
 
-/* As far as the path can be followed. */
+/* Follows the path as far as possible. */
 static void follow(cursor *c)
 {
     uint32_t index;
@@ -299,7 +299,7 @@ void cli_view_find(cli_view *view, size_t first)
             follow(&c);
         if (c.scope >= view->scope_count)
             c.scope = c.box = VIEW_NONE;
-        /* A finding was lost, and this replaces it. */
+        /* marks that a finding was lost */
         const bool lost = d->status == ONX_E_MEMORY;
         if (lost || !CLI_GROW(view->finding, view->finding_count, view->finding_room)) {
             view->scarce = true;

@@ -1,8 +1,9 @@
-/* cli_view_page.c - the page around its data. */
+/* cli_view_page.c - writes the page around its data. */
 #include "cli_view_page.h"
 
-/* The data is in a script element that is no program. What could end it, or make a comment of it, begins with <,
- * which JSON has in strings only, where it may be written as an escape. So no text of a model is ever markup. */
+/* The data is in a script element of a non-script type. Only sequences that begin with < could end the element or start
+ * a comment; in JSON they occur only in strings, where < can be escaped. So text of a model is never interpreted as
+ * markup. */
 void cli_view_page(FILE *to, onx_str json)
 {
     fwrite(view_page_head, 1, view_page_head_size, to);

@@ -1,7 +1,7 @@
-/* cli_view_request.c - what a request to the server of pages asks for, and whether it gets it. */
+/* cli_view_request.c - parses and validates requests to the page server. */
 #include "cli_view_page.h"
 
-/* The line at the start of the text, without what ends it; the text continues after it. */
+/* Splits off the first line of the text, without its line end. */
 static onx_str next_line(onx_str *text)
 {
     const char *end = memchr(text->ptr, '\n', text->len);
@@ -18,8 +18,8 @@ static bool starts(onx_str text, const char *word)
     return text.len >= strlen(word) && strncasecmp(text.ptr, word, strlen(word)) == 0;
 }
 
-/* What the lines up to the empty one say after this name. False: none does, or more than one, of which others may take
- * another one than we do. */
+/* The value of the header with this name. False if there is none, or more than one, because other software might use a
+ * different one. */
 static bool header(onx_str lines, const char *name, onx_str *value)
 {
     unsigned found = 0;
@@ -51,7 +51,7 @@ int cli_view_request(onx_str head, uint16_t port, bool *with_body)
     *with_body = get;
     if (!get && !(line.len >= 5 && memcmp(line.ptr, "HEAD ", 5) == 0))
         return 405;
-    /* A page of somewhere else, whose name was made to lead here, has that name as its host. */
+    /* Rejects other Host names: a foreign page could use DNS rebinding to reach this server under its own name. */
     if (!header(head, "host:", &host) || (!onx_str_is(host, by_number) && !onx_str_is(host, by_name)))
         return 403;
     const onx_str path = onx_str_make(line.ptr + (get ? 4 : 5), line.len - (get ? 4 : 5));

@@ -1,13 +1,13 @@
-/* cli_view_rows.c - what is in the boxes below the names of operators: weights and constants. */
+/* cli_view_rows.c - the text below operator names in boxes: weights and constants. */
 #include "cli_attribute.h"
 #include "cli_view.h"
 
 #include <onx/tensor.h>
 
-/* How many numbers at most are written out, and columns of other values. */
+/* The maximum number of elements that are printed, and of columns for other values. */
 enum { NUMBERS_MOST = 4, COLUMNS_MOST = 24 };
 
-/* The numbers of a tensor that has few of them, on one axis at most, where they are stored as they should be. */
+/* The elements of a tensor with few elements and at most one axis, if it is valid. */
 static bool read_numbers(const cli_view *view, const onx_tensor *t, double *numbers, uint64_t *count)
 {
     uint64_t bytes;
@@ -19,7 +19,7 @@ static bool read_numbers(const cli_view *view, const onx_tensor *t, double *numb
            onx_tensor_get_f64(view->doc, t, 0, *count, numbers) == ONX_OK;
 }
 
-/* Into `to`: = 3, = [0,2], or, where the numbers are more, 64×3×7×7. Says whether there are numbers. */
+/* Writes to `to`: = 3, = [0,2], or, for more elements, 64×3×7×7. Returns whether elements were written. */
 static bool put_tensor(const cli_view *view, const onx_tensor *t, char *to, size_t size)
 {
     double number[NUMBERS_MOST];
@@ -62,7 +62,7 @@ uint32_t view_constant_row(cli_view *view, const onx_node *node)
         const char *type = onx_dtype_name((*t)->data_type);
         return view_format(view, "%s%s%s", numbers || !type ? "" : type, numbers || !type ? "" : " ", text);
     }
-    const uint32_t at = view_value_text(view, a); /* which moves the strings */
+    const uint32_t at = view_value_text(view, a); /* may reallocate the strings */
     const onx_str value = view->string[at];
     if (!value.len)
         return 0;

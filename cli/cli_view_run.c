@@ -1,5 +1,4 @@
-/* cli_view_run.c - what the nodes of a view take in a run, measured with made-up inputs or those of the command line.
- */
+/* cli_view_run.c - measures the time of a view's nodes in a run, with made-up inputs or those of the command line. */
 #include "cli_inputs.h"
 #include "cli_profile.h"
 #include "cli_view_page.h"
@@ -15,7 +14,7 @@ static onx_status run(cli_call *call, onx_doc *doc, onx_session *s, const onx_se
     return status;
 }
 
-/* JSON: a member of an object that is open elsewhere. */
+/* JSON: a member of an object that is opened elsewhere. */
 static onx_status tell(const cli_profile *profile, char **text, size_t *size)
 {
     FILE *to = open_memstream(text, size);
@@ -45,7 +44,7 @@ onx_status cli_view_profile(cli_call *call, const char *path, char **text, size_
     if (status == ONX_OK)
         status = tell(&profile, text, size);
     if (status == ONX_OK)
-        onx_diag_clear(call->cx); /* what there is to say of the model is found once more */
+        onx_diag_clear(call->cx); /* the diagnostics about the model will be reported again */
     cli_profile_free(&profile);
     onx_session_free(s);
     onx_doc_free(doc);

@@ -1,5 +1,5 @@
-/* cli_view_serve.c - a page on the loopback address. Requests are answered one after the other, as there is one reader;
- * but browsers open connections that they say nothing on for a while, and nobody waits for those. */
+/* cli_view_serve.c - serves a page on the loopback address. Requests are handled one after the other, because there is
+ * only one user; but connections on which a browser sends nothing for a while do not block others. */
 #include "cli_view_page.h"
 
 #include <arpa/inet.h>
@@ -12,16 +12,16 @@
 
 enum { REQUEST = 8192, SECONDS = 5, GUESTS = 16 };
 
-/* A connection until its request is there, and behind the answer until the browser has heard all of it. */
+/* A connection, until its request has arrived, and after the response until the browser has received all of it. */
 typedef struct guest {
     int client;
     bool answered;
-    double until; /* it is closed then */
+    double until; /* when it is closed */
     size_t size;
     char request[REQUEST + 1];
 } guest;
 
-/* What answers are made of. */
+/* The data for responses. */
 typedef struct page_source {
     uint16_t port;
     view_make *make;
@@ -75,13 +75,13 @@ static void answer_guest(guest *g, const page_source *from)
         status = 500;
     answer(g->client, status, page, page_size, with_body);
     free(page);
-    /* What the browser still sends is read, or closing would take the answer back. */
+    /* Reads remaining data of the browser, because closing with unread data would discard the response. */
     shutdown(g->client, SHUT_WR);
     g->answered = true;
     g->until = cli_now() + SECONDS;
 }
 
-/* Reads what has come, and answers when the head of the request is complete. False: there is no more to do. */
+/* Reads available data, and responds when the head of the request is complete. False: the connection is finished. */
 static bool hear(guest *g, const page_source *from)
 {
     if (g->answered)
@@ -98,7 +98,7 @@ static bool hear(guest *g, const page_source *from)
     return g->answered || g->size < REQUEST;
 }
 
-/* One more; where there are too many, the one that would go first makes room. */
+/* Accepts a connection; if there are too many, the one with the earliest deadline is closed. */
 static void welcome(guest *guests, uint32_t *count, int client)
 {
     const struct timeval patience = { .tv_sec = SECONDS };
@@ -119,7 +119,7 @@ static void welcome(guest *guests, uint32_t *count, int client)
     guests[at].until = cli_now() + SECONDS;
 }
 
-/* Waits for whoever speaks first. Returns why it ends. */
+/* Waits for activity on any connection. Returns an error number when serving ends. */
 static int receive(int listener, guest *guests, const page_source *from)
 {
     uint32_t count = 0;

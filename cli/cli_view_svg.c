@@ -1,4 +1,4 @@
-/* cli_view_svg.c - the main graph of a view as SVG, with nothing open in it. */
+/* cli_view_svg.c - writes the main graph of a view as SVG, with nothing expanded. */
 #include "cli_view_page.h"
 
 enum { MARGIN = 16, TITLE = 8, ROW = 7, ROOM = 12, HEADER = 24, LINE = 15 };
@@ -21,7 +21,7 @@ void cli_view_hues(cli_json *json)
 
 /* ---- text ---- */
 
-/* As much of the text as fits, so that nothing of it is markup. */
+/* Writes as much of the text as fits, escaped. */
 static void put_text(FILE *to, onx_str s, unsigned columns)
 {
     if (cli_columns(s) <= columns) {

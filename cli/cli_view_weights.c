@@ -1,5 +1,5 @@
-/* cli_view_weights.c - statistics of the elements of a tensor: range, mean, spread, a histogram, the first of them. Of
- * a large tensor pieces at even distances are read, so that a page is written in seconds whatever the model holds. */
+/* cli_view_weights.c - statistics of the elements of a tensor: range, mean, deviation, a histogram, the first elements.
+ * Of a large tensor only evenly spaced pieces are read, so that a page takes seconds for any model. */
 #include "cli_view.h"
 
 #include <onx/tensor.h>
@@ -9,7 +9,7 @@
 enum { BINS = 40, FIRST = 16, PIECE = 4096, PIECES = 256 };
 
 typedef struct summary {
-    uint64_t count, zero, nan, infinite; /* of those that were read */
+    uint64_t count, zero, nan, infinite; /* of the elements that were read */
     double min, max, sum, squares;       /* of the finite ones */
     uint64_t bin[BINS];
     double first[FIRST];

@@ -129,7 +129,7 @@ typedef struct bench {
     gate gate;      /* where streams wait after their warm-up */
     /* results, except for the series of times */
     double load, plan, first; /* seconds */
-    double opened;            /* when the gate was */
+    double opened;            /* when the gate was opened */
     double rate;              /* runs per second, all streams together */
     counter *memory;          /* of model and session */
     uint64_t threads, streams, plan_bytes, run_bytes;

@@ -1,4 +1,4 @@
-/* cmd_merge.c - `onx merge`: joins models. */
+/* cmd_merge.c - `onx merge`: merges models. */
 #include "cli_transform.h"
 
 #include <stdlib.h>
