@@ -686,7 +686,7 @@ onx_status onxi_run_op_prepare_anew(onxi_run_env *e, const onxi_run_op *op, cons
     if (status == ONX_OK && (p->workspace > from->workspace || p->thread_workspace > from->thread_workspace)) {
         if (p->kernel->release)
             p->kernel->release(p->params);
-        return onx_prepare_fail(p, ONX_E_INVALID, "the %s kernel of %s wants more memory than before",
+        return onx_prepare_fail(p, ONX_E_INVALID, "the %s kernel of %s needs more memory than was reserved",
                                 onxi_kernel_variant(p->kernel), p->kernel->op);
     }
     if (status == ONX_OK || onx_diag_total(e->cx, ONX_ERROR) != errors)

@@ -406,7 +406,7 @@ static onx_status add_workspace(onxi_run_planner *pl)
     if (!onxi_mul_u64(each, threads, &total) || !onxi_add_u64(total, workspace, &total) ||
         !onxi_add_u64(total, plan->buffer_size, &total) || total > limit || constants > limit - total)
         return onxi_fail(pl->e->cx, ONX_E_LIMIT, ONXI_NOWHERE,
-                         "a run takes %llu bytes beside %llu of constants, the memory limit is %llu",
+                         "a run takes %llu bytes in addition to %llu for constants, the memory limit is %llu",
                          (unsigned long long)total, (unsigned long long)constants, (unsigned long long)limit);
     plan->thread_workspace_offset = plan->workspace_offset + workspace;
     plan->thread_workspace = each;

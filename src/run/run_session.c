@@ -137,7 +137,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     ONX_TRY(onxi_doc_need_graph(cx, doc));
     onx_model *model = onx_doc_model(doc);
     if (options && options->precision >= ONX_PRECISION_END)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%u is no precision", options->precision);
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%u is not a precision", options->precision);
     /* Unchecked models never run. Shapes are checked when values are given. */
     static const char *const harmless[] = { "ND-07" }; /* an operator that became deprecated still has a meaning */
     const bool strict = options && options->strict;
@@ -367,7 +367,8 @@ static onx_status check_arguments(const onx_session *session, onx_ctx *cx, const
                              ONX_ARG(port.name));
     }
     if (!outputs_are_distinct(g, inputs, outputs))
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "a value is given for an output and something else");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE,
+                         "a value is given for an output and also for an input or another output");
     return ONX_OK;
 }
 

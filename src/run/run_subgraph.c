@@ -150,7 +150,7 @@ static onx_status site_run(onx_work *work, uint32_t index, const onx_value *cons
     onxi_run_state *state, *outermost = site->outer->outermost;
     uint64_t limit = outermost->watch.iterations;
     if (output_count > site->graph->output_count)
-        return onx_work_fail(work, ONX_E_INVALID, "the subgraph has %u outputs, %u are wanted",
+        return onx_work_fail(work, ONX_E_INVALID, "the subgraph has %u outputs, %u are expected",
                              site->graph->output_count, output_count);
     if (++outermost->entered > limit && limit)
         return onx_work_fail(work, ONX_E_LIMIT, "the run enters subgraphs more than %llu times (limit iterations)",

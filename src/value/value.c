@@ -214,7 +214,7 @@ onx_status onxi_dims_refuse(onx_ctx *cx, int dtype, uint32_t rank, const int64_t
     size_t at = 0;
     for (uint32_t i = 0; i < rank; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%lld", i ? "," : "", (long long)dims[i]);
-    return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "no tensor can be %s[%s]", onx_dtype_name(dtype), text);
+    return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "a tensor cannot be %s[%s]", onx_dtype_name(dtype), text);
 }
 
 onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims)

@@ -56,7 +56,7 @@ static onx_status describe(onx_ctx *cx, onx_dl_managed *managed, onx_memory *m)
     const int dtype = dtype_of(t->dtype);
     if (dtype == ONX_UNDEFINED)
         return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
-                         "no element type is that of DLPack type code %u with %u bits and %u lanes", t->dtype.code,
+                         "ONNX has no element type for DLPack type code %u with %u bits and %u lanes", t->dtype.code,
                          t->dtype.bits, t->dtype.lanes);
     if (t->ndim < 0)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the tensor has %ld dimensions", (long)t->ndim);
@@ -115,8 +115,9 @@ static onx_status to_dlpack(onx_ctx *cx, onx_value *value, onx_dl_managed **out)
     while (row < ROWS && rows[row].dtype != value->dtype)
         row++;
     if (value->kind != ONX_VALUE_TENSOR || value->layout || row == ROWS)
-        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "DLPack has nothing for %s",
-                         value->kind != ONX_VALUE_TENSOR ? "values that are no tensors" : onx_dtype_name(value->dtype));
+        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "DLPack cannot represent %s",
+                         value->kind != ONX_VALUE_TENSOR ? "values that are not tensors"
+                                                         : onx_dtype_name(value->dtype));
     if (!onxi_value_is_whole(value))
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the elements of the tensor do not fit its dimensions");
     handed_out *h = onxi_resize(cx, NULL, 0, sizeof *h);

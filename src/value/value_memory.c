@@ -57,7 +57,7 @@ static onx_status check_room(onx_ctx *cx, const onx_memory *m, uint64_t count, u
 static onx_status check(onx_ctx *cx, const onx_memory *m, uint64_t *count, uint64_t *bytes)
 {
     if (m->dtype == ONX_STRING)
-        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "strings cannot lie in memory of the caller");
+        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "tensors of strings cannot use memory of the caller");
     if (!onx_dtype_name(m->dtype))
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%ld is no element type", (long)m->dtype);
     if (m->rank > ONX_RANK_MAX)

@@ -100,7 +100,7 @@ static onx_status read_descr(header *h, array *a)
     skip_blanks(h);
     if (h->at < h->end && *h->at == '[')
         return onxi_fail(h->cx, ONX_E_UNSUPPORTED, ONXI_AT_BYTE((uint64_t)(h->at - h->begin)),
-                         "arrays of records are not values of ONNX");
+                         "ONNX has no arrays of records");
     header start = *h;
     if (!take_text(h, &text))
         return bad(h, "descr is not a text");
@@ -123,7 +123,7 @@ static onx_status read_descr(header *h, array *a)
         return ONX_OK;
     onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_UNSUPPORTED, .value = text };
     diag.where = ONXI_AT_BYTE((uint64_t)(start.at - h->begin));
-    onxi_report(h->cx, &diag, "the element type is not one of ONNX");
+    onxi_report(h->cx, &diag, "ONNX does not have this element type");
     return ONX_E_UNSUPPORTED;
 }
 
@@ -171,14 +171,14 @@ static onx_status read_header(header *h, array *a)
                          : onx_str_is(key, "shape")         ? SHAPE
                                                             : 0;
         if (!which || seen & which)
-            return bad(h, "the header has another key than descr, fortran_order and shape, or one twice");
+            return bad(h, "the header has a key other than descr, fortran_order and shape, or a key twice");
         seen |= which;
         ONX_TRY(which == DESCR ? read_descr(h, a) : which == ORDER ? read_order(h, a) : read_shape(h, a));
         comma = take(h, ',');
     }
     skip_blanks(h);
     if (h->at < h->end)
-        return bad(h, "the header goes on after its dict");
+        return bad(h, "the header has text after its dict");
     return seen == (DESCR | ORDER | SHAPE) ? ONX_OK : bad(h, "the header lacks descr, fortran_order or shape");
 }
 
@@ -259,7 +259,7 @@ static onx_status read_texts(const header *h, const array *a, const char *from, 
         for (size_t k = 0; k < len; k += unit) {
             uint32_t c = character(a, from + k);
             if (a->wide && (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)))
-                return bad(h, "a text holds what is not a character of Unicode");
+                return bad(h, "a text has a code point that is not a Unicode character");
             if (a->wide)
                 to += put_utf8(to, c);
             else
@@ -303,9 +303,9 @@ static onx_status check_size(const header *h, const array *a, size_t there, size
     if (a->dtype == ONX_STRING && !onxi_mul_u64(a->width, a->wide ? 4 : 1, &width))
         return bad(h, "the length of the texts is impossible");
     if (!onxi_dims_count(a->rank, a->dims, &count) || !onxi_mul_u64(count, width, &size))
-        return bad(h, "no array can have that shape");
+        return bad(h, "the shape is impossible");
     if (count && !width)
-        return bad(h, "texts of no length at all");
+        return bad(h, "texts of length 0");
     if (size > there)
         return onxi_fail(h->cx, ONX_E_MALFORMED, ONXI_AT_BYTE((uint64_t)(h->end - h->begin)),
                          "the array is cut short: %llu bytes are called for, %zu are there", (unsigned long long)size,

@@ -181,9 +181,9 @@ static void test_value_npy__reads_texts(void **state)
     onx_value_free(v);
     static const uint32_t beyond[] = { 0x110000 }, half[] = { 0xd800 };
     refused(make(&f, 1, "{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }", beyond, 4), ONX_E_MALFORMED,
-            "not a character");
+            "not a Unicode character");
     refused(make(&f, 1, "{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }", half, 4), ONX_E_MALFORMED,
-            "not a character");
+            "not a Unicode character");
 }
 
 static void test_value_npy__refuses(void **state)
@@ -202,11 +202,11 @@ static void test_value_npy__refuses(void **state)
     } cases[] = {
         { "", "not a dict", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'fortran_order': False}", "lacks", ONX_E_MALFORMED },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'more': 1}", "another key", ONX_E_MALFORMED },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'more': 1}", "a key other than", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", "twice", ONX_E_MALFORMED },
         { "{'descr': '<f4' 'fortran_order': False, 'shape': (3,)}", "'key': value", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (3,)}", "neither True nor", ONX_E_MALFORMED },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x", "goes on", ONX_E_MALFORMED },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x", "text after its dict", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)", "'key': value", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (3)}", "not a tuple", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': 3}", "not a tuple", ONX_E_MALFORMED },
@@ -220,13 +220,13 @@ static void test_value_npy__refuses(void **state)
         { "{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "shape", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (17,)}", "cut short", ONX_E_MALFORMED },
         { "{'descr': '<f4', 'fortran_order': True, 'shape': (17, 1)}", "cut short", ONX_E_MALFORMED },
-        { "{'descr': '|S0', 'fortran_order': False, 'shape': (1000000000,)}", "no length", ONX_E_MALFORMED },
+        { "{'descr': '|S0', 'fortran_order': False, 'shape': (1000000000,)}", "length 0", ONX_E_MALFORMED },
         { "{'descr': '<U99999999999999999999', 'fortran_order': False, 'shape': (1,)}", "length", ONX_E_MALFORMED },
         { "{'descr': '<U4611686018427387904', 'fortran_order': False, 'shape': (1,)}", "length", ONX_E_MALFORMED },
         { "{'descr': '|S9223372036854775807', 'fortran_order': False, 'shape': (3,)}", "shape", ONX_E_MALFORMED },
         { "{'descr': '|S1x', 'fortran_order': False, 'shape': (1,)}", "length", ONX_E_MALFORMED },
-        { "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "not one of ONNX", ONX_E_UNSUPPORTED },
-        { "{'descr': '<f16', 'fortran_order': False, 'shape': (1,)}", "not one of ONNX", ONX_E_UNSUPPORTED },
+        { "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "not have this element type", ONX_E_UNSUPPORTED },
+        { "{'descr': '<f16', 'fortran_order': False, 'shape': (1,)}", "not have this element type", ONX_E_UNSUPPORTED },
         { "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "records", ONX_E_UNSUPPORTED },
         { "{'descr': '<f\\x34', 'fortran_order': False, 'shape': (1,)}", "not a text", ONX_E_MALFORMED },
     };

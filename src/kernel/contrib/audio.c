@@ -128,7 +128,7 @@ onx_status onxi_sound_begins(onx_work *work, const char *form, int channels, lon
 
 onx_status onxi_sound_is_none(onx_work *work, onx_str file, const char *form)
 {
-    return onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are no %s file", file.len, form);
+    return onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are not in %s format", file.len, form);
 }
 
 typedef enum form { WAV, FLAC, MP3, UNKNOWN } form;
@@ -153,7 +153,7 @@ static onx_status find_form(onx_work *work, onx_str file, form *out)
     return *out != UNKNOWN ? ONX_OK
            : name.len ? onx_work_fail(work, ONX_E_INVALID, "the format \"%.*s\" is none of wav, mp3, flac, default",
                                       ONX_ARG(name))
-                      : onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are no WAV, MP3 or FLAC file", file.len);
+                      : onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are not a WAV, MP3 or FLAC file", file.len);
 }
 
 static onx_status audio_run(onx_work *work, uint64_t first, uint64_t last)
@@ -171,8 +171,9 @@ static onx_status audio_run(onx_work *work, uint64_t first, uint64_t last)
             : kind == FLAC ? onxi_sound_flac(work, file, &s)
                            : onxi_sound_mp3(work, file, &s));
     if (q->rate > s.rate)
-        return onx_work_fail(work, ONX_E_INVALID, "the sound has %u samples per second, which cannot become %lld",
-                             s.rate, (long long)q->rate);
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "the audio signal has %u samples per second, which cannot be resampled to %lld", s.rate,
+                             (long long)q->rate);
     if (s.channels > 1 && (s.channels > 2 ? q->mono : !q->mono && q->rate != -1 && q->rate < s.rate))
         return onx_work_fail(work, ONX_E_UNSUPPORTED, "%s sound of %u channels",
                              q->mono ? "mixing a" : "a lower rate of a", s.channels);

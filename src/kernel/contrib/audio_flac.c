@@ -75,8 +75,7 @@ onx_status onxi_sound_flac(onx_work *work, onx_str bytes, onxi_sound *out)
     memory m = { .bytes = bytes };
     SF_INFO info = { 0 };
     if (!lib)
-        return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is FLAC %s",
-                             onxi_library_missing(ONXI_LIBRARY_SNDFILE));
+        return onx_work_fail(work, ONX_E_UNSUPPORTED, "decoding FLAC %s", onxi_library_missing(ONXI_LIBRARY_SNDFILE));
     if (!onxi_starts_with(bytes, onx_str_of("fLaC"))) /* libsndfile would read other formats, too */
         return onxi_sound_is_none(work, bytes, "FLAC");
     SNDFILE *file = lib->sf_open_virtual(&io, SFM_READ, &info, &m);
@@ -94,8 +93,7 @@ onx_status onxi_sound_flac(onx_work *work, onx_str bytes, onxi_sound *out)
 onx_status onxi_sound_flac(onx_work *work, onx_str bytes, onxi_sound *out)
 {
     (void)bytes, (void)out;
-    return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is FLAC %s",
-                         onxi_library_missing(ONXI_LIBRARY_SNDFILE));
+    return onx_work_fail(work, ONX_E_UNSUPPORTED, "decoding FLAC %s", onxi_library_missing(ONXI_LIBRARY_SNDFILE));
 }
 
 #endif

@@ -28,7 +28,7 @@ static onx_status take_format(onx_work *work, const mpg123 *lib, mpg123_handle *
     long rate = 0;
     int channels = 0, encoding = 0;
     if (lib->mpg123_getformat(h, &rate, &channels, &encoding) != MPG123_OK || encoding != MPG123_ENC_FLOAT_32)
-        return onx_work_fail(work, ONX_E_UNSUPPORTED, "libmpg123 gives no floats");
+        return onx_work_fail(work, ONX_E_UNSUPPORTED, "libmpg123 cannot decode to floats");
     if (out->rate && (rate != (long)out->rate || channels != (int)out->channels))
         return onx_work_fail(work, ONX_E_UNSUPPORTED,
                              "an MP3 file that changes from %u channels at %u samples per "
@@ -67,15 +67,14 @@ onx_status onxi_sound_mp3(onx_work *work, onx_str bytes, onxi_sound *out)
 {
     const mpg123 *lib = ONXI_FUNCTIONS(ONXI_LIBRARY_MPG123, function_names);
     if (!lib)
-        return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is MP3 %s",
-                             onxi_library_missing(ONXI_LIBRARY_MPG123));
+        return onx_work_fail(work, ONX_E_UNSUPPORTED, "decoding MP3 %s", onxi_library_missing(ONXI_LIBRARY_MPG123));
     mpg123_handle *h = lib->mpg123_new(NULL, NULL);
     if (!h)
         return ONX_E_MEMORY;
     onx_status status = ONX_OK;
     if (lib->mpg123_param(h, MPG123_ADD_FLAGS, MPG123_QUIET | MPG123_FORCE_FLOAT, 0) != MPG123_OK ||
         lib->mpg123_open_feed(h) != MPG123_OK)
-        status = onx_work_fail(work, ONX_E_UNSUPPORTED, "libmpg123 gives no floats");
+        status = onx_work_fail(work, ONX_E_UNSUPPORTED, "libmpg123 cannot decode to floats");
     if (status == ONX_OK)
         status = read_all(work, lib, h, bytes, out);
     lib->mpg123_delete(h);
@@ -87,7 +86,7 @@ onx_status onxi_sound_mp3(onx_work *work, onx_str bytes, onxi_sound *out)
 onx_status onxi_sound_mp3(onx_work *work, onx_str bytes, onxi_sound *out)
 {
     (void)bytes, (void)out;
-    return onx_work_fail(work, ONX_E_UNSUPPORTED, "a sound that is MP3 %s", onxi_library_missing(ONXI_LIBRARY_MPG123));
+    return onx_work_fail(work, ONX_E_UNSUPPORTED, "decoding MP3 %s", onxi_library_missing(ONXI_LIBRARY_MPG123));
 }
 
 #endif

@@ -97,7 +97,7 @@ onx_status onxi_sound_wav(onx_work *work, onx_str file, onxi_sound *out)
 {
     wav w = { 0 };
     if (file.len < 12 || memcmp(file.ptr, "RIFF", 4) != 0 || memcmp(file.ptr + 8, "WAVE", 4) != 0)
-        return onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are no WAV file", file.len);
+        return onx_work_fail(work, ONX_E_INVALID, "the %zu bytes are not a WAV file", file.len);
     ONX_TRY(read_parts(work, file, &w));
     if (!is_known(&w))
         return onx_work_fail(work, ONX_E_UNSUPPORTED, "the WAV file has samples of %u bits in format %u", w.bits,

@@ -286,10 +286,10 @@ static onx_status take(const onx_prepare *p, onxi_automaton *q, int64_t name, in
         return ONX_OK;
     default:
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "setting %lld of the model is not known%s", (long long)name,
-                                name == SET_IGNORE_CASE ? ": rules that ignore case are not done" : "");
+                                name == SET_IGNORE_CASE ? ": case-insensitive rules are not supported" : "");
     }
     if (value != (name == SET_MODE ? MODE_PACKED : KIND_ONE_ACTION))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "setting %lld of the model is %lld, which is not done",
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "setting %lld of the model is %lld, which is not supported",
                                 (long long)name, (long long)value);
     return ONX_OK;
 }
@@ -308,7 +308,7 @@ onx_status onxi_automaton_read(const onx_prepare *p, onx_str file, onxi_automato
         ONX_TRY(take(p, q, onxi_automaton_item(q, &r, &list, i), onxi_automaton_item(q, &r, &list, i + 1), &s));
     if (parts > PARTS_MAX || s.automaton < 0 || s.automaton >= parts || s.actions < 0 || s.actions >= parts ||
         q->depth < 0 || q->longest < 0)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the model, of %zu bytes, has no rules that cut", file.len);
+        return onx_prepare_fail(p, ONX_E_INVALID, "the model, of %zu bytes, has no rules that split texts", file.len);
     q->depth = q->depth < DEEPEST ? q->depth : DEEPEST;
     read_automaton(q, &r, number(q, &r, WORD + (uint64_t)s.automaton * WORD, WORD));
     read_lists(q, &r, number(q, &r, WORD + (uint64_t)s.actions * WORD, WORD), &q->actions);

@@ -56,7 +56,7 @@ static onx_status make_window(onx_work *work, onx_arena *arena, int64_t size, do
         window[i] = (float)(exp(scale * (double)i * (double)i) / sum);
     if (isfinite(sum) && window[0] > 0)
         return ONX_OK;
-    return onx_work_fail(work, ONX_E_INVALID, "a window of %lld with a deviation of %g is none", (long long)size,
+    return onx_work_fail(work, ONX_E_INVALID, "a window of %lld with a deviation of %g is impossible", (long long)size,
                          sigma);
 }
 

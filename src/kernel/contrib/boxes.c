@@ -34,7 +34,8 @@ static onx_status boxes_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "thickness is %lld, expected at least 1, or there is no such mode",
                                 (long long)q->thickness);
     if (x->rank != 3 || x->dims[2] != 3 || boxes->rank != 2 || boxes->dims[1] != BOX)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the image is no [height,width,3], or the boxes are no [n,6]");
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "the shape of the image is not [height,width,3], or that of the boxes not [n,6]");
     p->params = q;
     p->rows = 1;
     return ONX_OK;

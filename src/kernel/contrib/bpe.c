@@ -16,7 +16,7 @@ onx_status onxi_contrib_undone(onx_work *work, onx_status status, uint64_t index
 onx_status onxi_contrib_not_output(const onx_prepare *p, uint32_t output, const char *what)
 {
     return output < p->output_count && p->outputs[output]
-               ? onx_prepare_fail(p, ONX_E_UNSUPPORTED, "output %u, %s, is not done", output, what)
+               ? onx_prepare_fail(p, ONX_E_UNSUPPORTED, "output %u, %s, is not supported", output, what)
                : ONX_OK;
 }
 
@@ -106,7 +106,7 @@ static onx_status prepare_with(onx_prepare *p, onx_status (*fill)(const onx_prep
     if (!q)
         return ONX_E_MEMORY;
     if (p->inputs[0]->dtype != ONX_STRING || p->inputs[0]->rank >= ONX_RANK_MAX)
-        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings of rank below %u", ONX_RANK_MAX);
+        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is not a tensor of strings of rank below %u", ONX_RANK_MAX);
     ONX_TRY(onxi_contrib_not_output(p, 2, "where tokens are in the text"));
     const onx_status status = fill(p, q);
     if (status == ONX_OK)

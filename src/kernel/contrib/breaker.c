@@ -187,8 +187,7 @@ static onx_status breaker_run(onx_work *work, uint64_t first, uint64_t last)
     onx_arena *arena;
     (void)first, (void)last;
     if (x->count != 1)
-        return onx_work_fail(work, ONX_E_INVALID, "there are %llu texts, and one can be cut",
-                             (unsigned long long)x->count);
+        return onx_work_fail(work, ONX_E_INVALID, "there are %llu texts, expected 1", (unsigned long long)x->count);
     ONX_TRY(onx_arena_new(work->cx, &arena));
     const onx_status status = break_text(work, arena, *(const onx_str *)x->data);
     onx_arena_free(arena);

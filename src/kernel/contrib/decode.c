@@ -300,8 +300,8 @@ static onx_status bert_run(onx_work *work, uint64_t first, uint64_t last)
         const int64_t *at = q->spans ? span + 2 * i : whole;
         onxi_chars made = { .arena = work->text };
         if (at[0] < 0 || at[1] < at[0] || at[1] > (int64_t)x->count)
-            return onx_work_fail(work, ONX_E_INVALID, "positions %lld to %lld are none of %llu ids", (long long)at[0],
-                                 (long long)at[1], (unsigned long long)x->count);
+            return onx_work_fail(work, ONX_E_INVALID, "positions %lld to %lld are outside of %llu ids",
+                                 (long long)at[0], (long long)at[1], (unsigned long long)x->count);
         if (!put_words(q, &made, x->count ? ids + at[0] : NULL, (uint64_t)(at[1] - at[0])))
             return ONX_E_MEMORY;
         ((onx_str *)work->outputs[0]->data)[i] = onxi_chars_view(&made);

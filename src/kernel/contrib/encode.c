@@ -45,7 +45,8 @@ static onx_status encode_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "format is neither png nor jpg, or color_space neither bgr nor rgb");
     if (x->rank != 3 || x->dims[2] != 3 || x->dims[0] < 1 || x->dims[1] < 1 || x->dims[0] > SIDE_MAX ||
         x->dims[1] > SIDE_MAX)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the image is no [height,width,3] with sides of 1 to %d", SIDE_MAX);
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "the shape of the image is not [height,width,3] with sides of 1 to %d", SIDE_MAX);
     p->params = q;
     return ONX_OK;
 }

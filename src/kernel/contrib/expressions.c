@@ -123,7 +123,7 @@ static onx_status replace_prepare(onx_prepare *p)
     q->global = onx_prepare_is_set(p, "global_replace");
     q->ignore_case = p->kernel->body == &script && onx_prepare_is_set(p, "ignore_case");
     if (p->inputs[0]->dtype != ONX_STRING || p->outputs[0]->count != p->inputs[0]->count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings like the output");
+        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is not a tensor of strings with the shape of the output");
     p->params = q;
     p->rows = p->inputs[0]->count ? 1 : 0;
     return ONX_OK;

@@ -6,8 +6,9 @@ onx_status onxi_contrib_splits(onx_work *work, const onx_value *splits, uint64_t
     const int64_t *at = splits->data;
     *longest_out = 0;
     if (splits->rank != 1 || !splits->count)
-        return onx_work_fail(work, ONX_E_INVALID, "splits of rank %u with %llu elements are no list of at least one",
-                             splits->rank, (unsigned long long)splits->count);
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "splits has rank %u and %llu elements, expected a list of at least one", splits->rank,
+                             (unsigned long long)splits->count);
     for (uint64_t i = 0; i < splits->count; i++) {
         if (at[i] < 0 || (uint64_t)at[i] > count)
             return onx_work_fail(work, ONX_E_INVALID, "split %llu is %lld, and there are %llu values",

@@ -134,8 +134,8 @@ static onx_status decode(onx_work *work, onx_arena *arena, bool fairseq)
         const bool far = from[i] < 0 || from[i] > INT32_MAX;
         ids[i] = fairseq && !far ? from_fairseq(from[i]) : from[i];
         if (far || ids[i] < 0 || (uint64_t)ids[i] >= size)
-            return onx_work_fail(work, ONX_E_INVALID, "id %lld at %llu is none of %llu tokens", (long long)from[i],
-                                 (unsigned long long)i, (unsigned long long)size);
+            return onx_work_fail(work, ONX_E_INVALID, "id %lld at position %llu is outside of %llu tokens",
+                                 (long long)from[i], (unsigned long long)i, (unsigned long long)size);
     }
     onxi_tokenrun run = { .cx = work->cx, .arena = arena, .tokenizer = q->tokenizer, .word = { .arena = arena } };
     onxi_chars made = { .arena = work->text };

@@ -25,10 +25,11 @@ static onx_status open_frames(onx_work *work, int64_t fft, int64_t hop, uint64_t
     const onx_value *x = work->inputs[0];
     uint64_t tables, line;
     if (x->rank != 2 || x->dims[0] != 1)
-        return onx_work_fail(work, ONX_E_INVALID, "the sound has rank %u and %llu elements, and is no [1,n]", x->rank,
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "the audio signal has rank %u and %llu elements, and its shape is not [1,n]", x->rank,
                              (unsigned long long)x->count);
     if (fft < 1 || hop < 1 || window < 1 || window > (uint64_t)fft)
-        return onx_work_fail(work, ONX_E_INVALID, "windows of %llu in %lld samples, %lld apart, are none",
+        return onx_work_fail(work, ONX_E_INVALID, "windows of %llu samples in %lld samples, %lld apart, are impossible",
                              (unsigned long long)window, (long long)fft, (long long)hop);
     if (!onxi_fft_room((uint64_t)fft, &tables, &line))
         return onx_work_fail(work, ONX_E_LIMIT, "a transform of %lld samples is too long", (long long)fft);
@@ -74,7 +75,7 @@ static onx_status norm_run(onx_work *work, uint64_t first, uint64_t last)
     ONX_TRY(onxi_contrib_int(work, 2, &hop));
     ONX_TRY(onxi_contrib_int(work, 4, &length));
     if (length != fft)
-        return onx_work_fail(work, ONX_E_INVALID, "frames of %lld samples are none for transforms of %lld",
+        return onx_work_fail(work, ONX_E_INVALID, "frames of %lld samples do not fit transforms of %lld",
                              (long long)length, (long long)fft);
     ONX_TRY(open_frames(work, fft, hop, window->count, *(const bool *)work->params, &f));
     f.weights = window->data;
@@ -139,7 +140,7 @@ static onx_status levels(onx_work *work, frames *f, float **out)
         for (uint64_t k = 0; k < f->bins; k++)
             sum += power(f, k);
         if (!isfinite(sum))
-            return onx_work_fail(work, ONX_E_INVALID, "the sound is not finite around sample %llu",
+            return onx_work_fail(work, ONX_E_INVALID, "the audio signal is not finite near sample %llu",
                                  (unsigned long long)(t * f->hop));
         level[t] = 10.0f * log10f((float)sum + 1e-10f);
     }
@@ -184,7 +185,8 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_INVALID, "input 4 has %llu elements, expected 1",
                              (unsigned long long)work->inputs[4]->count);
     if (rate < 1 || rate > INT32_MAX || length < 1 || length > INT32_MAX || hop < 1 || hop > INT32_MAX)
-        return onx_work_fail(work, ONX_E_INVALID, "%lld samples per second, in frames of %lld ms, %lld apart, are none",
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "%lld samples per second with frames of %lld ms, %lld ms apart, are impossible",
                              (long long)rate, (long long)length, (long long)hop);
     const int64_t samples = length * rate / 1000;
     ONX_TRY(open_frames(work, samples, hop * rate / 1000, samples < 1 ? 0 : (uint64_t)samples, true, &f));
@@ -228,8 +230,9 @@ static onx_status merge_run(onx_work *work, uint64_t first, uint64_t last)
     int64_t gap;
     ONX_TRY(onxi_contrib_int(work, 1, &gap));
     if (x->rank != 2 || x->dims[1] != 2)
-        return onx_work_fail(work, ONX_E_INVALID, "the segments have rank %u and %llu elements, and are no [n,2]",
-                             x->rank, (unsigned long long)x->count);
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "the segments have rank %u and %llu elements, and their shape is not [n,2]", x->rank,
+                             (unsigned long long)x->count);
     const int64_t dims[] = { merge(x->data, x->dims[0], gap, NULL), 2 };
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_INT64, 2, dims));
     if (dims[0])

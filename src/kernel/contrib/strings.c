@@ -30,7 +30,7 @@ onx_status onxi_contrib_int(onx_work *work, uint32_t input, int64_t *out)
 static onx_status same_count_prepare(onx_prepare *p)
 {
     if (p->inputs[0]->dtype != ONX_STRING || p->outputs[0]->count != p->inputs[0]->count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings like the output");
+        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is not a tensor of strings with the shape of the output");
     p->rows = p->inputs[0]->count ? 1 : 0;
     return ONX_OK;
 }
@@ -357,7 +357,7 @@ static onx_status masked_run(onx_work *work, uint64_t first, uint64_t last)
     int64_t count = 0;
     if (x->rank > 1 || mask->rank != x->rank || mask->count != x->count)
         return onx_work_fail(work, ONX_E_INVALID,
-                             "a mask of rank %u with %llu elements is none for strings of rank %u, which are %llu",
+                             "a mask of rank %u with %llu elements does not fit strings of rank %u with %llu elements",
                              mask->rank, (unsigned long long)mask->count, x->rank, (unsigned long long)x->count);
     for (uint64_t i = 0; i < x->count; i++)
         count += keep[i] != 0;

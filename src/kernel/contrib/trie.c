@@ -199,7 +199,7 @@ static onx_status detokenize_run(onx_work *work, uint64_t first, uint64_t last)
         }
         const onx_str text = onxi_chars_view(&made);
         if (onxi_utf8_valid(text) != text.len)
-            return onx_work_fail(work, ONX_E_INVALID, "the ids of row %llu give bytes that are no UTF-8",
+            return onx_work_fail(work, ONX_E_INVALID, "the ids of row %llu give bytes that are not UTF-8",
                                  (unsigned long long)i);
         ((onx_str *)work->outputs[0]->data)[i] = text;
     }

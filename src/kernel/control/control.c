@@ -149,7 +149,7 @@ static onx_status if_run(onx_work *work, uint64_t first, uint64_t last)
     const if_params *q = work->params;
     const onx_value *cond = work->inputs[0];
     if (cond->kind != ONX_VALUE_TENSOR || cond->dtype != ONX_BOOL || cond->count != 1)
-        return onx_work_fail(work, ONX_E_INVALID, "the condition is no single boolean");
+        return onx_work_fail(work, ONX_E_INVALID, "the condition is not a single boolean");
     bool yes = *(const uint8_t *)cond->data != 0;
     return work->ops->graph(work, yes ? q->then_branch : q->else_branch, NULL, 0, (onx_value **)work->outputs,
                             work->prepared->output_count);

@@ -47,7 +47,7 @@ static onx_status loop_bind(onx_work *work)
 static onx_status read_cond(onx_work *work, const onx_value *v, bool *out)
 {
     if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_BOOL || v->count != 1)
-        return onx_work_fail(work, ONX_E_INVALID, "the condition is no single boolean");
+        return onx_work_fail(work, ONX_E_INVALID, "the condition is not a single boolean");
     *out = *(const uint8_t *)v->data != 0;
     return ONX_OK;
 }
@@ -81,7 +81,7 @@ static onx_status trip_count(onx_work *work, int64_t *out)
     const onx_value *v = q->has_trip ? work->inputs[0] : NULL;
     *out = INT64_MAX;
     if (v && (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_INT64 || v->count != 1))
-        return onx_work_fail(work, ONX_E_INVALID, "the trip count is no single int64");
+        return onx_work_fail(work, ONX_E_INVALID, "the trip count is not a single int64");
     if (v)
         *out = onxi_move_number(v, 0);
     return ONX_OK;

@@ -150,7 +150,7 @@ static onx_status measure_slice(onx_work *work, const onx_value *x, const scan_a
     uint32_t lead = q->batched ? 1 : 0, rank = 0;
     int64_t dims[ONX_RANK_MAX];
     if (x->kind != ONX_VALUE_TENSOR || x->rank < lead + 1)
-        return onx_work_fail(work, ONX_E_INVALID, "a scan input is no tensor of rank %u or more", lead + 1);
+        return onx_work_fail(work, ONX_E_INVALID, "a scan input is not a tensor of rank %u or more", lead + 1);
     ONX_TRY(find_axis(work, along->axis, x->rank - lead, axis));
     *axis += lead;
     for (uint32_t d = lead; d < x->rank; d++)
@@ -310,7 +310,7 @@ static onx_status put_state(onx_work *work, uint32_t i, const extent *e, int64_t
         return steps ? ONX_OK : onx_value_assign(y, from);
     }
     if (from->kind != ONX_VALUE_TENSOR || from->rank >= ONX_RANK_MAX || onxi_value_bits(from) < 8)
-        return onx_work_fail(work, ONX_E_INVALID, "state variable %u is no tensor that a batch can be made of", i);
+        return onx_work_fail(work, ONX_E_INVALID, "state variable %u is not a tensor that can be batched", i);
     if (b == 0)
         ONX_TRY(size_output(work, y, (onx_dtype)from->dtype, from->rank, from->dims, from->rank, -1, e->batch));
     if (y->dtype != from->dtype || y->rank != from->rank + 1 || y->count != (uint64_t)e->batch * from->count)

@@ -209,14 +209,14 @@ static onx_status split_by_list(onx_work *work, const split *s, const onx_value 
         int64_t size = onxi_move_number(sizes, i);
         if (size < 0 || size > s->size - at)
             return onx_work_fail(work, ONX_E_INVALID,
-                                 "part %llu of size %lld does not fit behind %lld in an axis of size %lld",
+                                 "part %llu of size %lld does not fit after %lld elements in an axis of size %lld",
                                  (unsigned long long)i, (long long)size, (long long)at, (long long)s->size);
         ONX_TRY(add_part(work, s, at, size));
         at += size;
     }
     if (at != s->size)
-        return onx_work_fail(work, ONX_E_INVALID, "the parts make up %lld of an axis of size %lld", (long long)at,
-                             (long long)s->size);
+        return onx_work_fail(work, ONX_E_INVALID, "the parts have %lld elements together, the axis has %lld",
+                             (long long)at, (long long)s->size);
     return ONX_OK;
 }
 
@@ -230,7 +230,7 @@ static onx_status split_prepare(onx_prepare *p)
     ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &s->axis));
     bool has_sizes = p->input_count > 1 && p->inputs[1];
     if (has_sizes && (p->inputs[1]->rank > 1 || (p->inputs[1]->dtype != ONX_INT32 && p->inputs[1]->dtype != ONX_INT64)))
-        return onx_prepare_fail(p, ONX_E_INVALID, "split is no scalar or vector of int32 or int64");
+        return onx_prepare_fail(p, ONX_E_INVALID, "split is not a scalar or vector of int32 or int64");
     s->squeezed = !has_sizes && onx_prepare_int(p, "keepdims") == 0;
     s->bits = x->dtype == ONX_STRING ? 8 * (uint32_t)sizeof(onx_str) : onx_dtype_bits(x->dtype);
     s->outer = onxi_product(x->dims, 0, s->axis);
@@ -327,7 +327,7 @@ static onx_status optional_run(onx_work *work, uint64_t first, uint64_t last)
     if (!given(work, 0))
         return ONX_OK;
     if (work->inputs[0]->kind != ONX_VALUE_TENSOR && work->inputs[0]->kind != ONX_VALUE_SEQUENCE)
-        return onx_work_fail(work, ONX_E_INVALID, "only tensors and sequences are optional");
+        return onx_work_fail(work, ONX_E_INVALID, "an optional holds only tensors and sequences");
     return add_copy(work->outputs[0], 0, work->inputs[0]);
 }
 

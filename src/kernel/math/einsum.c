@@ -164,7 +164,7 @@ static onx_status read_equation(onx_prepare *p, einsum_params *q, uint8_t (*term
         return onx_prepare_fail(p, ONX_E_INVALID, "the output of \"%.*s\" is malformed", ONX_ARG(text));
     for (uint32_t d = 0; d < count; d++) {
         if (holds(&q->out, out[d]) || q->size[out[d]] < 0)
-            return onx_prepare_fail(p, ONX_E_INVALID, "label %u of the output is repeated, or of no operand", d);
+            return onx_prepare_fail(p, ONX_E_INVALID, "label %u of the output is repeated, or occurs in no operand", d);
         add(&q->out, out[d]);
     }
     return ONX_OK;
@@ -390,7 +390,7 @@ onx_status onxi_einsum_prepare(onx_prepare *p)
     q->multiply = p->kernel->body ? *(const onxi_einsum_product *)p->kernel->body : onxi_gemm_run;
     for (uint32_t i = 0; i < p->input_count; i++)
         if (!p->inputs[i] || p->inputs[i]->dtype != p->inputs[0]->dtype)
-            return onx_prepare_fail(p, ONX_E_INVALID, "operand %u is of another type than the first", i);
+            return onx_prepare_fail(p, ONX_E_INVALID, "the type of operand %u differs from that of the first", i);
     ONX_TRY(read_equation(p, q, terms));
     ONX_TRY(check_output(p, q));
     p->params = q;
@@ -415,7 +415,7 @@ onx_status onxi_einsum_prepare(onx_prepare *p)
     if (fits)
         cut(p, q);
     else
-        return onx_prepare_fail(p, ONX_E_LIMIT, "what lies between operands and output is too large");
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the intermediate results are too large");
     return ONX_OK;
 }
 

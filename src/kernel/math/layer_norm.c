@@ -163,7 +163,7 @@ onx_status onxi_group_norm_prepare(onx_prepare *p)
     uint64_t numbers = q->per_number ? q->channels / q->per_number : 0;
     for (uint32_t i = 1; i < 3; i++)
         if (p->inputs[i]->count != numbers)
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u has %llu numbers, expected %llu", i,
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u has %llu elements, expected %llu", i,
                                     (unsigned long long)p->inputs[i]->count, (unsigned long long)numbers);
     q->epsilon = (double)onx_prepare_float(p, "epsilon");
     q->width = onxi_element_size(x->dtype);

@@ -87,7 +87,7 @@ static onx_status batch_prepare(onx_prepare *p)
     }
     for (uint32_t i = 1; i < 5; i++)
         if (!p->inputs[i] || p->inputs[i]->count != q->channels || !(ONXI_FLOATS & ONX_DTYPE_BIT(p->inputs[i]->dtype)))
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not have a number for each of %llu channels", i,
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not have an element for each of %llu channels", i,
                                     (unsigned long long)q->channels);
     p->rows = q->channels;
     p->grain = onxi_worth_a_thread(q->channels ? p->inputs[0]->count / q->channels * ONXI_COST_ELEMENT : 0);
@@ -171,7 +171,7 @@ static onx_status lrn_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     int64_t size = onx_prepare_int(p, "size");
     if (x->rank < 2 || size < 1)
-        return onx_prepare_fail(p, ONX_E_INVALID, "rank %u and size %lld make no sense", x->rank, (long long)size);
+        return onx_prepare_fail(p, ONX_E_INVALID, "rank %u or size %lld is too small", x->rank, (long long)size);
     q->batch = (uint64_t)x->dims[0];
     q->channels = (uint64_t)x->dims[1];
     q->plane = onxi_product(x->dims, 2, x->rank);

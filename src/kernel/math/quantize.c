@@ -30,7 +30,10 @@ static onx_status read_blocks(const onx_prepare *p, quantize_params *q, uint32_t
 {
     const onx_value *x = p->inputs[0], *scale = p->inputs[1];
     if (scale->rank != x->rank)
-        return onx_prepare_fail(p, ONX_E_INVALID, "scales of blocks have rank %u, the input %u", scale->rank, x->rank);
+        return onx_prepare_fail(
+            p, ONX_E_INVALID,
+            "with block_size the scales must have the rank of the input: they have rank %u, the input %u", scale->rank,
+            x->rank);
     for (uint32_t d = 0; d < x->rank; d++) {
         int64_t want = d == axis ? x->dims[d] / block + (x->dims[d] % block != 0) : x->dims[d];
         if (scale->dims[d] != want)

@@ -111,7 +111,7 @@ static onx_status bernoulli_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t i = 0; i < x->count; i++) {
         double p = onxi_value_number(x, i);
         if (!(p >= 0 && p <= 1))
-            return onx_work_fail(work, ONX_E_INVALID, "element %llu is %g, which is no probability",
+            return onx_work_fail(work, ONX_E_INVALID, "element %llu is %g, which is not a probability",
                                  (unsigned long long)i, p);
         onxi_value_set_number(y, i, one_with(&r, p));
     }
@@ -127,7 +127,7 @@ static onx_status multinomial_prepare(onx_prepare *p)
     if (x->rank != 2 || !y || y->rank != 2 || y->dims[0] != x->dims[0])
         return onx_prepare_fail(p, ONX_E_INVALID, "the input has rank %u, expected 2", x->rank);
     if (!x->dims[1] && y->count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "there are no classes to draw from");
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are no classes to sample from");
     if (!onxi_mul_u64((uint64_t)x->dims[1], sizeof(double), &bytes))
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many classes");
     p->workspace = x->count ? bytes : 0;
@@ -162,7 +162,8 @@ static onx_status multinomial_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t row = 0; row < (uint64_t)x->dims[0] && y->count; row++) {
         double all = cumulate(x, row, sums);
         if (!(all > 0 && all < INFINITY))
-            return onx_work_fail(work, ONX_E_INVALID, "row %llu has no probabilities", (unsigned long long)row);
+            return onx_work_fail(work, ONX_E_INVALID, "the probabilities of row %llu have no positive, finite sum",
+                                 (unsigned long long)row);
         for (uint64_t i = 0; i < samples; i++) {
             double at = onxi_random_uniform(&r) * all;
             uint64_t low = 0, high = classes - 1; /* binary search: the first class whose sum is greater */

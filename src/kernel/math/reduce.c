@@ -222,7 +222,7 @@ static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
     const int64_t *axes = onx_prepare_ints(p, "axes", &count);
     if (axes_in) {
         if (axes_in->dtype != ONX_INT64 || axes_in->count > ONX_RANK_MAX)
-            return onx_prepare_fail(p, ONX_E_INVALID, "axes are no known list of int64");
+            return onx_prepare_fail(p, ONX_E_INVALID, "axes is not a list of int64 that is known in advance");
         axes = axes_in->data;
         count = (uint32_t)axes_in->count;
     }
@@ -284,7 +284,7 @@ static onx_status axes_of_run(onx_work *work, const onxi_reduce_params *q, onxi_
     own->width = q->width;
     ONX_TRY(take_axes(&here, own));
     if (!onxi_dims_count(own->kept, own->kept_dims, &count) || count != outputs)
-        return onx_work_fail(work, ONX_E_INVALID, "axes leave %llu elements, the output has %llu",
+        return onx_work_fail(work, ONX_E_INVALID, "reducing the axes gives %llu elements, the output has %llu",
                              (unsigned long long)count, (unsigned long long)outputs);
     return ONX_OK;
 }

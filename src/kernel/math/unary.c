@@ -249,7 +249,7 @@ onx_status onxi_clip_prepare(onx_prepare *p)
     }
     for (uint32_t i = 1; i < p->input_count && p->since >= 11; i++)
         if (p->inputs[i] && (p->inputs[i]->dtype != x->dtype || p->inputs[i]->count != 1))
-            return onx_prepare_fail(p, ONX_E_INVALID, "a bound is no scalar of the input's type");
+            return onx_prepare_fail(p, ONX_E_INVALID, "a bound is not a scalar of the input's type");
     p->params = q;
     p->rows = (x->count + ONXI_BLOCK - 1) / ONXI_BLOCK;
     return ONX_OK;

@@ -119,7 +119,7 @@ static onx_status attention_prepare(onx_prepare *p)
     q->past_input = q->quantized ? 8 : 4;
     q->mask_input = q->quantized ? 5 : 3;
     if (onx_prepare_is_set(p, "do_rotary"))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "rotary embedding is not done by %s", p->kernel->op);
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "%s does not support rotary embedding", p->kernel->op);
     ONX_TRY(read_sizes(p, q));
     if (q->quantized)
         ONX_TRY(check_quantized(p, q));

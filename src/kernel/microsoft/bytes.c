@@ -28,9 +28,10 @@ static onx_status check_meaning(const onx_prepare *p, uint32_t scale_at, uint32_
     const onx_value *scale = onxi_operand(p->input_count, p->inputs, scale_at),
                     *zero = onxi_operand(p->input_count, p->inputs, zero_at);
     if (!scale || scale->dtype != ONX_FLOAT || scale->count != 1)
-        return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no scale: one float", scale_at);
+        return onx_prepare_fail(p, ONX_E_INVALID, "input %u is not a scale: a single float", scale_at);
     if (zero && (zero->dtype != dtype || zero->count != 1))
-        return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no zero point: one number of the type of the bytes",
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "input %u is not a zero point: a single element of the type of the quantized tensor",
                                 zero_at);
     return ONX_OK;
 }
@@ -277,7 +278,7 @@ static onx_status mean_types(onx_prepare *p)
     const bool last = is_last(p);
     int64_t dims[ONX_RANK_MAX];
     if (x->rank < 3)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the input is no image");
+        return onx_prepare_fail(p, ONX_E_INVALID, "the input is not an image");
     for (uint32_t d = 0; d < x->rank; d++)
         dims[d] = d == 0 || d == (last ? x->rank - 1 : 1) ? x->dims[d] : 1;
     return onx_prepare_output(p, 0, (onx_dtype)x->dtype, x->rank, dims);
@@ -299,7 +300,7 @@ static onx_status mean_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     if (x->rank < 3 || y->dtype != x->dtype)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the input is no image");
+        return onx_prepare_fail(p, ONX_E_INVALID, "the input is not an image");
     ONX_TRY(check_meaning(p, X_SCALE, X_ZERO, x->dtype));
     ONX_TRY(check_meaning(p, Z_SCALE, Z_ZERO, x->dtype));
     q->last = is_last(p);

@@ -50,7 +50,7 @@ static onx_status check_tables(const onx_prepare *p, const onx_value *cosines, c
                      cosines->dims[1] == sines->dims[1] && (uint64_t)cosines->dims[1] * 2 <= size;
     return fit ? ONX_OK
                : onx_prepare_fail(p, ONX_E_INVALID,
-                                  "the tables of cosines and sines are not alike, or too wide for heads of %llu",
+                                  "the tables of cosines and sines differ in shape, or are too wide for heads of %llu",
                                   (unsigned long long)size);
 }
 
@@ -91,7 +91,7 @@ static onx_status rotary_prepare(onx_prepare *p)
                                     (unsigned long long)q->size);
     }
     if (turned < 0 || (turned && (uint64_t)turned != 2 * q->pairs))
-        return onx_prepare_fail(p, ONX_E_INVALID, "%lld elements are to be turned by tables of %llu columns",
+        return onx_prepare_fail(p, ONX_E_INVALID, "%lld elements cannot be rotated by tables of %llu columns",
                                 (long long)turned, (unsigned long long)q->pairs);
     ONX_TRY(check_tables(p, cosines, p->inputs[3], q->size));
     q->offset = ids->rank < 2;
@@ -268,7 +268,7 @@ static onx_status read_cache(const onx_prepare *p, params *q)
                                     (unsigned long long)q->batch, (unsigned long long)q->kv_heads,
                                     (unsigned long long)q->row);
         if (q->bits ? v->dtype != (q->bits == 8 ? ONX_INT8 : ONX_UINT8) : !is_real(v))
-            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a cache of %s, quantized in %u bits, is not done",
+            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a cache of %s, quantized to %u bits, is not supported",
                                     onx_dtype_name(v->dtype), q->bits);
         q->room = (uint64_t)v->dims[2];
     }
@@ -302,7 +302,8 @@ static onx_status read_products(const onx_prepare *p, params *q)
         return ONX_OK;
     q->products = kind == 1 ? ONXI_MS_SCORES : ONXI_MS_SHARES;
     return kind ? ONX_OK
-                : onx_prepare_fail(p, ONX_E_INVALID, "output_qk is asked for, and qk_output does not say which");
+                : onx_prepare_fail(p, ONX_E_INVALID,
+                                   "output_qk is requested, but attribute qk_output does not select scores");
 }
 
 static onx_status read_group(const onx_prepare *p, params *q)
@@ -322,14 +323,14 @@ static onx_status read_group(const onx_prepare *p, params *q)
             return onx_prepare_fail(p, ONX_E_INVALID, "%s_norm_weight does not have %llu elements", i ? "k" : "q",
                                     (unsigned long long)q->size);
     if (!q->keys && q->length && !past)
-        return onx_prepare_fail(p, ONX_E_INVALID, "there are neither keys nor a cache of them");
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are neither keys nor a key cache");
     ONX_TRY(read_products(p, q));
     q->slides = onx_prepare_is_set(p, "sliding_window_cache");
     if (q->slides && (q->window < 1 || !past || q->room < (uint64_t)q->window || q->products || !q->keys))
         return onx_prepare_fail(p, q->products ? ONX_E_UNSUPPORTED : ONX_E_INVALID,
                                 "a cache of %llu keys does not slide with a window of %lld and %llu new ones%s",
                                 (unsigned long long)q->room, (long long)q->window, (unsigned long long)q->keys,
-                                q->products ? ", and products as an output" : "");
+                                q->products ? ", and attention scores as an output" : "");
     q->has_sink = sink || onx_prepare_int(p, "smooth_softmax") == 1;
     return onxi_ms_bias(p, operand(p, q->bias), q->batch, q->heads, q->length, UINT64_MAX, &q->scores);
 }
@@ -340,7 +341,8 @@ static onx_status read_blocks(const onx_prepare *p, params *q)
     const int64_t block = onx_prepare_int(p, "sparse_block_size");
     if (block < 1 || block > INT32_MAX || rows->rank != 2 || columns->rank != 2 || rows->dims[0] != columns->dims[0] ||
         rows->dims[0] < 1 || rows->dims[1] < 1)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the rows and columns of blocks of %lld are not alike",
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "block_row_indices, block_col_indices and sparse_block_size %lld do not fit",
                                 (long long)block);
     q->block = (uint64_t)block;
     q->causal = true;
@@ -688,10 +690,9 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint32_t i = 1; i < 3 && i < work->prepared->output_count; i++)
         if (work->outputs[i] && !q->slides &&
             work->outputs[i]->dims[2] < (total > (int64_t)q->room && q->keys ? total : (int64_t)q->room))
-            return onx_work_fail(work, ONX_E_INVALID, "the cache that is handed on has no room for %lld keys",
-                                 (long long)total);
+            return onx_work_fail(work, ONX_E_INVALID, "the present cache has no room for %lld keys", (long long)total);
     if (q->products && work->outputs[3]->dims[3] != total)
-        return onx_work_fail(work, ONX_E_INVALID, "output 3 has room for %lld products, and there are %lld keys",
+        return onx_work_fail(work, ONX_E_INVALID, "output 3 has room for the scores of %lld keys, and there are %lld",
                              (long long)work->outputs[3]->dims[3], (long long)total);
     for (uint64_t row = first; row < last; row++) {
         sequence s;

@@ -19,7 +19,7 @@ static onx_status check_layer(const onx_prepare *p, const experts_params *q, exp
                                       (unsigned long long)rows, (unsigned long long)columns);
     const int64_t bits = onx_prepare_int(p, "expert_weight_bits"), block = onx_prepare_int(p, "block_size");
     if ((bits != 2 && bits != 4 && bits != 8) || block < 0 || (block && (block < 16 || block & (block - 1))))
-        return onx_prepare_fail(p, ONX_E_INVALID, "weights of %lld bits in blocks of %lld are not done",
+        return onx_prepare_fail(p, ONX_E_INVALID, "weights of %lld bits in blocks of %lld are not supported",
                                 (long long)bits, (long long)block);
     onxi_ms_packed *k = &l->packed;
     *k = (onxi_ms_packed){ .rows = q->experts * rows, .length = columns, .bits = (unsigned)bits };
@@ -40,9 +40,9 @@ static onx_status read_attributes(const onx_prepare *p, experts_params *q)
     q->activation = onxi_prepare_word(p, "activation_type", words, 5);
     const int64_t fusion = onx_prepare_int(p, "swiglu_fusion"), k = onx_prepare_int(p, "k");
     if (q->activation < 0 || onx_prepare_is_set(p, "use_sparse_mixer"))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "this activation, or the sparse mixer, is not done");
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "this activation or the sparse mixer is not supported");
     if (q->activation == SWIGLU && fusion != 1 && fusion != 2)
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "swiglu is done where its two products are one");
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "activation swiglu needs swiglu_fusion 1 or 2");
     q->interleaved = fusion == 1;
     q->alpha = onx_prepare_float(p, "activation_alpha");
     q->beta = onx_prepare_float(p, "activation_beta");
@@ -89,7 +89,7 @@ onx_status onxi_ms_experts_read(const onx_prepare *p, experts_params *q)
         q->quantized ? (experts_layer){ 5, 7, 6, 12, { 0 }, 0, 0 } : (experts_layer){ 4, 5, 99, 99, { 0 }, 0, 0 };
     if (onxi_operand(p->input_count, p->inputs, q->quantized ? 8 : 6) ||
         (q->quantized && !onx_str_is(onx_prepare_text(p, "quant_type"), "int")))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a third layer, and weights of 4-bit floats are not done");
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a third layer and weights of 4-bit floats are not supported");
     ONX_TRY(read_sizes(p, q));
     ONX_TRY(read_attributes(p, q));
     q->wide = q->activation == SWIGLU ? 2 * q->inner : q->inner;

@@ -41,7 +41,8 @@ static onx_status gather_prepare(onx_prepare *p)
     q->is_signed = data->dtype == ONX_INT4;
     q->bits = q->packed ? (unsigned)bits : 4;
     if (block < 16 || (block & (block - 1)) || (q->packed && axis != 0) || (q->packed && data->rank < 2))
-        return onx_prepare_fail(p, ONX_E_INVALID, "blocks of %lld, or bytes picked from axis %u, are not done",
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "blocks of %lld, or gathering uint8 data along axis %u, are not supported",
                                 (long long)block, axis);
     q->block = (uint64_t)block;
     q->last = (uint64_t)data->dims[data->rank - 1] * (q->packed ? 8 / q->bits : 1);

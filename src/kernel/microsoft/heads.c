@@ -336,7 +336,7 @@ static onx_status check_run(onx_work *work, const params *q, uint64_t *past)
     ONX_TRY(onxi_ms_shared_past(work, in(work, q, PAST_LENGTH), in(work, q, MASK), in(work, q, ADDED), q->room, q->keys,
                                 past));
     if (products && (uint64_t)products->dims[3] != *past + q->keys)
-        return onx_work_fail(work, ONX_E_INVALID, "output 3 has room for %lld products, and there are %llu keys",
+        return onx_work_fail(work, ONX_E_INVALID, "output 3 has room for the scores of %lld keys, and there are %llu",
                              (long long)products->dims[3], (unsigned long long)(*past + q->keys));
     return ONX_OK;
 }

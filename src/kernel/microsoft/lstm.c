@@ -43,7 +43,7 @@ static onx_status check_common(onx_prepare *p, lstm_params *q)
 {
     const onx_value *x = operand_of(p, X), *r = operand_of(p, R);
     if (!x || !r || !operand_of(p, W) || x->rank != 3 || r->rank != 3)
-        return onx_prepare_fail(p, ONX_E_INVALID, "X, W or R is no tensor of rank 3");
+        return onx_prepare_fail(p, ONX_E_INVALID, "X, W or R is not a tensor of rank 3");
     q->steps = (uint64_t)x->dims[0];
     q->batch = (uint64_t)x->dims[1];
     q->inputs = (uint64_t)x->dims[2];

@@ -68,8 +68,8 @@ static onx_status check_decoder(onx_prepare *p, const char *name, onxi_search *q
     if (g->output_count < 2 || g->input_count < g->output_count - 1 + FORMAL)
         return onx_prepare_fail(
             p, ONX_E_INVALID,
-            "%s has %u inputs and %u outputs, not ids, positions, a mask and the past of each layer, and scores and as "
-            "many new ones",
+            "%s has %u inputs and %u outputs; expected the inputs ids, positions, mask and a past per layer, and the "
+            "outputs scores and a present per layer",
             name, g->input_count, g->output_count);
     q->layers = g->output_count - 1;
     q->formal = FORMAL;
@@ -80,7 +80,7 @@ static onx_status check_decoder(onx_prepare *p, const char *name, onxi_search *q
     q->dtype = onxi_search_dtype(g->input[FORMAL]);
     if (q->heads < 1 || q->size < 1)
         return onx_prepare_fail(p, ONX_E_INVALID,
-                                "input %d of %s does not say its shape, [2, batch, heads, length, size of a head]",
+                                "input %d of %s does not declare its shape [2, batch, heads, length, head size]",
                                 FORMAL, name);
     if (q->dtype != ONX_FLOAT && q->dtype != ONX_FLOAT16)
         return onx_prepare_fail(p, ONX_E_INVALID, "input %d of %s is neither of float nor of float16", FORMAL, name);
@@ -278,10 +278,11 @@ static onx_status read_sequences(onx_work *work, const onxi_search *q, int64_t *
     if (mask && (mask->rank != rank || memcmp(mask->dims, ids->dims, rank * sizeof *ids->dims) != 0))
         return onx_work_fail(work, ONX_E_INVALID, "attention_mask has another shape than input 0");
     if (start && (start->rank != 2 || start->dims[0] != ids->dims[0] || start->dims[1] < 1))
-        return onx_work_fail(work, ONX_E_INVALID, "decoder_input_ids are no matrix of %lld sequences",
+        return onx_work_fail(work, ONX_E_INVALID, "decoder_input_ids is not a matrix of %lld sequences",
                              (long long)ids->dims[0]);
     if (q->kind != ONXI_SEARCH_ALONE && !start && q->start < 0)
-        return onx_work_fail(work, ONX_E_INVALID, "nothing says which token sequences begin with");
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "neither decoder_input_ids nor decoder_start_token_id gives the first token");
     *length = q->kind == ONXI_SEARCH_ALONE ? ids->dims[1] : start ? start->dims[1] : 1;
     return ONX_OK;
 }
@@ -319,7 +320,7 @@ static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_
     r->rows = r->batch * r->beams;
     const onx_value *forced = onxi_search_operand(work, q->in.forced);
     if (forced && (forced->rank != 2 || forced->dims[0] != ids->dims[0]))
-        return onx_work_fail(work, ONX_E_INVALID, "extra_decoding_ids are no matrix of %lld sequences",
+        return onx_work_fail(work, ONX_E_INVALID, "extra_decoding_ids is not a matrix of %lld sequences",
                              (long long)ids->dims[0]);
     r->forced = forced ? forced->data : NULL;
     r->forced_count = forced ? (uint64_t)forced->dims[1] : 0;
@@ -471,7 +472,7 @@ static onx_status check_past(onx_work *work, const onxi_search *q, const onxi_se
         if (v->kind != ONX_VALUE_TENSOR || v->dtype != q->dtype || v->rank != rank || (rank == 5 && v->dims[0] != 2) ||
             v->dims[rank - 4] != (int64_t)r->rows ||
             (q->extra_count && memcmp(v->dims, r->past[i - 1]->dims, rank * sizeof *v->dims) != 0))
-            return onx_work_fail(work, ONX_E_INVALID, "output %u of the decoder is no past of %llu sequences", i,
+            return onx_work_fail(work, ONX_E_INVALID, "output %u of the decoder is not a past of %llu sequences", i,
                                  (unsigned long long)r->rows);
     }
     return ONX_OK;

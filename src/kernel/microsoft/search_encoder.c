@@ -30,10 +30,11 @@ static onx_status check_past(onx_prepare *p, const char *name, const onx_value_i
     const int64_t heads = onxi_search_declared(v, 4, 1), size = onxi_search_declared(v, 4, 3);
     const int dtype = onxi_search_dtype(v);
     if (heads < 1 || size < 1 || (dtype != ONX_FLOAT && dtype != ONX_FLOAT16))
-        return onx_prepare_fail(p, ONX_E_INVALID,
-                                "the past of %s does not say its type, float or float16, and its shape, [batch, heads, "
-                                "length, size of a head]",
-                                name);
+        return onx_prepare_fail(
+            p, ONX_E_INVALID,
+            "the past of %s does not declare its type, float or float16, and its shape [batch, heads, "
+            "length, head size]",
+            name);
     q->heads = heads;
     q->size = size;
     q->dtype = dtype;
@@ -55,10 +56,11 @@ onx_status onxi_search_check_encoder(onx_prepare *p, onxi_search *q)
     q->layers = made - q->crossed;
     q->decoder_inputs = d->input_count;
     if (q->layers < 2 || q->layers % 2 || (crosses && made % 3) || d->input_count < q->formal + 2 * q->layers)
-        return onx_prepare_fail(p, ONX_E_INVALID,
-                                "decoder has %u inputs and %u outputs, not ids, what the encoder gave and for each "
-                                "layer four of the past, and scores and for each layer two of the past%s",
-                                d->input_count, d->output_count, crosses ? " and one of products" : "");
+        return onx_prepare_fail(
+            p, ONX_E_INVALID,
+            "decoder has %u inputs and %u outputs; expected the inputs ids, results of the encoder and "
+            "four pasts per layer, and the outputs scores and two presents per layer%s",
+            d->input_count, d->output_count, crosses ? " and attention scores" : "");
     ONX_TRY(onxi_search_find_extras(p, "decoder", d, q->formal + 2 * q->layers, q));
     ONX_TRY(check_past(p, "decoder", d->output[1], q));
     q->whole = onxi_search_declared(d->input[0], 2, 1) != 1;

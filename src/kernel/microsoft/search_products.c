@@ -17,7 +17,7 @@ onx_status onxi_search_begin_products(onx_work *work, const onxi_search *q, onxi
     if (!is_wanted(work, q))
         return ONX_OK;
     if (wanted && (wanted->rank != 2 || wanted->dims[1] != 2))
-        return onx_work_fail(work, ONX_E_INVALID, "cross_qk_layer_head is no list of pairs of a layer and a head");
+        return onx_work_fail(work, ONX_E_INVALID, "cross_qk_layer_head is not a list of pairs of a layer and a head");
     t->wanted = wanted ? wanted->data : NULL;
     t->pairs = wanted ? (uint64_t)wanted->dims[0] : q->crossed * (uint64_t)q->heads;
     for (uint64_t i = 0; wanted && i < t->pairs; i++)
@@ -50,15 +50,17 @@ onx_status onxi_search_keep_products(onx_work *work, const onxi_search *q, onxi_
         if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT || v->rank != 4 || v->dims[0] != (int64_t)r->rows ||
             v->dims[1] != q->heads || v->dims[2] != 1 || (i && v->dims[3] != made[0]->dims[3]) ||
             (t->runs && (uint64_t)v->dims[3] != t->frames))
-            return onx_work_fail(work, ONX_E_INVALID,
-                                 "output %u of the decoder are no products of %llu queries of %lld heads",
-                                 1 + q->layers + i, (unsigned long long)r->rows, (long long)q->heads);
+            return onx_work_fail(
+                work, ONX_E_INVALID,
+                "output %u of the decoder does not have the attention scores of %llu queries of %lld heads",
+                1 + q->layers + i, (unsigned long long)r->rows, (long long)q->heads);
     }
     if (!t->kept)
         return ONX_OK;
     t->frames = (uint64_t)made[0]->dims[3];
     if (!onxi_mul_u64(r->rows, t->pairs, &count) || !onxi_mul_u64(count, t->frames, &count) || count > SIZE_MAX / 8)
-        return onx_work_fail(work, ONX_E_LIMIT, "products of %llu rows, %llu heads and %llu frames are too many",
+        return onx_work_fail(work, ONX_E_LIMIT,
+                             "the attention scores of %llu rows, %llu heads and %llu frames are too large",
                              (unsigned long long)r->rows, (unsigned long long)t->pairs, (unsigned long long)t->frames);
     float *to = t->kept[t->runs++] = onx_arena_alloc(r->arena, (size_t)count * sizeof(float) + 1);
     if (!to)

@@ -70,7 +70,7 @@ onx_status onxi_ms_mask(const onx_prepare *p, const onx_value *mask, uint64_t ba
     if (!mask)
         return ONX_OK;
     if (mask->dtype != ONX_INT32 || mask->rank < 1 || mask->rank > 3)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the mask has rank %u, which is none of 1 to 3", mask->rank);
+        return onx_prepare_fail(p, ONX_E_INVALID, "the mask has rank %u, expected 1 to 3", mask->rank);
     const uint64_t first = (uint64_t)mask->dims[0], last = (uint64_t)mask->dims[mask->rank - 1];
     if (mask->rank == 1) {
         s->mask_kind = first == 2 * batch ? ONXI_MS_RANGE : ONXI_MS_LENGTH;
@@ -96,8 +96,9 @@ onx_status onxi_ms_shared_past(onx_work *work, const onx_value *length, const on
 {
     const int32_t given = ((const int32_t *)length->data)[0];
     if (given < 0 || (uint64_t)given > room || keys > room - (uint64_t)given)
-        return onx_work_fail(work, ONX_E_INVALID, "the past has %d keys, its buffer room for %llu and %llu are to come",
-                             given, (unsigned long long)room, (unsigned long long)keys);
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "the past has %d keys and its buffer room for %llu, but %llu keys have to be added", given,
+                             (unsigned long long)room, (unsigned long long)keys);
     *past = (uint64_t)given;
     const uint64_t total = *past + keys;
     if ((mask && mask->rank > 1 && (uint64_t)mask->dims[mask->rank - 1] < total) ||

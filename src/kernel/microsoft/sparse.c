@@ -43,8 +43,8 @@ static onx_status sparse_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     const bool turns_a = onx_prepare_is_set(p, "transA"), turns_b = onx_prepare_is_set(p, "transB");
     if (a->rank != 2 || b->rank != 2 || a->dims[!turns_a] != b->dims[turns_b] || a->dtype != b->dtype)
-        return onx_prepare_fail(p, ONX_E_INVALID, "A of rank %u and B of rank %u are no matrices to be multiplied",
-                                a->rank, b->rank);
+        return onx_prepare_fail(p, ONX_E_INVALID, "A of rank %u and B of rank %u cannot be multiplied", a->rank,
+                                b->rank);
     const uint64_t a_width = (uint64_t)a->dims[1], b_width = (uint64_t)b->dims[1];
     *q = (params){ .m = (uint64_t)a->dims[turns_a],
                    .n = (uint64_t)b->dims[!turns_b],

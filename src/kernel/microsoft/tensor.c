@@ -283,7 +283,7 @@ static onx_status warping_prepare(onx_prepare *p)
     if (!size)
         return ONX_E_MEMORY;
     if ((x->rank != 2 && (x->rank != 3 || x->dims[0] != 1)) || !x->count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the costs are no matrix, or an empty one");
+        return onx_prepare_fail(p, ONX_E_INVALID, "the costs are not a matrix, or the matrix is empty");
     size[0] = (uint64_t)x->dims[x->rank - 2];
     size[1] = (uint64_t)x->dims[x->rank - 1];
     if (!onxi_mul_u64(size[0] + 1, size[1] + 1, &cells) || cells > UINT64_MAX / 8)

@@ -42,7 +42,7 @@ static onx_status read_separators(onx_prepare *p, params *q)
     }
     q->characters = count == 1 && !onx_view(list[0]).len;
     if (count > SEPARATORS)
-        return onx_prepare_fail(p, ONX_E_LIMIT, "there are %u separators, and at most %d are done", count, SEPARATORS);
+        return onx_prepare_fail(p, ONX_E_LIMIT, "there are %u separators, at most %d are supported", count, SEPARATORS);
     q->count = count;
     for (uint32_t i = 0; i < count && !q->characters; i++) {
         q->separators[i] = onx_view(list[i]);

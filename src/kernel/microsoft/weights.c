@@ -119,7 +119,8 @@ static onx_status nbits_prepare(onx_prepare *p)
                     *groups = onxi_operand(p->input_count, p->inputs, 4),
                     *bias = onxi_operand(p->input_count, p->inputs, 5);
     if ((bits != 2 && bits != 4 && bits != 8) || onx_prepare_is_set(p, "weight_prepacked"))
-        return onx_prepare_fail(p, ONX_E_INVALID, "weights of %lld bits, or laid out for a device, are not done",
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "weights of %lld bits, or with a layout for a device, are not supported",
                                 (long long)bits);
     q->kind = BITS;
     q->as_bytes = onx_prepare_int(p, "accuracy_level") == 4 && p->inputs[0]->dtype != ONX_BFLOAT16 &&

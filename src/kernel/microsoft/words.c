@@ -45,7 +45,7 @@ static onx_status embedding_run(onx_work *work, uint64_t first, uint64_t last)
         uint64_t length = 0;
         for (uint64_t i = 0; i < q->length; i++) {
             if (x[i] < 0 || (uint64_t)x[i] >= q->characters)
-                return onx_work_fail(work, ONX_E_INVALID, "character %d is none of %llu", x[i],
+                return onx_work_fail(work, ONX_E_INVALID, "character %d is outside of %llu characters", x[i],
                                      (unsigned long long)q->characters);
             length += x[i] > 0;
         }
@@ -96,8 +96,8 @@ static onx_status ngram_run(onx_work *work, uint64_t first, uint64_t last)
                 continue;
             const int64_t token = x[i + n - 1];
             if (token < 0 || token >= words)
-                return onx_work_fail(work, ONX_E_INVALID, "token %lld is none of %lld", (long long)token,
-                                     (long long)words);
+                return onx_work_fail(work, ONX_E_INVALID, "token %lld is outside of a vocabulary of %lld",
+                                     (long long)token, (long long)words);
             y[token] = -INFINITY;
         }
     }
@@ -114,7 +114,7 @@ static onx_status bifurcation_prepare(onx_prepare *p)
     q[0] = onx_prepare_int(p, "min_ngram_size");
     q[1] = onx_prepare_int(p, "max_ngram_size");
     if (q[0] < 1 || q[1] < q[0] || p->inputs[2]->count < 1)
-        return onx_prepare_fail(p, ONX_E_INVALID, "n-grams of %lld to %lld, or an empty index, are none",
+        return onx_prepare_fail(p, ONX_E_INVALID, "n-grams of %lld to %lld, or an empty index, are impossible",
                                 (long long)q[0], (long long)q[1]);
     p->params = q;
     return ONX_OK;
@@ -157,7 +157,7 @@ static onx_status bifurcation_run(onx_work *work, uint64_t first, uint64_t last)
     if (predicted) {
         const int64_t *guess = predicted->data, start = ((const int64_t *)index->data)[0];
         if (start < 0 || start > length || (int64_t)predicted->count != length + 1 - start)
-            return onx_work_fail(work, ONX_E_INVALID, "%llu predictions do not go on from token %lld of %lld",
+            return onx_work_fail(work, ONX_E_INVALID, "%llu predictions cannot follow token %lld of %lld",
                                  (unsigned long long)predicted->count, (long long)start, (long long)length);
         while (added < length - start && guess[added] == from[start + added])
             added++;

@@ -330,7 +330,7 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
         if (at != ONXI_ML_NOWHERE)
             y[i * q->count + at] = 1;
         else if (q->needed)
-            return onx_work_fail(work, ONX_E_INVALID, "element %llu is of no category", (unsigned long long)i);
+            return onx_work_fail(work, ONX_E_INVALID, "element %llu is in no category", (unsigned long long)i);
     }
     return ONX_OK;
 }

@@ -80,7 +80,7 @@ static onx_status classifier_shape(const onx_prepare *p, linear_params *q)
     ONX_TRY(onxi_ml_numbers_of(p, "coefficients", &q->coefficients));
     ONX_TRY(onxi_ml_labels_of(p, "classlabels_ints", &q->labels));
     if (!q->batch.columns || !q->coefficients.count || q->coefficients.count % q->batch.columns)
-        return onx_prepare_fail(p, ONX_E_INVALID, "%llu coefficients cannot be shared out to %llu features",
+        return onx_prepare_fail(p, ONX_E_INVALID, "%llu coefficients cannot be divided among %llu features",
                                 (unsigned long long)q->coefficients.count, (unsigned long long)q->batch.columns);
     q->scores = q->coefficients.count / q->batch.columns;
     q->opposed = q->scores == 1 && q->labels.count == 2;

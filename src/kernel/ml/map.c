@@ -9,7 +9,7 @@
 static onx_status want_map(onx_work *work, const onx_value *x)
 {
     if (x->kind != ONX_VALUE_MAP)
-        return onx_work_fail(work, ONX_E_INVALID, "the input is no map");
+        return onx_work_fail(work, ONX_E_INVALID, "the input is not a map");
     for (uint64_t i = 0; i < x->count; i++) {
         const onx_value *v = x->items[i];
         if (v->kind != ONX_VALUE_TENSOR || v->count != 1 || v->dtype != x->items[0]->dtype)

@@ -242,7 +242,7 @@ static onx_status classifier_shape(const onx_prepare *p, tree_params *q)
     ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
     ONX_TRY(onxi_ml_labels_of(p, "classlabels_int64s", &q->labels));
     if (!q->labels.count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "no attribute names the classes");
+        return onx_prepare_fail(p, ONX_E_INVALID, "no attribute gives the class labels");
     q->binary = count && q->labels.count <= 2;
     for (uint32_t i = 1; i < count; i++)
         q->binary &= ids[i] == ids[0];

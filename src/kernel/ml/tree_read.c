@@ -84,14 +84,15 @@ static onx_status check_trees(const onx_prepare *p, const onxi_forest *f, uint64
             continue;
         for (uint32_t at = f->roots[r];; at = open[--left]) {
             if (reached[at]++)
-                return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two ways, which is no tree", at);
+                return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two paths, so this is not a tree", at);
             /* With n nodes, at most n + 1 branches can be pending before a node is reached twice. */
             for (int side = 0; side < 2; side++) {
                 uint32_t next = f->nodes[at].next[side];
                 if (next & ONXI_TREE_IS_LEAF)
                     continue;
                 if (left == count || reached[next])
-                    return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two ways, which is no tree", next);
+                    return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two paths, so this is not a tree",
+                                            next);
                 open[left++] = next;
             }
             if (!left)
@@ -209,7 +210,7 @@ static onx_status read_node(const onx_prepare *p, const lists *l, uint32_t place
         int64_t id = side ? l->yes[i] : l->no[i];
         const uint32_t found = find_entry(l, place, l->tree[i], id);
         if (found == UINT32_MAX)
-            return onx_prepare_fail(p, ONX_E_INVALID, "node %lld of tree %lld leads to node %lld, which is not there",
+            return onx_prepare_fail(p, ONX_E_INVALID, "node %lld of tree %lld leads to node %lld, which does not exist",
                                     (long long)l->node[i], (long long)l->tree[i], (long long)id);
         const uint32_t next = l->sorted[found].index;
         n->next[side] = nodes[next].mode == ONXI_TREE_LEAF ? next | ONXI_TREE_IS_LEAF : next;
@@ -258,7 +259,7 @@ static onx_status read_votes(const onx_prepare *p, const lists *l, const char *v
         found = find_entry(l, found, tree[i], node[i]);
         if (found == UINT32_MAX)
             return onx_prepare_fail(p, ONX_E_INVALID,
-                                    "entry %u of %s is for node %lld of tree %lld, which is not there", i, name[1],
+                                    "entry %u of %s is for node %lld of tree %lld, which does not exist", i, name[1],
                                     (long long)node[i], (long long)tree[i]);
         leaf[i] = l->sorted[found].index;
         first[leaf[i] + 2u]++;

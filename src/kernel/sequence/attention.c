@@ -22,7 +22,8 @@ static onx_status past_heads(const onx_prepare *p, uint32_t input, const onxi_he
     ONX_TRY(onxi_heads_make(p, v, input == ONXI_ATTENTION_PAST_K ? "past_key" : "past_value", 0, out));
     if (v->rank != 4 || out->dtype != now->dtype || out->heads != now->heads || out->size != now->size ||
         v->dims[0] != p->inputs[ONXI_ATTENTION_Q]->dims[0])
-        return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit what it goes before", input);
+        return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit the keys or values that are appended to it",
+                                input);
     return ONX_OK;
 }
 
@@ -68,7 +69,7 @@ static onx_status prepare_precision(const onx_prepare *p, onxi_attention *a)
 {
     int64_t precision = given_int(p, "softmax_precision");
     if (precision && (precision < 0 || precision >= 32 || !(ONXI_FLOATS & ONX_DTYPE_BIT(precision))))
-        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is no type of floats",
+        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is not a floating-point type",
                                 (long long)precision);
     bool wide = a->q.dtype == ONX_DOUBLE || a->v.dtype == ONX_DOUBLE || precision == ONX_DOUBLE;
     a->dtype = wide ? ONX_DOUBLE : ONX_FLOAT;
@@ -89,7 +90,7 @@ static onx_status prepare_mask(const onx_prepare *p, onxi_attention_params *q)
         return ONX_OK;
     bool number = m->kind == ONX_VALUE_TENSOR && ((ONXI_NUMBERS | ONX_DTYPE_BIT(ONX_BOOL)) & ONX_DTYPE_BIT(m->dtype));
     if (!number || m->rank > 4)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the mask is no tensor of numbers of rank up to 4");
+        return onx_prepare_fail(p, ONX_E_INVALID, "the mask is not a numeric tensor of rank up to 4");
     q->mask_columns = m->rank ? (uint64_t)m->dims[m->rank - 1] : 1;
     /* From version 24 on, a single column is padded like any other. */
     q->mask_repeat = !m->rank || (p->since < 24 && q->mask_columns == 1);

@@ -9,7 +9,7 @@ enum { KEYS = 128 }; /* keys converted at a time */
 onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char *name, int64_t heads, onxi_heads *out)
 {
     if (!v || v->kind != ONX_VALUE_TENSOR || !(ONXI_FLOATS & ONX_DTYPE_BIT(v->dtype)) || (v->rank != 3 && v->rank != 4))
-        return onx_prepare_fail(p, ONX_E_INVALID, "%s is no tensor of floats of rank 3 or 4", name);
+        return onx_prepare_fail(p, ONX_E_INVALID, "%s is not a floating-point tensor of rank 3 or 4", name);
     out->dtype = v->dtype;
     if (v->rank == 4) {
         out->heads = (uint64_t)v->dims[1];

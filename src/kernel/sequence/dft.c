@@ -82,7 +82,7 @@ static onx_status dft_axis(const onx_prepare *p, int64_t axis, const onx_value *
     uint32_t at;
     ONX_TRY(onx_prepare_axis(p, axis, x->rank, &at));
     if (at + 1 == x->rank)
-        return onx_prepare_fail(p, ONX_E_INVALID, "axis %lld holds the parts of numbers", (long long)axis);
+        return onx_prepare_fail(p, ONX_E_INVALID, "axis %lld holds real and imaginary parts", (long long)axis);
     q->given = (uint64_t)x->dims[at];
     q->outer = onxi_product(x->dims, 0, at);
     q->inner = onxi_product(x->dims, at + 1, x->rank - 1);
@@ -105,7 +105,8 @@ static onx_status dft_length(const onx_prepare *p, const onx_value *v, dft_param
 static onx_status dft_any_axis(onx_prepare *p, const onx_value *x, dft_params *q)
 {
     if (q->one_sided || onxi_operand(p->input_count, p->inputs, 1))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "the axis comes while running, and sizes depend on it");
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
+                                "the axis is known only at run time, but the output shape depends on it");
     for (uint32_t d = 0; d + 1 < x->rank; d++) {
         uint64_t tables = 0, line = 0;
         if (x->dims[d])
@@ -128,14 +129,15 @@ static onx_status dft_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     if (x->rank < 2 || x->dims[x->rank - 1] < 1 || x->dims[x->rank - 1] > 2)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the last dimension of the input holds neither one part nor two");
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "the last dimension of the input is neither 1 (real) nor 2 (complex)");
     q->inverse = onx_prepare_int(p, "inverse") != 0;
     q->one_sided = onx_prepare_int(p, "onesided") != 0;
     q->parts = (uint32_t)x->dims[x->rank - 1];
     q->out_parts = q->inverse && q->one_sided ? 1 : 2;
     p->params = q;
     if (axis && (axis->kind != ONX_VALUE_TENSOR || axis->count != 1))
-        return onx_prepare_fail(p, ONX_E_INVALID, "axis is no single number");
+        return onx_prepare_fail(p, ONX_E_INVALID, "axis is not a single integer");
     q->known = !axis || axis->data;
     if (!q->known && !(q->kept = onxi_prepare_keep(p)))
         return ONX_E_MEMORY;
@@ -218,7 +220,7 @@ static onx_status stft_sizes(onx_prepare *p, stft_params *q)
         ONX_TRY(number_of(p, size, "frame_length", &length));
     if (step < 1 || length < 1 ||
         (window && (window->rank != 1 || window->dims[0] != length || window->dtype != x->dtype)))
-        return onx_prepare_fail(p, ONX_E_INVALID, "frames of %lld elements, %lld apart, do not work out",
+        return onx_prepare_fail(p, ONX_E_INVALID, "frames of %lld elements, %lld apart, are impossible",
                                 (long long)length, (long long)step);
     int64_t rest = x->dims[1] - length, frames = rest < 0 ? 0 : rest / step + 1;
     q->parts = x->rank == 3 ? (uint32_t)x->dims[2] : 1;
@@ -328,8 +330,8 @@ static onx_status mel_run(onx_work *work, uint64_t first, uint64_t last)
     double length = onxi_value_number(in[1], 0), rate = onxi_value_number(in[2], 0);
     double lower = onxi_value_number(in[3], 0), upper = onxi_value_number(in[4], 0);
     if (!(rate > 0) || !(lower >= 0) || !(upper >= 0) || isinf(lower) || isinf(upper))
-        return onx_work_fail(work, ONX_E_INVALID, "frequencies from %g to %g at %g samples make no sense", lower, upper,
-                             rate);
+        return onx_work_fail(work, ONX_E_INVALID, "frequencies from %g to %g are impossible at %g samples per second",
+                             lower, upper, rate);
     if (!y->count)
         return ONX_OK;
     memset(y->data, 0, y->size);

@@ -36,7 +36,7 @@ static onx_status flex_sizes(const onx_prepare *p, const onx_value *const *in, f
                         : a->q.dtype == ONX_DOUBLE                ? ONX_DOUBLE
                                                                   : ONX_FLOAT;
     if (precision < 0 || precision >= 32 || !(ONXI_FLOATS & ONX_DTYPE_BIT(precision)))
-        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is no type of floats",
+        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is not a floating-point type",
                                 (long long)precision);
     a->precision = (int)precision;
     a->dtype = a->q.dtype == ONX_DOUBLE || precision == ONX_DOUBLE ? ONX_DOUBLE : ONX_FLOAT;

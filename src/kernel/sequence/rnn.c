@@ -139,7 +139,7 @@ static onx_status check_operands(onx_prepare *p, rnn_params *q)
 {
     const onx_value *x = p->inputs[IN_X], *r = p->inputs[IN_R];
     if (!x || !r || !p->inputs[IN_W] || x->rank != 3 || r->kind != ONX_VALUE_TENSOR || r->rank != 3)
-        return onx_prepare_fail(p, ONX_E_INVALID, "X, W or R is no tensor of rank 3");
+        return onx_prepare_fail(p, ONX_E_INVALID, "X, W or R is not a tensor of rank 3");
     q->steps = (uint64_t)x->dims[q->batch_first];
     q->batch = (uint64_t)x->dims[!q->batch_first];
     q->inputs = (uint64_t)x->dims[2];

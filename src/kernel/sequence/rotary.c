@@ -56,7 +56,7 @@ static onx_status prepare_input(const onx_prepare *p, const onx_value *x, rotary
     int64_t turned = onx_prepare_int(p, "rotary_embedding_dim");
     turned = turned ? turned : (int64_t)q->size;
     if (turned < 0 || (uint64_t)turned > q->size || turned % 2)
-        return onx_prepare_fail(p, ONX_E_INVALID, "%lld elements of a head of %llu cannot be turned in pairs",
+        return onx_prepare_fail(p, ONX_E_INVALID, "%lld elements of a head of %llu cannot be rotated in pairs",
                                 (long long)turned, (unsigned long long)q->size);
     q->pairs = (uint64_t)turned / 2;
     return ONX_OK;

@@ -110,10 +110,10 @@ static onx_status fill_prepare(onx_prepare *p)
         uint64_t count;
         unsigned bits = onx_dtype_bits(t->data_type);
         if (t->data_type != p->outputs[0]->dtype || !onx_tensor_count(t, &count) || count != 1 || !bits)
-            return onx_prepare_fail(p, ONX_E_INVALID, "value must hold one number");
+            return onx_prepare_fail(p, ONX_E_INVALID, "value must have one element");
         ONX_TRY(onx_tensor_bytes(p->doc, t, &bytes));
         if (bytes.len < (bits + 7) / 8)
-            return onx_prepare_fail(p, ONX_E_INVALID, "value must hold one number");
+            return onx_prepare_fail(p, ONX_E_INVALID, "value must have one element");
         memcpy(element, bytes.ptr, (bits + 7) / 8);
     }
     p->params = element;
@@ -181,7 +181,7 @@ static onx_status range_prepare(onx_prepare *p)
 {
     for (uint32_t i = 0; i < 3; i++)
         if (p->inputs[i]->dtype != p->outputs[0]->dtype || p->inputs[i]->count != 1)
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no scalar of the type of the output", i);
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is not a scalar of the type of the output", i);
     p->rows = p->outputs[0]->count;
     p->grain = ONXI_BLOCK;
     return ONX_OK;

@@ -315,7 +315,7 @@ static onx_status transpose_prepare(onx_prepare *p)
     for (uint32_t d = 0; d < x->rank; d++) {
         int64_t from = perm ? perm[d] : (int64_t)(x->rank - 1 - d);
         if (from < 0 || from >= (int64_t)x->rank || seen[from] || y->dims[d] != x->dims[from])
-            return onx_prepare_fail(p, ONX_E_INVALID, "perm is no permutation");
+            return onx_prepare_fail(p, ONX_E_INVALID, "perm is not a permutation");
         seen[from] = true;
         axes[d] = from;
     }

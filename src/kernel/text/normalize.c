@@ -70,7 +70,7 @@ static onx_status need_case(const onx_prepare *p, normalizer *q)
 #endif
     if (q->lib)
         return ONX_OK;
-    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "to change or ignore the case of texts StringNormalizer %s",
+    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "to change or ignore case StringNormalizer %s",
                             onxi_library_missing(ONXI_LIBRARY_UTF8PROC));
 }
 
@@ -110,7 +110,7 @@ static onx_status normalize_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     if (x->dtype != ONX_STRING || x->rank < 1 || x->rank > 2 || (x->rank == 2 && x->dims[0] != 1))
-        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no [C] or [1, C] of strings");
+        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is not a tensor of strings of shape [C] or [1, C]");
     while (q->change < FOLD && !onx_str_is(action, names[q->change]))
         q->change++;
     if (q->change == FOLD)

@@ -14,7 +14,7 @@ static onx_status regex_prepare(onx_prepare *p)
     if (!onx_prepare_given(p, "pattern"))
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute pattern has 0 bytes, expected some");
     if (p->inputs[0]->dtype != ONX_STRING || p->outputs[0]->count != p->inputs[0]->count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings");
+        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is not a tensor of strings");
     ONX_TRY(onxi_pattern_new(p, "pattern", onx_prepare_text(p, "pattern"), &q->pattern));
     p->rows = p->inputs[0]->count ? 1 : 0;
     return ONX_OK;

@@ -71,7 +71,7 @@ static onx_status split_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     if (p->inputs[0]->dtype != ONX_STRING || p->inputs[0]->rank >= ONX_RANK_MAX)
-        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings of rank below %u", ONX_RANK_MAX);
+        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is not a tensor of strings of rank below %u", ONX_RANK_MAX);
     q->delimiter = onx_prepare_text(p, "delimiter");
     q->most = most < 0 ? UINT64_MAX : (uint64_t)most;
     p->params = q;

@@ -65,7 +65,7 @@ static onx_status deform_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "offset_group is %lld for %lld channels", (long long)groups,
                                 (long long)x->dims[1]);
     if (q->conv.window.spatial > AXES_MAX)
-        return onx_prepare_fail(p, ONX_E_LIMIT, "there is no interpolation over %u axes", q->conv.window.spatial);
+        return onx_prepare_fail(p, ONX_E_LIMIT, "interpolation over %u axes is not supported", q->conv.window.spatial);
     if (!onxi_mul_u64(q->conv.window.kernel_size, (uint64_t)groups, &taps_each) ||
         !onxi_mul_u64(taps_each, q->conv.window.spatial, &lines) || !fits(offset, p->outputs[0], lines) ||
         (mask && !fits(mask, p->outputs[0], taps_each)))

@@ -132,7 +132,7 @@ static onx_status image_prepare(onx_prepare *p)
 {
     const onx_value *y = p->outputs[0];
     if (p->inputs[0]->dtype >= ONX_DTYPE_COUNT || !loops[p->inputs[0]->dtype])
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "elements of %s cannot be added",
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "adding elements of %s is not supported",
                                 onx_dtype_name(p->inputs[0]->dtype));
     windows *q = ONXI_NEW(p->arena, windows);
     if (!q)

@@ -290,7 +290,7 @@ onx_status onxi_resize_prepare(onx_prepare *p)
     if (!onxi_element_size(x->dtype) || y->rank != x->rank || y->dtype != x->dtype)
         return ONX_E_UNSUPPORTED;
     if (x->dtype == ONX_STRING && !onx_str_is(onx_prepare_text(p, "mode"), "nearest"))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "there is nothing between two strings");
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "strings cannot be interpolated");
     if (!y->count) {
         p->rows = 0;
         return ONX_OK;
@@ -321,7 +321,7 @@ onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last)
         size_work(&own.taps, x, y, &own);
         space = own.space ? onxi_arena_array(work->text, own.space, 1) : NULL;
         if (own.space && !space)
-            return onx_work_fail(work, ONX_E_MEMORY, "there is no memory for what lies between");
+            return onx_work_fail(work, ONX_E_MEMORY, "there is no memory for the intermediate result");
         q = &own;
         first = 0;
         last = own.rows;

@@ -294,7 +294,7 @@ static onx_status make_axis(const onxi_move_call *call, onx_arena *arena, const 
 {
     uint64_t out = (uint64_t)t->out, entries;
     if (!t->in)
-        return ONXI_MOVE_FAIL(call, "axis %u has nothing that could be resized to %lld", t->axis, (long long)t->out);
+        return ONXI_MOVE_FAIL(call, "axis %u is empty and cannot be resized to %lld", t->axis, (long long)t->out);
     if (o->scale * (double)t->in < 1e-3) /* within the rounding error */
         return ONXI_MOVE_FAIL(call, "axis %u cannot be scaled by %g to %lld", t->axis, o->scale, (long long)t->out);
     t->start = ONXI_ARRAY(arena, int64_t, out);
@@ -355,7 +355,7 @@ onx_status onxi_taps_make(const onxi_move_call *call, onx_arena *arena, onxi_tap
     ONX_TRY(read_scales(call, &n, axes, count, scales));
     bool crop = o.transform == CROP_AND_RESIZE;
     if (crop && (!n.regions || n.regions->count != 2 * (uint64_t)count))
-        return ONXI_MOVE_FAIL(call, "roi has %llu numbers, expected %u",
+        return ONXI_MOVE_FAIL(call, "roi has %llu elements, expected %u",
                               n.regions ? (unsigned long long)n.regions->count : 0, 2 * count);
     list->nearest = o.filter == NEAREST;
     list->extrapolation = crop ? (double)onx_prepare_float(call->p, "extrapolation_value") : 0;

@@ -71,7 +71,7 @@ onx_status onxi_sample_make(onx_prepare *p, onxi_sample *q)
     for (uint32_t i = 0; q->mode != ONXI_SAMPLE_NEAREST && i < q->rank; i++) {
         q->taps *= q->mode == ONXI_SAMPLE_LINEAR ? 2 : 4;
         if (q->taps > TAPS_MAX)
-            return onx_prepare_fail(p, ONX_E_LIMIT, "there is no interpolation over %u axes", q->rank);
+            return onx_prepare_fail(p, ONX_E_LIMIT, "interpolation over %u axes is not supported", q->rank);
     }
     if (!x->count && y->count)
         return onx_prepare_fail(p, ONX_E_INVALID, "the input has no elements to sample");
@@ -92,7 +92,7 @@ static onx_status sample_prepare(onx_prepare *p)
     ONX_TRY(onxi_sample_make(p, &q->at));
     q->loop = x->dtype < ONX_DTYPE_COUNT ? loops[x->dtype] : NULL;
     if (!q->loop && q->at.mode != ONXI_SAMPLE_NEAREST)
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "there is nothing between two elements of %s",
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "elements of %s cannot be interpolated",
                                 onx_dtype_name(x->dtype));
     p->params = q;
     p->thread_workspace = q->at.taps * (sizeof(uint64_t) + sizeof(double));
