@@ -121,7 +121,7 @@ static void put_elements(cli_json *json, cli_view *view, const onx_tensor *t, ui
     if (status == ONX_OK)
         put_summary(json, &s, count);
     else
-        cli_json_bool(json, "unreadable", true); /* the findings say why, where it is a fault of the model */
+        cli_json_bool(json, "unreadable", true); /* if the model is at fault, the findings tell why */
 }
 
 void cli_view_tensor(cli_json *json, cli_view *view, const onx_tensor *t, view_weights *weights)

@@ -323,7 +323,7 @@ onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infe
 
 /* ---- infer_check.c ---- */
 
-/* What the inputs of a node are, as far as it is short: "a" is float[N,4], "s" is int64[2] {2,-1}. In the arena. */
+/* A short description of the node's inputs: "a" is float[N,4], "s" is int64[2] {2,-1}. In the arena. */
 onx_str onxi_infer_show_inputs(const onxi_infer_running *run);
 
 /* Checks the node of `run` against arity and type constraints of its schema. */
@@ -338,7 +338,7 @@ void onxi_infer_again_free(onx_infer *e);
 /* Where the model names a symbol. */
 typedef enum onxi_infer_place_kind {
     ONXI_PLACE_NODE, /* in a subgraph or an attribute of this node of the main graph */
-    ONXI_PLACE_NAME, /* in what the main graph declares of this name: one of its value_info, input, output */
+    ONXI_PLACE_NAME, /* in a declaration of this name in the main graph: its value_info, input or output */
     ONXI_PLACE_ALL   /* in a function */
 } onxi_infer_place_kind;
 
@@ -354,9 +354,9 @@ typedef struct onxi_infer_dim_places {
     onxi_infer_dim_place *first;
 } onxi_infer_dim_places;
 
-/* All places of the model whose dimensions have a text, by the symbols in it. */
+/* All dimensions of the model that have a text, by the symbols in it. */
 typedef struct onxi_infer_places {
-    onxi_dims *plain; /* where the texts were read; it holds the names */
+    onxi_dims *plain; /* the table in which texts were parsed; it owns the names */
     onxi_infer_names symbols;
     onxi_infer_dim_places **of; /* by symbol */
     onxi_infer_dim_places *any; /* texts too large to be read: any symbol may be in them */
@@ -367,7 +367,7 @@ void onxi_infer_places_free(onx_infer *e, onxi_infer_places *places);
 
 /* ---- infer_api.c ---- */
 
-/* Walks the main graph, forgetting what an earlier walk found. */
+/* Walks the main graph, discarding earlier results. */
 onx_status onxi_infer_main(onx_infer *e);
 void onxi_infer_main_free(onx_infer *e);
 onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, const onx_infer_options *options,

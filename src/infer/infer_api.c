@@ -1,7 +1,7 @@
-/* infer_api.c - the entry points: a model, a graph, a function; asking for types; the summary. */
+/* infer_api.c - the entry points: inference of a model, a graph or a function; querying types; the summary. */
 #include "infer/infer.h"
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 void onx_infer_free(onx_infer *e)
 {
@@ -17,7 +17,7 @@ void onx_infer_free(onx_infer *e)
     if (e->quiet)
         onx_ctx_free(e->quiet);
     onx_arena_free(e->type_arena);
-    onx_arena_free(arena); /* holds e itself */
+    onx_arena_free(arena); /* e itself is in the arena */
     (void)cx;
 }
 
@@ -45,7 +45,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
     if (options)
         e->options = *options;
     e->visit_limit = 200000;
-    if (model && model->graph) /* wide nodes count more than once; the input's size bounds what that can add up to */
+    if (model && model->graph) /* wide nodes count more than once; the size of the input bounds the total */
         e->visit_limit += 20 * (uint64_t)model->graph->node_count + (doc ? onx_doc_input_size(doc) : 0);
     onx_status status = ONX_OK;
     if (model)
@@ -87,8 +87,7 @@ void onxi_infer_main_free(onx_infer *e)
 onx_status onxi_infer_main(onx_infer *e)
 {
     onxi_infer_main_free(e);
-    for (onxi_infer_result *r = e->results; r;
-         r = r->next) { /* of graphs that are not reached this time nothing is known */
+    for (onxi_infer_result *r = e->results; r; r = r->next) { /* graphs that are not reached this time have no types */
         r->count = r->input_count = 0;
         r->indexed = false;
     }
@@ -151,9 +150,9 @@ onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *o
     return status;
 }
 
-/* ---- parts ---- */
+/* ---- parts of models ---- */
 
-/* The types of the caller, in an array; absent ones are of kind NONE. */
+/* The caller's types, as an array; absent ones are of kind NONE. */
 static onx_status read_types(onx_infer *e, const onx_type *const *types, uint32_t count, onxi_type **out)
 {
     *out = ONXI_ARRAY(e->arena, onxi_type, count ? count : 1);
@@ -259,7 +258,7 @@ onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_fun
                                  outputs));
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 const onx_type *onx_infer_type(onx_infer *e, const onx_graph *graph, onx_str name)
 {

@@ -1,7 +1,7 @@
-/* infer_apply.c - writing what was found into the model: value_info, and what declared types leave open. */
+/* infer_apply.c - writes the result into the model: value_info, and unknown parts of declared types. */
 #include "infer/infer.h"
 
-/* Fills the dimensions that a declared shape leaves open. */
+/* Sets the unknown dimensions of a declared shape. */
 static void fill_shape(onx_infer *e, onx_arena *arena, onx_tensor_shape *shape, const onxi_type *type)
 {
     if (!type->ranked || shape->dim_count != type->rank)
@@ -9,7 +9,7 @@ static void fill_shape(onx_infer *e, onx_arena *arena, onx_tensor_shape *shape, 
     for (uint32_t i = 0; i < type->rank; i++) {
         onx_dimension *d = shape->dim[i];
         onxi_dim known = type->dims[i];
-        if (onxi_dim_is_const(known) && known >= 0) { /* a number says more than a name */
+        if (onxi_dim_is_const(known) && known >= 0) { /* a number is more specific than a name */
             ONX_CLEAR(dimension, d, dim_param);
             ONX_SET(dimension, d, dim_value, known);
         } else if (!ONX_HAS(dimension, d, dim_param) && !ONX_HAS(dimension, d, dim_value)) {
@@ -88,9 +88,9 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
     }
 }
 
-/* What the graph declares. Its lists are mostly in the order in which values are made, and outputs are made late: the
- * declared value after the last one found is tried first, then the last few of all; the table of names is made
- * when that fails once. */
+/* The declarations of a graph. Its lists are mostly in the order in which values are defined, and outputs are defined
+ * late: so the declared value after the last match is tried first, then the last few of the lists; the name table is
+ * only built when this fails. */
 enum { LATE = 32 };
 typedef struct declared {
     const onxi_infer_result *result;
@@ -119,7 +119,7 @@ static onx_status index_declared(onx_infer *e, declared *d)
         return e->status = ONX_E_MEMORY;
     for (uint32_t i = 0; i < result->count && count; i++) {
         const onxi_infer_made *made = &result->made[i];
-        if (!made->declared || look_up(d, made->name)) /* of a name that is made twice the first counts */
+        if (!made->declared || look_up(d, made->name)) /* of a name that is defined twice, the first counts */
             continue;
         if (!onxi_table_add(&d->table, onxi_table_hash(&d->table, made->name), i))
             return e->status = ONX_E_MEMORY;
@@ -160,14 +160,14 @@ static onx_status fill_declared(onx_infer *e, declared *d, onx_arena *arena, onx
         ONX_TRY(find_declared(e, d, onx_view(list[i]->name), &fact));
         if (fact && fact->type.kind != ONXI_TYPE_NONE)
             ONX_TRY(fill_type(e, arena, &list[i]->type, &fact->type));
-        else if (!list[i]->type && !(list[i]->type = ONXI_NEW(arena, onx_type))) /* declared without saying anything */
+        else if (!list[i]->type && !(list[i]->type = ONXI_NEW(arena, onx_type))) /* declared without a type */
             return e->status = ONX_E_MEMORY;
         list[i]->has |= (uint32_t)onx_value_info_has_type;
     }
     return ONX_OK;
 }
 
-/* What a model takes is for the model to say; only symbols that were fixed become their sizes. */
+/* Declared types of inputs are not changed, except that fixed symbols are replaced by their sizes. */
 static onx_status fix_inputs(onx_infer *e, declared *d, const onx_graph *graph)
 {
     for (uint32_t i = 0; i < graph->input_count; i++) {
@@ -187,7 +187,7 @@ static onx_status fix_inputs(onx_infer *e, declared *d, const onx_graph *graph)
     return ONX_OK;
 }
 
-/* A value_info with its type in one piece of memory; there is one per value of the model. */
+/* A value_info and its type in one allocation, because there is one per value of the model. */
 typedef struct tensor_info {
     onx_value_info info;
     onx_type type;
@@ -210,7 +210,7 @@ static onx_value_info *new_info(onx_infer *e, onx_arena *arena, const onxi_infer
     return onxi_infer_tensor_write(e, arena, type, &t->tensor) == ONX_OK ? info : NULL;
 }
 
-/* The last value_info of a shared fact, which the next one is a copy of. */
+/* The last value_info of a shared fact, which the next one is copied from. */
 typedef struct pattern {
     const onxi_infer_fact *fact;
     const tensor_info *info; /* its shape is stored after it */
@@ -241,7 +241,7 @@ static bool is_new(const onxi_infer_made *made)
     return !made->declared && made->fact->type.kind != ONXI_TYPE_NONE;
 }
 
-/* Appends all new value_info in one step: the list grows once. */
+/* Appends all new value_info entries at once, so that the list grows once. */
 static onx_status add_value_info(onx_infer *e, onxi_infer_result *result, onx_arena *arena, onx_graph *graph)
 {
     uint64_t total = graph->value_info_count;
@@ -272,7 +272,7 @@ static onx_status add_value_info(onx_infer *e, onxi_infer_result *result, onx_ar
         if (!known)
             note_pattern(p, made->fact, list[at]);
         at++;
-        result->made[i].declared = true; /* should the result be written once more */
+        result->made[i].declared = true; /* in case the result is written again */
     }
     graph->value_info = list;
     graph->value_info_count = at;
@@ -283,14 +283,14 @@ static onx_status apply(onx_infer *e)
 {
     if (!e->doc)
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no model to write to");
-    if (e->may_cycle || e->cut || (e->model && e->model->functions_count)) /* functions need not be called */
+    if (e->may_cycle || e->cut || (e->model && e->model->functions_count)) /* not all functions are called */
         ONX_TRY(onxi_doc_warn_of_cycle(e->doc, ONXI_CYCLE_UNTYPED));
-    if (!e->again) /* no dimension was fixed afterwards; fixing one later takes a second walk */
+    if (!e->again) /* no dimension was fixed after inference; fixing one later requires a second walk */
         onxi_infer_main_free(e);
     e->applied = true;
     onx_arena *arena = onx_doc_arena(e->doc);
     for (onxi_infer_result *r = e->results; r; r = r->next) {
-        /* The engine promises not to change the document while it infers; writing is this one place. */
+        /* The engine does not change the document during inference; this is the only place that writes to it. */
         onx_graph *graph = (onx_graph *)(uintptr_t)r->graph;
         declared d = { .result = r, .next = r->input_count };
         if (!r->settled)

@@ -47,7 +47,7 @@ static onx_status open(onxi_unfolder *u)
     return ONX_OK;
 }
 
-/* Rows read operands by their place, so a node without one that it must have has none. */
+/* Rows access operands by index, so a node without its required operands is treated as unknown. */
 static onx_status row_of(const onxi_unfolder *u, uint32_t node, const onxi_bound **bound, const onxi_split_row **row)
 {
     *bound = onxi_bind(u->binder, u->graph->node[node]);

@@ -11,7 +11,7 @@
 onx_status onxi_shard_name_new(onxi_shard_writer *w, onx_str base, onx_bytes *out)
 {
     onx_str name;
-    do { /* names of the model may look like those that are made */
+    do { /* names in the model may look like generated ones */
         name = onxi_arena_printf(w->arena, "%.*s.%llu", ONX_ARG(base), (unsigned long long)++w->names);
         if (!name.ptr)
             return ONX_E_MEMORY;
@@ -27,7 +27,7 @@ static onxi_shard_held *find_held(const onxi_shard_writer *w, uint32_t value, co
     return NULL;
 }
 
-/* A name for a part; the whole value has that of the model. */
+/* A name for a part; the whole value has its name in the model. */
 onx_status onxi_shard_hold(onxi_shard_writer *w, uint32_t value, const onxi_box *box, onx_bytes *name)
 {
     const onxi_shard_value *v = &w->plan->value[value];
@@ -55,7 +55,7 @@ static onx_status add_initializer(onxi_shard_writer *w, const onx_tensor *t)
     return onx_graph_add_initializer(w->arena, w->graph, (onx_tensor *)(uintptr_t)t) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Elements stay where they are: in one piece, or in runs that are joined when something reads them. */
+/* Elements are not copied: the part is one contiguous run, or runs that are joined when it is read. */
 static onx_status slice_bytes(onxi_shard_writer *w, const onxi_shard_value *v, const onxi_box *box, onx_str all,
                               onx_tensor *out)
 {
@@ -64,7 +64,7 @@ static onx_status slice_bytes(onxi_shard_writer *w, const onxi_shard_value *v, c
     onxi_tensor_part part = { .runs = 1 };
     for (uint32_t i = 0; i < v->rank; i++)
         if (box->size[i] != v->dims[i])
-            outer = i; /* the last axis that is cut */
+            outer = i; /* the last axis that is split */
     for (uint32_t i = outer + 1; i < v->rank; i++)
         inner *= (uint64_t)v->dims[i];
     part.run = inner * (uint64_t)box->size[outer];
@@ -114,7 +114,7 @@ static onx_status put_weight(onxi_shard_writer *w, uint32_t value, const onxi_bo
     return add_initializer(w, t);
 }
 
-/* The name under which this rank has the value as the placement says. */
+/* This rank's name for the value with that placement. */
 onx_status onxi_shard_name_of(onxi_shard_writer *w, uint32_t value, const onxi_placement *p, onx_bytes *out)
 {
     const onxi_shard_value *v = &w->plan->value[value];
@@ -141,7 +141,7 @@ onx_status onxi_shard_node_add(onxi_shard_writer *w, onx_node *node)
     return ONX_OK;
 }
 
-/* The attributes of the node become a list of its own, without that one. */
+/* Copies the attributes of the node to a list of its own, without that one. */
 static onx_status drop(onxi_shard_writer *w, onx_node *node, const char *name)
 {
     const onx_attribute *old = onx_node_attribute(node, name);
@@ -194,7 +194,7 @@ static onx_status copy_node(onxi_shard_writer *w, const onx_node *from, onx_node
     return (n->input || !n->input_count) && (n->output || !n->output_count) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* The mean of a shard is no part of the mean of all: sums are added up, and divided then. */
+/* Means of shards cannot be combined: sums are added up, and then divided. */
 static onx_status sum_instead(onxi_shard_writer *w, const onxi_shard_node *n, onx_node *to)
 {
     const onx_attribute *axes = onx_node_attribute(to, "axes");
@@ -203,7 +203,7 @@ static onx_status sum_instead(onxi_shard_writer *w, const onxi_shard_node *n, on
     ONX_TRY(onx_arena_keep(w->arena, onx_str_of("ReduceSum"), &to->op_type));
     if (n->bound->opset < 13 || !list)
         return ONX_OK;
-    ONX_TRY(drop(w, to, "axes")); /* becomes an input */
+    ONX_TRY(drop(w, to, "axes")); /* it becomes an input */
     onx_bytes *in = onxi_arena_array(w->arena, 2, sizeof *in);
     if (!in)
         return ONX_E_MEMORY;
@@ -262,7 +262,7 @@ static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi
     const uint32_t shards = step->assignment->shards[n->rule.fix_dim];
     const bool partial = onxi_shard_is_partial(&n->rule, step->assignment);
     if (partial && n->rule.once >= 0 && onxi_shard_reduced_part(&n->rule, step->assignment, w->rank))
-        to->input_count = (uint32_t)n->rule.once; /* which is the last one */
+        to->input_count = (uint32_t)n->rule.once; /* it is the last one */
     for (uint32_t i = 0; i < n->rule.dim_count && partial; i++)
         if (n->rule.dim[i].kind == ONXI_SHARD_MEAN)
             return sum_instead(w, n, to);
@@ -284,7 +284,7 @@ static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi
     }
 }
 
-/* Whether all that it makes is there already, as constants may be made more than once. */
+/* Are all its outputs available already? Constants may be computed more than once. */
 static bool is_there(const onxi_shard_writer *w, const onxi_shard_node *n, const onxi_shard_step *step)
 {
     for (uint32_t i = 0; i < n->node->output_count; i++)
@@ -361,7 +361,8 @@ static onx_status want_inputs(onxi_shard_writer *w, onx_node *n, onxi_dict *want
     return ONX_OK;
 }
 
-/* Nodes that this rank needs for its outputs and for others; what is sent alone comes out, so that sessions send it. */
+/* The nodes that this rank needs for its outputs and for other ranks; values that are only sent become outputs, so that
+ * sessions do not drop them. */
 static onx_status keep_needed(onxi_shard_writer *w)
 {
     onxi_dict wanted = onxi_dict_in_arena(w->arena);
@@ -397,7 +398,7 @@ static onx_status keep_needed(onxi_shard_writer *w)
             onx_node *n = w->node[i];
             w->summary->nodes += !is_collective(n);
             if (h && n == h->end) {
-                if (w->node[kept - 1] == h->begin) { /* nothing is done meanwhile */
+                if (w->node[kept - 1] == h->begin) { /* nothing is computed meanwhile */
                     h->whole->output[0] = n->output[0];
                     n = h->whole;
                     kept--;
@@ -460,7 +461,7 @@ static onx_status new_model(onxi_shard_writer *w)
     onx_operator_set_id *domain = onx_message_new(w->arena, ONX_KIND_OPERATOR_SET_ID);
     if (!model || !domain || !(w->graph = onx_message_new(w->arena, ONX_KIND_GRAPH)))
         return ONX_E_MEMORY;
-    *model = *from; /* what is not replaced is shared, and only read */
+    *model = *from; /* parts that are not replaced are shared, and only read */
     model->training_info_count = model->configuration_count = 0;
     model->graph = w->graph;
     w->graph->name = w->plan->graph->name;

@@ -311,7 +311,7 @@ static void count_kept(onxi_text_printer *o, const char *line, size_t len)
     }
     sort[n] = 0;
     if (i == len)
-        return; /* a remark on the storage of what is in the text */
+        return; /* it only describes how data in the text was stored */
     for (uint32_t k = 0; k < o->kept_count; k++)
         if (strcmp(o->kept[k].sort, sort) == 0) {
             o->kept[k].count++;

@@ -685,7 +685,7 @@ static bool parse_all(onxi_text_parser *p, onx_kind kind, void *root)
         return false;
     if (kind != ONX_KIND_FUNCTION)
         onxi_text_mark_part(p, root, at);
-    onxi_text_gap(p);                 /* the rest may hold comments that belong to it */
+    onxi_text_gap(p);                 /* the rest may contain comments that belong to it */
     if (p->at < p->end && !p->errors) /* otherwise it is a consequence of an earlier error */
         return onxi_text_parse_error(
             p, p->at, kind == ONX_KIND_MODEL ? "a function or the end of the text" : "the end of the text", NULL,

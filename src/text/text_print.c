@@ -362,7 +362,7 @@ static void print_body(onxi_text_printer *o, onx_kind kind, const void *owner, o
     if (count || trivia || o->len != before)
         onxi_text_put_line(o);
     onxi_text_put_char(o, '}');
-    onxi_text_trivia_after(o, end); /* not of graphs in attributes: the parser gives these none */
+    onxi_text_trivia_after(o, end); /* not for graphs in attributes, whose ends the parser does not record */
 }
 
 /* ---- graphs ---- */

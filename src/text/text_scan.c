@@ -1,4 +1,4 @@
-/* text_scan.c - tokens of the text syntax, errors with their place, and finding the way on after an error. */
+/* text_scan.c - tokens of the text syntax, errors with their position, and recovery from errors. */
 #include "text/text.h"
 
 #include <stdio.h>
@@ -46,7 +46,8 @@ bool onxi_text_is_special_float(onx_str s)
 
 /* ---- gaps ---- */
 
-/* A comment ends before the line feed. What was scanned once is not again: the parser may be before it twice. */
+/* A comment ends before the line feed. Positions that were scanned before are skipped, because the parser may pass them
+ * twice. */
 static const char *skip_comment(onxi_text_parser *p)
 {
     const char *start = p->at;
@@ -107,7 +108,7 @@ onx_str onxi_text_take_ident(onxi_text_parser *p)
     return s;
 }
 
-/* The byte after the closing quote, or NULL. */
+/* The end of the string, after the closing quote, or NULL. */
 static const char *string_end(const onxi_text_parser *p, bool *escaped)
 {
     *escaped = false;
@@ -165,7 +166,8 @@ bool onxi_text_expect(onxi_text_parser *p, char c, const char *expected, const c
     return onxi_text_unexpected(p, expected, NULL, context);
 }
 
-/* A bracket that is not closed comes out at the first token of a later line: the place is where it could have been. */
+/* A missing closing bracket is detected at the first token of a later line: the error is reported at the end of the
+ * earlier line, where the bracket could have been. */
 bool onxi_text_unexpected(onxi_text_parser *p, const char *expected, const char *hint, const char *context)
 {
     onxi_text_gap(p);
@@ -311,7 +313,7 @@ onx_str onxi_text_excerpt(const char *end, const char *at, uint32_t column)
     return onx_str_make(start, len);
 }
 
-/* What is at a place, in words. */
+/* Describes the token at a position. */
 static onx_str found_at(const onxi_text_parser *p, const char *at, char buf[64])
 {
     const char *next = at;
@@ -422,9 +424,9 @@ bool onxi_text_parse_enter(onxi_text_parser *p, uint32_t levels)
     return true;
 }
 
-/* ---- continuing after an error ---- */
+/* ---- recovering from errors ---- */
 
-/* Skips one token without regard to the grammar; returns its first byte, 0 at the end. */
+/* Skips one token, ignoring the grammar; returns its first byte, 0 at the end. */
 static char skip_token(onxi_text_parser *p)
 {
     char c = onxi_text_peek(p);
@@ -433,7 +435,7 @@ static char skip_token(onxi_text_parser *p)
     if (p->at >= p->end)
         return '\0';
     const char *stop = c == '"' && !p->unclosed ? string_end(p, &escaped) : NULL;
-    if (c == '"' && !stop) { /* it ends with the line, most likely; and is not looked for again */
+    if (c == '"' && !stop) { /* it probably ends with the line; its end is searched only once */
         p->unclosed = true;
         stop = memchr(p->at, '\n', (size_t)(p->end - p->at));
     }
@@ -471,8 +473,9 @@ static bool first_on_line(const onxi_text_parser *p, const char *at)
     return true;
 }
 
-/* Texts are indented as a rule: the next node starts a line, no further right than the faulty one, while brackets that
- * were opened after the error are closed again. Only as many lines as the skipped text has are looked back at. */
+/* Texts are usually indented: the next node starts on a new line, indented no further than the faulty one, and all
+ * brackets opened after the error have to be closed. The number of lines searched backwards is limited to that of the
+ * skipped text. */
 void onxi_text_skip_node(onxi_text_parser *p, const char *start)
 {
     size_t column = column_of(p, start);
@@ -518,7 +521,7 @@ bool onxi_text_skip_element(onxi_text_parser *p, const char *start, char close)
     return false;
 }
 
-/* The brace after the outputs, or after the list that follows these. */
+/* The brace after the outputs, or after the list that follows them. */
 bool onxi_text_skip_to_body(onxi_text_parser *p)
 {
     const char *error = p->at;

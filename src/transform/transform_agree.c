@@ -150,7 +150,7 @@ static onx_status move_tensor(void *user, const onx_visit *at)
     onxi_external_fault fault;
     onx_str bytes;
     if (at->kind != ONX_KIND_TENSOR || !onx_tensor_is_external(t) || !onxi_external_parse(t, &ref, &fault))
-        return ONX_OK; /* what is wrong with it is for others to say */
+        return ONX_OK; /* errors in it are reported elsewhere */
     if (!w->inside) {
         const onx_str location = onxi_arena_printf(m->arena, "%.*s/%.*s", ONX_ARG(w->prefix), ONX_ARG(ref.location));
         return location.len ? set_entry(m->arena, t, onx_str_of("location"), location) : ONX_E_MEMORY;

@@ -63,7 +63,7 @@ typedef struct state { /* of a node during conversion */
     onxi_versioned domain;
     onxi_op_id op;
     onxi_versions at;
-    onxi_node_list after; /* casts of what it makes */
+    onxi_node_list after; /* casts of its outputs */
     bool done;            /* other nodes have replaced it, or conversion has stopped */
 } state;
 

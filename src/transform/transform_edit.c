@@ -51,7 +51,7 @@ typedef struct renamer {
     onxi_editor *e;
     onx_str head, tail; /* of the old name, before and after the star */
     bool star;
-    onxi_dict taken; /* names there are, and new ones */
+    onxi_dict taken; /* existing and new names */
     onxi_dict known; /* indexes of `to` */
     onx_bytes *to;
     uint32_t room, count;

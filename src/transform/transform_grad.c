@@ -141,9 +141,9 @@ typedef struct documented {
     onx_doc *doc;
     onx_arena *scratch;
     const onx_registry *registry;
-    onxi_functions own;   /* of the model from the start, which come before those of documents */
+    onxi_functions own;   /* of the original model, which take precedence over those of documents */
     onxi_dict taken;      /* by their full names */
-    onxi_imports imports; /* of what is looked through */
+    onxi_imports imports; /* of the graph or function that is visited */
     uint32_t room;        /* capacity of the model's list */
 } documented;
 

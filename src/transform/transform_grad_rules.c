@@ -36,5 +36,5 @@ bool onx_grad_knows(const onx_op *op)
     for (uint32_t i = 0; id != ONXI_ID_NONE && i < onxi_grad_rule_count; i++)
         if (onxi_grad_rules[i].op == id)
             return onxi_grad_rules[i].kind != ONXI_GRAD_NONE;
-    return *onx_op_domain(op) && onx_op_is_composed(op); /* nodes of other domains are derived by what they stand for */
+    return *onx_op_domain(op) && onx_op_is_composed(op); /* nodes of other domains are differentiated by their bodies */
 }

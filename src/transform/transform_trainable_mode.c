@@ -49,7 +49,7 @@ static onx_status each_read(onxi_trainable *t, const onx_node *node, onx_status 
 typedef struct copier {
     onxi_trainable *t;
     onx_function *function; /* the nodes that are copied */
-    onxi_dict made, taken;  /* what they make; what they take from before */
+    onxi_dict made, taken;  /* their outputs; their inputs from outside */
 } copier;
 
 static onx_status take(void *user, onx_bytes *name)

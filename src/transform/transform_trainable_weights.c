@@ -73,8 +73,8 @@ static onx_status lift_constant(onxi_trainable *t, const onx_node *node)
 }
 
 typedef struct sharing {
-    onxi_dict weights;  /* initializers that no input gives another value: indexes */
-    onxi_dict averages; /* what BatchNormalization reads as such */
+    onxi_dict weights;  /* initializers that are not inputs: indexes */
+    onxi_dict averages; /* running averages of BatchNormalization */
     onxi_dict outputs;  /* of the graph */
 } sharing;
 

@@ -62,7 +62,7 @@ onx_status onxi_types_recall(onx_doc *doc, onx_arena *arena, onx_graph *graph)
     onx_status status = onx_infer_new(doc->cx, doc, NULL, &s.infer);
     if (status == ONX_E_MEMORY || status == ONX_E_LIMIT)
         return status;
-    onxi_diag_rewind(doc->cx, mark); /* the caller has reported what does not fit */
+    onxi_diag_rewind(doc->cx, mark); /* the caller has reported contradictions */
     status = status == ONX_OK ? onx_message_walk(doc->cx, ONX_KIND_GRAPH, graph, recall, &s) : ONX_OK;
     onx_infer_free(s.infer);
     return status;

@@ -12,7 +12,8 @@
 /* Uses matrix products and MultiHeadAttention, with queries, keys and values packed in one tensor if their heads have
  * the same size; computed in float after the product. */
 WHEN(shares, MS_SET("past_present_share_buffer"))
-WHEN(plain, !MS_SET("do_rotary") && !(shares(call) && MS_HAS(4) && !MS_HAS(6))) /* else the kernel says what lacks */
+WHEN(plain, !MS_SET("do_rotary") && !(shares(call) && MS_HAS(4) && !MS_HAS(6))) /* otherwise the kernel reports the
+                                                                                 * missing input */
 WHEN(plain_bias, plain(call) && MS_HAS(2))
 WHEN(plain_no_bias, plain(call) && !MS_HAS(2))
 WHEN(plain_past, plain(call) && MS_HAS(4))

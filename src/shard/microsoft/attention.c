@@ -1,11 +1,11 @@
-/* attention.c - how attention of com.microsoft may be split: by the batch, and by heads where those are separate. In
- * operands that hold queries, keys and values one after the other they are not: such a node has no parts of heads,
- * unless annotations are made, for which products make them apart. */
+/* attention.c - how attention of com.microsoft may be split: by batch, and by heads if these are separate. In operands
+ * with packed queries, keys and values heads are not contiguous: such a node is not split by heads, unless annotations
+ * are being created, for which the packed products are separated. */
 #include "shard/shard_rules.h"
 
 static const char *const head_counts[] = { "num_heads", "kv_num_heads", NULL };
 
-/* By the keys that come out, or go in: [batch, heads, keys, size] or [batch, keys, heads * size]. */
+/* The dimensions from present or past keys: [batch, heads, keys, size] or [batch, keys, heads * size]. */
 static double work_of_heads(const onxi_shard_plan *plan, const onxi_shard_node *n)
 {
     const uint32_t ins = n->node->input_count;
@@ -17,7 +17,7 @@ static double work_of_heads(const onxi_shard_plan *plan, const onxi_shard_node *
     return keys && keys->rank >= 3 ? 4 * out * (double)keys->dims[keys->rank == 3 ? 1 : 2] : out;
 }
 
-/* Positions come first, and nothing need say how many heads there are. */
+/* Operands with positions first; the number of heads need not be known. */
 static void rotary(onxi_splitter *m)
 {
     enum { POSITIONS = 1, ANGLES };
@@ -60,7 +60,7 @@ static void group_attention(onxi_splitter *m)
     onxi_split_heads_count(m, d, head_counts);
 }
 
-/* Layouts of blocks repeat over the heads: each part begins with the first one. */
+/* Block layouts repeat over the heads: each part begins with the first one. */
 static void sparse_attention(onxi_splitter *m)
 {
     enum { LAYOUT = 5, LENGTHS = 8 };
@@ -80,7 +80,7 @@ static void sparse_attention(onxi_splitter *m)
     onxi_split_heads_count(m, d, head_counts);
 }
 
-/* A bias is that of queries, keys and values one after the other. */
+/* A bias contains those of queries, keys and values, concatenated. */
 static void multi_attention(onxi_splitter *m)
 {
     enum { BIAS = 3, PADDING, SCORES, INDIRECTION = 9 };
@@ -88,7 +88,7 @@ static void multi_attention(onxi_splitter *m)
     const onxi_shard_value *q = onxi_split_input(m, 0), *padding = onxi_split_input(m, PADDING);
     const int64_t count = onxi_attrs_int(m->s->attrs, "num_heads");
     if (count < 1 || onxi_split_input(m, INDIRECTION) || q->rank < 3 ||
-        (padding && padding->rank == 1 && padding->dims[0] != q->dims[0])) /* sums over the batch */
+        (padding && padding->rank == 1 && padding->dims[0] != q->dims[0])) /* cumulative lengths over the batch */
         return;
     const onxi_split_heads d = onxi_split_heads_new(m, q->dims[0], onxi_split_input(m, BIAS) ? 1 : count);
     onxi_split_heads_map_inputs(m, headed, sizeof headed / sizeof *headed, d);
@@ -98,7 +98,7 @@ static void multi_attention(onxi_splitter *m)
     onxi_split_heads_count(m, d, head_counts);
 }
 
-/* The weights make queries, keys and values one after the other, and the past is [2, batch, heads, keys, size]. */
+/* The weights yield packed queries, keys and values, and the past is [2, batch, heads, keys, size]. */
 static void by_batch(onxi_splitter *m, uint32_t mask, uint32_t past, uint32_t scores)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0), *padding = onxi_split_input(m, mask),
@@ -123,11 +123,11 @@ static void attention(onxi_splitter *m)
 
 static void quantized_attention(onxi_splitter *m)
 {
-    enum { MASK = 5, PAST = 8, SCORES = 9 /* there are none */ };
+    enum { MASK = 5, PAST = 8, SCORES = 9 /* the operator has none */ };
     by_batch(m, MASK, PAST, SCORES);
 }
 
-/* The product with the weights, and then the attention. */
+/* The cost of the product with the weights, and of the attention. */
 static double work_of_projection(const onxi_shard_plan *plan, const onxi_shard_node *n)
 {
     const onxi_shard_value *x = onxi_split_operand(plan, n, 0), *w = onxi_split_operand(plan, n, 1);
@@ -137,14 +137,14 @@ static double work_of_projection(const onxi_shard_plan *plan, const onxi_shard_n
     return 2 * (double)x->dims[0] * (double)x->dims[1] * onxi_split_count(w) + 4 * out * (double)x->dims[1];
 }
 
-/* ---- operands that are made apart ---- */
+/* ---- separating packed operands ---- */
 
 static bool is_given(const onx_node *node, uint32_t i)
 {
     return i < node->input_count && onx_view(node->input[i]).len;
 }
 
-/* The node with queries, keys and values that are its first inputs. */
+/* A node whose first inputs are separate queries, keys and values. */
 static onx_status with_inputs(onxi_unfolder *u, uint32_t index, const onx_bytes apart[ONXI_APART], uint32_t room,
                               onx_node **out)
 {
@@ -154,7 +154,7 @@ static onx_status with_inputs(onxi_unfolder *u, uint32_t index, const onx_bytes 
     return ONX_OK;
 }
 
-/* Queries of all heads come first, then keys and values of as many as there are of those. */
+/* Queries of all heads come first, then keys and values of all key heads. */
 static onx_status separate_groups(onxi_unfolder *u, const onxi_bound *bound, uint32_t index)
 {
     enum { MOST = 1 << 20 };
@@ -172,7 +172,7 @@ static onx_status separate_groups(onxi_unfolder *u, const onxi_bound *bound, uin
     return with_inputs(u, index, apart, ONXI_APART, &made);
 }
 
-/* Adds its part of a bias to each. */
+/* Adds to each its part of the bias. */
 static onx_status add_bias(onxi_unfolder *u, uint32_t index, const onx_tensor *bias, const int64_t size[ONXI_APART],
                            onx_bytes apart[ONXI_APART])
 {
@@ -183,7 +183,7 @@ static onx_status add_bias(onxi_unfolder *u, uint32_t index, const onx_tensor *b
     return ONX_OK;
 }
 
-/* The bias is added before, where queries, keys and values are products, whose columns are counted. */
+/* The bias is added first if queries, keys and values are products with a known number of columns. */
 static onx_status separate_bias(onxi_unfolder *u, const onxi_bound *bound, uint32_t index)
 {
     enum { BIAS = 3 };
@@ -207,7 +207,7 @@ static onx_status separate_bias(onxi_unfolder *u, const onxi_bound *bound, uint3
     return ONX_OK;
 }
 
-/* How many of the columns are those of queries, keys and values; false where that is not said. */
+/* The numbers of columns of queries, keys and values; false if they are not known. */
 static bool sizes_of(const onxi_bound *bound, const onx_node *node, const onx_tensor *w, int64_t size[ONXI_APART])
 {
     uint32_t count = 0;
@@ -223,8 +223,7 @@ static bool sizes_of(const onxi_bound *bound, const onx_node *node, const onx_te
     return all == w->dims[1];
 }
 
-/* The projection becomes three products, and what is left is attention of many heads, which takes a mask for each key.
- */
+/* Replaces the projection by three products and MultiHeadAttention, which takes a mask per key. */
 static onx_status separate_projection(onxi_unfolder *u, const onxi_bound *bound, uint32_t index)
 {
     enum { WEIGHTS = 1, BIAS, MASK, PAST, SCORES, LENGTH, PADDING = 4, INPUTS = 6 };

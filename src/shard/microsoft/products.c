@@ -1,10 +1,10 @@
-/* products.c - how products and what is fused around them may be split: products with weights of few bits by columns
- * and by blocks of rows, others as MatMul is, normalizations by all axes but the last. */
+/* products.c - how products and the operators fused with them may be split: products with low-bit weights by columns
+ * and by blocks of rows, others like MatMul, normalizations by all axes except the last. */
 #include "shard/shard_rules.h"
 
-/* ---- weights of few bits ---- */
+/* ---- low-bit weights ---- */
 
-/* The last axes of scales and zero points are those of blocks, or all are one axis: rows are whole then. */
+/* Scales and zero points have a last axis of blocks, or are flat: in that case rows are not split. */
 static bool map_blocks(onxi_splitter *m, int64_t columns, int64_t blocks, bool *flat, int64_t *rows)
 {
     *flat = false;
@@ -20,12 +20,12 @@ static bool map_blocks(onxi_splitter *m, int64_t columns, int64_t blocks, bool *
         *rows = v->rank == 2 ? onxi_split_common(*rows, v->dims[1]) : 1;
         if (i == 3 && v->dtype == ONX_UINT8 && onxi_attrs_int(m->s->attrs, "bits") != 8 &&
             blocks * onxi_attrs_int(m->s->attrs, "bits") % 8)
-            *rows = 1; /* a byte has zero points of two parts */
+            *rows = 1; /* a byte contains zero points of two blocks */
     }
     return true;
 }
 
-/* Weights are stored column by column, each in blocks with a scale. */
+/* Weights are stored by columns, each divided into blocks with a scale. */
 static void few_bits(onxi_splitter *m)
 {
     enum { BIAS = 5, GROUPS = 4 };
@@ -57,8 +57,8 @@ static void few_bits(onxi_splitter *m)
     m->r->names = sizes;
 }
 
-/* Scales and zero points in one axis get one for the columns and one for the blocks, which the operator takes
- * as well: blocks of rows can only be split along an axis of their own. */
+/* Flat scales and zero points are reshaped to an axis of columns and an axis of blocks, which the operator accepts as
+ * well: blocks of rows can only be split along an axis of their own. */
 static onx_status few_bits_unfold(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node)
 {
     enum { LARGEST = 1 << 30 };
@@ -76,7 +76,7 @@ static onx_status few_bits_unfold(const onxi_unfolder *u, const onxi_bound *boun
     return ONX_OK;
 }
 
-/* Weights, scales, zero points and a bias begin with the columns. */
+/* The first axis of weights, scales, zero points and bias are the columns. */
 static bool few_bits_columns(const onxi_unfolder *u, const onxi_bound *bound, const onx_node *node,
                              onxi_apart_columns *out)
 {
@@ -89,7 +89,7 @@ static bool few_bits_columns(const onxi_unfolder *u, const onxi_bound *bound, co
     return !onxi_bind_int(bound, node, "weight_prepacked");
 }
 
-/* Each element that is made takes a row of the left side. */
+/* Each output element reads one row of the left operand. */
 static double work_of_rows(const onxi_shard_plan *plan, const onxi_shard_node *n)
 {
     const onxi_shard_value *a = onxi_split_operand(plan, n, 0);
@@ -97,9 +97,9 @@ static double work_of_rows(const onxi_shard_plan *plan, const onxi_shard_node *n
     return a && a->rank && a->known ? 2 * made * (double)a->dims[a->rank - 1] : made;
 }
 
-/* ---- as MatMul ---- */
+/* ---- products like MatMul ---- */
 
-/* A batch that is exchanged with rows stays whole. */
+/* A batch axis that is exchanged with rows is not split. */
 static void fused_product(onxi_splitter *m)
 {
     if (!onxi_attrs_int(m->s->attrs, "transBatchA") && !onxi_attrs_int(m->s->attrs, "transBatchB"))
@@ -111,9 +111,9 @@ static void turned_product(onxi_splitter *m)
     onxi_split_product(m, onxi_attrs_int(m->s->attrs, "transA") != 0, onxi_attrs_int(m->s->attrs, "transB") != 0);
 }
 
-/* ---- around products ---- */
+/* ---- operators around products ---- */
 
-/* Something is added before it is normalized along the last axis. */
+/* An addition, followed by a normalization along the last axis. */
 static void skip_norm(onxi_splitter *m)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0), *skip = onxi_split_input(m, 1);
