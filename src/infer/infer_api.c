@@ -110,7 +110,7 @@ static onx_status infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *
 {
     onx_model *model = onx_doc_model(doc);
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     if (!model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
     onx_infer *e;

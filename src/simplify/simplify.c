@@ -308,7 +308,7 @@ static onx_status simplify(onx_ctx *cx, onx_doc *doc, const onx_simplify_options
 {
     simplifier x = { .cx = cx, .doc = doc, .model = onx_doc_model(doc), .options = options };
     if (!x.model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     ONX_TRY(choose_passes(&x));
     ONX_TRY(onxi_simplify_fix(cx, doc, options));
     ONX_TRY(onx_arena_new(cx, &x.rules_arena));

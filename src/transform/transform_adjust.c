@@ -89,7 +89,7 @@ onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_sc
 {
     uint32_t kept = 0;
     char hint[96];
-    (void)snprintf(hint, sizeof hint, "version %d is the %s that can", s->up ? to->since - 1 : s->row->since,
+    (void)snprintf(hint, sizeof hint, "version %d is the %s that supports it", s->up ? to->since - 1 : s->row->since,
                    s->up ? "highest" : "lowest");
     *good = true;
     ONX_TRY(onxi_own_attributes(r, node));
@@ -116,8 +116,8 @@ onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_sc
     if (*good && (!onxi_arity_fits(node->input_count, to->min_input, to->max_input) ||
                   !onxi_arity_fits(node->output_count, to->min_output, to->max_output))) {
         *good = false;
-        ONX_TRY(onxi_retarget_fail(r, node, hint, "version %d of %s does not take %u inputs and %u outputs", to->since,
-                                   to->name, node->input_count, node->output_count));
+        ONX_TRY(onxi_retarget_fail(r, node, hint, "version %d of %s does not accept %u inputs and %u outputs",
+                                   to->since, to->name, node->input_count, node->output_count));
     }
     for (const onxi_attr *a = to->attrs; *good && a && a->name; a++)
         if (a->required && !onx_node_attribute(node, a->name)) {

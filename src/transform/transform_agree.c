@@ -28,9 +28,9 @@ static onx_status agree_on_standard(onxi_merger *m)
         const onx_retarget_options options = { .struct_size = sizeof options, .opset = &to, .opset_count = 1 };
         ONX_TRY(onx_retarget(m->cx, x < y ? m->doc : m->other_doc, &options));
         onxi_tell_change(m->options->changed, m->options->user, "merge", "retarget", (onx_str){ 0 },
-                         "%s goes from version %lld to %lld of operator set %.*s",
-                         x < y ? "what is there" : "the next model", (long long)(x < y ? x : y), (long long)to.version,
-                         ONX_ARG(to.domain.len ? to.domain : onx_str_of("ai.onnx")));
+                         "%s is converted from version %lld to %lld of operator set %.*s",
+                         x < y ? "the model merged so far" : "the next model", (long long)(x < y ? x : y),
+                         (long long)to.version, ONX_ARG(to.domain.len ? to.domain : onx_str_of("ai.onnx")));
     }
     return ONX_OK;
 }
@@ -46,8 +46,8 @@ static onx_status add_imports(onxi_merger *m)
             continue;
         if (version >= 0)
             return onxi_fail(m->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
-                             "the models import versions %lld and %lld of operator set %.*s, which nobody knows how to "
-                             "bring together",
+                             "the models import versions %lld and %lld of operator set %.*s, which onx retarget "
+                             "cannot convert",
                              (long long)version, (long long)b.items[i].version, ONX_ARG(b.items[i].domain));
         onx_operator_set_id *id = ONX_ADD(m->arena, m->model, opset_import, OPERATOR_SET_ID);
         if (!id || onx_arena_keep(m->arena, b.items[i].domain, &id->domain) != ONX_OK)
@@ -157,11 +157,12 @@ static onx_status move_tensor(void *user, const onx_visit *at)
     }
     ONX_TRY(m->other_doc->external_bytes ? m->other_doc->external_bytes(m->other_doc, t, &bytes)
                                          : onxi_fail(m->cx, ONX_E_INVALID, ONXI_NOWHERE,
-                                                     "the external data of a model that comes from no folder"));
+                                                     "the external data of a model that was not read from a folder"));
     if (!w->told)
-        onxi_warn(m->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                  "external data of %s cannot be named from the folder of the first model, and comes into the model",
-                  m->other_doc->base_dir);
+        onxi_warn(
+            m->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+            "external data of %s cannot be referenced from the folder of the first model, and is moved into the model",
+            m->other_doc->base_dir);
     w->told = true;
     t->external_data = NULL;
     t->external_data_count = 0;
@@ -217,7 +218,7 @@ static onx_status add_functions(onxi_merger *m)
             onxi_functions_find(&own, onx_view(f->domain), onx_view(f->name), onx_view(f->overload), NULL);
         if (known && !onx_message_equal(ONX_KIND_FUNCTION, known, f))
             return onxi_fail(m->cx, ONX_E_INVALID, ONXI_NOWHERE,
-                             "both models have a function %.*s.%.*s, and they differ; a prefix tells them apart",
+                             "both models have a function %.*s.%.*s, and they differ; use a prefix to distinguish them",
                              ONX_ARG(onx_view(f->domain)), ONX_ARG(onx_view(f->name)));
         if (known)
             continue;

@@ -117,7 +117,8 @@ static onx_status share(onxi_compressor *c, onx_graph *g)
             ONX_TRY(onx_tensor_bytes(c->doc, first, &other));
             if (same_bytes(c, bytes, other)) {
                 ONX_TRY(rename_to(c, t->name, first->name));
-                onxi_compress_tell(c, "share", onx_view(t->name), "is stored once, with another of the same bytes");
+                onxi_compress_tell(c, "share", onx_view(t->name),
+                                   "is stored once, together with another weight of the same bytes");
                 continue;
             }
         }
@@ -164,7 +165,7 @@ static onx_status compress(onx_ctx *cx, onx_doc *doc, const onx_compress_options
     onx_model *model = onx_doc_model(doc);
     onx_arena *scratch;
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     ONX_TRY(onxi_doc_warn_of_cycle(doc, ONXI_CYCLE_STAYS));
     ONX_TRY(onx_arena_new(cx, &scratch));
     onxi_compressor c = { .cx = cx,

@@ -133,7 +133,7 @@ static onx_status make_all(onxi_compressor *c, onxi_weights *weights, onx_graph 
             return ONX_E_MEMORY;
         *at = made;
         g->initializer[i] = NULL;
-        onxi_compress_tell(c, "sparse", onx_view(t->name), "is stored as what is not zero, and where that is");
+        onxi_compress_tell(c, "sparse", onx_view(t->name), "is stored as nonzero elements and their indices");
     }
     return onxi_weights_finish(weights);
 }

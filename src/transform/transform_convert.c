@@ -38,13 +38,13 @@ static onx_status refuse(onxi_retarget *r, const onx_node *node, const onxi_sche
                          const char *why)
 {
     char hint[96];
-    (void)snprintf(hint, sizeof hint, "version %d is the %s that can", up ? since - 1 : since,
+    (void)snprintf(hint, sizeof hint, "version %d is the %s that supports it", up ? since - 1 : since,
                    up ? "highest" : "lowest");
     if (why && *why)
         return onxi_retarget_fail(r, node, hint, "%s %s: %s", row->name, up ? "cannot be newer" : "cannot be older",
                                   why);
-    return onxi_retarget_fail(r, node, hint, "%s came with version %d and cannot be said by older operators", row->name,
-                              since);
+    return onxi_retarget_fail(r, node, hint, "%s was added in version %d and cannot be expressed by older operators",
+                              row->name, since);
 }
 
 /* Does the text contain a node of the same operator with the same types? A generated constant does not count. */
@@ -84,7 +84,7 @@ static onx_status take_body(onxi_retarget *r, state *t, onxi_subject *s, int32_t
     ONX_TRY(onxi_retarget_body(r, s, t->domain, version, &text));
     if (!text) {
         ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
-        return refuse(r, t->node, s->row, false, since, "its body depends on what the caller of a function gives");
+        return refuse(r, t->node, s->row, false, since, "its body depends on an argument of the enclosing function");
     }
     onxi_retarget_tell(r, t->node, version, since - 1, "replaced by its function body");
     onxi_versions at = t->at;
@@ -113,7 +113,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
             if (!good) {
                 ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
                 char why[96];
-                (void)snprintf(why, sizeof why, "it does not take %s there", onx_dtype_name(what.dtype));
+                (void)snprintf(why, sizeof why, "it does not support %s there", onx_dtype_name(what.dtype));
                 return refuse(r, t->node, row, up, since, why);
             }
             onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "casts around it");
@@ -123,7 +123,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
     }
     if (!step || step->kind == ONXI_STEP_FAIL) {
         ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
-        return refuse(r, t->node, row, up, since, step ? step->text : to ? "nothing there says the same" : NULL);
+        return refuse(r, t->node, row, up, since, step ? step->text : to ? "there is no equivalent" : NULL);
     }
     if (step->kind == ONXI_STEP_BODY)
         return take_body(r, t, &s, since, out);

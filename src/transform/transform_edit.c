@@ -36,7 +36,7 @@ bool onxi_edit_number(onxi_editor *e, onx_str text, int64_t *out)
     }
     *out = negative ? -value : value;
     if (!good)
-        (void)onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%.*s is no whole number", ONX_ARG(text));
+        (void)onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%.*s is not an integer", ONX_ARG(text));
     return good;
 }
 
@@ -82,9 +82,9 @@ static onx_status open_renamer(onxi_editor *e, renamer *r)
         r->head = before(a, (size_t)(star - a.ptr));
         r->tail = behind(a, (size_t)(star - a.ptr) + 1);
         if (r->tail.len && memchr(r->tail.ptr, '*', r->tail.len))
-            return misuse(e, "a pattern has one *");
+            return misuse(e, "a pattern needs exactly one *");
         if (!b.len || !memchr(b.ptr, '*', b.len))
-            return misuse(e, "the new name has no * for what the pattern found");
+            return misuse(e, "the new name needs a * for the text that matched");
     }
     return ONX_OK;
 }
@@ -129,7 +129,7 @@ static onx_status rename_text(renamer *r, onx_bytes *name, bool unique)
         !ONXI_GROW_IN(r->e->scratch, r->to, r->room, r->known.count))
         return ONX_E_MEMORY;
     if (unique && !made)
-        return onxi_fail(r->e->cx, ONX_E_INVALID, ONXI_NOWHERE, "%.*s cannot become %.*s, which is there already",
+        return onxi_fail(r->e->cx, ONX_E_INVALID, ONXI_NOWHERE, "%.*s cannot be renamed to %.*s, which exists already",
                          ONX_ARG(old), ONX_ARG(fresh));
     if (unique && !fresh.len)
         return misuse(r->e, "a new name is missing");
@@ -247,7 +247,7 @@ static onx_status join_imports(onxi_editor *e, onx_operator_set_id **list, uint3
         if (made)
             list[kept++] = list[i];
         else if (list[entry->value]->version != list[i]->version)
-            return onxi_fail(e->cx, ONX_E_INVALID, ONXI_NOWHERE, "domain %.*s is imported with another version already",
+            return onxi_fail(e->cx, ONX_E_INVALID, ONXI_NOWHERE, "domain %.*s is already imported with another version",
                              ONX_ARG(e->edit->b));
     }
     *count = kept;
@@ -367,7 +367,7 @@ static onx_status set_type(onxi_editor *e)
         info->has |= onx_value_info_has_name;
         ONX_SET(value_info, info, type, type);
     }
-    ONXI_TELL_EDIT(e, "type", "is declared anew");
+    ONXI_TELL_EDIT(e, "type", "has a new declared type");
     return ONX_OK;
 }
 
@@ -432,7 +432,7 @@ static onx_status set_ends(onxi_editor *e)
     ONX_TRY(names_of_inputs(e, &inputs));
     if (!count)
         return misuse(e, "names are missing");
-    ONXI_TELL_EDIT(e, e->edit->kind == ONX_EDIT_SET_INPUTS ? "inputs" : "outputs", "are the %u there are", count);
+    ONXI_TELL_EDIT(e, e->edit->kind == ONX_EDIT_SET_INPUTS ? "inputs" : "outputs", "replaced: now there are %u", count);
     return e->edit->kind == ONX_EDIT_SET_INPUTS ? keep_between(e, list, count, NULL, 0)
                                                 : keep_between(e, inputs, e->graph->input_count, list, count);
 }
@@ -454,7 +454,7 @@ static onx_status change_outputs(onxi_editor *e)
     if (!count)
         return misuse(e, "the model has no other output");
     ONX_TRY(names_of_inputs(e, &inputs));
-    ONXI_TELL_EDIT(e, "outputs", add ? "becomes an output" : "is no output any more");
+    ONXI_TELL_EDIT(e, "outputs", add ? "becomes an output" : "is not an output any more");
     return keep_between(e, inputs, e->graph->input_count, list, count);
 }
 
@@ -473,13 +473,13 @@ static onx_status drop_input(onxi_editor *e)
     const bool needed = !initialized && (uses || onx_index_is_output(index, id));
     onx_index_free(index);
     if (needed)
-        return onxi_fail(e->cx, ONX_E_INVALID, ONXI_NOWHERE, "input %.*s is read, and has no initializer",
+        return onxi_fail(e->cx, ONX_E_INVALID, ONXI_NOWHERE, "input %.*s is used, and has no initializer",
                          ONX_ARG(e->edit->a));
     for (uint32_t i = 0; i < e->graph->input_count; i++)
         if (!onx_str_equal(onx_view(e->graph->input[i]->name), e->edit->a))
             e->graph->input[kept++] = e->graph->input[i];
     e->graph->input_count = kept;
-    ONXI_TELL_EDIT(e, "inputs", "is no input any more");
+    ONXI_TELL_EDIT(e, "inputs", "is not an input any more");
     return ONX_OK;
 }
 
@@ -507,7 +507,7 @@ static onx_status set_initializer(onxi_editor *e)
         copy->has = (from->has & ~(uint32_t)onx_tensor_has_doc_string) | (old->has & onx_tensor_has_doc_string);
         ONX_SET(tensor, copy, name, old->name);
         e->graph->initializer[i] = copy;
-        ONXI_TELL_EDIT(e, "initializer", "has other elements");
+        ONXI_TELL_EDIT(e, "initializer", "has new elements");
         return ONX_OK;
     }
     return onxi_fail(e->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no initializer %.*s", ONX_ARG(e->edit->a));
@@ -657,7 +657,7 @@ static onx_status do_edit(onx_ctx *cx, onx_doc *doc, const onx_edit_options *opt
     onx_arena *scratch;
     onx_model *model = onx_doc_model(doc);
     if (edit->kind < 0 || edit->kind >= ONX_EDIT_COUNT)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no edit", edit->kind);
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is not an edit", edit->kind);
     ONX_TRY(onx_arena_new(cx, &scratch));
     onxi_editor e = { .cx = cx,
                       .doc = doc,
@@ -677,7 +677,7 @@ static onx_status edit_model(onx_ctx *cx, onx_doc *doc, const onx_edit_options *
 {
     const onx_model *model = onx_doc_model(doc);
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     if (!model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
     ONX_TRY(onxi_doc_warn_of_cycle(doc, ONXI_CYCLE_STAYS));

@@ -36,7 +36,7 @@ static onx_status check_end(onxi_editor *e, const onx_value_info *end)
     if (input ? !initialized : def.kind == ONX_DEF_NODE)
         return ONX_OK;
     return onxi_fail(e->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
-                     input ? "input %.*s has an initializer" : "no node makes the output %.*s", ONX_ARG(name));
+                     input ? "input %.*s has an initializer" : "no node computes the output %.*s", ONX_ARG(name));
 }
 
 /* Renames the value inside of the model; the added nodes use its old name outside. */
@@ -101,7 +101,7 @@ static onx_status put_nodes(around *w, bool in_front)
         ONX_TRY(onxi_node_list_add_all(w->e->scratch, &list, w->nodes.items, w->nodes.count));
     ONX_TRY(onxi_node_list_keep(w->e->arena, &list, &g->node, &g->node_count));
     onxi_tell_change(w->e->options->changed, w->e->options->user, "edit", w->rule, onx_view(w->end->name),
-                     "%u nodes come %s", w->nodes.count, in_front ? "in front of the model" : "behind the model");
+                     "%u nodes are added %s", w->nodes.count, in_front ? "in front of the model" : "behind the model");
     return ONX_OK;
 }
 
@@ -115,7 +115,7 @@ static onx_status version_of(onxi_editor *e, int64_t least, int64_t *out)
     return *out >= least
                ? ONX_OK
                : onxi_fail(e->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
-                           "that needs version %lld of the default operator set; onx retarget takes the model "
+                           "that needs version %lld of the default operator set; onx retarget converts the model "
                            "there",
                            (long long)least);
 }
@@ -169,7 +169,7 @@ static onx_status read_numbers(onxi_editor *e, onx_str text, double *out, uint32
         if (i < text.len && text.ptr[i] != ',')
             continue;
         if (*count == CHANNELS_MAX || !onxi_parse_f64(onx_str_make(text.ptr + from, i - from), &out[*count], &overflow))
-            return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%.*s is no list of numbers", ONX_ARG(text));
+            return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%.*s is not a list of numbers", ONX_ARG(text));
         ++*count;
         from = i + 1;
     }

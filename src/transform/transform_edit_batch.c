@@ -78,7 +78,7 @@ static onx_status find_old(batcher *b)
         b->fed[i] = own == d || has_old(b, own);
         if (!b->fed[i])
             onxi_warn(b->e->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                      "the first dimension of input %.*s is not that of the first input, and stays",
+                      "the first dimension of input %.*s differs from that of the first input, and is not changed",
                       ONX_ARG(onx_view(g->input[i]->name)));
     }
     if (!d)
@@ -175,9 +175,10 @@ static onx_status settle_outputs(batcher *b, onx_str wanted)
             continue;
         const bool follows = is_batch(b, onx_view(output->name));
         if (!follows)
-            onxi_warn(e->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                      "output %.*s is not seen to follow the batch size: it may be baked into a node before it",
-                      ONX_ARG(onx_view(output->name)));
+            onxi_warn(
+                e->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+                "the size of output %.*s does not follow the batch size: a node before it may contain a fixed size",
+                ONX_ARG(onx_view(output->name)));
         status = follows ? set_dim(b, output, b->size, wanted) : ONX_OK;
     }
     onxi_cutter_close(&c);
@@ -319,6 +320,6 @@ onx_status onxi_edit_batch(onxi_editor *e)
         if (b.fed[i])
             ONX_TRY(set_dim(&b, g->input[i], b.size, wanted));
     ONX_TRY(onxi_types_recall(e->doc, e->arena, g));
-    ONXI_TELL_EDIT(e, "batch", "is the batch size now; %u shapes were adjusted", b.adjusted);
+    ONXI_TELL_EDIT(e, "batch", "is the new batch size; %u shapes were adjusted", b.adjusted);
     return ONX_OK;
 }

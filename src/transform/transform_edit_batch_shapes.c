@@ -269,7 +269,7 @@ onx_status onxi_edit_batch_shapes(onxi_editor *e, onxi_binder *binder, const onx
             open++;
         onxi_tell_change(e->options->changed, e->options->user, "edit", "batch",
                          onxi_path_node(e->scratch, onx_str_of("graph."), c->node, e->graph->node[c->node]),
-                         "dimension %u of the shape has the batch", open);
+                         "dimension %u of the shape contains the batch", open);
     }
     *adjusted = s.depth;
     onx_infer_free(s.infer);

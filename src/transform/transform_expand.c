@@ -20,8 +20,8 @@ static onx_status count_node(expander *e, uint64_t operands)
         return ONX_OK;
     if (cost > *e->x->left)
         return onxi_fail(e->x->arena->cx, ONX_E_LIMIT, ONXI_NOWHERE,
-                         "the model has more than %u nodes, and %u for each that it had, when its functions are put in "
-                         "place of their calls; function %.*s is the one too many",
+                         "the model has more than %u nodes, and %u for each that it had, after inlining; "
+                         "function %.*s exceeds the limit",
                          (unsigned)ONXI_CALLS_MAX, (unsigned)ONXI_CALLS_PER_NODE,
                          ONX_ARG(onx_view(e->x->function->name)));
     *e->x->left -= cost;
@@ -61,7 +61,7 @@ static onx_status use_name(expander *e, onx_bytes *name)
     const onxi_dict_entry *known = onxi_dict_find(&e->names, old);
     if (!known)
         return onxi_fail(e->x->arena->cx, ONX_E_INVALID, ONXI_NOWHERE,
-                         "function %.*s uses %.*s, which nothing before it makes",
+                         "function %.*s uses %.*s, which is not defined before",
                          ONX_ARG(onx_view(e->x->function->name)), ONX_ARG(old));
     *name = e->to[known->value];
     return ONX_OK;

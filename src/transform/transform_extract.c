@@ -48,7 +48,7 @@ static onx_status default_outputs(onxi_cutter *c, id_list *outputs, bool *is_out
         const onx_str name = onx_view(c->graph->output[i]->name);
         const onx_name_id id = onx_index_find(c->index, name);
         if (id == ONX_NO_NAME || onx_index_def(c->index, id).kind == ONX_DEF_NONE)
-            return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "nothing makes the output %.*s", ONX_ARG(name));
+            return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "output %.*s is not defined", ONX_ARG(name));
         ONX_TRY(add_once(c, outputs, is_output, id));
     }
     return ONX_OK;
@@ -65,7 +65,7 @@ static onx_status add_needed_inputs(onxi_cutter *c, const onx_extract_options *o
             continue;
         if (options->input_count)
             onxi_warn(c->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                      "the part depends on input %.*s of the model as well, which becomes an input of it",
+                      "the part depends on input %.*s of the model as well, which becomes an input of the part",
                       ONX_ARG(name));
         ONX_TRY(add_once(c, inputs, is_input, id));
     }
@@ -105,7 +105,7 @@ static onx_status match_nodes(onxi_cutter *c, const onx_extract_options *options
             if (onxi_pattern_match(options->node[i], label_of(c->graph->node[k])))
                 any = node[k] = true;
         if (!any)
-            return onxi_fail(c->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the main graph has no node like %.*s",
+            return onxi_fail(c->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no node of the main graph matches %.*s",
                              ONX_ARG(options->node[i]));
     }
     return ONX_OK;
@@ -173,7 +173,7 @@ static void warn_training(const onxi_cutter *c)
 {
     if (c->model->training_info_count)
         onxi_warn(c->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                  "the training information of the model is about the whole, and stays behind");
+                  "training information describes the whole model, and is not part of the result");
 }
 
 static onx_status extract(onx_ctx *cx, onx_doc *doc, const onx_extract_options *options, onx_doc **out)
@@ -182,7 +182,7 @@ static onx_status extract(onx_ctx *cx, onx_doc *doc, const onx_extract_options *
     onx_arena *scratch;
     onx_model *model;
     if (options->node_count && (options->input_count || options->output_count))
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "a part is told by its nodes or by its values, not by both");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "a part is given by nodes or by values, not by both");
     ONX_TRY(onx_arena_new(cx, &scratch));
     onx_status status = onxi_cutter_open(&c, doc, scratch);
     if (status == ONX_OK && options->node_count)

@@ -324,7 +324,7 @@ static onx_status derive(derivative *d)
         .out = &d->out
     };
     if (!onxi_grad_is_real(g, d->scope, onx_view(d->y)))
-        return onxi_fail(g->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "%.*s is not of real numbers and has no gradient",
+        return onxi_fail(g->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "%.*s is not real-valued and has no gradient",
                          ONX_ARG(onx_view(d->y)));
     ONX_TRY(onxi_grad_name(g, d->y, "grad", &seed));
     ONX_TRY(onxi_grad_put(&n, "x", "out", "out = grad.Ones (x)", &d->y, 1, &seed, 1));
@@ -395,7 +395,7 @@ static onx_status read_question(onxi_grad *g, const onx_node *node, question *q)
     ONX_TRY(read_names(g, node, "xs", &q->xs, &q->x_count));
     ONX_TRY(read_names(g, node, "zs", &q->zs, &q->z_count));
     if (!y || node->input_count != (uint64_t)q->x_count + q->z_count || node->output_count > q->x_count)
-        return onxi_grad_fail(g, node, "it does not name what its inputs and outputs are");
+        return onxi_grad_fail(g, node, "its attributes do not name its inputs and outputs");
     q->y = *y;
     return ONX_OK;
 }
@@ -529,7 +529,7 @@ static onx_status grad_expand(onx_ctx *cx, onx_doc *doc, int32_t checkpoint)
     onx_model *model = onx_doc_model(doc);
     bool found = false;
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     ONX_TRY(has_gradient(cx, ONX_KIND_GRAPH, model->graph, &found));
     for (uint32_t i = 0; i < model->functions_count; i++)
         ONX_TRY(has_gradient(cx, ONX_KIND_FUNCTION, model->functions[i], &found));
@@ -650,7 +650,7 @@ static onx_status grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *option
     if (!model || !model->graph)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document holds no model with a graph");
     if (options->checkpoint < ONX_GRAD_CHECKPOINT_SQRT)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no number of segments", (int)options->checkpoint);
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is not a number of segments", (int)options->checkpoint);
     ONX_TRY(grad_expand(cx, doc, options->checkpoint));
     if (!options->of.len && !options->wrt_count)
         return ONX_OK;

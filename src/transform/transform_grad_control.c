@@ -71,7 +71,7 @@ static onx_status open_body(onxi_grad_node *n, onx_graph *from, const char *name
     b->n->out = &b->out;
     b->n->s.scope = &b->scope;
     if (is_random(g, from, 0))
-        return onxi_grad_fail(g, n->s.node, "its subgraph %.*s draws random numbers, which cannot be drawn again",
+        return onxi_grad_fail(g, n->s.node, "its subgraph %.*s draws random numbers, which cannot be reproduced",
                               ONX_ARG(onx_view(from->name)));
     return ++g->depth > g->limit ? onxi_fail(g->cx, ONX_E_LIMIT, ONXI_NOWHERE,
                                              "subgraphs are nested more than %u deep (limit depth)", g->limit)
@@ -418,7 +418,8 @@ static onx_status open_loop(onxi_grad_node *n, uint32_t body_first, uint32_t fir
         l->real[i] = onxi_grad_is_real(g, &scope, onx_view(state->name));
         const onx_type *type = onxi_values_type(&g->values, &scope, onx_view(state->name));
         if (type && !ONX_HAS(type, type, tensor_type))
-            return onxi_grad_fail(g, n->s.node, "it carries %.*s, which is no tensor", ONX_ARG(onx_view(state->name)));
+            return onxi_grad_fail(g, n->s.node, "its loop-carried value %.*s is not a tensor",
+                                  ONX_ARG(onx_view(state->name)));
     }
     ONX_TRY(open_body(n, l->from, "backward", &l->b));
     ONX_TRY(add_forward(&l->b));

@@ -40,7 +40,7 @@ onx_status onxi_grad_spend(onxi_grad *g, uint64_t steps)
 {
     if (steps > g->left)
         return onxi_fail(g->cx, ONX_E_LIMIT, ONXI_NOWHERE,
-                         "the gradients of this model make too many nodes: gradients of gradients grow each time");
+                         "the gradients of this model need too many nodes: each higher order multiplies them");
     g->left -= steps;
     return ONX_OK;
 }
@@ -476,7 +476,7 @@ static onx_status check_taken(onxi_grad_node *n, const onxi_dict *read, const po
         const onx_str name = onxi_arena_printf(n->g->scratch, "d%.*s", ONX_ARG(p->names[p->inputs + i]));
         if (!onx_view(n->dy[i]).len || (port && port->flags & ONXI_PORT_NONDIFF) || onxi_dict_find(read, name))
             continue;
-        return onxi_grad_fail(n->g, n->s.node, "there is no gradient of output %u of %.*s as it stands here", i,
+        return onxi_grad_fail(n->g, n->s.node, "there is no gradient of output %u of %.*s in this configuration", i,
                               ONX_ARG(onx_view(n->s.node->op_type)));
     }
     return ONX_OK;

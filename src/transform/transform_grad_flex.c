@@ -30,7 +30,7 @@ static onx_status put_graph(onxi_grad_node *n, const char *name, onx_bytes *valu
         return ONX_OK;
     const onx_graph *graph = a->slot == ONX_SLOT_G ? a->g : NULL;
     if (!graph || graph->input_count != 1 || graph->output_count != 1 || graph->sparse_initializer_count)
-        return onxi_grad_fail(g, n->s.node, "%s is no graph of one input and one output, without sparse initializers",
+        return onxi_grad_fail(g, n->s.node, "%s is not a graph with one input, one output and no sparse initializers",
                               name);
     ONX_TRY(onxi_grad_again_set(&again, onx_view(graph->input[0]->name), *value));
     for (uint32_t i = 0; i < graph->initializer_count; i++) {

@@ -57,7 +57,7 @@ onx_status onxi_grad_write_linear_attention(onxi_grad_node *n, onx_str *text)
     char shape[64];
     if (!onxi_subject_int(&n->s, "q_num_heads", &queries) || !onxi_subject_int(&n->s, "kv_num_heads", &heads) ||
         heads < 1 || queries < 1 || queries % heads)
-        return onxi_grad_fail(n->g, n->s.node, "%lld heads of queries for %lld of keys do not work out",
+        return onxi_grad_fail(n->g, n->s.node, "%lld query heads are not a multiple of %lld key heads",
                               (long long)queries, (long long)heads);
     (void)onxi_subject_float(&n->s, "scale", &scale);
     (void)snprintf(shape, sizeof shape, "[0, 0, %lld, %lld, -1]", (long long)heads, (long long)(queries / heads));

@@ -100,7 +100,7 @@ onx_status onxi_grad_write_fourier(onxi_grad_node *n, onx_str *text)
     onxi_grad_writer w = { .arena = n->g->scratch };
     fourier f;
     if (!read_fourier(n, &f))
-        return onxi_grad_fail(n->g, n->s.node, "the gradient of DFT needs an axis that is known");
+        return onxi_grad_fail(n->g, n->s.node, "the gradient of DFT needs a constant axis");
     put_sizes(n, &w, &f);
     if (f.inverse && f.half) {
         put_mirrored(&w, &f);

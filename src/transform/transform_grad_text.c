@@ -340,7 +340,7 @@ WRITE(einsum)
     if (!e)
         return ONX_E_MEMORY;
     if (!a || !read_equation(onxi_attribute_text(a), e) || e->count != n->s.node->input_count)
-        return onxi_grad_fail(n->g, n->s.node, "there is no gradient of an Einsum of this equation");
+        return onxi_grad_fail(n->g, n->s.node, "there is no gradient of Einsum with this equation");
     for (uint32_t i = 0; i < e->count; i++)
         if (onx_view(n->dx[i]).len && !put_operand(&w, e, i))
             return onxi_grad_fail(
@@ -425,7 +425,7 @@ WRITE(resize_matrices)
     for (uint32_t at = 0; at < count; at++) {
         const int64_t axis = axes ? (axes[at] < 0 ? axes[at] + rank : axes[at]) : at;
         if (axis < 0 || axis >= rank)
-            return onxi_grad_fail(n->g, n->s.node, "axis %lld of Resize is not there", (long long)axis);
+            return onxi_grad_fail(n->g, n->s.node, "axis %lld of Resize does not exist", (long long)axis);
         const int64_t size = onxi_type_dim(onxi_subject_type(&n->s, 0), (uint32_t)axis);
         if (!crop &&
             ((scales && at < known && scales[at] == 1.0f) || (sizes && at < known && size > 0 && sizes[at] == size)))

@@ -191,7 +191,7 @@ static onx_status check_operands(onxi_grad *g, const onx_node *node, const onxi_
 {
     if (!row || onxi_node_has_operands(node, row))
         return ONX_OK;
-    return onxi_grad_fail(g, node, "it has %u inputs and %u outputs, and not all that %s must have", node->input_count,
+    return onxi_grad_fail(g, node, "it has %u inputs and %u outputs, but not all that %s requires", node->input_count,
                           node->output_count, row->name);
 }
 
@@ -252,7 +252,7 @@ static onx_status derive_node(tape *t, onx_node *node, const onx_bytes *dys)
     for (uint32_t i = 0; i < node->input_count; i++) {
         const onxi_port *port = onxi_port_at(bound->schema->inputs, i);
         if (!made[i] && onx_view(dx[i]).len && !(port && port->flags & ONXI_PORT_NONDIFF))
-            return onxi_grad_fail(g, node, "there is no gradient of %.*s by its input %u",
+            return onxi_grad_fail(g, node, "there is no gradient of %.*s with respect to input %u",
                                   ONX_ARG(onx_view(node->op_type)), i);
     }
     for (uint32_t i = 0; i < node->input_count; i++)

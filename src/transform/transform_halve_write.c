@@ -398,10 +398,10 @@ static void tell_nodes(onxi_halver *h)
             continue;
         if (n->exact) {
             (void)tell(h, "exact", onxi_path_node(h->scratch, onx_str_of("graph."), n->index, n->node),
-                       "stays as it is: it works out places, ranks or angles");
+                       "keeps its type: it computes positions, ranks or angles");
             continue;
         }
-        (void)snprintf(text, sizeof text, "%s%s", fresh ? "computes in " : "stays as it is",
+        (void)snprintf(text, sizeof text, "%s%s", fresh ? "computes in " : "keeps its type",
                        fresh ? onx_dtype_name((int64_t)h->to) : "");
         (void)tell(h,
                    fresh && old ? "mixed"
@@ -418,13 +418,12 @@ static void warn_unchanged(const onxi_halver *h)
     for (uint32_t i = 0; i < h->value_count && !any; i++)
         any = h->value[i].from && (h->value[i].changes || h->value[i].wanted_new);
     if (h->untyped)
-        onxi_warn(
-            h->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-            "the types of %u operands are not known (the first is %.*s; onx infer tells why): their nodes stay as "
-            "they are",
-            h->untyped, ONX_ARG(h->untyped_name));
+        onxi_warn(h->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+                  "the types of %u operands are not known (the first is %.*s; onx infer reports why): their nodes keep "
+                  "their types",
+                  h->untyped, ONX_ARG(h->untyped_name));
     if (!any && !h->keep.count)
-        onxi_warn(h->cx, ONX_WARNING, NULL, ONXI_NOWHERE, "nothing of the model becomes %s",
+        onxi_warn(h->cx, ONX_WARNING, NULL, ONXI_NOWHERE, "no part of the model is converted to %s",
                   onx_dtype_name((int64_t)h->to));
 }
 
@@ -437,7 +436,7 @@ static void tell_exact(const onxi_halver *h)
             first = i;
     if (count)
         onxi_warn(h->cx, ONX_NOTE, NULL, ONXI_NOWHERE,
-                  "%u nodes that work out places, ranks or angles stay as they are (the first is \"%.*s\")", count,
+                  "%u nodes that compute positions, ranks or angles keep their type (the first is \"%.*s\")", count,
                   ONX_ARG(onxi_node_called(h->node[first].node)));
 }
 

@@ -340,7 +340,7 @@ static onx_status inline_functions(onx_ctx *cx, onx_doc *doc, const onx_inline_o
     onx_arena *scratch;
     onx_model *model = onx_doc_model(doc);
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     ONX_TRY(onxi_doc_warn_of_cycle(doc, ONXI_CYCLE_STAYS));
     ONX_TRY(onx_arena_new(cx, &scratch));
     inliner n = { .cx = cx,

@@ -243,9 +243,10 @@ static onx_status settle_value(void *user, onx_bytes *name)
         return set_name(m, old, *name);
     if (onxi_dict_find(&m->visible, old)) {
         m->clashes++;
-        (void)onxi_fail(m->cx, ONX_E_INVALID, ONXI_NOWHERE,
-                        "%.*s is an input or output of one model and a value of another; a prefix tells them apart",
-                        ONX_ARG(old));
+        (void)onxi_fail(
+            m->cx, ONX_E_INVALID, ONXI_NOWHERE,
+            "%.*s is an input or output of one model and a value of another; use a prefix to distinguish them",
+            ONX_ARG(old));
         return set_name(m, old, *name);
     }
     ONX_TRY(onxi_names_make(&m->names, old, (onx_str){ 0 }, &fresh));

@@ -137,7 +137,7 @@ onx_status onxi_cutter_open(onxi_cutter *c, onx_doc *doc, onx_arena *scratch)
     const onx_model *model = onx_doc_model(doc);
     *c = (onxi_cutter){ .cx = scratch->cx, .doc = doc, .scratch = scratch, .model = model };
     if (!model)
-        return onxi_fail(c->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(c->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     if (!model->graph)
         return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
     c->graph = model->graph;

@@ -100,7 +100,7 @@ static onx_status precision(onx_ctx *cx, onx_doc *doc, onx_precision_options *op
     onx_model *model = onx_doc_model(doc);
     onx_arena *scratch;
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     options->keep_io |= options->only_count != 0;
     ONX_TRY(onx_arena_new(cx, &scratch));
     onxi_halver h = { .cx = cx,

@@ -350,7 +350,7 @@ static onx_status quantize(onx_ctx *cx, onx_doc *doc, const onx_quantize_options
     onx_model *model = onx_doc_model(doc);
     onx_arena *scratch;
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     ONX_TRY(onx_arena_new(cx, &scratch));
     onxi_quantizer z = { .cx = cx,
                          .doc = doc,

@@ -80,8 +80,8 @@ static onx_status walk_node(onxi_retarget *r, onxi_scope *scope, onxi_binder *bi
     if ((plan & PLAN_MASK) == PLAN_UNKNOWN && !r->bodies_only) /* it may exist with the same meaning in the target
                                                                 * version */
         onxi_warn(r->cx, ONX_WARNING, NULL, ONXI_AT_PATH(onxi_retarget_path(r)),
-                  bound->import == ONXI_UNBOUND ? "domain %s is not imported: the node stays as it is"
-                                                : "domain %s has no operator of that name: the node stays as it is",
+                  bound->import == ONXI_UNBOUND ? "domain %s is not imported: the node is not changed"
+                                                : "domain %s has no operator of that name: the node is not changed",
                   onxi_versioned_names[onxi_versioned_of(bound->domain) == ONXI_ML]);
     if (*kept)
         return plan & PLAN_GRAPHS ? onxi_retarget_graphs(r, scope, node, at) : ONX_OK;
@@ -338,7 +338,7 @@ static onx_status retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options
     onx_model *model = onx_doc_model(doc);
     onx_arena *scratch;
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     ONX_TRY(onx_arena_new(cx, &scratch));
     onxi_retarget r = { .cx = cx,
                         .doc = doc,

@@ -250,7 +250,7 @@ static onx_status give_outputs(splitter *s, uint32_t part)
         const onx_name_id id = onx_index_find(c->index, onx_view(c->graph->output[i]->name));
         const onx_def def = onx_index_def(c->index, id);
         if (id == ONX_NO_NAME || def.kind == ONX_DEF_NONE)
-            return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "nothing makes the output %.*s",
+            return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "output %.*s is not defined",
                              ONX_ARG(onx_view(c->graph->output[i]->name)));
         const bool made = def.kind == ONX_DEF_NODE && !onxi_cutter_is_constant(c, id);
         uint32_t from = made ? s->part[def.index] : s->count - 1;
@@ -310,7 +310,7 @@ static onx_status run(splitter *s, onx_doc **out)
         ONX_TRY(make_part(s, i, &out[i]));
     if (c->model->training_info_count)
         onxi_warn(c->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                  "the training information of the model is about the whole, and stays behind");
+                  "training information describes the whole model, and is not part of the result");
     return ONX_OK;
 }
 

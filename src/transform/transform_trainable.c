@@ -74,7 +74,7 @@ static onx_status check_options(onxi_trainable *t)
         if (!isfinite(numbers[i]) || numbers[i] < 0)
             return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%g is no rate, decay, length or scale", numbers[i]);
     if (o->checkpoint < ONX_GRAD_CHECKPOINT_SQRT)
-        return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no number of segments", (int)o->checkpoint);
+        return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is not a number of segments", (int)o->checkpoint);
     if (!t->model || !t->model->graph)
         return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document holds no model with a graph");
     if (t->model->training_info_count)

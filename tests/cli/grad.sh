@@ -247,9 +247,9 @@ for given in a b; do
                 i, i - 1, given, i, i, i - 1
         print "}" }' >grows.onnxtxt
     expect 1 "$ONX" grad grows.onnxtxt -o x.onnx
-    says err 'gradients of gradients grow'
+    says err 'each higher order multiplies them'
     expect 1 "$ONX" run grows.onnxtxt -i a=1 -i b=1
-    says err 'gradients of gradients grow'
+    says err 'each higher order multiplies them'
 done
 expect 2 "$ONX" grad model.onnxtxt -o x.onnx --of nope --wrt x
 says err 'no value nope'

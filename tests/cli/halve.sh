@@ -288,14 +288,14 @@ END
 given="-i b=[[0,0,10,10],[0,6,10,16],[0,12,10,22],[0,18,10,28]] -i position=[[4095,2049,1023]] --random"
 for type in float16 bfloat16; do
     expect 0 "$ONX" precision boxes.onnxtxt -o half.onnx --to $type --keep-io --explain
-    says out 'node[1] (Softmax): exact: stays as it is'
+    says out 'node[1] (Softmax): exact: keeps its type'
     says out 'node[5] (Add): exact'
     says out 'node[11] (Cast): exact'
     says out 'node[12] (MatMul): exact'
     says out 'node[13] (Sin): exact'
     grep -q 'node\[0\] (MatMul): exact' out && fail "a product stays"
     grep -q 'node\[3\] (TopK): exact' out && fail "what ranks a product stays"
-    says err 'note: 8 nodes that work out places, ranks or angles stay as they are (the first is "s")'
+    says err 'note: 8 nodes that compute positions, ranks or angles keep their type (the first is "s")'
     expect 0 "$ONX" check --full half.onnx
     # shellcheck disable=SC2086 # words of their own
     expect 0 "$ONX" compare boxes.onnxtxt half.onnx $given --rtol 0.01 --atol 0.01

@@ -130,8 +130,8 @@ g (float[2,6,4] x, int64[1] k) => (v, i, y)
 END
 expect 1 "$ONX" retarget wrong.onnxtxt -o none.onnx --opset 9
 says err "graph.node[0] (TopK): error: TopK cannot be older: the number of elements is not constant"
-says err "graph.node[1] (Mod): error: Mod came with version 10"
-says err "version 10 is the lowest that can"
+says err "graph.node[1] (Mod): error: Mod was added in version 10"
+says err "version 10 is the lowest that supports it"
 cat >parts.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[2,7] x) => (float[2,P] a, float[2,Q] b) { a, b = Split <axis = 1, num_outputs = 3> (x) }
@@ -269,8 +269,8 @@ cat >four.onnxtxt <<'END'
 g (int4[3] x) => (float[3] y) { y = Cast <to = 1> (x) }
 END
 expect 1 "$ONX" retarget four.onnxtxt -o there.onnxtxt --opset 13
-says err "does not take int4"
-says err "version 21 is the lowest that can"
+says err "does not support int4"
+says err "version 21 is the lowest that supports it"
 
 # Names that were onnxruntime's before they were the standard's: taken apart where the standard means something else.
 if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
@@ -297,7 +297,7 @@ cat >unknown.onnxtxt <<'END'
 g (float[2,2] x) => (float[2] y) { a = Nope(x)  b = mine.Own(a)  y = ReduceMean<axes = [0], keepdims = 0>(b) }
 END
 expect 0 "$ONX" retarget unknown.onnxtxt -o new.onnxtxt --opset 18
-says err "(Nope): warning: domain ai.onnx has no operator of that name: the node stays as it is"
+says err "(Nope): warning: domain ai.onnx has no operator of that name: the node is not changed"
 [ "$(grep -c warning err)" -eq 1 ] || fail "$(cat err)"
 says new.onnxtxt "a = Nope(x)"
 grep -q "axes" new.onnxtxt && fail "what is known is not converted: $(cat new.onnxtxt)"

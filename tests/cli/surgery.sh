@@ -105,12 +105,12 @@ says err "the value a is made more than once"
 # What comes out as it went in says so.
 sed 's/float\[2\]/int32[2]/g; s/Relu/Neg/; s/Exp/Neg/; s/c = Neg (b)/c = Neg (p)/' cycle.onnxtxt >whole.onnxtxt
 expect 0 "$ONX" precision whole.onnxtxt --to float16 -o same.onnxtxt
-says err "nothing of the model becomes float16"
+says err "no part of the model is converted to float16"
 expect 0 "$ONX" quantize whole.onnxtxt --mode weights -o same.onnxtxt
 says err "nothing is quantised"
 sed 's/float\[2\] x/x/' cycle.onnxtxt | sed 's/c = Neg (b)/c = Neg (p)/' >untyped.onnxtxt
 expect 0 "$ONX" precision untyped.onnxtxt --to float16 -o same.onnxtxt
-says err "are not known (the first is x; onx infer tells why)"
+says err "are not known (the first is x; onx infer reports why)"
 
 for how in "--split 2" "--split 3" "--at early" "--at a,b"; do
     rm -f p.*.onnx
@@ -148,7 +148,7 @@ says err "no model before it has an output none"
 expect 2 "$ONX" merge a.onnxtxt b.onnxtxt -o none.onnx --map h=none
 says err "has an input none"
 expect 1 "$ONX" merge a.onnxtxt a.onnxtxt -o none.onnx --side-by-side
-says err "a prefix tells them apart"
+says err "use a prefix to distinguish them"
 sed 's/"k": "1"/"k": "2"/' a.onnxtxt >other.onnxtxt
 expect 1 "$ONX" merge a.onnxtxt other.onnxtxt -o none.onnx --side-by-side --prefix2 o/
 says err 'metadata k is "1" in one model and "2" in another'
@@ -169,7 +169,7 @@ expect 0 "$ONX" check --full deep/er/above.onnx
 mkdir far
 expect 0 "$ONX" convert a.onnxtxt far/a.onnx --external a.bin --external-threshold 1
 expect 0 "$ONX" merge deep/er/b.onnx far/a.onnx -o deep/er/both.onnx --side-by-side --prefix2 a/
-says err "comes into the model"
+says err "is moved into the model"
 expect 0 "$ONX" check --full deep/er/both.onnx
 
 # layers become a function and calls, and back
@@ -201,7 +201,7 @@ expect 0 "$ONX" check --full e.onnxtxt
 for word in soon k.w final batch yours.double '"me"' '"other"'; do grep -qF -- "$word" e.onnxtxt || fail "no $word: $(cat e.onnxtxt)"; done
 grep -q "early\|my\.\|\[N" e.onnxtxt && fail "an old name is left: $(cat e.onnxtxt)"
 expect 1 "$ONX" edit net.onnxtxt -o none.onnx --rename d=y
-says err "is there already"
+says err "exists already"
 expect 2 "$ONX" edit net.onnxtxt -o none.onnx --rename nothing=y
 expect 2 "$ONX" edit net.onnxtxt -o none.onnx
 expect 2 "$ONX" edit net.onnxtxt -o none.onnx --rename-dim N
@@ -212,7 +212,7 @@ expect 0 "$ONX" check --full e.onnxtxt
 grep -q "=> (float\[N, 4\] y, float\[N, 4\] d)" e.onnxtxt || fail "other outputs: $(cat e.onnxtxt)"
 grep -q "unused\|never\|\"k\"" e.onnxtxt && fail "something is left: $(cat e.onnxtxt)"
 expect 1 "$ONX" edit net.onnxtxt -o none.onnx --drop-input x
-says err "input x is read"
+says err "input x is used"
 expect 0 "$ONX" edit net.onnxtxt -o e.onnxtxt --outputs a --type 'x=float[7,4]'
 grep -q "float\[7, 4\] x" e.onnxtxt || fail "no new type"
 # weights
@@ -270,7 +270,7 @@ done
 sed 's/y = Add (x, b)/j = Concat <axis = 1> (b, token)  y = Slice (j, one, two, one)/; s/float\[6,6\] w/float[1,1,6] token = {1, 2, 3, 4, 5, 6}, int64[1] one = {1}, int64[1] two = {5}, &/' heads.onnxtxt >token.onnxtxt
 for size in 2 N; do
     expect 0 "$ONX" edit token.onnxtxt -o x.onnxtxt --batch $size
-    says err "not seen to follow the batch size"
+    says err "does not follow the batch size"
 done
 # around a model
 expect 0 "$ONX" edit fixed.onnxtxt -o around.onnxtxt --normalize x=0.5,0.25:2,4 --resize x --nhwc x --softmax y --argmax z
