@@ -57,16 +57,6 @@ static void grow(forest *f, source *s, unsigned modes)
     }
 }
 
-#define LIST(w, name, count, ...)                                                                                      \
-    do {                                                                                                               \
-        add(w, "%s = [", name);                                                                                        \
-        for (uint32_t i = 0; i < (count); i++) {                                                                       \
-            add(w, "%s", i ? ", " : "");                                                                               \
-            add(w, __VA_ARGS__);                                                                                       \
-        }                                                                                                              \
-        add(w, "], ");                                                                                                 \
-    } while (0)
-
 static void write_forest(writer *w, const forest *f)
 {
     static const char *const modes[] = { "LEQ", "LT", "GTE", "GT", "EQ", "NEQ" };

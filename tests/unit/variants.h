@@ -193,6 +193,17 @@ __attribute__((unused)) static const char *compare_any(const writer *w, const ch
     return variant;
 }
 
+/* An attribute that is a list; an element is written with its index i. */
+#define LIST(w, name, count, ...)                                                                                      \
+    do {                                                                                                               \
+        add(w, "%s = [", name);                                                                                        \
+        for (uint32_t i = 0; i < (count); i++) {                                                                       \
+            add(w, "%s", i ? ", " : "");                                                                               \
+            add(w, __VA_ARGS__);                                                                                       \
+        }                                                                                                              \
+        add(w, "], ");                                                                                                 \
+    } while (0)
+
 static onx_value *tensor(onx_dtype dtype, uint32_t rank, const int64_t *dims)
 {
     onx_value *v = NULL;

@@ -1,5 +1,6 @@
-/* linear.c - LinearRegressor and LinearClassifier: multiplies rows of features with lists of coefficients. */
-#include "kernel/core/ml.h"
+/* linear.c - LinearRegressor and LinearClassifier: products of rows of features with lists of coefficients.
+ */
+#include "kernel/core/ml_lanes.h"
 
 typedef struct linear_params {
     onxi_ml_batch batch;
@@ -30,11 +31,51 @@ static void score_row(const linear_params *q, const onx_value *x, uint64_t row, 
     }
 }
 
+#if ONXI_PLATFORM_ROOMY
+/* In `scores`, and one row after the other in `rows`, there is room for one more of each row. */
+typedef struct lanes {
+    const onxi_ml_loops *loops;
+    double *row, *features, *scores, *rows;
+} lanes;
+
+static lanes lanes_of(const onx_work *work)
+{
+    const linear_params *q = work->params;
+    lanes l = { .loops = work->prepared->kernel->body, .row = work->thread_workspace };
+    l.features = l.row + q->batch.columns;
+    l.scores = l.features + ONXI_ML_LANES * q->batch.columns;
+    l.rows = l.scores + ONXI_ML_LANES * (q->scores + 1);
+    return l;
+}
+
+static onx_status lanes_workspace(onx_prepare *p, const linear_params *q)
+{
+    uint64_t features, scores;
+    p->grain = (p->grain + ONXI_ML_LANES - 1) / ONXI_ML_LANES * ONXI_ML_LANES;
+    if (!onxi_mul_u64(q->batch.columns, ONXI_ML_LANES + 1, &features) ||
+        !onxi_mul_u64(q->scores + 1, 2 * ONXI_ML_LANES, &scores))
+        return ONX_E_LIMIT;
+    return onxi_ml_workspace(p, features, scores);
+}
+
+static void score_lanes(const linear_params *q, const lanes *l, const onx_value *x, uint64_t row, uint64_t count)
+{
+    onxi_ml_lanes_load(l->loops, x, row, count, q->batch.columns, l->row, l->features);
+    for (uint64_t i = 0; i < q->scores * ONXI_ML_LANES; i++)
+        l->scores[i] = q->intercepts.count ? q->intercepts.at[i / ONXI_ML_LANES] : 0;
+    l->loops->products(l->features, q->coefficients.at, q->batch.columns, q->scores, l->scores);
+}
+#endif
+
 static onx_status finish_prepare(onx_prepare *p, linear_params *q)
 {
     p->params = q;
     p->rows = q->batch.rows;
     p->grain = 16384 / (q->coefficients.count + q->batch.columns + 1) + 1;
+#if ONXI_PLATFORM_ROOMY
+    if (p->kernel->body)
+        return lanes_workspace(p, q);
+#endif
     return onxi_ml_workspace(p, q->batch.columns, q->scores + 1);
 }
 
@@ -70,6 +111,21 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
     }
     return ONX_OK;
 }
+
+#if ONXI_PLATFORM_ROOMY
+static onx_status regressor_lanes(onx_work *work, uint64_t first, uint64_t last)
+{
+    const linear_params *q = work->params;
+    const lanes l = lanes_of(work);
+    for (uint64_t row = first, count; row < last; row += count) {
+        count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
+        score_lanes(q, &l, work->inputs[0], row, count);
+        onxi_ml_lanes_finish(l.loops, q->transform, l.scores, q->scores, l.rows, NULL);
+        onxi_ml_store_rows(work->outputs[0], row, count, q->scores, l.rows);
+    }
+    return ONX_OK;
+}
+#endif
 
 /* ---- LinearClassifier ---- */
 
@@ -108,18 +164,18 @@ static onx_status classifier_prepare(onx_prepare *p)
     return finish_prepare(p, q);
 }
 
-/* Writes the class. A single score decides between yes and no: yes gives the label and no gives 0 or an empty string.
- * Without labels, yes gives 1 and no gives 0. */
-static void name_class(const linear_params *q, onx_value *y, uint64_t row, const double *scores, uint64_t columns)
+/* `best` is the greatest score and `first` the first one. One alone says yes or no: a label for yes, if there is one,
+ * and 0 or nothing for no. */
+static void name_class(const linear_params *q, onx_value *y, uint64_t row, uint64_t best, double first,
+                       uint64_t columns)
 {
     if (!y)
         return;
     if (columns > 1 || q->opposed) {
-        uint64_t best = onxi_ml_argmax(scores, columns);
         onxi_ml_label(&q->labels, y, row, best, (int64_t)best);
         return;
     }
-    bool yes = scores[0] >= (q->transform == ONXI_ML_NONE ? 0 : 0.5);
+    bool yes = first >= (q->transform == ONXI_ML_NONE ? 0 : 0.5);
     onxi_ml_label(&q->labels, y, row, yes ? 0 : UINT64_MAX, q->labels.count ? -1 : yes);
 }
 
@@ -135,14 +191,51 @@ static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
             scores[0] = -scores[1];
         }
         onxi_ml_finish(q->transform, scores, columns);
-        name_class(q, onxi_ml_output(work, 0), row, scores, columns);
+        name_class(q, onxi_ml_output(work, 0), row, onxi_ml_argmax(scores, columns), scores[0], columns);
         if (onxi_ml_output(work, 1))
             onxi_ml_store(onxi_ml_output(work, 1), row, columns, scores);
     }
     return ONX_OK;
 }
 
+#if ONXI_PLATFORM_ROOMY
+static onx_status classifier_lanes(onx_work *work, uint64_t first, uint64_t last)
+{
+    const linear_params *q = work->params;
+    const lanes l = lanes_of(work);
+    const uint64_t columns = q->opposed ? 2 : q->scores;
+    uint64_t best[ONXI_ML_LANES];
+    for (uint64_t row = first, count; row < last; row += count) {
+        count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
+        score_lanes(q, &l, work->inputs[0], row, count);
+        for (uint64_t r = 0; q->opposed && r < ONXI_ML_LANES; r++) {
+            l.scores[ONXI_ML_LANES + r] = l.scores[r];
+            l.scores[r] = -l.scores[r];
+        }
+        onxi_ml_lanes_finish(l.loops, q->transform, l.scores, columns, l.rows, best);
+        for (uint64_t r = 0; r < count; r++)
+            name_class(q, onxi_ml_output(work, 0), row + r, best[r], l.rows[r * columns], columns);
+        if (onxi_ml_output(work, 1))
+            onxi_ml_store_rows(onxi_ml_output(work, 1), row, count, columns, l.rows);
+    }
+    return ONX_OK;
+}
+
+#define LANES(...)                                                                                                     \
+    ONXI_ML_ROW("LinearRegressor", 1, .preference = 1, .prepare = regressor_prepare, .run = regressor_lanes,           \
+                __VA_ARGS__),                                                                                          \
+        ONXI_ML_ROW("LinearClassifier", 1, .preference = 1, .types = classifier_types, .prepare = classifier_prepare,  \
+                    .run = classifier_lanes, __VA_ARGS__)
+#endif
+
 const onx_kernel onxi_kernels_ml_linear[] = {
+#ifdef ONX_WITH_X86_LEVELS
+    LANES(.isa = ONX_ISA_V4, .variant = "avx512", .body = &onxi_ml_loops_v4),
+    LANES(.isa = ONX_ISA_V3, .variant = "avx2", .body = &onxi_ml_loops_v3),
+#endif
+#if ONXI_PLATFORM_ROOMY
+    LANES(.isa = ONX_ISA_BASE, .variant = "simd", .body = &onxi_ml_loops_base),
+#endif
     ONXI_ML_ROW("LinearRegressor", 1, .prepare = regressor_prepare, .run = regressor_run),
     ONXI_ML_ROW("LinearClassifier", 1, .types = classifier_types, .prepare = classifier_prepare, .run = classifier_run),
     { 0 }

@@ -1,16 +1,13 @@
-/* svm.c - SVMRegressor and SVMClassifier: support vector machines as in libsvm, and linear ones. */
-#include "kernel/core/ml.h"
+/* svm.c - SVMRegressor and SVMClassifier: support vector machines in the form of libsvm, and linear ones. */
+#include "kernel/core/ml_lanes.h"
 
 #include <math.h>
 
 /* ---- kernel functions ---- */
 
-typedef enum svm_kernel { LINEAR, POLY, RBF, SIGMOID, KERNEL_COUNT } svm_kernel;
-
 typedef struct svm_params {
     onxi_ml_batch batch;
-    svm_kernel kernel;
-    double gamma, coef0, degree;
+    onxi_ml_curve kernel;
     onxi_ml_numbers vectors, coefficients, rho;
     uint64_t vector_count; /* 0: the machine is linear, with one coefficient per feature */
     onxi_ml_transform transform;
@@ -35,16 +32,17 @@ static double power(double x, double degree)
     return result;
 }
 
-static double kernel_of(const svm_params *q, svm_kernel kernel, const double *a, const double *b)
+static double kernel_of(const svm_params *q, const double *a, const double *b)
 {
     const uint64_t n = q->batch.columns;
-    switch (kernel) {
-    case POLY:
-        return power(onxi_ml_product(a, b, n) * q->gamma + q->coef0, q->degree);
-    case SIGMOID:
-        return tanh(onxi_ml_product(a, b, n) * q->gamma + q->coef0);
-    case RBF:
-        return exp(-q->gamma * onxi_ml_distance(a, b, n));
+    const onxi_ml_curve *k = &q->kernel;
+    switch (k->kind) {
+    case ONXI_ML_POLY:
+        return power(onxi_ml_product(a, b, n) * k->gamma + k->coef0, k->degree);
+    case ONXI_ML_SIGMOID:
+        return tanh(onxi_ml_product(a, b, n) * k->gamma + k->coef0);
+    case ONXI_ML_RBF:
+        return exp(-k->gamma * onxi_ml_distance(a, b, n));
     default:
         return onxi_ml_product(a, b, n);
     }
@@ -66,9 +64,10 @@ static onx_status read_common(const onx_prepare *p, svm_params *q)
     static const char *const names[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
     onx_str name = onx_prepare_text(p, "kernel_type");
     onxi_ml_numbers params;
-    for (q->kernel = LINEAR; q->kernel < KERNEL_COUNT && !onx_str_is(name, names[q->kernel]);)
-        q->kernel++;
-    if (q->kernel == KERNEL_COUNT)
+    for (q->kernel.kind = ONXI_ML_LINEAR;
+         q->kernel.kind < ONXI_ML_CURVE_COUNT && !onx_str_is(name, names[q->kernel.kind]);)
+        q->kernel.kind++;
+    if (q->kernel.kind == ONXI_ML_CURVE_COUNT)
         return onx_prepare_fail(p, ONX_E_INVALID, "kernel_type is \"%.*s\"", ONX_ARG(name));
     ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
     ONX_TRY(onxi_ml_numbers_of(p, "kernel_params", &params));
@@ -77,9 +76,9 @@ static onx_status read_common(const onx_prepare *p, svm_params *q)
     ONX_TRY(onxi_ml_numbers_of(p, "rho", &q->rho));
     if (params.count) {
         ONX_TRY(want(p, "kernel_params", &params, 3, 1));
-        q->gamma = params.at[0];
-        q->coef0 = params.at[1];
-        q->degree = trunc(params.at[2]);
+        q->kernel.gamma = params.at[0];
+        q->kernel.coef0 = params.at[1];
+        q->kernel.degree = trunc(params.at[2]);
     }
     return onxi_ml_transform_of(p, &q->transform);
 }
@@ -108,6 +107,76 @@ static onx_status join_vectors(const onx_prepare *p, svm_params *q)
     return ONX_OK;
 }
 
+#if ONXI_PLATFORM_ROOMY
+/* Vectors at a time, whose kernels are in a near cache. */
+enum { VECTORS = 64 };
+
+/* Kernels of some vectors, and sums of scores, for rows side by side; `rows` is what one row needs elsewhere. */
+typedef struct lanes {
+    const onxi_ml_loops *loops;
+    double *features, *kernels, *sums, *rows;
+} lanes;
+
+static lanes lanes_of(const onx_work *work, uint64_t sums)
+{
+    const svm_params *q = work->params;
+    lanes l = { .loops = work->prepared->kernel->body, .features = work->thread_workspace };
+    l.kernels = l.features + ONXI_ML_LANES * q->batch.columns;
+    l.sums = l.kernels + ONXI_ML_LANES * VECTORS;
+    l.rows = l.sums + ONXI_ML_LANES * sums;
+    return l;
+}
+
+/* Beside what a row needs elsewhere. */
+static onx_status lanes_workspace(onx_prepare *p, const svm_params *q, uint64_t sums)
+{
+    uint64_t numbers, all;
+    p->grain = (p->grain + ONXI_ML_LANES - 1) / ONXI_ML_LANES * ONXI_ML_LANES;
+    if (!onxi_add_u64(q->batch.columns, VECTORS + 1, &numbers) || !onxi_add_u64(numbers, sums, &numbers) ||
+        !onxi_mul_u64(numbers, ONXI_ML_LANES, &all))
+        return ONX_E_LIMIT;
+    return onxi_ml_workspace(p, q->batch.columns, all);
+}
+
+/* Kernels of vectors `from` to from + count - 1. */
+static void find_kernels(const svm_params *q, const lanes *l, uint64_t from, uint64_t count)
+{
+    const double *vectors = q->vectors.at + from * q->batch.columns;
+    memset(l->kernels, 0, count * ONXI_ML_LANES * sizeof *l->kernels);
+    if (q->kernel.kind == ONXI_ML_RBF)
+        l->loops->distances(l->features, vectors, q->batch.columns, count, l->kernels);
+    else
+        l->loops->products(l->features, vectors, q->batch.columns, count, l->kernels);
+    l->loops->curve(&q->kernel, l->kernels, count);
+}
+
+static onx_status regressor_lanes(onx_work *work, uint64_t first, uint64_t last)
+{
+    const svm_params *q = work->params;
+    const lanes l = lanes_of(work, 1);
+    for (uint64_t row = first, count; row < last; row += count) {
+        count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
+        onxi_ml_lanes_load(l.loops, work->inputs[0], row, count, q->batch.columns, l.rows, l.features);
+        memset(l.sums, 0, ONXI_ML_LANES * sizeof *l.sums);
+        for (uint64_t v = 0, some; v < q->vector_count; v += some) {
+            some = q->vector_count - v < VECTORS ? q->vector_count - v : VECTORS;
+            find_kernels(q, &l, v, some);
+            l.loops->products(l.kernels, q->coefficients.at + v, some, 1, l.sums);
+        }
+        if (!q->vector_count)
+            l.loops->products(l.features, q->coefficients.at, q->batch.columns, 1, l.sums);
+        for (uint64_t r = 0; r < ONXI_ML_LANES; r++) {
+            l.sums[r] += q->rho.at[0];
+            if (q->one_class)
+                l.sums[r] = l.sums[r] > 0 ? 1 : -1;
+        }
+        onxi_ml_lanes_finish(l.loops, q->transform, l.sums, 1, l.kernels, NULL);
+        onxi_ml_store_rows(work->outputs[0], row, count, 1, l.kernels);
+    }
+    return ONX_OK;
+}
+#endif
+
 static onx_status regressor_prepare(onx_prepare *p)
 {
     svm_params *q = ONXI_NEW(p->arena, svm_params);
@@ -122,11 +191,15 @@ static onx_status regressor_prepare(onx_prepare *p)
         ONX_TRY(want(p, "support_vectors", &q->vectors, q->vector_count, q->batch.columns));
     ONX_TRY(want(p, "coefficients", &q->coefficients, q->vector_count ? q->vector_count : q->batch.columns, 1));
     ONX_TRY(want(p, "rho", &q->rho, 1, 1));
-    if (q->kernel == LINEAR && q->vector_count)
+    if (q->kernel.kind == ONXI_ML_LINEAR && q->vector_count)
         ONX_TRY(join_vectors(p, q));
     p->params = q;
     p->rows = q->batch.rows;
     p->grain = 16384 / (q->vector_count * q->batch.columns + q->batch.columns + 1) + 1;
+#if ONXI_PLATFORM_ROOMY
+    if (p->kernel->body)
+        return lanes_workspace(p, q, 1);
+#endif
     return onxi_ml_workspace(p, q->batch.columns, 1);
 }
 
@@ -138,7 +211,7 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
         onxi_ml_load(work->inputs[0], row, q->batch.columns, features);
         double sum = 0;
         for (uint64_t v = 0; v < q->vector_count; v++)
-            sum += q->coefficients.at[v] * kernel_of(q, q->kernel, features, q->vectors.at + v * q->batch.columns);
+            sum += q->coefficients.at[v] * kernel_of(q, features, q->vectors.at + v * q->batch.columns);
         if (!q->vector_count)
             sum = onxi_ml_product(features, q->coefficients.at, q->batch.columns);
         sum += q->rho.at[0];
@@ -224,8 +297,17 @@ static onx_status classifier_prepare(onx_prepare *p)
      * matrix. */
     if (q->prob_a.count)
         square = 2 * q->classes + q->classes * q->classes;
-    if (!onxi_add_u64(square, q->vector_count + q->pairs + 2 * q->classes + 2, &more))
+    const uint64_t kernels = p->kernel->body ? 0 : q->vector_count;
+    if (!onxi_add_u64(square, kernels + q->pairs + 2 * q->classes + 2, &more))
         return ONX_E_LIMIT;
+#if ONXI_PLATFORM_ROOMY
+    const uint64_t sums = q->pairs > q->classes ? q->pairs : q->classes;
+    if (p->kernel->body) {
+        ONX_TRY(lanes_workspace(p, q, sums));
+        const uint64_t shared = p->thread_workspace / sizeof(double);
+        return onxi_ml_workspace(p, shared, more);
+    }
+#endif
     return onxi_ml_workspace(p, q->batch.columns, more);
 }
 
@@ -235,15 +317,26 @@ typedef struct svm_space {
     double *features, *kernels, *pairs, *votes, *scores, *rest;
 } svm_space;
 
-static svm_space space_of(const svm_params *q, void *workspace)
+/* `kernels`: how many it has room for. */
+static svm_space space_of(const svm_params *q, void *workspace, uint64_t kernels)
 {
     svm_space s = { .features = workspace };
     s.kernels = s.features + q->batch.columns;
-    s.pairs = s.kernels + q->vector_count;
+    s.pairs = s.kernels + kernels;
     s.votes = s.pairs + q->pairs;
     s.scores = s.votes + q->classes;
     s.rest = s.scores + q->classes + 2;
     return s;
+}
+
+static void count_votes(const svm_params *q, const svm_space *s)
+{
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < q->classes; i++)
+        s->votes[i] = 0;
+    for (uint64_t i = 0; i < q->classes; i++)
+        for (uint64_t j = i + 1; j < q->classes; j++, at++)
+            s->votes[s->pairs[at] > 0 ? i : j]++;
 }
 
 static void score_pairs(const svm_params *q, const svm_space *s)
@@ -251,21 +344,18 @@ static void score_pairs(const svm_params *q, const svm_space *s)
     const double *c = q->coefficients.at;
     uint64_t n = q->vector_count, at = 0, from_i = 0;
     for (uint64_t v = 0; v < n; v++)
-        s->kernels[v] = kernel_of(q, q->kernel, s->features, q->vectors.at + v * q->batch.columns);
-    for (uint64_t i = 0; i < q->classes; i++)
-        s->votes[i] = 0;
+        s->kernels[v] = kernel_of(q, s->features, q->vectors.at + v * q->batch.columns);
     for (uint64_t i = 0; i < q->classes; i++) {
         uint64_t count_i = (uint64_t)q->per_class[i], from_j = from_i + count_i;
         for (uint64_t j = i + 1; j < q->classes; j++, at++) {
             uint64_t count_j = (uint64_t)q->per_class[j];
-            double sum = q->rho.at[at] + onxi_ml_product(c + (j - 1) * n + from_i, s->kernels + from_i, count_i) +
-                         onxi_ml_product(c + i * n + from_j, s->kernels + from_j, count_j);
-            s->pairs[at] = sum;
-            s->votes[sum > 0 ? i : j]++;
+            s->pairs[at] = q->rho.at[at] + onxi_ml_product(c + (j - 1) * n + from_i, s->kernels + from_i, count_i) +
+                           onxi_ml_product(c + i * n + from_j, s->kernels + from_j, count_j);
             from_j += count_j;
         }
         from_i += count_i;
     }
+    count_votes(q, s);
 }
 
 /* Computes the class probabilities that agree best with those of the pairs: Wu, Lin and Weng, "Probability estimates
@@ -338,38 +428,114 @@ static void name_class(const svm_params *q, onx_value *y, uint64_t row, const do
     onxi_ml_label(&q->labels, y, row, UINT64_MAX, from[best] > 0);
 }
 
+/* The outputs of a row from its pairs and votes, or from its scores. */
+static void finish_row(const svm_params *q, const svm_space *s, const onx_work *work, uint64_t row)
+{
+    double *scores = s->scores;
+    if (q->vector_count && q->prob_a.count)
+        probabilities(q, s);
+    else if (q->vector_count)
+        scores = s->pairs;
+    if (onxi_ml_output(work, 0))
+        name_class(q, onxi_ml_output(work, 0), row, q->vector_count ? s->votes : scores, q->classes);
+    if (!onxi_ml_output(work, 1))
+        return;
+    double both[2] = { -scores[0], scores[0] };
+    if (q->columns == 2 && q->raw == 1)
+        scores = both;
+    onxi_ml_finish(q->transform, scores, q->columns);
+    onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
+}
+
 static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const svm_params *q = work->params;
-    svm_space s = space_of(q, work->thread_workspace);
+    svm_space s = space_of(q, work->thread_workspace, q->vector_count);
     for (uint64_t row = first; row < last; row++) {
         onxi_ml_load(work->inputs[0], row, q->batch.columns, s.features);
-        double *scores = s.scores;
         if (q->vector_count) {
             score_pairs(q, &s);
-            if (q->prob_a.count)
-                probabilities(q, &s);
-            else
-                scores = s.pairs;
         } else {
             for (uint64_t c = 0; c < q->classes; c++)
-                scores[c] = q->rho.at[0] +
-                            onxi_ml_product(s.features, q->coefficients.at + c * q->batch.columns, q->batch.columns);
+                s.scores[c] = q->rho.at[0] +
+                              onxi_ml_product(s.features, q->coefficients.at + c * q->batch.columns, q->batch.columns);
         }
-        if (onxi_ml_output(work, 0))
-            name_class(q, onxi_ml_output(work, 0), row, q->vector_count ? s.votes : scores, q->classes);
-        if (!onxi_ml_output(work, 1))
-            continue;
-        double both[2] = { -scores[0], scores[0] };
-        if (q->columns == 2 && q->raw == 1)
-            scores = both;
-        onxi_ml_finish(q->transform, scores, q->columns);
-        onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
+        finish_row(q, &s, work, row);
     }
     return ONX_OK;
 }
 
+#if ONXI_PLATFORM_ROOMY
+/* Scores of all pairs. Vectors of one class count for its pairs with each other class. */
+static void score_pairs_lanes(const svm_params *q, const lanes *l)
+{
+    const uint64_t n = q->vector_count, k = q->classes;
+    for (uint64_t i = 0; i < q->pairs * ONXI_ML_LANES; i++)
+        l->sums[i] = q->rho.at[i / ONXI_ML_LANES];
+    for (uint64_t c = 0, from = 0; c < k; from += (uint64_t)q->per_class[c++])
+        for (uint64_t v = 0, some; v < (uint64_t)q->per_class[c]; v += some) {
+            const uint64_t left = (uint64_t)q->per_class[c] - v;
+            some = left < VECTORS ? left : VECTORS;
+            find_kernels(q, l, from + v, some);
+            for (uint64_t other = 0; other < k; other++) {
+                const uint64_t i = c < other ? c : other, j = c < other ? other : c;
+                const double *list = q->coefficients.at + (c < other ? other - 1 : other) * n;
+                if (other != c)
+                    l->loops->products(l->kernels, list + from + v, some, 1,
+                                       l->sums + (i * k - i * (i + 1) / 2 + j - i - 1) * ONXI_ML_LANES);
+            }
+        }
+}
+
+/* Scores of row r of those side by side go where those of one row are. */
+static void take_row(const svm_params *q, const lanes *l, uint64_t r, const svm_space *s)
+{
+    double *to = q->vector_count ? s->pairs : s->scores;
+    const uint64_t count = q->vector_count ? q->pairs : q->classes;
+    for (uint64_t i = 0; i < count; i++)
+        to[i] = l->sums[i * ONXI_ML_LANES + r];
+    if (q->vector_count)
+        count_votes(q, s);
+}
+
+static onx_status classifier_lanes(onx_work *work, uint64_t first, uint64_t last)
+{
+    const svm_params *q = work->params;
+    const lanes l = lanes_of(work, q->pairs > q->classes ? q->pairs : q->classes);
+    const svm_space s = space_of(q, l.rows, 0);
+    for (uint64_t row = first, count; row < last; row += count) {
+        count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
+        onxi_ml_lanes_load(l.loops, work->inputs[0], row, count, q->batch.columns, s.features, l.features);
+        if (q->vector_count) {
+            score_pairs_lanes(q, &l);
+        } else {
+            for (uint64_t i = 0; i < q->classes * ONXI_ML_LANES; i++)
+                l.sums[i] = q->rho.at[0];
+            l.loops->products(l.features, q->coefficients.at, q->batch.columns, q->classes, l.sums);
+        }
+        for (uint64_t r = 0; r < count; r++) {
+            take_row(q, &l, r, &s);
+            finish_row(q, &s, work, row + r);
+        }
+    }
+    return ONX_OK;
+}
+
+#define LANES(...)                                                                                                     \
+    ONXI_ML_ROW("SVMRegressor", 1, .preference = 1, .prepare = regressor_prepare, .run = regressor_lanes,              \
+                __VA_ARGS__),                                                                                          \
+        ONXI_ML_ROW("SVMClassifier", 1, .preference = 1, .types = classifier_types, .prepare = classifier_prepare,     \
+                    .run = classifier_lanes, __VA_ARGS__)
+#endif
+
 const onx_kernel onxi_kernels_ml_svm[] = {
+#ifdef ONX_WITH_X86_LEVELS
+    LANES(.isa = ONX_ISA_V4, .variant = "avx512", .body = &onxi_ml_loops_v4),
+    LANES(.isa = ONX_ISA_V3, .variant = "avx2", .body = &onxi_ml_loops_v3),
+#endif
+#if ONXI_PLATFORM_ROOMY
+    LANES(.isa = ONX_ISA_BASE, .variant = "simd", .body = &onxi_ml_loops_base),
+#endif
     ONXI_ML_ROW("SVMRegressor", 1, .prepare = regressor_prepare, .run = regressor_run),
     ONXI_ML_ROW("SVMClassifier", 1, .types = classifier_types, .prepare = classifier_prepare, .run = classifier_run),
     { 0 }
