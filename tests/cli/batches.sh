@@ -70,9 +70,9 @@ if has_ranks; then
         diff -r one shared$n >/dev/null || fail "$n ranks give other results: $(diff -r one shared$n)"
     done
     ranks 1 1 "$ONX" run model.onnxtxt --ranks --random
-    says err 'ranks goes with --batches'
+    says err 'ranks needs --batches'
     ranks 1 1 "$ONX" run model.onnxtxt --ranks --batches sets
-    says err 'ranks writes to a folder'
+    says err 'with --ranks, give the output folder'
     ranks 1 1 "$ONX" run model.onnxtxt --ranks --batches sets --json -o no
     says err 'ranks prints no outputs'
     ranks 1 1 "$ONX" run model.onnxtxt --ranks --batches sets --configuration c -o no

@@ -78,7 +78,7 @@ says err "a NumPy file can contain only tensors"
 expect 2 "$ONX" convert x.npy y.npy --external data
 expect 2 "$ONX" diff x.npy model.onnxtxt
 expect 2 "$ONX" info --cost x.npy
-says err "about models"
+says err "applies to models only"
 head -c $(($(wc -c <x.npy) - 3)) x.npy >cut.npy
 for command in show info "convert -o out.pb"; do
     expect 1 "$ONX" $command cut.npy
