@@ -148,7 +148,7 @@ void cli_compare_values(const onx_value *a, const onx_value *b, double rtol, dou
     }
 }
 
-bool cli_departs(const cli_distance *d)
+bool cli_deviates(const cli_distance *d)
 {
     return d->different || d->unlike[0];
 }

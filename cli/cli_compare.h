@@ -18,7 +18,7 @@ typedef struct cli_distance {
 
 /* Compares numeric tensors of any types; sequences item by item, as if concatenated. */
 void cli_compare_values(const onx_value *a, const onx_value *b, double rtol, double atol, cli_distance *out);
-bool cli_departs(const cli_distance *distance);
+bool cli_deviates(const cli_distance *distance);
 
 /* A model whose main graph can be run with inner values as additional outputs. The document is modified. */
 typedef struct cli_inner {

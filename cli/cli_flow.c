@@ -104,7 +104,7 @@ static onx_status reserve(cli_flow *flow, uint64_t count, uint32_t *first)
     return ONX_OK;
 }
 
-/* ---- what is known of numbers ---- */
+/* ---- bounds of elements ---- */
 
 static void bound(cli_flow_value *v, const double *x, uint64_t count)
 {

@@ -546,7 +546,7 @@ static onx_status prepare(const image *m, const onx_value *pixels, onx_value **o
     return status == ONX_OK ? status : blame_image(m, status);
 }
 
-/* ---- the whole ---- */
+/* ---- reading an image ---- */
 
 static void put_numbers(const char *what, unsigned count, const double *values)
 {

@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-/* ---- what both tell ---- */
+/* ---- shared with the text output ---- */
 
 bool cli_info_has_initializer(const cli_info *in, const onx_value_info *value)
 {

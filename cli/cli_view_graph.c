@@ -220,7 +220,7 @@ static uint32_t resolve(cli_view *view, view_scope *s, uint32_t name)
     return add_value(view, s, name, box);
 }
 
-/* ---- what a scope defines ---- */
+/* ---- definitions of a scope ---- */
 
 static void declare(cli_view *view, view_scope *s, const onx_value_info *info)
 {

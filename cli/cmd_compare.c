@@ -33,7 +33,7 @@ typedef struct comparison {
     const char *against; /* files instead of the second side */
     cli_json json;
     bool is_json;
-    uint64_t departed;
+    uint64_t deviating;
     uint32_t first_output; /* the first output that deviates, in the order of the first side */
 } comparison;
 
@@ -125,7 +125,7 @@ static void json_value(comparison *c, onx_str name, const cli_distance *d)
     cli_json *json = &c->json;
     cli_json_open(json, NULL, '{');
     cli_json_text(json, "name", name);
-    cli_json_bool(json, "agrees", !cli_departs(d));
+    cli_json_bool(json, "agrees", !cli_deviates(d));
     if (d->unlike[0]) {
         cli_json_cstr(json, "unlike", d->unlike);
     } else {
@@ -157,19 +157,19 @@ static void put_value(onx_str name, const cli_distance *d)
     else
         printf("%12.4g %12.4g %10.7g %9.4g  ", d->max_abs, d->max_rel, d->cosine, d->snr);
     cli_put_text(stdout, name);
-    if (cli_departs(d))
+    if (cli_deviates(d))
         printf("  %s", cli_color(stdout, CLI_RED));
     if (d->unlike[0])
-        printf("departs: %s", d->unlike);
+        printf("deviates: %s", d->unlike);
     else if (d->different)
-        printf("departs: %llu of %llu, first [%llu] %.9g and %.9g", (unsigned long long)d->different,
+        printf("deviates: %llu of %llu, first [%llu] %.9g and %.9g", (unsigned long long)d->different,
                (unsigned long long)d->elements, (unsigned long long)d->first, d->a, d->b);
-    puts(cli_departs(d) ? cli_color(stdout, CLI_PLAIN) : "");
+    puts(cli_deviates(d) ? cli_color(stdout, CLI_PLAIN) : "");
 }
 
 static void say_value(comparison *c, onx_str name, const cli_distance *d)
 {
-    c->departed += cli_departs(d);
+    c->deviating += cli_deviates(d);
     if (c->is_json)
         json_value(c, name, d);
     else
@@ -193,7 +193,7 @@ static onx_status compare_outputs(comparison *c)
             break;
         }
         cli_compare_values(c->side[0].outputs[i], c->side[1].outputs[partner[i]], c->rtol, c->atol, &d);
-        if (cli_departs(&d) && !c->departed)
+        if (cli_deviates(&d) && !c->deviating)
             c->first_output = i;
         say_value(c, name, &d);
     }
@@ -286,7 +286,7 @@ static onx_status first_of(comparison *c, const pairs *p, uint32_t from, uint32_
     for (uint32_t i = 0; i < count && *out == count; i++) {
         cli_compare_values(c->side[0].outputs[c->side[0].inner.outputs + i],
                            c->side[1].outputs[c->side[1].inner.outputs + i], c->rtol, c->atol, d);
-        if (cli_departs(d))
+        if (cli_deviates(d))
             *out = i;
     }
     return ONX_OK;
@@ -422,8 +422,8 @@ static onx_status compare(comparison *c)
     if (c->is_json)
         cli_json_close(&c->json, ']');
     if (c->is_json)
-        cli_json_bool(&c->json, "agree", status == ONX_OK && !c->departed);
-    if (status == ONX_OK && c->departed && cli_has(c->call, "bisect"))
+        cli_json_bool(&c->json, "agree", status == ONX_OK && !c->deviating);
+    if (status == ONX_OK && c->deviating && cli_has(c->call, "bisect"))
         status = bisect(c);
     if (c->is_json)
         cli_json_close(&c->json, '}');
@@ -494,9 +494,9 @@ static int run_compare(cli_call *call)
     if (status != ONX_OK)
         return exit_status;
     call->input = NULL;
-    if (c.departed && !c.is_json)
-        cli_error(call, "%llu value%s", (unsigned long long)c.departed, c.departed == 1 ? " departs" : "s depart");
-    return c.departed ? CLI_FAULT : CLI_OK;
+    if (c.deviating && !c.is_json)
+        cli_error(call, "%llu value%s", (unsigned long long)c.deviating, c.deviating == 1 ? " deviates" : "s deviate");
+    return c.deviating ? CLI_FAULT : CLI_OK;
 }
 
 static const cli_option options[] = {

@@ -123,7 +123,7 @@ onx_status onxi_infer_check_types(onxi_infer_running *run)
     return ONX_OK;
 }
 
-/* ---- what a failure was about ---- */
+/* ---- describing the inputs of a failed node ---- */
 
 enum { SHOWN_INPUTS = 6, SHOWN_ELEMENTS = 8 };
 

@@ -236,7 +236,7 @@ static onx_status write_annotations(const onxi_spread *s, onx_doc *doc, onx_str 
     return ONX_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole annotation ---- */
 
 static onx_status decide(onxi_spread *s)
 {

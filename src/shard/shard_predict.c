@@ -233,7 +233,7 @@ static void simulate(simulator *m)
         }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole prediction ---- */
 
 static onx_status find_devices(onx_ctx *cx, const onx_model *model, onx_str name, const onx_device_configuration **out)
 {

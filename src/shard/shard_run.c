@@ -191,7 +191,7 @@ static onx_status agree(onx_sharded *s, uint32_t tag, const uint64_t mine[FACTS]
                      verdict[1] < FACTS ? what[verdict[1]] : "something else");
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static onx_status find_configuration(onx_sharded *s, const char *name)
 {

@@ -115,7 +115,7 @@ static onx_status simplify_body(simplifier *x, onxi_simplify *s, onx_str prefix)
     return ONX_OK;
 }
 
-/* ---- all of them ---- */
+/* ---- all graphs and functions ---- */
 
 /* If types are not available, the passes that need none still run. */
 static onx_infer *infer(simplifier *x)

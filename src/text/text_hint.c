@@ -91,7 +91,7 @@ const char *onxi_text_hint_for_key(onx_str word, const onxi_text_head_item *item
     return did_you_mean(found, hint);
 }
 
-/* ---- what follows ---- */
+/* ---- hints about the next token ---- */
 
 const char *onxi_text_hint_behind_name(const onxi_text_parser *p)
 {

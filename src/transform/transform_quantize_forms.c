@@ -72,7 +72,7 @@ static onx_status keep_once(onxi_quantizer *z, onxi_quant_scope *s, onx_tensor *
 
 static onx_status tell(onxi_quantizer *z, const onxi_layer *l, const char *what, const onxi_quant_weight *w)
 {
-    const onx_str text = onxi_arena_printf(z->scratch, "%s, weights depart by %.3g", what, w->data.error);
+    const onx_str text = onxi_arena_printf(z->scratch, "%s, relative error of the weights %.3g", what, w->data.error);
     const onx_change change = { "quantize", onx_view(l->node->op_type), z->path, text };
     if (!text.len)
         return ONX_E_MEMORY;

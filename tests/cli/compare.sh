@@ -18,8 +18,8 @@ cp out plain
 expect 0 "$ONX" compare a.onnxtxt same.onnxtxt --dim N=3 --random # as with run; it is what is done anyway
 same out plain
 expect 1 "$ONX" compare a.onnxtxt other.onnxtxt --dim N=3
-says out 'y  departs: '
-says err '1 value departs'
+says out 'y  deviates: '
+says err '1 value deviates'
 expect 1 "$ONX" compare a.onnxtxt other.onnxtxt --dim N=3 --bisect
 says out 'starts at graph.node[1] "second" (Relu)'
 expect 0 "$ONX" compare a.onnxtxt other.onnxtxt --dim N=3 --rtol 1 --atol 1
@@ -28,7 +28,7 @@ for setting in "--kernels plain" "--threads 2" --no-optimize "--isa base"; do
     # shellcheck disable=SC2086
     expect 0 "$ONX" compare a.onnxtxt $setting
 done
-# Only the last node differs: nothing inside departs.
+# Only the last node differs: nothing inside deviates.
 sed 's/Add (c, c)/Mul (c, c)/' a.onnxtxt >last.onnxtxt
 expect 1 "$ONX" compare a.onnxtxt last.onnxtxt --bisect
 says out 'starts at graph.node[3] "fourth" (Add)'
@@ -64,16 +64,16 @@ number 'float[3] x' 'float[3] y' 'z = Abs (x) y = Log (z)' m
 expect 0 "$ONX" compare l.onnxtxt l.onnxtxt -i x=[-1,0,2]
 says out ' inf  y'
 expect 1 "$ONX" compare l.onnxtxt m.onnxtxt -i x=[-1,0,2]
-says out 'departs: 1 of 3, first [0] '
+says out 'deviates: 1 of 3, first [0] '
 # shapes, types, texts, sequences
 number 'float[3] x' 'float[1,3] y' 's = Constant<value_ints = [1, 3]>() y = Reshape (x, s)' r
 expect 1 "$ONX" compare p.onnxtxt r.onnxtxt
-says out 'departs: float[3] and float[1,3]'
+says out 'deviates: float[3] and float[1,3]'
 number 'string[2] x' 'string[2] y' 'y = Identity (x)' s
 expect 0 "$ONX" compare s.onnxtxt s.onnxtxt
 number 'string[2] x' 'string[2] y' 'y = Constant<value_strings = ["a", "b"]>()' t
 expect 1 "$ONX" compare s.onnxtxt t.onnxtxt -i 'x=["a","c"]'
-says out 'departs: 1 of 2, first [1]'
+says out 'deviates: 1 of 2, first [1]'
 number 'float[3] x' 'seq(float[3]) y' 'y = SequenceConstruct (x, x)' u
 number 'float[3] x' 'seq(float[3]) y' 'y = SequenceConstruct (x)' v
 expect 0 "$ONX" compare u.onnxtxt u.onnxtxt

@@ -302,8 +302,8 @@ for type in float16 bfloat16; do
     expect 0 "$ONX" precision boxes.onnxtxt -o half.onnx --to $type --keep-io --all
     # shellcheck disable=SC2086
     expect 1 "$ONX" compare boxes.onnxtxt half.onnx $given --rtol 0.01 --atol 0.01
-    [ $type = bfloat16 ] || says out "y  departs"
-    says out "turned  departs"
+    [ $type = bfloat16 ] || says out "y  deviates"
+    says out "turned  deviates"
 done
 cat >regions.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["": 22]>

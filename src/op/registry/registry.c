@@ -1,7 +1,7 @@
 /* registry.c - operators beyond the built-in ones: a hash table of operators, each with its versions. */
 #include "op/registry/registry.h"
 
-/* ---- making and freeing ---- */
+/* ---- creation and destruction ---- */
 
 onx_status onx_registry_new(onx_ctx *cx, onx_registry **out)
 {

@@ -44,7 +44,7 @@ static onx_status unite(onxi_call *call, const onxi_type *type, onxi_type *into)
     return ONX_OK;
 }
 
-/* ---- making sequences ---- */
+/* ---- creating sequences ---- */
 
 onx_status onxi_rule_sequence_empty(onxi_call *call)
 {
