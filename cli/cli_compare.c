@@ -101,7 +101,7 @@ static void compare_tensors(sums *s, const onx_value *a, const onx_value *b)
     for (uint64_t i = 0; i < count; i += CHUNK) {
         const uint64_t n = count - i < CHUNK ? count - i : CHUNK;
         if (!as_doubles(a, i, n, x) || !as_doubles(b, i, n, y)) {
-            snprintf(d->unlike, sizeof d->unlike, "elements of type %s are no numbers", onx_dtype_name(a->dtype));
+            snprintf(d->unlike, sizeof d->unlike, "elements of type %s are not numeric", onx_dtype_name(a->dtype));
             return;
         }
         for (uint64_t k = 0; k < n; k++)

@@ -69,7 +69,7 @@ static onx_status choose_with(onx_ctx *cx, const onx_doc *doc, const onx_shard_c
     if (any)
         return ONX_OK;
     return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
-                     "there is no way to spread the model over %u devices that fits", o->devices);
+                     "no distribution of the model over %u devices is possible within their memory", o->devices);
 }
 
 static onx_status choose(onx_ctx *cx, const onx_doc *doc, onx_shard_choose_options *o, onx_shard_trial *out)

@@ -265,7 +265,7 @@ static onx_status talk_here(onx_ctx *cx, onx_comm_group *group, onx_shard_machin
         return onxi_no_memory(cx);
     onx_status status = ONX_OK;
     if (pthread_create(&thread, NULL, answer, &p) != 0)
-        status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "there is no second thread to talk to");
+        status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "there is no second thread to measure with");
     else {
         status = talk(cx, &comm, out);
         if (status != ONX_OK)
@@ -284,7 +284,7 @@ static onx_status measure(onx_ctx *cx, const onx_comm *given, onx_shard_machine 
     *out = (onx_shard_machine){ 0 };
     ONX_TRY(onxi_options(cx, &own, sizeof own, given));
     if (comm && (!comm->exchange || !comm->fail || comm->size < 2))
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no other rank to talk to");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no other rank to measure with");
     if (comm && comm->rank > 1)
         return ONX_OK;
     if (!comm || !comm->rank) {

@@ -363,7 +363,7 @@ static onx_status read_specs(onxi_shard_plan *plan, uint32_t node, const onxi_pl
         const uint32_t operand = operand_of(plan, n, onx_view(spec->tensor_name));
         const onxi_placement *p = NULL;
         if (operand == ONXI_SHARD_NONE) {
-            ONX_TRY(onxi_shard_note(plan, node, "\"%.*s\" is no input or output of the node",
+            ONX_TRY(onxi_shard_note(plan, node, "\"%.*s\" is not an input or output of the node",
                                     ONX_ARG(onx_view(spec->tensor_name))));
             continue;
         }

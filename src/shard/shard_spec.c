@@ -111,8 +111,8 @@ onx_status onxi_shard_spec_read(onxi_shard_plan *plan, uint32_t node, const onx_
         uint32_t devices;
         const int64_t *list = entry_devices(plan, spec, i, &devices);
         if (!list)
-            return onxi_shard_note(plan, node, "%lld is no device and no group of \"%.*s\"", (long long)spec->device[i],
-                                   ONX_ARG(onx_view(spec->tensor_name)));
+            return onxi_shard_note(plan, node, "%lld is neither a device nor a group of \"%.*s\"",
+                                   (long long)spec->device[i], ONX_ARG(onx_view(spec->tensor_name)));
         for (uint32_t k = 0; k < devices; k++)
             if (at[list[k]] < 0)
                 at[list[k]] = count ? turn_index(given, sorted, count, i) : 0;

@@ -59,7 +59,7 @@ static onx_status make_room(onxi_tokenrun *run, uint32_t count)
 static onx_status read_vocab(onxi_tokenrun *run, const onxi_json *vocab)
 {
     if (vocab->kind != ONXI_JSON_OBJECT)
-        return onxi_token_fail(run, ONX_E_INVALID, "model.vocab is no object");
+        return onxi_token_fail(run, ONX_E_INVALID, "model.vocab is not an object");
     ONX_TRY(make_room(run, vocab->count));
     for (uint32_t i = 0; i < vocab->count; i++) {
         int64_t id;
@@ -75,13 +75,13 @@ static onx_status read_vocab(onxi_tokenrun *run, const onxi_json *vocab)
 static onx_status read_scores(onxi_tokenrun *run, const onxi_json *vocab)
 {
     if (vocab->kind != ONXI_JSON_LIST)
-        return onxi_token_fail(run, ONX_E_INVALID, "model.vocab is no list");
+        return onxi_token_fail(run, ONX_E_INVALID, "model.vocab is not a list");
     ONX_TRY(make_room(run, vocab->count));
     for (uint32_t i = 0; i < vocab->count; i++) {
         const onxi_json *pair = &vocab->members[i].value;
         if (pair->kind != ONXI_JSON_LIST || pair->count != 2 || pair->members[0].value.kind != ONXI_JSON_TEXT ||
             pair->members[1].value.kind != ONXI_JSON_NUMBER)
-            return onxi_token_fail(run, ONX_E_INVALID, "model.vocab[%u] is no text with a score", i);
+            return onxi_token_fail(run, ONX_E_INVALID, "model.vocab[%u] is not a string with a score", i);
         ONX_TRY(onxi_token_add(run, pair->members[0].value.text, i, pair->members[1].value.number, ONXI_TOKEN_NORMAL));
     }
     return ONX_OK;
@@ -110,7 +110,7 @@ static onx_status read_merge(onxi_tokenrun *run, const onxi_json *from, uint32_t
         b = from->members[1].value.text;
     }
     if (!a.len || !b.len)
-        return onxi_token_fail(run, ONX_E_INVALID, "model.merges[%u] is no pair of texts", rank);
+        return onxi_token_fail(run, ONX_E_INVALID, "model.merges[%u] is not a pair of strings", rank);
     uint32_t left = 0, right = 0, made = 0;
     ONX_TRY(find_token(run, a, "a text of model.merges,", &left));
     ONX_TRY(find_token(run, b, "a text of model.merges,", &right));
@@ -135,7 +135,7 @@ static onx_status read_bpe(onxi_tokenrun *run, const onxi_json *model)
     if (onxi_json_number(model, "dropout", 0) > 0)
         return onxi_token_fail(run, ONX_E_UNSUPPORTED, "model.dropout makes tokens by chance");
     if (merges->kind != ONXI_JSON_LIST)
-        return onxi_token_fail(run, ONX_E_INVALID, "model.merges is no list");
+        return onxi_token_fail(run, ONX_E_INVALID, "model.merges is not a list");
     t->prefix = onxi_json_text(model, "continuing_subword_prefix");
     t->suffix = onxi_json_text(model, "end_of_word_suffix");
     if (t->prefix.len > ONXI_TOKEN_MAX || t->suffix.len > ONXI_TOKEN_MAX)

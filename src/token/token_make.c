@@ -71,7 +71,8 @@ static onx_status put_listed(onxi_tokenrun *run, onxi_chars *to, bool *some, onx
         for (size_t i = at; i < line.len && id <= UINT32_MAX; i++)
             id = line.ptr[i] >= '0' && line.ptr[i] <= '9' ? id * 10 + (uint64_t)(line.ptr[i] - '0') : UINT64_MAX / 16;
         if (at < 2 || at == line.len || id >= INT32_MAX)
-            return onxi_token_fail(run, ONX_E_INVALID, "added token \"%.*s\" is no text, =, and an id", ONX_ARG(line));
+            return onxi_token_fail(run, ONX_E_INVALID, "added token \"%.*s\" is not of the form TEXT=ID",
+                                   ONX_ARG(line));
         const onx_str token = onx_str_make(line.ptr, at - 1);
         bool made;
         if (!onxi_dict_at(names, token, (uint32_t)id, &made) || (made && !put_added(to, some, token, (uint32_t)id)))
@@ -108,7 +109,7 @@ static onx_status write_file(onxi_tokenrun *run, const onxi_bpe_parts *parts, on
     onxi_dict names = onxi_dict_in_arena(run->arena);
     ONX_TRY(onxi_json_value_read(run->cx, run->arena, parts->vocab, &vocab));
     if (vocab.kind != ONXI_JSON_OBJECT || !vocab.count)
-        return onxi_token_fail(run, ONX_E_INVALID, "the vocabulary is no object with tokens");
+        return onxi_token_fail(run, ONX_E_INVALID, "the vocabulary is not an object with tokens");
     if (!put(to, "{") || !put(to, parts->steps) || !put(to, ",\"added_tokens\":["))
         return ONX_E_MEMORY;
     ONX_TRY(put_listed(run, to, &some, parts->added, &names));

@@ -91,7 +91,7 @@ static bool has_bytes(const onx_tokenizer *t, onx_str text)
 
 static onx_status no_unknown(onxi_tokenrun *run, onx_str text)
 {
-    return onxi_token_fail(run, ONX_E_INVALID, "\"%.*s\" is no token, and there is none for what is unknown",
+    return onxi_token_fail(run, ONX_E_INVALID, "\"%.*s\" is not a token, and there is no token for unknown text",
                            ONX_ARG(onx_str_make(text.ptr, text.len < 40 ? text.len : 40)));
 }
 

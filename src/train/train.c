@@ -94,8 +94,8 @@ static onx_status find_variable(onx_trainer *t, uint32_t entry, onx_str key, uin
     onx_tensor *own = main ? NULL : initializer(&t->scopes[entry + 1], algorithm, key);
     const uint32_t where = main ? UINT32_MAX : entry;
     if (!main && !own)
-        return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "training_info[%u] binds %.*s, which is no initializer",
-                         entry, ONX_ARG(key));
+        return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE,
+                         "training_info[%u] binds %.*s, which is not an initializer", entry, ONX_ARG(key));
     bool made;
     const onxi_dict_entry *at = onxi_dict_at(&t->scopes[main ? 0 : entry + 1].variables, key, t->variable_count, &made);
     if (!at)
@@ -260,11 +260,11 @@ static onx_status open_session(onx_trainer *t, program *p)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < p->variable_count; i++)
         if (!onx_session_find_input(p->session, t->variables[p->variables[i]].name, &p->variable_at[i]))
-            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "variable %.*s is no input of its step",
+            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "variable %.*s is not an input of its step",
                              ONX_ARG(t->variables[p->variables[i]].name));
     for (uint32_t i = 0; i < p->name_count; i++)
         if (!find_output(p, onx_str_of(p->names[i]), &p->output_at[i]))
-            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "%s is bound to a variable and is no output",
+            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "%s is bound to a variable and is not an output",
                              p->names[i]);
     return ONX_OK;
 }
@@ -702,7 +702,7 @@ onx_status onx_trainer_set_weight(onx_trainer *t, double weight)
     if (!t)
         return ONX_E_MISUSE;
     if (!isfinite(weight) || weight < 0)
-        return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%g is no weight", weight);
+        return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%g is not a valid weight", weight);
     t->ranks.weight = weight;
     return ONX_OK;
 }

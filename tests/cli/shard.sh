@@ -57,7 +57,7 @@ says out 'pipeline   data tensor'
 grep -q '^ *1 *2 *2 ' out || fail "--auto does not try 2 by 2: $(cat out)"
 expect 0 "$ONX" check --full auto.onnx
 expect 1 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4 --auto --memory 1
-says err 'no way to spread the model over 4 devices that fits'
+says err 'no distribution of the model over 4 devices'
 says out 'too much'
 expect 0 "$ONX" shard layer/model.onnxtxt --dry-run --devices 4096 --data-parallel --machine link=1e9
 says out 'data4096'

@@ -22,10 +22,10 @@ static const struct {
     uint32_t ranks;
     const char *strict; /* what is said then; NULL: nothing is wrong */
 } broken[] = {
-    { "D-07", "nope 0/2@0,1", 2, "\"nope\" is no input or output" },
+    { "D-07", "nope 0/2@0,1", 2, "\"nope\" is not an input or output" },
     { "D-08", "x 0/2@0,1 x 1/2@0,1", 2, NULL },
-    { "D-09", "x 0/2@0,7", 2, "7 is no device" },
-    { "D-10", "x 0/2@{},{1}", 2, "is no device and no group" },
+    { "D-09", "x 0/2@0,7", 2, "7 is neither a device" },
+    { "D-10", "x 0/2@{},{1}", 2, "is neither a device nor a group" },
     { "D-11", "x 5/2@0,1", 2, "axis 5 of \"x\" cannot be split" },
     { "D-11", "x -3/2@0,1", 2, "axis -3 of \"x\" cannot be split" },
     { "D-12", "x 0/2,0/2@0,1,2,3", 4, "axis 0 of \"x\" is split twice" },
