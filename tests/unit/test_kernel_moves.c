@@ -148,13 +148,19 @@ static bool comes_first(float a, float b, bool largest)
 static void test_kernel_moves__choosing(void **state)
 {
     static const int64_t lengths[] = { 1, 2, 15, 16, 17, 33, 100, 1000 };
+    static const int64_t inners[] = {
+        1, 1, 3, 16, 37, 130
+    }; /* lines side by side, fewer and more than are taken at once */
     static const float odd[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f };
     static writer w;
     source s = { 13 };
     (void)state;
     for (unsigned turn = 0; turn < 200; turn++) {
-        const int64_t n = lengths[below(&s, 8)], k = 1 + below(&s, (uint32_t)(n < 20 ? n : below(&s, 2) ? 20 : n));
-        const int64_t inner = below(&s, 4) ? 1 : 3, dims[] = { 3, n, inner };
+        const int64_t n = lengths[below(&s, 8)], k = below(&s, 4) ? 1 + below(&s, (uint32_t)(n < 20         ? n
+                                                                                             : below(&s, 2) ? 20
+                                                                                                            : n))
+                                                                  : 1;
+        const int64_t inner = inners[below(&s, 6)], dims[] = { 3, n, inner };
         const bool largest = below(&s, 2);
         const uint32_t kind = below(&s, 4);
         onx_value *x = floats(&s, 3, dims), *out[2] = { NULL, NULL };

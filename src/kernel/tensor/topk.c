@@ -18,6 +18,7 @@ typedef struct topk_params {
     bool largest;
     bool sorts; /* sorts a line instead of using a heap */
     bool is_brief;
+    uint64_t beside;   /* number of adjacent lines that are processed together; 0: one line at a time */
     onxi_topk_few few; /* a vectorized function for small k; NULL: heap or sort */
 } topk_params;
 
@@ -41,6 +42,17 @@ static bool better_sorted(const topk_params *q)
     return q->k >= 4 && q->k > q->length / 256 * from[i].share + q->length % 256 * from[i].share / 256;
 }
 
+/* How many lines side by side have heaps at a time: a few of memory's lines, since their neighbours come with them. */
+enum { BESIDE = 64 /* at most */ };
+static uint64_t lines_beside(const topk_params *q, int dtype)
+{
+    enum { LEAST = 16, ENTRIES = 4096 /* of all heaps */ };
+    if (!ONXI_PLATFORM_ROOMY || q->sorts || dtype != ONX_FLOAT || q->inner < LEAST || q->k < 1 ||
+        q->k > ENTRIES / LEAST)
+        return 0;
+    return ENTRIES / (uint64_t)q->k < BESIDE ? ENTRIES / (uint64_t)q->k : BESIDE;
+}
+
 onx_status onxi_topk_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
@@ -62,12 +74,16 @@ onx_status onxi_topk_prepare(onx_prepare *p)
             return ONX_E_UNSUPPORTED;
         q->few = ((const onxi_topk_body *)p->kernel->body)->few;
     }
+    q->beside = lines_beside(q, x->dtype);
     q->is_brief = q->sorts && fits_brief(q, x->dtype);
     p->params = q;
     p->rows = y && y->count ? y->count / (uint64_t)q->k : 0;
     p->grain = q->length ? 16384 / (uint64_t)q->length + 1 : 1;
     const uint64_t room = q->is_brief ? 2 * sizeof(brief) : q->sorts ? 2 * sizeof(candidate) : sizeof(candidate);
-    if (!onxi_mul_u64((uint64_t)(q->sorts ? q->length : q->k), room, &p->thread_workspace))
+    if (p->grain < q->beside)
+        p->grain = q->beside;
+    if (!onxi_mul_u64((uint64_t)(q->sorts ? q->length : q->k), room, &p->thread_workspace) ||
+        (q->beside && !onxi_mul_u64(p->thread_workspace, q->beside, &p->thread_workspace)))
         return onx_prepare_fail(p, ONX_E_LIMIT, "k is %lld", (long long)q->k);
     return ONX_OK;
 }
@@ -118,6 +134,21 @@ static inline bool all_worse(const topk_params *q, const float *x, float limit)
     return all;
 }
 
+#if ONXI_PLATFORM_ROOMY
+/* Of as many lines, each with a limit of its own. */
+static inline bool all_worse_beside(const topk_params *q, const float *x, const float *limits)
+{
+    int32_t all = 1;
+    if (q->largest)
+        for (int i = 0; i < GLANCE; i++)
+            all &= x[i] <= limits[i];
+    else
+        for (int i = 0; i < GLANCE; i++)
+            all &= x[i] >= limits[i];
+    return all;
+}
+#endif
+
 /* Considers element i; its index is greater than those considered before. */
 static inline void consider(const topk_params *q, const onx_value *x, uint64_t base, uint64_t i, candidate *heap)
 {
@@ -130,6 +161,17 @@ static inline void consider(const topk_params *q, const onx_value *x, uint64_t b
     } else if (is_after(&heap[0], &c)) {
         heap[0] = c;
         sift_down(heap, k, 0);
+    }
+}
+
+/* A heap becomes a list. */
+static void put_in_order(candidate *heap, uint64_t k)
+{
+    for (uint64_t left = k; left > 1; left--) {
+        candidate last = heap[0];
+        heap[0] = heap[left - 1];
+        heap[left - 1] = last;
+        sift_down(heap, left - 1, 0);
     }
 }
 
@@ -153,15 +195,66 @@ static void choose(const topk_params *q, const onx_value *x, uint64_t base, cand
             limit = line[heap[0].index];
         }
     }
-    for (uint64_t left = k; left > 1; left--) {
-        candidate last = heap[0];
-        heap[0] = heap[left - 1];
-        heap[left - 1] = last;
-        sift_down(heap, left - 1, 0);
-    }
+    put_in_order(heap, k);
 }
 
-/* ---- large k: radix sort ---- */
+#if ONXI_PLATFORM_ROOMY
+/* Its first alone, without a branch: NaN is the greatest, and of those that are equal the first one counts. */
+static inline void choose_one(uint64_t length, uint64_t inner, const bool largest, const float *x, uint64_t count,
+                              candidate *out)
+{
+    float best[BESIDE] = { 0 };
+    int32_t places[BESIDE] = { 0 };
+    memcpy(best, x, count * sizeof *x);
+    for (uint64_t i = 1; i < length; i++)
+        for (uint64_t c = 0; c < count; c++) {
+            const float v = x[i * inner + c], b = best[c];
+            const int32_t more = largest ? (v > b) | ((v != v) & (b == b)) : (v < b) | ((b != b) & (v == v));
+            best[c] = more ? v : b;
+            places[c] = more ? (int32_t)i : places[c];
+        }
+    for (uint64_t c = 0; c < count; c++)
+        out[c].index = places[c];
+}
+
+/* The first k for `count` lines side by side, floats, each with a heap. */
+static void choose_beside(const topk_params *q, const onx_value *x, uint64_t base, uint64_t count, candidate *heaps)
+{
+    const uint64_t k = (uint64_t)q->k;
+    const float *at = (const float *)x->data + base;
+    float limits[BESIDE];
+    if (k == 1 && q->length <= INT32_MAX) {
+        if (q->largest)
+            choose_one((uint64_t)q->length, q->inner, true, at, count, heaps);
+        else
+            choose_one((uint64_t)q->length, q->inner, false, at, count, heaps);
+        return;
+    }
+    for (uint64_t c = 0; c < count; c++) {
+        for (uint64_t i = 0; i < k; i++)
+            consider(q, x, base + c, i, heaps + c * k);
+        limits[c] = at[(uint64_t)heaps[c * k].index * q->inner + c];
+    }
+    for (uint64_t i = k; i < (uint64_t)q->length; i++) {
+        const float *line = at + i * q->inner;
+        for (uint64_t from = 0, end; from < count; from = end) {
+            end = count - from < GLANCE ? count : from + GLANCE;
+            if (end - from == GLANCE && all_worse_beside(q, line + from, limits + from))
+                continue;
+            for (uint64_t c = from; c < end; c++) {
+                if (is_worse(q, line[c], limits[c]))
+                    continue;
+                consider(q, x, base + c, i, heaps + c * k);
+                limits[c] = at[(uint64_t)heaps[c * k].index * q->inner + c];
+            }
+        }
+    }
+    for (uint64_t c = 0; c < count; c++)
+        put_in_order(heaps + c * k, k);
+}
+#endif
+
+/* ---- many or all of them: sorted by digits ---- */
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE, FEW = 48 };
 
@@ -309,22 +402,62 @@ static void sort_line(const topk_params *q, const onx_value *x, uint64_t base, v
         put(s, i, (uint64_t)a[i].index);
 }
 
-onx_status onxi_topk_run(onx_work *work, uint64_t first, uint64_t last)
+/* Where line `row` begins; *s: where what comes out of it goes. */
+static uint64_t begin_line(const onx_work *work, uint64_t row, sink *s)
 {
     const topk_params *q = work->params;
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0], *index = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
-    candidate *heap = work->thread_workspace;
     const uint32_t size = onxi_element_size(x->dtype);
+    const uint64_t outer = row / q->inner, column = row % q->inner;
+    const uint64_t from = outer * (uint64_t)q->length * q->inner + column,
+                   to = outer * (uint64_t)q->k * q->inner + column;
+    *s = (sink){ .values = y ? (char *)y->data + to * size : NULL,
+                 .from = (const char *)x->data + from * size,
+                 .indices = index ? (int64_t *)index->data + to : NULL,
+                 .step = q->inner,
+                 .size = size };
+    return from;
+}
+
+#if ONXI_PLATFORM_ROOMY
+static void run_beside(onx_work *work, uint64_t first, uint64_t last)
+{
+    const topk_params *q = work->params;
+    candidate *heaps = work->thread_workspace;
+    for (uint64_t row = first, count; row < last; row += count) {
+        sink s;
+        const uint64_t left = q->inner - row % q->inner, from = begin_line(work, row, &s);
+        count = left < q->beside ? left : q->beside;
+        count = last - row < count ? last - row : count;
+        choose_beside(q, work->inputs[0], from, count, heaps);
+        for (uint64_t i = 0; i < (uint64_t)q->k; i++)
+            for (uint64_t c = 0; c < count; c++) {
+                const uint64_t index = (uint64_t)heaps[c * (uint64_t)q->k + i].index;
+                if (s.values)
+                    ((float *)(void *)s.values)[i * s.step + c] =
+                        ((const float *)(const void *)s.from)[index * s.step + c];
+                if (s.indices)
+                    s.indices[i * s.step + c] = (int64_t)index;
+            }
+    }
+}
+#endif
+
+onx_status onxi_topk_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const topk_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    candidate *heap = work->thread_workspace;
+#if ONXI_PLATFORM_ROOMY
+    if (q->beside) {
+        run_beside(work, first, last);
+        return ONX_OK;
+    }
+#endif
     for (uint64_t row = first; row < last; row++) {
-        const uint64_t outer = row / q->inner, column = row % q->inner;
-        const uint64_t from = outer * (uint64_t)q->length * q->inner + column,
-                       to = outer * (uint64_t)q->k * q->inner + column;
-        const sink s = { .values = y ? (char *)y->data + to * size : NULL,
-                         .from = (const char *)x->data + from * size,
-                         .indices = index ? (int64_t *)index->data + to : NULL,
-                         .step = q->inner,
-                         .size = size };
+        sink s;
+        const uint64_t from = begin_line(work, row, &s);
         if (q->sorts) {
             sort_line(q, x, from, heap, &s);
             continue;
