@@ -2,6 +2,8 @@
  * pool is a tree: a path of items from the root is an n-gram, or the start of longer ones. */
 #include "kernel/core/ml.h"
 
+#include <math.h>
+
 typedef enum weighing { TF, IDF, TFIDF, WEIGHING_COUNT } weighing;
 
 typedef struct gram_params {
@@ -14,10 +16,19 @@ typedef struct gram_params {
     struct edge { /* of the tree; node 0 is the root, and edge i leads to node i + 1 */
         uint32_t from, name;
     } * edges;
-    onxi_table table; /* of edges */
+    onxi_table table; /* of edges that do not begin at the root */
+    uint32_t *first;  /* per name: the node after the root, 0: none */
+    bool *goes_on;    /* per node: edges begin there */
     uint32_t node_count;
-    int64_t *column; /* per node: where its n-gram counts, -1: it is none */
+    int64_t *column;  /* per node: where its n-gram counts, -1: it is none */
+    bool all_columns; /* what is not there is no 0, since a weight is not finite */
 } gram_params;
+
+/* Of a row: how often each n-gram occurs, and where in `counts` there is no 0. */
+typedef struct tally {
+    double *counts;
+    uint64_t *places, place_count;
+} tally;
 
 /* ---- the tree ---- */
 
@@ -29,8 +40,10 @@ static uint32_t hash_edge(const gram_params *q, uint32_t from, uint32_t name)
 /* The node after the item; 0: there is none. */
 static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name)
 {
-    if (name == ONXI_ML_NOWHERE)
+    if (name == ONXI_ML_NOWHERE || !q->goes_on[from])
         return 0;
+    if (!from)
+        return q->first[name];
     uint32_t hash = hash_edge(q, from, name);
     ONXI_TABLE_EACH (&q->table, hash, i)
         if (q->edges[i].from == from && q->edges[i].name == name)
@@ -42,8 +55,11 @@ static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name
 static uint32_t add_item(gram_params *q, uint32_t from, uint32_t name)
 {
     uint32_t to = follow(q, from, name);
-    if (to || !onxi_table_add(&q->table, hash_edge(q, from, name), q->node_count))
+    if (to || (from && !onxi_table_add(&q->table, hash_edge(q, from, name), q->node_count)))
         return to;
+    q->goes_on[from] = true;
+    if (!from)
+        q->first[name] = q->node_count + 1;
     q->edges[q->node_count++] = (struct edge){ from, name };
     q->column[q->node_count] = -1;
     return q->node_count;
@@ -97,7 +113,9 @@ static onx_status read_pool(const onx_prepare *p, gram_params *q, pool *from)
     q->table = onxi_table_in_arena(p->arena);
     q->edges = onxi_arena_array(p->arena, from->count, sizeof *q->edges);
     q->column = ONXI_ARRAY(p->arena, int64_t, from->count + 1u);
-    if (!q->edges || !q->column || !onxi_table_reserve(&q->table, from->count))
+    q->first = ONXI_ARRAY(p->arena, uint32_t, from->count);
+    q->goes_on = ONXI_ARRAY(p->arena, bool, from->count + 1u);
+    if (!q->edges || !q->column || !q->first || !q->goes_on || !onxi_table_reserve(&q->table, from->count))
         return ONX_E_MEMORY;
     return texts ? onxi_ml_index_texts(p, from->texts, texts, false, &q->names)
                  : onxi_ml_index_words(p, (const uint64_t *)(const void *)from->words, ints, false, &q->names);
@@ -159,8 +177,8 @@ static onx_status gram_prepare(onx_prepare *p)
     ONX_TRY(onxi_ml_numbers_of(p, "weights", &q->weights));
     q->rows = x->rank == 2 ? (uint64_t)x->dims[0] : 1;
     q->items = x->rank ? (uint64_t)x->dims[x->rank - 1] : 1;
-    if (!onxi_mul_u64(q->rows, q->columns, &wanted) || y->count != wanted)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have %llu places for each row",
+    if (!onxi_mul_u64(q->rows, q->columns, &wanted) || y->count != wanted || y->dtype != ONX_FLOAT)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have %llu floats for each row",
                                 (unsigned long long)q->columns);
     if (q->how != TF && q->weights.count && q->weights.count < q->columns)
         return onx_prepare_fail(p, ONX_E_INVALID, "weights has %llu elements, expected %llu",
@@ -168,12 +186,16 @@ static onx_status gram_prepare(onx_prepare *p)
     p->params = q;
     p->rows = q->columns ? q->rows : 0;
     p->grain = 1024 / (q->items + 1) + 1;
-    return onxi_ml_workspace(p, q->items, q->columns);
+    for (uint64_t i = 0; i < q->weights.count; i++)
+        q->all_columns |= !isfinite(q->weights.at[i]);
+    if (!onxi_add_u64(q->items, q->node_count + 1u, &wanted))
+        return ONX_E_LIMIT;
+    return onxi_ml_workspace(p, wanted, q->columns);
 }
 
 /* ---- running ---- */
 
-static void count_with_gap(const gram_params *q, const uint32_t *names, int64_t shortest, uint64_t step, double *counts)
+static void count_with_gap(const gram_params *q, const uint32_t *names, int64_t shortest, uint64_t step, tally *t)
 {
     uint64_t reach = (uint64_t)(shortest - 1) * step; /* the caller has seen that it is below the number of items */
     for (uint64_t start = 0; start + reach < q->items; start++) {
@@ -183,22 +205,44 @@ static void count_with_gap(const gram_params *q, const uint32_t *names, int64_t 
             node = follow(q, node, names[at]);
             if (!node)
                 break;
-            if (size >= shortest && q->column[node] >= 0)
-                counts[q->column[node]]++;
+            if (size < shortest || q->column[node] < 0)
+                continue;
+            const uint64_t column = (uint64_t)q->column[node];
+            t->places[t->place_count] = column; /* there is room for one more */
+            t->place_count += t->counts[column]++ == 0;
         }
     }
 }
 
-static void count_row(const gram_params *q, const uint32_t *names, double *counts)
+static void count_row(const gram_params *q, const uint32_t *names, tally *t)
 {
     int64_t shortest = q->shortest;
     for (int64_t gap = 0; gap <= q->gap; gap++) {
         uint64_t step = (uint64_t)gap + 1, reach;
         if (step > q->items || !onxi_mul_u64((uint64_t)(shortest - 1), step, &reach) || reach >= q->items)
             return; /* wider gaps reach no further */
-        count_with_gap(q, names, shortest, step, counts);
+        count_with_gap(q, names, shortest, step, t);
         if (shortest == 1 && ++shortest > q->longest) /* single items have no gaps */
             return;
+    }
+}
+
+static float number_of(const gram_params *q, double count, uint64_t column)
+{
+    const double weight = q->how != TF && q->weights.count ? q->weights.at[column] : 1;
+    return (float)(q->how == IDF ? (count > 0 ? weight : 0) : count * weight);
+}
+
+/* The counts are 0 then. */
+static void put_row(const gram_params *q, tally *t, float *y)
+{
+    memset(y, 0, q->columns * sizeof *y);
+    for (uint64_t i = 0; q->all_columns && i < q->columns; i++)
+        y[i] = number_of(q, t->counts[i], i);
+    for (uint64_t i = 0; i < t->place_count; i++) {
+        const uint64_t at = t->places[i];
+        y[at] = number_of(q, t->counts[at], at);
+        t->counts[at] = 0;
     }
 }
 
@@ -206,19 +250,18 @@ static onx_status gram_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const gram_params *q = work->params;
     const onx_value *x = work->inputs[0];
-    double *counts = work->thread_workspace;
-    uint32_t *names = (uint32_t *)(void *)(counts + q->columns);
+    float *y = work->outputs[0]->data;
+    tally t = { .counts = work->thread_workspace };
+    t.places = (uint64_t *)(void *)(t.counts + q->columns);
+    uint32_t *names = (uint32_t *)(void *)(t.places + q->node_count + 1);
+    memset(t.counts, 0, q->columns * sizeof *t.counts);
     for (uint64_t row = first; row < last; row++) {
-        memset(counts, 0, q->columns * sizeof *counts);
         for (uint64_t i = 0; i < q->items; i++)
             names[i] = q->texts ? onxi_ml_find_text(&q->names, ((const onx_str *)x->data)[row * q->items + i])
                                 : onxi_ml_find_word(&q->names, (uint64_t)onxi_index(x, row * q->items + i));
-        count_row(q, names, counts);
-        for (uint64_t i = 0; i < q->columns && q->how != TF; i++) {
-            double weight = q->weights.count ? q->weights.at[i] : 1;
-            counts[i] = q->how == TFIDF ? counts[i] * weight : counts[i] > 0 ? weight : 0;
-        }
-        onxi_ml_store(work->outputs[0], row, q->columns, counts);
+        t.place_count = 0;
+        count_row(q, names, &t);
+        put_row(q, &t, y + row * q->columns);
     }
     return ONX_OK;
 }
