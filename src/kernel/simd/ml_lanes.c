@@ -27,7 +27,7 @@ static inline void store(double *p, vd v)
 
 static inline vd all(double x)
 {
-    return (vd){ 0 } + x;
+    return x - (vd){ 0 }; /* which changes no x, as x + 0 does -0, and so takes no instruction */
 }
 
 static inline vd choose(vl mask, vd yes, vd no)
