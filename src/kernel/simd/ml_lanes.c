@@ -55,25 +55,41 @@ static void turn(const float *rows, uint64_t row_count, uint64_t columns, double
 
 /* ---- products ---- */
 
-/* `count` lists and whether it is about distances are constants at each call. */
+/* Adds one product, or squared difference, of each row and each of `count` lists. */
+__attribute__((always_inline)) static inline void add(const double *x, const double *lists, uint64_t n,
+                                                      const unsigned count, const bool distance, vd sum[LISTS][PARTS])
+{
+    for (unsigned i = 0; i < count; i++) {
+        const vd factor = all(lists[i * n]);
+        for (unsigned v = 0; v < PARTS; v++) {
+            const vd a = load(x + v * WIDTH), apart = a - factor;
+            sum[i][v] += distance ? apart * apart : a * factor;
+        }
+    }
+}
+
+/* `count` lists and whether it is about distances are constants at each call. Of few lists every second number goes to
+ * another sum, since each sum waits for the one before. */
 __attribute__((always_inline)) static inline void tile(const double *x, const double *lists, uint64_t n,
                                                        const unsigned count, const bool distance, double *out)
 {
-    vd sum[LISTS][PARTS];
+    const bool two = count * PARTS < 8;
+    vd sum[LISTS][PARTS], other[LISTS][PARTS];
     for (unsigned i = 0; i < count; i++)
-        for (unsigned v = 0; v < PARTS; v++)
+        for (unsigned v = 0; v < PARTS; v++) {
             sum[i][v] = load(out + i * ONXI_ML_LANES + v * WIDTH);
-    for (uint64_t k = 0; k < n; k++)
-        for (unsigned i = 0; i < count; i++) {
-            const vd factor = all(lists[i * n + k]);
-            for (unsigned v = 0; v < PARTS; v++) {
-                const vd a = load(x + k * ONXI_ML_LANES + v * WIDTH), apart = a - factor;
-                sum[i][v] += distance ? apart * apart : a * factor;
-            }
+            other[i][v] = all(0);
         }
+    uint64_t k = 0;
+    for (; two && k + 2 <= n; k += 2) {
+        add(x + k * ONXI_ML_LANES, lists + k, n, count, distance, sum);
+        add(x + (k + 1) * ONXI_ML_LANES, lists + k + 1, n, count, distance, other);
+    }
+    for (; k < n; k++)
+        add(x + k * ONXI_ML_LANES, lists + k, n, count, distance, sum);
     for (unsigned i = 0; i < count; i++)
         for (unsigned v = 0; v < PARTS; v++)
-            store(out + i * ONXI_ML_LANES + v * WIDTH, sum[i][v]);
+            store(out + i * ONXI_ML_LANES + v * WIDTH, two ? sum[i][v] + other[i][v] : sum[i][v]);
 }
 
 __attribute__((always_inline)) static inline void all_lists(const double *x, const double *lists, uint64_t n,
