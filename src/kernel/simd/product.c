@@ -496,23 +496,26 @@ static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned,
 static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned, bool may_narrow)
 {
     uint64_t size;
-    /* A single row takes as long as reading the weights; with several rows widening them would show. */
-    const unsigned precision = p->precision || q->of.m > 1 ? p->precision : p->ops->stored(p, 1);
-    if (precision && may_narrow) {
-        const onx_status status = prepare_narrow(p, q, turned, precision);
-        if (status != ONX_E_UNSUPPORTED)
-            return status;
-    }
+    onx_status status = ONX_E_UNSUPPORTED;
+    if (p->precision && may_narrow)
+        status = prepare_narrow(p, q, turned, p->precision);
+    if (status != ONX_E_UNSUPPORTED)
+        return status;
     if (!product_packed_size(&q->of, &size))
         return ONX_E_UNSUPPORTED;
     q->shape = (packing){ .n = q->of.n, .k = q->of.k, .turned = turned };
-    const onx_status there = p->ops->in_place(p, 1, size, &q->elements);
-    if (there != ONX_E_UNSUPPORTED) {
-        ONX_TRY(there);
+    status = p->ops->in_place(p, 1, size, &q->elements);
+    if (status == ONX_OK) {
         q->in_place = true;
         p->thread_workspace = GROUP * STRETCH * sizeof(float);
         return cut(p, q, 1);
     }
+    /* A single row takes as long as reading the weights. With several rows, widening them takes noticeable time. */
+    const unsigned stored = may_narrow && q->of.m == 1 && !p->precision ? p->ops->stored(p, 1) : ONX_PRECISION_FULL;
+    if (status == ONX_E_UNSUPPORTED && stored)
+        status = prepare_narrow(p, q, turned, stored);
+    if (status != ONX_E_UNSUPPORTED)
+        return status;
     ONX_TRY(product_packed(p, &q->shape, size, &q->b));
     return cut(p, q, 1);
 }
