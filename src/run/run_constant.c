@@ -272,7 +272,8 @@ onx_status onxi_run_constant_widen(onxi_run_graph *g, uint32_t slot, uint32_t wi
             return ONX_E_MEMORY;
         uint64_t size;
         if (!onxi_tensor_room(ONX_FLOAT, v->count, &size))
-            return ONX_E_LIMIT;
+            return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "the constant \"%.*s\" is too large in float",
+                             ONX_ARG(from->name));
         const bool waits = v->size >= LAZY_MIN && v->rank >= 2;
         onx_value *made;
         if (waits)
