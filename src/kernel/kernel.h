@@ -194,6 +194,9 @@ onx_status onxi_window_list(const onx_prepare *p, const char *name, uint32_t cou
 /* Reads kernel_shape (or uses `kernel_dims`), strides, dilations, pads and auto_pad of the node; takes sizes from input
  * 0 and output 0. */
 onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w);
+/* dims[0], and those of space, of a result of windows of the image `x`, whose pads are given and cover no further
+ * window. *fits false: they are not, or there is no window. */
+onx_status onxi_window_dims(const onx_prepare *p, const onx_value *x, const int64_t *kernel, int64_t *dims, bool *fits);
 /* The pads of a ConvTranspose, computed from the size of the output. */
 onx_status onxi_window_transpose(const onx_prepare *p, onxi_window *w);
 

@@ -639,6 +639,72 @@ static void test_kernel_microsoft__bytes_between_quantizers(void **state)
     }
 }
 
+/* ---- averages of bytes ---- */
+
+enum { AVERAGE_C = 37, AVERAGE_H = 6, AVERAGE_W = 7 };
+
+/* The byte of channel c and pixel (i, j) of windows of 3x2, a step of 2x1 apart, with a line of padding above and below
+ * and a column at the end; x_zero and y_zero as they are. */
+static int average_by_definition(const uint8_t *x, bool is_signed, uint32_t c, int i, int j, bool pads)
+{
+    const float scale = 0.05f, y_scale = 0.025f;
+    float sum = 0;
+    int count = 0;
+    for (int a = 2 * i - 1; a < 2 * i + 2; a++)
+        for (int b = j; b < j + 2; b++)
+            if (a >= 0 && a < AVERAGE_H && b < AVERAGE_W) {
+                const uint8_t v = x[(c * AVERAGE_H + (uint32_t)a) * AVERAGE_W + (uint32_t)b];
+                const float real = (float)((is_signed ? (int)(int8_t)v : (int)v) - 3) * scale;
+                sum += real;
+                count++;
+            }
+    const float share = sum / (float)(pads ? 6 : count), y = rintf(share / y_scale + 5), least = is_signed ? -128 : 0;
+    return (int)(y < least ? least : y > least + 255 ? least + 255 : y);
+}
+
+static void compare_averages(source *s, writer *w, unsigned isa, bool is_signed, bool pads)
+{
+    const char *type = is_signed ? "int8" : "uint8";
+    onx_value *x = tensor(is_signed ? ONX_INT8 : ONX_UINT8, 4, (int64_t[]){ 1, AVERAGE_C, AVERAGE_H, AVERAGE_W });
+    onx_value *out[1] = { NULL };
+    onx_doc *doc = NULL;
+    for (uint64_t n = 0; n < x->count; n++)
+        ((uint8_t *)x->data)[n] = (uint8_t)(below(s, 64) + (is_signed ? 240 : 0));
+    begin(w);
+    add(w,
+        "%s[1, %d, %d, %d] x) => (%s[] y) <float s = {0.05}, float t = {0.025}, %s z = {3}, %s o = {5}> {\n"
+        " y = com.microsoft.QLinearAveragePool <kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1], "
+        "count_include_pad = %d> (x, s, z, t, o)\n}\n",
+        type, AVERAGE_C, AVERAGE_H, AVERAGE_W, type, type, type, pads);
+    const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc);
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    const onx_session_options options = { .threads = 1, .isa = isa };
+    assert_string_equal(run(doc, "QAveragePool", &options, (const onx_value *const[]){ x }, out), "channels");
+    const int64_t *dims = out[0]->dims;
+    for (uint64_t n = 0; n < out[0]->count; n++) {
+        const int want =
+            average_by_definition(x->data, is_signed, (uint32_t)((int64_t)n / (dims[2] * dims[3])),
+                                  (int)((int64_t)n / dims[3] % dims[2]), (int)((int64_t)n % dims[3]), pads);
+        assert_int_equal((int)onxi_value_number(out[0], n), want);
+    }
+    onx_value_free(x);
+    onx_value_free(out[0]);
+    onx_doc_free(doc);
+}
+
+static void test_kernel_microsoft__averages_of_bytes(void **state)
+{
+    static writer w;
+    source s = { 37 };
+    (void)state;
+    if (!has("QLinearAveragePool"))
+        skip();
+    for (unsigned isa = (unsigned)ONX_ISA_BASE; isa < (unsigned)ONX_ISA_END; isa++)
+        for (unsigned k = 0; k < 4; k++)
+            compare_averages(&s, &w, isa, k % 2, k / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_microsoft__halves),
@@ -649,6 +715,7 @@ int main(void)
                                         cmocka_unit_test(test_kernel_microsoft__scores),
                                         cmocka_unit_test(test_kernel_microsoft__experts),
                                         cmocka_unit_test(test_kernel_microsoft__pairs_of_bytes),
-                                        cmocka_unit_test(test_kernel_microsoft__bytes_between_quantizers) };
+                                        cmocka_unit_test(test_kernel_microsoft__bytes_between_quantizers),
+                                        cmocka_unit_test(test_kernel_microsoft__averages_of_bytes) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

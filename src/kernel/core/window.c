@@ -66,3 +66,23 @@ onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, on
     }
     return ONX_OK;
 }
+
+onx_status onxi_window_dims(const onx_prepare *p, const onx_value *x, const int64_t *kernel, int64_t *dims, bool *fits)
+{
+    int64_t stride[ONX_RANK_MAX], dilation[ONX_RANK_MAX], pads[2 * ONX_RANK_MAX];
+    const uint32_t n = x->rank - 2;
+    const onxi_attr_value *auto_pad = onxi_attrs_get(p->attrs, "auto_pad", ONX_ATTR_STRING);
+    const bool valid = auto_pad && onx_str_is(auto_pad->s, "VALID");
+    *fits = !auto_pad || valid || !auto_pad->s.len || onx_str_is(auto_pad->s, "NOTSET");
+    ONX_TRY(onxi_window_list(p, "strides", n, 1, stride));
+    ONX_TRY(onxi_window_list(p, "dilations", n, 1, dilation));
+    ONX_TRY(onxi_window_list(p, "pads", 2 * n, 0, pads));
+    dims[0] = x->dims[0];
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t around = valid ? 0 : pads[i] + pads[n + i], size = kernel[i];
+        *fits = *fits && size >= 1 && size <= INT32_MAX && x->dims[i + 2] <= INT32_MAX &&
+                x->dims[i + 2] + around > (size - 1) * dilation[i];
+        dims[i + 2] = *fits ? (x->dims[i + 2] + around - (size - 1) * dilation[i] - 1) / stride[i] + 1 : 0;
+    }
+    return ONX_OK;
+}

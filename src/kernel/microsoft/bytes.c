@@ -12,17 +12,6 @@
 #if ONXI_PLATFORM_ROOMY /* browsers run the function bodies: their module has no room for these kernels */
 enum { BYTES = 256, PIECE = 1 << 14 };
 
-static onxi_byte_meaning meaning_of(const onx_value *scale, const onx_value *zero, int dtype)
-{
-    const bool is_signed = dtype == ONX_INT8;
-    onxi_byte_meaning m = { .scale = *(const float *)scale->data,
-                            .zero = is_signed ? 128 : 0,
-                            .flip = is_signed ? 0x80 : 0 };
-    if (zero)
-        m.zero += is_signed ? *(const int8_t *)zero->data : *(const uint8_t *)zero->data;
-    return m;
-}
-
 static onx_status check_meaning(const onx_prepare *p, uint32_t scale_at, uint32_t zero_at, int dtype)
 {
     const onx_value *scale = onxi_operand(p->input_count, p->inputs, scale_at),
@@ -34,32 +23,6 @@ static onx_status check_meaning(const onx_prepare *p, uint32_t scale_at, uint32_
                                 "input %u is not a zero point: a single element of the type of the quantized tensor",
                                 zero_at);
     return ONX_OK;
-}
-
-/* The same of what a rule has made, which is no error: the nodes run. */
-static bool has_meaning(const onx_prepare *p, uint32_t scale_at, uint32_t zero_at, int dtype)
-{
-    const onx_value *scale = onxi_operand(p->input_count, p->inputs, scale_at),
-                    *zero = onxi_operand(p->input_count, p->inputs, zero_at);
-    return scale && scale->dtype == ONX_FLOAT && scale->count == 1 &&
-           (!zero || (zero->dtype == dtype && zero->count == 1));
-}
-
-/* Of the result: without a zero point QuantizeLinear makes unsigned bytes; Relu in front of it does nothing where 0 is
- * the least number that they stand for. */
-static bool result_has_meaning(const onx_prepare *p, uint32_t scale_at, uint32_t zero_at, int dtype)
-{
-    const onx_value *zero = onxi_operand(p->input_count, p->inputs, zero_at);
-    if (!has_meaning(p, scale_at, zero_at, dtype) || (!zero && dtype != ONX_UINT8))
-        return false;
-    const onxi_attr_value *function = onxi_attrs_get(p->attrs, "activation", ONX_ATTR_STRING);
-    return !function || (onx_str_is(function->s, "Relu") &&
-                         (!zero || (zero->data && *(const uint8_t *)zero->data == (dtype == ONX_INT8 ? 0x80 : 0))));
-}
-
-static bool is_byte(const onx_value *v)
-{
-    return v && v->kind == ONX_VALUE_TENSOR && (v->dtype == ONX_INT8 || v->dtype == ONX_UINT8);
 }
 
 static const onx_value *input(const onx_work *work, uint32_t i)
@@ -129,8 +92,9 @@ static onx_status pair_types(onx_prepare *p)
 static onx_status pair_types_by_rule(onx_prepare *p)
 {
     const onx_value *a = p->inputs[A], *b = onxi_operand(p->input_count, p->inputs, B);
-    if (!is_byte(a) || !is_byte(b) || a->dtype != b->dtype || !has_meaning(p, A_SCALE, A_ZERO, a->dtype) ||
-        !has_meaning(p, B_SCALE, B_ZERO, a->dtype) || !result_has_meaning(p, Y_SCALE, Y_ZERO, a->dtype))
+    if (!onxi_is_byte(a) || !onxi_is_byte(b) || a->dtype != b->dtype ||
+        !onxi_byte_has_meaning(p, A_SCALE, A_ZERO, a->dtype) || !onxi_byte_has_meaning(p, B_SCALE, B_ZERO, a->dtype) ||
+        !onxi_byte_result_has_meaning(p, Y_SCALE, Y_ZERO, a->dtype))
         return ONX_OK;
     return pair_types(p);
 }
@@ -168,9 +132,9 @@ static onx_status pair_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *a = work->inputs[A], *b = work->inputs[B];
     uint8_t *y = work->outputs[0]->data;
     onxi_byte_pair t = { .times = work->prepared->kernel->body != NULL,
-                         .of = { meaning_of(input(work, A_SCALE), input(work, A_ZERO), a->dtype),
-                                 meaning_of(input(work, B_SCALE), input(work, B_ZERO), a->dtype),
-                                 meaning_of(input(work, Y_SCALE), input(work, Y_ZERO), a->dtype) } };
+                         .of = { onxi_byte_meaning_of(input(work, A_SCALE), input(work, A_ZERO), a->dtype),
+                                 onxi_byte_meaning_of(input(work, B_SCALE), input(work, B_ZERO), a->dtype),
+                                 onxi_byte_meaning_of(input(work, Y_SCALE), input(work, Y_ZERO), a->dtype) } };
     int64_t at[ONXI_BROADCAST_MAX];
     if (first == last)
         return ONX_OK;
@@ -246,8 +210,8 @@ static onx_status table_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const table_params *q = work->params;
     const int dtype = work->inputs[X]->dtype;
-    const onxi_byte_meaning in = meaning_of(input(work, X_SCALE), input(work, X_ZERO), dtype),
-                            out = meaning_of(input(work, Z_SCALE), input(work, Z_ZERO), dtype);
+    const onxi_byte_meaning in = onxi_byte_meaning_of(input(work, X_SCALE), input(work, X_ZERO), dtype),
+                            out = onxi_byte_meaning_of(input(work, Z_SCALE), input(work, Z_ZERO), dtype);
     const uint64_t from = first * PIECE, end = last * PIECE < q->count ? last * PIECE : q->count;
     const uint8_t *x = work->inputs[X]->data;
     uint8_t *y = work->outputs[0]->data, table[BYTES];
@@ -287,8 +251,9 @@ static onx_status mean_types(onx_prepare *p)
 static onx_status mean_types_by_rule(onx_prepare *p)
 {
     const onx_value *x = p->inputs[X];
-    if (!is_byte(x) || x->rank < 3 || !has_meaning(p, X_SCALE, X_ZERO, x->dtype) ||
-        !result_has_meaning(p, Z_SCALE, Z_ZERO, x->dtype) || onxi_product(x->dims, 2, x->rank) > UINT32_MAX / BYTES)
+    if (!onxi_is_byte(x) || x->rank < 3 || !onxi_byte_has_meaning(p, X_SCALE, X_ZERO, x->dtype) ||
+        !onxi_byte_result_has_meaning(p, Z_SCALE, Z_ZERO, x->dtype) ||
+        onxi_product(x->dims, 2, x->rank) > UINT32_MAX / BYTES)
         return ONX_OK;
     return mean_types(p);
 }
@@ -326,8 +291,8 @@ static onx_status mean_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const mean_params *q = work->params;
     const int dtype = work->inputs[X]->dtype;
-    const onxi_byte_meaning in = meaning_of(input(work, X_SCALE), input(work, X_ZERO), dtype),
-                            out = meaning_of(input(work, Z_SCALE), input(work, Z_ZERO), dtype);
+    const onxi_byte_meaning in = onxi_byte_meaning_of(input(work, X_SCALE), input(work, X_ZERO), dtype),
+                            out = onxi_byte_meaning_of(input(work, Z_SCALE), input(work, Z_ZERO), dtype);
     const float by = in.scale / (out.scale * (float)q->pixels);
     const uint64_t pieces = (q->channels + BYTES - 1) / BYTES;
     const onxi_byte_loops *l = onxi_byte_loops_best();

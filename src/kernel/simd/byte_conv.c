@@ -179,29 +179,20 @@ static bool suits_alone(const onx_prepare *p, const onx_value *x, const onx_valu
 static onx_status types(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *w = byte_operand(p, byte_by_rule.b);
-    int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX], dilation[ONX_RANK_MAX], pads[2 * ONX_RANK_MAX];
+    int64_t dims[ONX_RANK_MAX];
     const uint32_t n = x->rank > 2 ? x->rank - 2 : 0;
-    const onx_str mode = onx_prepare_text(p, "auto_pad");
     const int type = byte_rule_type(p, &byte_by_rule);
     conv_params q = { .channels = n ? (uint64_t)x->dims[1] : 0 };
     uint64_t groups;
+    bool fits;
     if (!n || n > 2 || !w || !w->data || w->rank != x->rank || !x->count ||
-        (!onx_str_is(mode, "NOTSET") && !onx_str_is(mode, "VALID")) ||
         !byte_operands_fit(p, &byte_by_rule, (uint64_t)w->dims[0], type) || !byte_rule_axis(p, &byte_by_rule, 0) ||
         (!groups_of(p, w, &q, &groups) && !suits_alone(p, x, w)))
         return ONX_OK;
-    ONX_TRY(onxi_window_list(p, "strides", n, 1, stride));
-    ONX_TRY(onxi_window_list(p, "dilations", n, 1, dilation));
-    ONX_TRY(onxi_window_list(p, "pads", 2 * n, 0, pads));
-    dims[0] = x->dims[0];
+    ONX_TRY(onxi_window_dims(p, x, w->dims + 2, dims, &fits));
     dims[1] = w->dims[0];
-    for (uint32_t i = 0; i < n; i++) {
-        const int64_t around = onx_str_is(mode, "VALID") ? 0 : pads[i] + pads[n + i], size = w->dims[i + 2];
-        if (size < 1 || size > INT32_MAX || x->dims[i + 2] > INT32_MAX ||
-            x->dims[i + 2] + around <= (size - 1) * dilation[i])
-            return ONX_OK;
-        dims[i + 2] = (x->dims[i + 2] + around - (size - 1) * dilation[i] - 1) / stride[i] + 1;
-    }
+    if (!fits)
+        return ONX_OK;
     return onx_prepare_output(p, 0, (onx_dtype)type, x->rank, dims);
 }
 

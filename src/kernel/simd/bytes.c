@@ -2,6 +2,7 @@
 #include "kernel/core/bytes.h"
 #include "kernel/simd/round.h"
 
+#include <float.h>
 #include <math.h>
 
 #ifndef __wasm__ /* as in kernel/microsoft/bytes.c */
@@ -114,6 +115,29 @@ static void pair(const onxi_byte_pair *given)
     }
 }
 
+/* The numbers of the bytes of some channels, added up. The bound, which is none, keeps products from being fused with
+ * the sums: in onnxruntime they are rounded before. */
+__attribute__((always_inline)) static inline onxi_vf total_of(const onxi_byte_mean *t, uint64_t i, const uint64_t n)
+{
+    const float zero = (float)t->of[0].zero, scale = t->of[0].scale;
+    onxi_vf sum = vf_all(0);
+    for (uint64_t k = 0; k < t->taps; k++)
+        sum += vf_max((floats_of(t->x[k] + i, n, t->of[0].flip) - zero) * scale, vf_all(-FLT_MAX));
+    return sum;
+}
+
+static void mean(const onxi_byte_mean *t)
+{
+    const int32_t from = t->of[1].flip ? 128 : 0;
+    const float zero = (float)(t->of[1].zero - from);
+    for (uint64_t i = 0; i < t->count; i += ONXI_LANES) {
+        const uint64_t n = t->count - i < ONXI_LANES ? t->count - i : ONXI_LANES;
+        const onxi_vf sum = n < ONXI_LANES ? total_of(t, i, n) : total_of(t, i, ONXI_LANES);
+        const onxi_vf made = sum / t->divisor / t->of[1].scale + zero;
+        put(t->y + i, bytes_of(rounded(vf_min(vf_max(made, vf_all((float)-from)), vf_all((float)(255 - from))))), n);
+    }
+}
+
 /* The bytes of a whole vector. */
 typedef uint8_t wide_bytes __attribute__((vector_size(ONXI_LANES * 4)));
 
@@ -196,5 +220,5 @@ static uint32_t sum(const uint8_t *x, uint8_t flip, uint64_t n)
     return all;
 }
 
-const onxi_byte_loops ONXI_LEVELED(onxi_byte_loops) = { pair, greatest, total, sum };
+const onxi_byte_loops ONXI_LEVELED(onxi_byte_loops) = { pair, mean, greatest, total, sum };
 #endif
