@@ -1,6 +1,6 @@
 /* run_bytes.c - work before and after the rewrite rules that make integer kernels of nodes between DequantizeLinear and
- * QuantizeLinear. Before the rules, quantized constants are not dequantized, and each Conv, MatMul and Gemm gets a
- * DequantizeLinear of its own. */
+ * QuantizeLinear. Before the rules, quantized constants are not dequantized, and each operator that is to read bytes
+ * gets a DequantizeLinear of its own. */
 #include "run/run.h"
 
 onx_status onxi_run_session_takes_bytes(onxi_run_session *s)
@@ -23,20 +23,46 @@ bool onxi_run_keeps_bytes(const onxi_run_graph *g, const onxi_run_op *op)
     return v && v->kind == ONX_VALUE_TENSOR && (v->dtype == ONX_INT8 || v->dtype == ONX_UINT8) && v->rank > 1;
 }
 
-static bool multiplies(const onxi_run_op *op)
+/* Which DequantizeLinear makes a slot: 1 + its op, 0: none. Slots from `count` on are of copies. */
+typedef struct byte_makers {
+    uint32_t *of, count;
+} byte_makers;
+
+static bool is_of_bytes(const byte_makers *m, uint32_t slot)
 {
-    return op->needed && (op->id == ONXI_ID_Conv || op->id == ONXI_ID_MatMul || op->id == ONXI_ID_Gemm);
+    return slot != ONXI_NO_SLOT && (slot >= m->count || m->of[slot]);
 }
 
-/* The DequantizeLinear that makes the input of a matrix product or convolution, if its result has other users, too;
- * else NULL. */
-static const onxi_run_op *shared_maker(const onxi_run_graph *g, const uint32_t *maker, const onxi_run_op *op,
+/* Is it an operator that rules make integer kernels of? Sums, products element by element and pools are if all inputs
+ * come from DequantizeLinear. */
+static bool takes_bytes(const byte_makers *m, const onxi_run_op *op)
+{
+    switch (op->id) {
+    case ONXI_ID_Conv:
+    case ONXI_ID_MatMul:
+    case ONXI_ID_Gemm:
+        return op->needed;
+    case ONXI_ID_Add:
+    case ONXI_ID_Mul:
+    case ONXI_ID_GlobalAveragePool:
+    case ONXI_ID_AveragePool:
+        for (uint32_t i = 0; i < op->input_count; i++)
+            if (!is_of_bytes(m, op->inputs[i]))
+                return false;
+        return op->needed;
+    default:
+        return false;
+    }
+}
+
+/* The DequantizeLinear that makes the input of such an operator, if its result has other users, too; else NULL. */
+static const onxi_run_op *shared_maker(const onxi_run_graph *g, const byte_makers *m, const onxi_run_op *op,
                                        uint32_t input)
 {
-    const uint32_t slot = multiplies(op) && input < op->input_count ? op->inputs[input] : ONXI_NO_SLOT;
-    if (slot == ONXI_NO_SLOT || !maker[slot] || g->slots[slot].uses < 2)
+    const uint32_t slot = input < op->input_count && takes_bytes(m, op) ? op->inputs[input] : ONXI_NO_SLOT;
+    if (slot >= m->count || !m->of[slot] || g->slots[slot].uses < 2)
         return NULL;
-    return &g->ops[maker[slot] - 1];
+    return &g->ops[m->of[slot] - 1];
 }
 
 /* Makes a copy of the op whose result is new and becomes the given input of `user`. */
@@ -67,19 +93,19 @@ onx_status onxi_run_graph_split_bytes(onxi_run_graph *g)
     if (!g->session->takes_bytes)
         return ONX_OK;
     ONX_TRY(onx_arena_new(g->session->cx, &scratch));
-    uint32_t *maker = ONXI_ARRAY(scratch, uint32_t, g->slot_count + 1u);
-    for (uint32_t i = 0; maker && i < g->op_count; i++)
+    const byte_makers m = { ONXI_ARRAY(scratch, uint32_t, g->slot_count + 1u), g->slot_count };
+    for (uint32_t i = 0; m.of && i < g->op_count; i++)
         if (g->ops[i].id == ONXI_ID_DequantizeLinear && g->ops[i].output_count == 1 &&
             g->ops[i].outputs[0] != ONXI_NO_SLOT)
-            maker[g->ops[i].outputs[0]] = i + 1;
-    for (uint32_t i = 0; maker && i < g->op_count; i++)
+            m.of[g->ops[i].outputs[0]] = i + 1;
+    for (uint32_t i = 0; m.of && i < g->op_count; i++)
         for (uint32_t k = 0; k < 2; k++)
-            copies += shared_maker(g, maker, &g->ops[i], k) != NULL;
-    onxi_run_op *ops = maker && copies ? ONXI_ARRAY(g->session->arena, onxi_run_op, g->op_count + copies) : NULL;
-    onx_status status = maker && (ops || !copies) ? ONX_OK : ONX_E_MEMORY;
+            copies += shared_maker(g, &m, &g->ops[i], k) != NULL;
+    onxi_run_op *ops = m.of && copies ? ONXI_ARRAY(g->session->arena, onxi_run_op, g->op_count + copies) : NULL;
+    onx_status status = m.of && (ops || !copies) ? ONX_OK : ONX_E_MEMORY;
     for (uint32_t i = 0; status == ONX_OK && copies && i < g->op_count; i++) {
         for (uint32_t k = 0; status == ONX_OK && k < 2; k++) {
-            const onxi_run_op *from = shared_maker(g, maker, &g->ops[i], k);
+            const onxi_run_op *from = shared_maker(g, &m, &g->ops[i], k);
             if (from && (status = copy_for(g, from, &g->ops[i], k, &ops[count])) == ONX_OK)
                 count++;
         }
