@@ -49,14 +49,16 @@ static inline bool onxi_byte_result_has_meaning(const onx_prepare *p, uint32_t s
                          (!zero || (zero->data && *(const uint8_t *)zero->data == (dtype == ONX_INT8 ? 0x80 : 0))));
 }
 
-/* `count` results from contiguous bytes, or (no step) from one byte for all of them. With the ratios r of scales to
- * that of the result, a sum is a * ra + (b * rb + (zero - (za * ra + zb * rb))), each product fused with the sum that
- * it is in but for zb * rb; operands change places where there is one byte for all of the first. A product is (a - za)
+/* Rows of `count` results from contiguous bytes, or (no step) from one byte for all of a row. With the ratios r of
+ * scales to that of the result, a sum is a * ra + (b * rb + (zero - (za * ra + zb * rb))), each product fused with the
+ * sum that it is in but for zb * rb; operands change places where there is one byte for all of the first. A product is
+ * (a - za)
  * * (b - zb) * (sa * sb / s) + zero, each step rounded to float. */
 typedef struct onxi_byte_pair {
     const uint8_t *a, *b;
     uint8_t *y;
-    uint64_t count;
+    uint64_t count, rows;       /* of results, which lie behind each other, per row */
+    int64_t a_next, b_next;     /* bytes from a row of an operand to the next */
     bool a_step, b_step, times; /* times: products, else sums */
     onxi_byte_meaning of[3];    /* a, b, the result */
 } onxi_byte_pair;

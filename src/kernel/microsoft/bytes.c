@@ -88,6 +88,30 @@ static onx_status pair_types(onx_prepare *p)
     return onx_prepare_output(p, 0, (onx_dtype)a->dtype, rank, dims);
 }
 
+/* An image with channels last and numbers of its channels, which are for all pixels, go pixel by pixel. A sum has to
+ * have them second: by which operand there is one byte for all of, it is rounded. */
+static void take_channels(onx_prepare *p, pair_params *q)
+{
+    const onx_value *y = p->outputs[0];
+    const uint32_t big = p->inputs[A]->count == y->count ? A : B;
+    const onx_value *image = p->inputs[big], *few = p->inputs[big == A ? B : A];
+    if (image->rank != y->rank || few->rank != y->rank || y->rank < 3 || !y->count || image->count != y->count ||
+        onxi_product(few->dims, 2, few->rank) != 1 || onxi_blocked_of(image) != image->dims[1] ||
+        (big == B && !p->kernel->body))
+        return;
+    const onx_layout *layout = onxi_blocked_layout(p->arena, y, (uint32_t)y->dims[1]);
+    int64_t whole_dims[] = { y->dims[0], (int64_t)onxi_product(y->dims, 2, y->rank), y->dims[1] };
+    int64_t few_dims[] = { few->dims[0], 1, few->dims[1] };
+    onx_value whole = { .rank = 3, .dims = whole_dims }, part = { .rank = 3, .dims = few_dims };
+    const onx_value *operands[] = { big == A ? &whole : &part, big == A ? &part : &whole };
+    onxi_broadcast broadcast;
+    if (!layout || !onxi_broadcast_make(&broadcast, operands, 2, &whole, NULL))
+        return;
+    q->broadcast = broadcast;
+    p->want[big] = image->layout;
+    p->outputs[0]->layout = layout;
+}
+
 /* Of nodes between DequantizeLinear and QuantizeLinear. */
 static onx_status pair_types_by_rule(onx_prepare *p)
 {
@@ -119,6 +143,8 @@ static onx_status pair_prepare(onx_prepare *p)
         p->want[i] = NULL;
     if (p->want && q->flat && a->rank == y->rank && b->rank == y->rank && y->count)
         keep_layout(p);
+    else if (p->want)
+        take_channels(p, q);
     p->params = q;
     p->rows = q->flat ? (q->count + PIECE - 1) / PIECE : y->count ? q->broadcast.outer : 0;
     p->grain = onxi_worth_a_thread((q->flat ? PIECE : (uint64_t)q->broadcast.inner) * (ONXI_COST_ELEMENT / 2));
@@ -131,7 +157,8 @@ static onx_status pair_run(onx_work *work, uint64_t first, uint64_t last)
     const onxi_byte_loops *l = onxi_byte_loops_best();
     const onx_value *a = work->inputs[A], *b = work->inputs[B];
     uint8_t *y = work->outputs[0]->data;
-    onxi_byte_pair t = { .times = work->prepared->kernel->body != NULL,
+    onxi_byte_pair t = { .rows = 1,
+                         .times = work->prepared->kernel->body != NULL,
                          .of = { onxi_byte_meaning_of(input(work, A_SCALE), input(work, A_ZERO), a->dtype),
                                  onxi_byte_meaning_of(input(work, B_SCALE), input(work, B_ZERO), a->dtype),
                                  onxi_byte_meaning_of(input(work, Y_SCALE), input(work, Y_ZERO), a->dtype) } };
@@ -152,13 +179,17 @@ static onx_status pair_run(onx_work *work, uint64_t first, uint64_t last)
     t.count = (uint64_t)s->inner;
     t.a_step = s->rank && s->step[0][s->rank - 1];
     t.b_step = s->rank && s->step[1][s->rank - 1];
-    onxi_broadcast_offsets(s, first, at);
-    for (uint64_t row = first; row < last; row++) {
+    const uint64_t together = s->rank > 1 ? (uint64_t)s->dims[s->rank - 2] : 1;
+    t.a_next = s->rank > 1 ? s->step[0][s->rank - 2] : 0;
+    t.b_next = s->rank > 1 ? s->step[1][s->rank - 2] : 0;
+    for (uint64_t row = first; row < last; row += t.rows) {
+        t.rows = together - row % together;
+        t.rows = t.rows < last - row ? t.rows : last - row;
+        onxi_broadcast_offsets(s, row, at);
         t.a = (const uint8_t *)a->data + at[0];
         t.b = (const uint8_t *)b->data + at[1];
         t.y = y + row * t.count;
         l->pair(&t);
-        onxi_broadcast_next(s, row + 1, at);
     }
     return ONX_OK;
 }

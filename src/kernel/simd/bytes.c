@@ -45,7 +45,9 @@ static pair_state pair_start(const onxi_byte_pair *t)
 {
     const onxi_byte_meaning *a = &t->of[0], *b = &t->of[1], *y = &t->of[2];
     const int32_t from = y->flip ? 128 : 0, y_zero = y->zero - from; /* bytes are read `from` above what they are */
-    pair_state s = { .flip = y->flip, .low = (float)-from, .high = (float)(255 - from) };
+    pair_state s = {
+        .a = vf_all(0), .b = vf_all(0), .flip = y->flip, .low = (float)-from, .high = (float)(255 - from)
+    };
     if (t->times) {
         s.a_zero = (float)a->zero;
         s.b_zero = (float)b->zero;
@@ -60,21 +62,23 @@ static pair_state pair_start(const onxi_byte_pair *t)
         const float second = s.b_ratio * (float)(b->zero - from);
         s.fixed = (float)y_zero - fmaf(s.a_ratio, (float)(a->zero - from), second);
     }
-    s.a = vf_all(floats_of(t->a, 1, s.flip)[0] - s.a_zero);
-    s.b = vf_all(floats_of(t->b, 1, s.flip)[0] - s.b_zero);
     return s;
 }
 
 __attribute__((always_inline)) static inline void pair_of(const onxi_byte_pair *given, const bool times,
                                                           const bool a_step, const bool b_step)
 {
-    const onxi_byte_pair t = *given; /* a local copy, which written bytes cannot alias */
-    const pair_state s = pair_start(&t);
-    uint64_t i = 0;
-    for (; i + ONXI_LANES <= t.count; i += ONXI_LANES)
-        pair_at(&t, &s, times, a_step, b_step, i, ONXI_LANES);
-    if (i < t.count)
-        pair_at(&t, &s, times, a_step, b_step, i, t.count - i);
+    onxi_byte_pair t = *given; /* a local copy, which written bytes cannot alias */
+    pair_state s = pair_start(&t);
+    for (uint64_t row = 0; row < t.rows; row++, t.a += t.a_next, t.b += t.b_next, t.y += t.count) {
+        uint64_t i = 0;
+        s.a = a_step ? s.a : vf_all(floats_of(t.a, 1, s.flip)[0] - s.a_zero);
+        s.b = b_step ? s.b : vf_all(floats_of(t.b, 1, s.flip)[0] - s.b_zero);
+        for (; i + ONXI_LANES <= t.count; i += ONXI_LANES)
+            pair_at(&t, &s, times, a_step, b_step, i, ONXI_LANES);
+        if (i < t.count)
+            pair_at(&t, &s, times, a_step, b_step, i, t.count - i);
+    }
 }
 
 /* A byte for all of the first operand changes places with the second operand. */
@@ -83,6 +87,8 @@ static onxi_byte_pair turned(const onxi_byte_pair *t)
     onxi_byte_pair other = *t;
     other.a = t->b;
     other.b = t->a;
+    other.a_next = t->b_next;
+    other.b_next = t->a_next;
     other.a_step = t->b_step;
     other.b_step = t->a_step;
     other.of[0] = t->of[1];
