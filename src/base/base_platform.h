@@ -63,8 +63,8 @@ bool onxi_platform_lend(void *mapping, size_t size);
 /* Writes 0 to the first byte of a page that was never touched. Returns how long this takes, in nanoseconds of CPU time
  * of this thread. */
 uint64_t onxi_platform_touch(void *page);
-/* Advice that a system may ignore: use huge pages; use small pages; the bytes are read once, sequentially; the bytes are
- * not needed again. */
+/* Advice that a system may ignore: use huge pages; use small pages; the bytes are read once, sequentially; the bytes
+ * are not needed again. */
 void onxi_platform_advise_huge(void *ptr, size_t size);
 void onxi_platform_advise_small(void *ptr, size_t size);
 void onxi_platform_advise_sequential(void *ptr, size_t size);

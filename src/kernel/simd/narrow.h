@@ -143,7 +143,8 @@ static inline bool narrow_pack(unsigned precision, const float *rows, uint64_t c
     for (uint64_t i = 0; precision == ONX_PRECISION_INT8 && i < count; i++)
         ((int8_t *)out)[i] = (int8_t)rintf(rows[i] * to_int8[i % PANEL]);
     if (precision != ONX_PRECISION_INT8)
-        half_narrow(precision == ONX_PRECISION_BF16 ? HALF_BFLOAT16 : HALF_FLOAT16, rows, (uint16_t *)(void *)out, count);
+        half_narrow(precision == ONX_PRECISION_BF16 ? HALF_BFLOAT16 : HALF_FLOAT16, rows, (uint16_t *)(void *)out,
+                    count);
     return true;
 }
 

@@ -424,7 +424,8 @@ static onx_status conv_prepare(onx_prepare *p)
                               .part = PANEL * q->c * 9,
                               .make = pack,
                               .user = &from };
-    /* A session that keeps no packed weights (lean_memory) convolves directly: these weights are four times as large. */
+    /* A session that keeps no packed weights (lean_memory) convolves directly: these weights are four times as large.
+     */
     onx_elements elements;
     if (p->ops->in_place(p, 1, job.size, &elements) == ONX_OK)
         return ONX_E_UNSUPPORTED;
