@@ -17,7 +17,9 @@
 #define ONXI_NO_SLOT         UINT32_MAX       /* no such slot */
 #define ONXI_OMITTED         (UINT32_MAX - 1) /* an input that the caller of a function does not give */
 #define ONXI_PLANS_MAX       8                /* shapes whose plans are kept per graph */
-#define ONXI_VARIANTS_MAX    8                /* sets of overridden initializers whose variants a session keeps */
+#define ONXI_PLANS_SMALL     64 /* as many if plans and their buffers take at most ONXI_PLANS_ROOM bytes */
+#define ONXI_PLANS_ROOM      (UINT64_C(128) << 20)
+#define ONXI_VARIANTS_MAX    8 /* sets of overridden initializers whose variants a session keeps */
 #define ONXI_POST_OPS_MAX    4
 #define ONXI_RUN_STORE_LEAST (1u << 16) /* bytes: a file of the store is not worth less */
 
@@ -26,6 +28,7 @@
 /* The first member of each object in a most-recently-used list: plans of a graph, variants of a session. */
 typedef struct onxi_run_kept {
     struct onxi_run_kept *next;
+    uint64_t size; /* bytes that keeping it costs, roughly; set before it is added */
     uint32_t busy; /* runs that use it */
     bool retired;  /* dropped from the list while busy */
 } onxi_run_kept;
@@ -39,9 +42,11 @@ typedef struct onxi_run_recent {
  * it in use; NULL when none fits. */
 onxi_run_kept *onxi_run_recent_find(onxi_run_recent *list, bool (*fits)(const onxi_run_kept *kept, const void *user),
                                     const void *user);
-/* Puts a new object at the front, in use. Returns the object to free now, if any: with more than `most` objects, the
- * least recently used one is dropped, now or when it is no longer in use. */
-onxi_run_kept *onxi_run_recent_add(onxi_run_recent *list, onxi_run_kept *kept, uint32_t most);
+/* Puts a new object at the front, in use. Of the most recently used objects, `least` stay, and up to `most` while all
+ * of them together take no more than `room` bytes. The others are dropped, now or when they are no longer in use.
+ * Returns the list, by `next`, of those to free now. */
+onxi_run_kept *onxi_run_recent_add(onxi_run_recent *list, onxi_run_kept *kept, uint32_t least, uint32_t most,
+                                   uint64_t room);
 /* A run that used the object has ended. Returns true when the caller has to free the object. */
 bool onxi_run_recent_let_go(onxi_run_kept *kept);
 /* Removes the first object from the list and returns it; NULL when the list is empty. */

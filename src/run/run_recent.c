@@ -17,21 +17,28 @@ onxi_run_kept *onxi_run_recent_find(onxi_run_recent *list, bool (*fits)(const on
     return kept;
 }
 
-onxi_run_kept *onxi_run_recent_add(onxi_run_recent *list, onxi_run_kept *kept, uint32_t most)
+onxi_run_kept *onxi_run_recent_add(onxi_run_recent *list, onxi_run_kept *kept, uint32_t least, uint32_t most,
+                                   uint64_t room)
 {
     kept->busy = 1;
     kept->next = list->first;
     list->first = kept;
-    if (++list->count <= most)
-        return NULL;
-    onxi_run_kept **last = &list->first;
-    while ((*last)->next)
-        last = &(*last)->next;
-    onxi_run_kept *old = *last;
-    *last = NULL;
-    list->count--;
-    old->retired = old->busy > 0;
-    return old->retired ? NULL : old;
+    list->count = 0;
+    onxi_run_kept **at = &list->first, *unused = NULL;
+    for (uint64_t size = 0; *at && list->count < most; at = &(*at)->next, list->count++) {
+        if (!onxi_add_u64(size, (*at)->size, &size))
+            size = UINT64_MAX;
+        if (size > room && list->count >= least)
+            break;
+    }
+    for (onxi_run_kept *old = *at, *next; old; old = next) {
+        next = old->next;
+        old->retired = old->busy > 0;
+        old->next = unused;
+        unused = old->retired ? unused : old;
+    }
+    *at = NULL;
+    return unused;
 }
 
 bool onxi_run_recent_let_go(onxi_run_kept *kept)

@@ -72,7 +72,7 @@ static onx_status plan_early(onxi_run_session *s)
         if (ONXI_RUN_MEASURES && status == ONX_OK && onxi_run_measure_is_due(plan)) { /* needs a run with values */
             onxi_run_plan_free(s, plan);
         } else if (status == ONX_OK) {
-            (void)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
+            (void)onxi_run_recent_add(&g->plans, &plan->kept, 1, 1, 0); /* it is the first one */
             (void)onxi_run_recent_let_go(&plan->kept); /* not in use yet */
         }
     }

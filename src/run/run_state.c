@@ -593,15 +593,33 @@ static onxi_run_plan *find_plan(onxi_run_graph *g, const onx_value *const *input
     return plan;
 }
 
+/* Bytes of the plan, of a state of it, and of what libraries allocate for its kernels. */
+static uint64_t cost_of(const onxi_run_plan *plan)
+{
+    enum { EACH = 1 << 14 }; /* bytes that oneDNN takes for a primitive and its code */
+    uint64_t size = onx_arena_size(plan->arena);
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        size += plan->steps[i].kernel && plan->steps[i].kernel->release ? EACH : 0;
+    return onxi_add_u64(size, plan->buffer_size, &size) ? size : UINT64_MAX;
+}
+
 static void add_plan(onxi_run_graph *g, onxi_run_plan *plan)
 {
+    const onx_session_options *o = &g->session->options;
+    const uint32_t least = onxi_run_graph_plans(g);
+    const bool many = !g->depth && !o->lean_memory;
+    const uint64_t room = o->memory / 16 < ONXI_PLANS_ROOM ? o->memory / 16 : ONXI_PLANS_ROOM;
     pthread_mutex_t *lock = &g->session->root->lock;
+    plan->kept.size = cost_of(plan);
     onxi_run_seats_clear(g->session); /* plans in use are not freed */
     pthread_mutex_lock(lock);
-    onxi_run_plan *old = (onxi_run_plan *)onxi_run_recent_add(&g->plans, &plan->kept, onxi_run_graph_plans(g));
+    onxi_run_kept *old = onxi_run_recent_add(&g->plans, &plan->kept, least, many ? ONXI_PLANS_SMALL : least, room);
     pthread_mutex_unlock(lock);
-    if (old)
-        onxi_run_plan_free(g->session, old);
+    while (old) {
+        onxi_run_kept *next = old->next;
+        onxi_run_plan_free(g->session, (onxi_run_plan *)old);
+        old = next;
+    }
 }
 
 onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,

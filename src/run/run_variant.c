@@ -144,7 +144,7 @@ static onxi_run_session *find_variant(onxi_run_session *s, const onx_value *cons
 static void add_variant(onxi_run_session *s, onxi_run_session *variant)
 {
     pthread_mutex_lock(&s->lock);
-    onxi_run_kept *old = onxi_run_recent_add(&s->variants, &variant->kept, ONXI_VARIANTS_MAX);
+    onxi_run_kept *old = onxi_run_recent_add(&s->variants, &variant->kept, ONXI_VARIANTS_MAX, ONXI_VARIANTS_MAX, 0);
     pthread_mutex_unlock(&s->lock);
     if (old)
         free_variant((onxi_run_session *)old);

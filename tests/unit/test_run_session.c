@@ -60,7 +60,7 @@ static void test_run_session__shapes_and_overrides(void **state)
     assert_true(onx_session_input(s, 0).required);
     assert_false(onx_session_input(s, 1).required);
     for (int round = 0; round < 3; round++)
-        for (int64_t n = 0; n < 12; n++) /* more shapes than plans are kept for */
+        for (int64_t n = 0; n < 70; n++) /* more shapes than plans are kept for */
             check_chain(s, cx, n, 3, n % 3 ? 1.0f : 2.0f);
     onx_session_free(s);
     onx_doc_free(doc);
