@@ -221,14 +221,15 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
     return ONX_OK;
 }
 
-/* ---- in float ---- */
+/* ---- constants widened to float ---- */
 
 typedef struct widened {
     const onx_value *constant;
     onxi_run_source *source;
 } widened;
 
-/* Of a constant that is small, or that rules look into. */
+/* Widens all elements now. Used for small constants, and for scalars and vectors, whose elements rewrite rules may
+ * read. */
 static onx_status widen_now(onxi_run_session *s, const onx_value *from, onx_value **out)
 {
     ONX_TRY(onx_value_new_tensor(s->cx, ONX_FLOAT, from->rank, from->dims, out));

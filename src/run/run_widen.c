@@ -1,29 +1,30 @@
-/* run_widen.c - nodes of float16 and bfloat16 that compute in float. Few kernels have loops for these types, while the
- * loops of float are vectorized everywhere, use every rule, layout and post-op, and round less. So a node whose
- * operator takes float as well gets float operands, and what it makes stays float as long as such nodes read it. Casts
- * are added where values enter and leave these parts of a graph. Nodes with a fast kernel for the narrow type, and
- * nodes that only move elements, follow their neighbours: they widen where that saves more Casts than it adds. */
+/* run_widen.c - runs nodes with 16-bit floats (float16, bfloat16) in float. Few kernels have loops for 16-bit floats;
+ * the float loops are vectorized everywhere, support every rewrite rule, layout and post-op, and round less often. So a
+ * node whose operator also accepts float gets float operands, and its results stay in float as long as such nodes read
+ * them. Casts are added where values enter and leave these parts of a graph. A node with a fast kernel for its 16-bit
+ * type, or one that only moves elements, follows its neighbours: it is widened where that saves more Casts than it
+ * adds. */
 #include "run/run.h"
 
 #include "transform/transform.h"
 
-enum { LARGE = 1 << 20 }; /* bytes of a constant that a node reads as it is rather than have it in float as well */
+enum { LARGE = 1 << 20 }; /* bytes from which a constant that would have to be widened counts like an added Cast */
 
 typedef enum choice {
-    KEEPS,  /* the node needs the types that the model says */
-    MAY,    /* either will do */
-    WIDENS, /* there is no fast kernel for the narrow type */
+    KEEPS,  /* the op keeps the types of the model */
+    MAY,    /* the op can use either type */
+    WIDENS, /* the op has no fast kernel for its 16-bit type */
 } choice;
 
 typedef struct widener {
     onxi_run_graph *g;
-    uint8_t *dtype;    /* per slot: element type, ONX_UNDEFINED where it is not known, or no tensor */
+    uint8_t *dtype;    /* per slot: element type; ONX_UNDEFINED if it is unknown or the value is not a tensor */
     uint8_t *choices;  /* per op */
     bool *widens;      /* per op */
-    bool *made_wide;   /* per slot: by a node that widens */
-    uint32_t *readers; /* per slot: nodes that do not widen, and outputs of the graph */
-    uint32_t *wide;    /* per slot: that of the same value in float, ONXI_NO_SLOT: there is none so far */
-    bool *there;       /* per slot: the value is made in its own type so far */
+    bool *made_wide;   /* per slot: an op that widens makes the value */
+    uint32_t *readers; /* per slot: readers that need the model's type: ops that do not widen, outputs of the graph */
+    uint32_t *wide;    /* per slot: the slot of the same value in float; ONXI_NO_SLOT: none so far */
+    bool *there;       /* per slot: false if the value exists only in float so far */
     onxi_run_op *ops;  /* the new list */
     uint32_t op_count, op_room;
 } widener;
@@ -48,7 +49,7 @@ static const onxi_type_constraint *constraint_of(const onxi_schema *schema, cons
     return port && !(port->flags & ONXI_PORT_HETEROGENEOUS) ? onxi_schema_type(schema, port->type) : NULL;
 }
 
-/* The type that the inputs under a constraint have; *clash where they do not agree. */
+/* The type of the inputs under a constraint; sets *clash if they differ. */
 static uint8_t bound_type(const widener *w, const onxi_run_op *op, const onxi_type_constraint *c, bool *clash)
 {
     uint8_t found = ONX_UNDEFINED;
@@ -62,7 +63,8 @@ static uint8_t bound_type(const widener *w, const onxi_run_op *op, const onxi_ty
     return found;
 }
 
-/* Does a set leave open what a value is, so that its operator's rule may choose by the type of an input? */
+/* May a value under this constraint be a 16-bit float, or something other than a dense tensor? If no input binds the
+ * constraint, only the type rule of the operator knows the type of an output. */
 static bool is_open(const onxi_type_set *set)
 {
     return set->tensor & HALVES || set->sparse_tensor || set->seq || set->optional || set->optional_seq || set->other;
@@ -76,7 +78,7 @@ static uint8_t only_type(uint32_t types)
     return ONX_UNDEFINED;
 }
 
-/* The type of an output as far as constraints, and the attribute of Cast, tell. */
+/* The type of an output, if the type constraints or the attribute of Cast determine it. */
 static uint8_t output_type(const widener *w, const onxi_run_op *op, uint32_t output)
 {
     const onxi_port *port = op->schema && !op->graph_count ? onxi_port_at(op->schema->outputs, output) : NULL;
@@ -95,7 +97,7 @@ static uint8_t output_type(const widener *w, const onxi_run_op *op, uint32_t out
     return is_open(&c->set) ? ONX_UNDEFINED : only_type(c->set.tensor);
 }
 
-/* Notes the types of what the op reads and makes: operands under one constraint have one type. */
+/* Records the types of the op's inputs and outputs: all operands under one constraint have one type. */
 static void note_types(widener *w, const onxi_run_op *op)
 {
     for (uint32_t i = 0; op->schema && i < op->input_count; i++) {
@@ -109,8 +111,8 @@ static void note_types(widener *w, const onxi_run_op *op)
             w->dtype[op->outputs[i]] = output_type(w, op, i);
 }
 
-/* Types of inputs are those that the model declares, which a run checks. Formal inputs of subgraphs get what the node
- * around gives, whatever they declare. */
+/* Inputs of the graph have the types that the model declares; a run checks them. Formal inputs of a subgraph stay
+ * unknown: the node that contains the subgraph determines their types, whatever the subgraph declares. */
 static void note_inputs(widener *w, const uint8_t *captured)
 {
     const onxi_run_graph *g = w->g;
@@ -126,9 +128,9 @@ static void note_inputs(widener *w, const uint8_t *captured)
         w->dtype[g->inputs[g->input_count + i]] = captured[i];
 }
 
-/* ---- what may widen ---- */
+/* ---- which ops may widen ---- */
 
-/* The rows of the caller get the types that the model says. */
+/* Has the caller supplied the operator or one of its kernels? These get the types of the model. */
 static bool is_customs(const widener *w, const onxi_run_op *op)
 {
     for (const onx_kernel *own = w->g->session->options.kernels; own && own->op; own++)
@@ -138,7 +140,7 @@ static bool is_customs(const widener *w, const onxi_run_op *op)
     return !op->schema || op->schema->own || !op->id;
 }
 
-/* Do the types of all operands say that the op runs in float and gives the same in float? */
+/* Do all operand types allow the op to run in float, with the same results except for rounding? */
 static bool types_widen(const widener *w, const onxi_run_op *op)
 {
     const onxi_schema *schema = op->schema;
@@ -149,7 +151,7 @@ static bool types_widen(const widener *w, const onxi_run_op *op)
         if (c)
             bound_type(w, op, c, &clash);
         if (clash || (is_half(dtype) && !(c && c->set.tensor & ONXI_F32 && c->set.tensor & ONX_DTYPE_BIT(dtype))))
-            return false; /* the last: an operator that does not take the type is refused as ever */
+            return false; /* the last test: an operator that does not accept the type still refuses it */
         any |= is_half(dtype);
     }
     for (uint32_t i = 0; any && i < op->output_count; i++) {
@@ -161,7 +163,7 @@ static bool types_widen(const widener *w, const onxi_run_op *op)
     return any;
 }
 
-/* Is there a kernel for the narrow type that is more than plain, or does the op move elements whatever they are? */
+/* Does the op have a kernel for its 16-bit type that is not the plain one, or one that moves elements of any type? */
 static bool runs_narrow(const onxi_run_op *op)
 {
     for (uint32_t i = 0; i < op->kernel_count; i++)
@@ -177,9 +179,9 @@ static choice choose(const widener *w, const onxi_run_op *op)
     return op->guard_end || runs_narrow(op) ? MAY : WIDENS;
 }
 
-/* ---- which do ---- */
+/* ---- which ops do widen ---- */
 
-/* Is output `i` under a constraint that half-width inputs bind, so that it widens with them? */
+/* Is output `i` under a constraint that 16-bit float inputs bind, so that it becomes float with them? */
 static bool output_widens(const widener *w, const onxi_run_op *op, uint32_t i)
 {
     bool clash = false;
@@ -195,7 +197,8 @@ static bool is_repeated(const onxi_run_op *op, uint32_t input)
     return false;
 }
 
-/* Of the half-width operands of an op: how many are in float, and how many are not and would have to be. */
+/* The 16-bit float operands of an op: how many are available in float (wide), how many would need a Cast (narrow), and
+ * how many are large constants. */
 typedef struct operands {
     uint32_t wide, narrow, large;
 } operands;
@@ -235,7 +238,8 @@ static uint32_t count_results(const widener *w, const onxi_run_op *op)
     return n;
 }
 
-/* From the first op on: what is in float already draws those after it along. */
+/* First pass, from the first op to the last: an op that can use either type widens if enough of its operands are
+ * already in float. */
 static void go_forward(widener *w)
 {
     const onxi_run_graph *g = w->g;
@@ -253,7 +257,7 @@ static void go_forward(widener *w)
     }
 }
 
-/* May an op that keeps its type so far widen for the sake of its readers? */
+/* May an op that is not widened so far be widened because all its readers are? */
 static bool is_only_for_wide(const widener *w, const onxi_run_op *op)
 {
     const operands n = count_operands(w, op);
@@ -271,8 +275,8 @@ static bool is_only_for_wide(const widener *w, const onxi_run_op *op)
     return results;
 }
 
-/* From the last op on: a Cast goes before an op that moves elements rather than behind it, where rules see what the
- * nodes around are. */
+/* Second pass, from the last op to the first: an op whose readers are all widened is widened as well. A Cast then comes
+ * before an op that only moves elements, not after it, and rewrite rules see that op next to its neighbours. */
 static void go_backward(widener *w)
 {
     for (uint32_t i = w->g->op_count; i-- > 0;) {
@@ -287,7 +291,7 @@ static void go_backward(widener *w)
     }
 }
 
-/* ---- the new list ---- */
+/* ---- the new list of ops ---- */
 
 static onx_status add_op(widener *w, const onxi_run_op *op)
 {
@@ -297,7 +301,8 @@ static onx_status add_op(widener *w, const onxi_run_op *op)
     return ONX_OK;
 }
 
-/* A Cast at the place of `by`, the op that needs it, or of none. */
+/* Adds a Cast from slot `from` to slot `to`, with the position of `by`, the op that needs it. NULL: the Cast makes an
+ * output of the graph. */
 static onx_status add_cast(widener *w, const onxi_run_op *by, uint32_t from, uint32_t to, uint8_t dtype)
 {
     onxi_run_session *s = w->g->session;
@@ -320,7 +325,7 @@ static onx_status add_cast(widener *w, const onxi_run_op *by, uint32_t from, uin
     return add_op(w, &op);
 }
 
-/* The same value in float. */
+/* Gives the slot of the same value in float, which it adds if there is none. */
 static onx_status widen(widener *w, const onxi_run_op *by, uint32_t slot, uint32_t *out)
 {
     onxi_run_graph *g = w->g;
@@ -335,7 +340,7 @@ static onx_status widen(widener *w, const onxi_run_op *by, uint32_t slot, uint32
     return ONX_OK;
 }
 
-/* The same value in the type that the model says, if there is only the other one. */
+/* Adds a Cast to the model's type if the value exists in float only. */
 static onx_status narrow(widener *w, const onxi_run_op *by, uint32_t slot)
 {
     if (slot == ONXI_NO_SLOT || w->there[slot])
@@ -352,7 +357,7 @@ static onx_status take_op(widener *w, uint32_t index)
             ONX_TRY(narrow(w, &op, op.inputs[i]));
         return add_op(w, &op);
     }
-    for (uint32_t i = 0; i < op.output_count; i++) { /* before the inputs, whose types say which outputs widen */
+    for (uint32_t i = 0; i < op.output_count; i++) { /* first: which outputs widen depends on the original inputs */
         if (!output_widens(w, &op, i))
             continue;
         const uint32_t slot = op.outputs[i];
@@ -368,7 +373,7 @@ static onx_status take_op(widener *w, uint32_t index)
 
 /* ---- the pass ---- */
 
-/* Does anything in the graph have such a type? Most graphs have none, and their types are not looked at. */
+/* Does the graph contain 16-bit floats? Most graphs do not, and then no types are propagated. */
 static bool has_halves(const onxi_run_graph *g, const uint8_t *captured)
 {
     for (uint32_t i = 0; captured && i < g->capture_count; i++)
@@ -388,10 +393,10 @@ static bool has_halves(const onxi_run_graph *g, const uint8_t *captured)
     return false;
 }
 
-/* Casts are of a version of their own, whatever the model imports. */
+/* Added Casts have a fixed operator version, which does not depend on the versions that the model imports. */
 static onx_status open_casts(onxi_run_session *s)
 {
-    enum { VERSION = 13 }; /* the first one with bfloat16 */
+    enum { VERSION = 13 }; /* the first version with bfloat16 */
     if (s->casts)
         return ONX_OK;
     onx_operator_set_id *id = onx_message_new(s->arena, ONX_KIND_OPERATOR_SET_ID);
@@ -431,7 +436,7 @@ static onx_status replace_ops(widener *w)
     return onxi_run_graph_count_uses(g);
 }
 
-/* What the subgraphs capture has types here. */
+/* Widens the subgraphs; the types of their captured values are known here. */
 static onx_status go_inside(const widener *w, onx_arena *arena)
 {
     onx_status status = ONX_OK;

@@ -4,8 +4,8 @@
 
 #include "kernel/kernel.h"
 
-/* Meaning of quantized bytes: (byte - zero) * scale. Signed and unsigned bytes are both read as unsigned; signed ones
- * are `flip`ped, with a matching zero point. */
+/* How a quantized byte maps to a value: (byte - zero) * scale. The loops read all bytes as unsigned. For signed bytes,
+ * `flip` is 0x80, which is XORed with each byte, and 128 is added to `zero`. */
 typedef struct onxi_byte_meaning {
     float scale;
     int32_t zero;
@@ -28,7 +28,7 @@ static inline onxi_byte_meaning onxi_byte_meaning_of(const onx_value *scale, con
     return m;
 }
 
-/* Are these inputs a scale, and a zero point of the type of the bytes or none? */
+/* Are these inputs a single float scale and, if present, a single zero point of the type of the bytes? */
 static inline bool onxi_byte_has_meaning(const onx_prepare *p, uint32_t scale_at, uint32_t zero_at, int dtype)
 {
     const onx_value *scale = onxi_operand(p->input_count, p->inputs, scale_at),
@@ -37,8 +37,8 @@ static inline bool onxi_byte_has_meaning(const onx_prepare *p, uint32_t scale_at
            (!zero || (zero->dtype == dtype && zero->count == 1));
 }
 
-/* Of the result: without a zero point QuantizeLinear makes unsigned bytes; Relu in front of it does nothing where 0 is
- * the least number that they stand for. */
+/* The same for the result. Without a zero point, QuantizeLinear makes unsigned bytes. A Relu before it can be dropped
+ * if the lowest byte stands for 0. */
 static inline bool onxi_byte_result_has_meaning(const onx_prepare *p, uint32_t scale_at, uint32_t zero_at, int dtype)
 {
     const onx_value *zero = onxi_operand(p->input_count, p->inputs, zero_at);
@@ -49,21 +49,21 @@ static inline bool onxi_byte_result_has_meaning(const onx_prepare *p, uint32_t s
                          (!zero || (zero->data && *(const uint8_t *)zero->data == (dtype == ONX_INT8 ? 0x80 : 0))));
 }
 
-/* Rows of `count` results from contiguous bytes, or (no step) from one byte for all of a row. With the ratios r of
- * scales to that of the result, a sum is a * ra + (b * rb + (zero - (za * ra + zb * rb))), each product fused with the
- * sum that it is in but for zb * rb; operands change places where there is one byte for all of the first. A product is
- * (a - za)
- * * (b - zb) * (sa * sb / s) + zero, each step rounded to float. */
+/* Sums or products, for rows of `count` results. Each row of an operand has `count` contiguous bytes (a_step, b_step),
+ * or a single byte that is broadcast. A sum is a * ra + (b * rb + (zero - (za * ra + zb * rb))), where ra and rb are
+ * the operand's scale divided by that of the result. Each product except zb * rb is fused with its addition. The
+ * operands are exchanged if only a is broadcast. A product is (a - za) * (b - zb) * (sa * sb / s) + zero; each step is
+ * rounded to float. */
 typedef struct onxi_byte_pair {
     const uint8_t *a, *b;
     uint8_t *y;
-    uint64_t count, rows;       /* of results, which lie behind each other, per row */
+    uint64_t count, rows;       /* results per row, and rows; the results are contiguous */
     int64_t a_next, b_next;     /* bytes from a row of an operand to the next */
-    bool a_step, b_step, times; /* times: products, else sums */
+    bool a_step, b_step, times; /* times: products instead of sums */
     onxi_byte_meaning of[3];    /* a, b, the result */
 } onxi_byte_pair;
 
-/* y[i] = table[x[i]], eight bytes at a time, which are read and written as one 64-bit integer. */
+/* y[i] = table[x[i]]; reads and writes eight bytes at a time, as one 64-bit integer. */
 static inline void onxi_byte_look_up(const uint8_t *restrict table, const uint8_t *restrict x, uint64_t n,
                                      uint8_t *restrict y)
 {
@@ -80,8 +80,8 @@ static inline void onxi_byte_look_up(const uint8_t *restrict table, const uint8_
         y[i] = table[x[i]];
 }
 
-/* Means of the bytes of `taps` pixels, of `count` channels that are neighbours: numbers are added one after the other
- * in float, divided by `divisor`, and quantized with the zero point in what is rounded. */
+/* Means over `taps` pixels, for `count` contiguous channels: the dequantized bytes are added in float, in order, and
+ * the sum is divided by `divisor` and quantized. The zero point is added before rounding. */
 typedef struct onxi_byte_mean {
     const uint8_t *const *x;
     uint8_t *y;
@@ -93,9 +93,9 @@ typedef struct onxi_byte_mean {
 typedef struct onxi_byte_loops {
     void (*pair)(const onxi_byte_pair *t);
     void (*mean)(const onxi_byte_mean *t);
-    /* y[i]: the maximum of x[k][i]; 0, flipped, without any x. */
+    /* y[i] = the maximum of x[k][i] over k; if count is 0, the lowest byte. */
     void (*greatest)(const uint8_t *const *x, uint64_t count, uint8_t flip, uint64_t n, uint8_t *y);
-    /* sums[i] += x[i], flipped */
+    /* sums[i] += x[i] ^ flip */
     void (*total)(const uint8_t *x, uint8_t flip, uint64_t n, uint32_t *sums);
     uint32_t (*sum)(const uint8_t *x, uint8_t flip, uint64_t n);
 } onxi_byte_loops;

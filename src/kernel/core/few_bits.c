@@ -1,12 +1,12 @@
 /* few_bits.c - layout of low-bit weights for vectorized loops. */
 #include "kernel/core/few_bits.h"
 
-/* The numbers of a word, every fourth to one byte. */
+/* Reorders the weights of a word, so that weights 4 * j .. 4 * j + 3 are spread over its four bytes. */
 static uint32_t deal(uint32_t v, unsigned bits)
 {
     uint32_t out = 0;
     for (unsigned i = 0; bits == 4 && i < 2; i++, v >>= 16) {
-        uint32_t part = v & 0xffffu; /* of each four, the numbers go to a byte each */
+        uint32_t part = v & 0xffffu; /* each group of four weights is spread over four bytes */
         part = (part | part << 8) & 0x00ff00ffu;
         out |= ((part | part << 4) & 0x0f0f0f0fu) << 4 * i;
     }

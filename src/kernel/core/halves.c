@@ -1,4 +1,4 @@
-/* halves.c - float16 and bfloat16 as floats, for callers outside of kernels. */
+/* halves.c - widens 16-bit floats (float16, bfloat16) for callers outside of the kernels. */
 #include "kernel/core/halves.h"
 
 void onxi_halves_widen(int dtype, const void *x, float *y, uint64_t n)

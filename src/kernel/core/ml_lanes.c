@@ -1,4 +1,4 @@
-/* ml_lanes.c - rows of features side by side, and their scores one behind the other again. */
+/* ml_lanes.c - interleaves rows of features, and converts interleaved scores to contiguous rows. */
 #include "kernel/core/ml_lanes.h"
 
 #if ONXI_PLATFORM_ROOMY /* browsers run the plain rows */

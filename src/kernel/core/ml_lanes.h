@@ -1,14 +1,14 @@
-/* ml_lanes.h - linear models and support vector machines for some rows of features at a time, which lie side by side:
- * loops for each level of the architecture (kernel/simd/ml_lanes.c). What becomes of a row depends on no other one. */
+/* ml_lanes.h - linear models and support vector machines for several interleaved rows of features at a time: loops for
+ * each ISA level (kernel/simd/ml_lanes.c). The results of a row do not depend on the other rows. */
 #ifndef ONXI_KERNEL_CORE_ML_LANES_H
 #define ONXI_KERNEL_CORE_ML_LANES_H
 
 #include "kernel/core/ml.h"
 
-/* Rows at a time. Number i of row r is at i * ONXI_ML_LANES + r. */
+/* The number of interleaved rows. Element i of row r is at index i * ONXI_ML_LANES + r. */
 enum { ONXI_ML_LANES = 16 };
 
-/* What a support vector machine makes of the product or the distance of two lists. */
+/* The kernel functions of a support vector machine, which map a dot product or a squared distance of two vectors. */
 typedef enum onxi_ml_curve_kind {
     ONXI_ML_LINEAR,
     ONXI_ML_POLY,
@@ -22,26 +22,27 @@ typedef struct onxi_ml_curve {
 } onxi_ml_curve;
 
 typedef struct onxi_ml_loops {
-    /* Up to ONXI_ML_LANES rows of floats, one behind the other, side by side; lanes beyond are 0. */
+    /* Converts up to ONXI_ML_LANES contiguous rows of floats to interleaved doubles; lanes beyond row_count are 0. */
     void (*turn)(const float *rows, uint64_t row_count, uint64_t columns, double *out);
-    /* Adds to number i of each row the product (the squared distance) of its n numbers `x` with list i of `count` lists
-     * of n numbers, one behind the other. */
+    /* out[i] of each row += the dot product (`distances`: the squared distance) of its n elements of `x` and vector i.
+     * `lists` holds `count` contiguous vectors of n elements; x and out are interleaved. */
     void (*products)(const double *x, const double *lists, uint64_t n, uint64_t count, double *out);
     void (*distances)(const double *x, const double *lists, uint64_t n, uint64_t count, double *out);
-    /* Of n numbers of each row, products or distances for ONXI_ML_RBF. */
+    /* Applies the kernel function in place to n values of each row: dot products, or squared distances for ONXI_ML_RBF.
+     */
     void (*curve)(const onxi_ml_curve *curve, double *x, uint64_t n);
     void (*softmax)(double *scores, uint64_t n);
     void (*logistic)(double *scores, uint64_t n);
-    /* onxi_ml_argmax of the n scores of each row. */
+    /* out[r] = onxi_ml_argmax of the n scores of row r. */
     void (*argmax)(const double *scores, uint64_t n, uint64_t *out);
 } onxi_ml_loops;
 extern const onxi_ml_loops onxi_ml_loops_base, onxi_ml_loops_v3, onxi_ml_loops_v4;
 
-/* Rows first to first + count - 1 of x side by side; `row` has room for one. */
+/* Interleaves rows first .. first + count - 1 of x; `row` is scratch memory for one row of doubles. */
 void onxi_ml_lanes_load(const onxi_ml_loops *loops, const onx_value *x, uint64_t first, uint64_t count,
                         uint64_t columns, double *row, double *out);
-/* onxi_ml_finish for all rows; then rows of `count` scores, one behind the other, to `rows`. In `best`, unless it is
- * NULL, there is the greatest of each row then. */
+/* Applies the transform to all rows as onxi_ml_finish does, and writes each row's `count` scores contiguously to
+ * `rows`. `best`: receives the index of the greatest score of each row; may be NULL. `scores` is overwritten. */
 void onxi_ml_lanes_finish(const onxi_ml_loops *loops, onxi_ml_transform transform, double *scores, uint64_t count,
                           double *rows, uint64_t *best);
 

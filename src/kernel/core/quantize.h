@@ -7,34 +7,34 @@
 
 #include <math.h>
 
-/* y[i] = table[x[i]], of 256 bytes. */
+/* y[i] = table[x[i]]; the table has 256 bytes. */
 typedef void onxi_look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, uint64_t n);
 
-/* Loops over lines with one scale and one zero point, by quantized type; NULL: none for that type. All of them give the
- * bits of the plain rows. */
+/* Loops over lines with one scale and one zero point, by quantized type; NULL: there is no loop for that type. The
+ * results have the same bits as those of the plain rows. */
 typedef struct onxi_quantize_loops {
     void (*quantize[ONX_DTYPE_COUNT])(const float *x, void *y, uint64_t n, float scale, int32_t zero);
     void (*dequantize[ONX_DTYPE_COUNT])(const void *x, float *y, uint64_t n, float scale, int32_t zero);
-    /* y = onxi_requantized of the sums by scale[i * step], plus the zero point. */
+    /* y[i] = onxi_requantized(sums[i], scale[i * step], ..) plus the zero point. */
     void (*requantize[ONX_DTYPE_COUNT])(const int32_t *sums, void *y, uint64_t n, const float *scale, uint64_t step,
                                         int32_t zero);
-    /* A product of int32 with operands between -32768 and 32767, with the arguments of onxi_gemm_run. */
+    /* An int32 matrix product whose operands are between -32768 and 32767; the arguments are those of onxi_gemm_run. */
     void (*product)(const onxi_gemm *g, void *pack);
     uint64_t (*product_workspace)(void);
     onxi_look_up *look_up; /* NULL: the plain one */
 } onxi_quantize_loops;
 
-/* A sum as a quantized number without its zero point: the product with `scale` is one of floats, where the definition
- * leaves the precision open, which is what onnxruntime has. It is rounded to the nearest of the whole numbers from
- * `low` to `high`, halves to even; NaN becomes `low`. */
+/* Requantizes a sum, without adding the zero point. The product with `scale` is computed in float, as in onnxruntime;
+ * the definition of the operators leaves the precision open. The product is clamped to `low` .. `high`, which are
+ * integers, and rounded to nearest, ties to even. NaN becomes `low`. */
 static inline float onxi_requantized(float sum, float scale, float low, float high)
 {
     const float v = sum * scale;
     return rintf(v > low ? v < high ? v : high : low);
 }
 
-/* The body of QuantizeLinear, DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear forms
- * (`back`: sums are requantized). */
+/* The kernel body of QuantizeLinear and DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear
+ * forms (`back`: the sums are requantized). */
 typedef struct onxi_quantize_body {
     bool back;
     const onxi_quantize_loops *fast; /* NULL: plain */
@@ -42,11 +42,12 @@ typedef struct onxi_quantize_body {
 
 onx_status onxi_quantize_prepare(onx_prepare *p);
 onx_status onxi_dequantize_prepare(onx_prepare *p);
-/* The same of images whose channels lie in blocks: with one scale for all they are left as they lie. Declines others.
- */
+/* The same for images with blocked channels: with a single scale and zero point, the result keeps the layout of the
+ * input. Declines all other inputs. */
 onx_status onxi_quantize_laid_out(onx_prepare *p);
 onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last);
-/* Of rows that have loops, prepared with one scale for all. */
+/* Describes the kernel as a step of an elementwise chain, for kernels with loops that were prepared with a single
+ * scale. */
 void onxi_quantize_element(const onx_kernel *kernel, const void *params, onxi_element *out);
 onx_status onxi_qproduct_prepare(onx_prepare *p);
 onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last);

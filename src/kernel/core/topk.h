@@ -4,8 +4,8 @@
 
 #include "kernel/kernel.h"
 
-/* Finds the first k of a line of contiguous elements, in order, and writes their indices to `indices`. False: too many
- * are equal. A row with this body takes lines of at most this length, for at most this k. */
+/* Writes the indices of the first k elements of a contiguous line, in order, to `indices`. False: too many elements are
+ * equal. Kernels use the function for lines of at least ONXI_TOPK_LINE elements and for k up to ONXI_TOPK_FEW. */
 typedef bool (*onxi_topk_few)(int dtype, const void *line, uint64_t length, uint64_t k, bool largest,
                               uint64_t *indices);
 typedef struct onxi_topk_body {

@@ -1,5 +1,4 @@
-/* linear.c - LinearRegressor and LinearClassifier: products of rows of features with lists of coefficients.
- */
+/* linear.c - LinearRegressor and LinearClassifier: matrix products of feature rows and coefficients. */
 #include "kernel/core/ml_lanes.h"
 
 typedef struct linear_params {
@@ -32,7 +31,8 @@ static void score_row(const linear_params *q, const onx_value *x, uint64_t row, 
 }
 
 #if ONXI_PLATFORM_ROOMY
-/* In `scores`, and one row after the other in `rows`, there is room for one more of each row. */
+/* The workspace of a thread. `features` and `scores` hold ONXI_ML_LANES interleaved rows; `rows` holds the scores row
+ * by row. `scores` and `rows` have room for one more score per row, which the classifier uses if `opposed` is set. */
 typedef struct lanes {
     const onxi_ml_loops *loops;
     double *row, *features, *scores, *rows;
@@ -129,7 +129,7 @@ static onx_status regressor_lanes(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- LinearClassifier ---- */
 
-/* Determines the number of scores: that of the lists of coefficients. */
+/* Checks the coefficients, and determines the number of scores: one per list of coefficients. */
 static onx_status classifier_shape(const onx_prepare *p, linear_params *q)
 {
     ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
@@ -164,8 +164,9 @@ static onx_status classifier_prepare(onx_prepare *p)
     return finish_prepare(p, q);
 }
 
-/* `best` is the greatest score and `first` the first one. One alone says yes or no: a label for yes, if there is one,
- * and 0 or nothing for no. */
+/* Writes the predicted class. `best` is the index of the greatest score, `first` the first score. A single score
+ * decides between yes and no: yes gives the first label, or 1 if there are no labels; no gives 0, or an empty string if
+ * the labels are strings. */
 static void name_class(const linear_params *q, onx_value *y, uint64_t row, uint64_t best, double first,
                        uint64_t columns)
 {

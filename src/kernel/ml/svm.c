@@ -85,8 +85,8 @@ static onx_status read_common(const onx_prepare *p, svm_params *q)
 
 /* ---- SVMRegressor ---- */
 
-/* With a linear kernel, the sum of products with vectors is one product with the sum of the vectors, unless one of them
- * is not finite. */
+/* With a linear kernel, the weighted sum of dot products with the support vectors equals one dot product with the
+ * weighted sum of the vectors. The sum of the vectors is used unless an element of it is not finite. */
 static onx_status join_vectors(const onx_prepare *p, svm_params *q)
 {
     double *joined = ONXI_ARRAY(p->arena, double, q->batch.columns + 1);
@@ -108,10 +108,11 @@ static onx_status join_vectors(const onx_prepare *p, svm_params *q)
 }
 
 #if ONXI_PLATFORM_ROOMY
-/* Vectors at a time, whose kernels are in a near cache. */
+/* Support vectors per block: their kernel values, for all lanes, fit in the L1 cache. */
 enum { VECTORS = 64 };
 
-/* Kernels of some vectors, and sums of scores, for rows side by side; `rows` is what one row needs elsewhere. */
+/* The workspace of a thread, for ONXI_ML_LANES interleaved rows: features, kernel values of one block of support
+ * vectors, and sums of scores. `rows` is the part that is used for one row at a time. */
 typedef struct lanes {
     const onxi_ml_loops *loops;
     double *features, *kernels, *sums, *rows;
@@ -127,7 +128,7 @@ static lanes lanes_of(const onx_work *work, uint64_t sums)
     return l;
 }
 
-/* Beside what a row needs elsewhere. */
+/* Reserves the workspace for interleaved rows with `sums` scores each, and for the features of a single row. */
 static onx_status lanes_workspace(onx_prepare *p, const svm_params *q, uint64_t sums)
 {
     uint64_t numbers, all;
@@ -138,7 +139,7 @@ static onx_status lanes_workspace(onx_prepare *p, const svm_params *q, uint64_t 
     return onxi_ml_workspace(p, q->batch.columns, all);
 }
 
-/* Kernels of vectors `from` to from + count - 1. */
+/* Computes the kernel values of support vectors from .. from + count - 1. */
 static void find_kernels(const svm_params *q, const lanes *l, uint64_t from, uint64_t count)
 {
     const double *vectors = q->vectors.at + from * q->batch.columns;
@@ -317,7 +318,7 @@ typedef struct svm_space {
     double *features, *kernels, *pairs, *votes, *scores, *rest;
 } svm_space;
 
-/* `kernels`: how many it has room for. */
+/* Divides the workspace of one row; `kernels`: the number of kernel values that it has room for. */
 static svm_space space_of(const svm_params *q, void *workspace, uint64_t kernels)
 {
     svm_space s = { .features = workspace };
@@ -428,7 +429,7 @@ static void name_class(const svm_params *q, onx_value *y, uint64_t row, const do
     onxi_ml_label(&q->labels, y, row, UINT64_MAX, from[best] > 0);
 }
 
-/* The outputs of a row from its pairs and votes, or from its scores. */
+/* Writes the outputs of a row: from its pairs and votes if there are support vectors, else from its scores. */
 static void finish_row(const svm_params *q, const svm_space *s, const onx_work *work, uint64_t row)
 {
     double *scores = s->scores;
@@ -466,7 +467,8 @@ static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 #if ONXI_PLATFORM_ROOMY
-/* Scores of all pairs. Vectors of one class count for its pairs with each other class. */
+/* Computes the scores of all pairs of classes. The support vectors of a class contribute to its pairs with every other
+ * class. */
 static void score_pairs_lanes(const svm_params *q, const lanes *l)
 {
     const uint64_t n = q->vector_count, k = q->classes;
@@ -487,7 +489,7 @@ static void score_pairs_lanes(const svm_params *q, const lanes *l)
         }
 }
 
-/* Scores of row r of those side by side go where those of one row are. */
+/* Copies the scores of row r from the interleaved rows to the workspace of a single row. */
 static void take_row(const svm_params *q, const lanes *l, uint64_t r, const svm_space *s)
 {
     double *to = q->vector_count ? s->pairs : s->scores;

@@ -1,5 +1,5 @@
-/* ml_lanes.c - linear models and support vector machines: a row of features in each lane. Numbers are doubles, as in
- * the plain rows, since sums over hundreds of vectors lose digits. */
+/* ml_lanes.c - linear models and support vector machines, with a row of features in each SIMD lane. Elements are
+ * doubles, as in the plain rows, because sums over hundreds of vectors would lose precision in float. */
 #include "kernel/core/ml_lanes.h"
 #include "kernel/simd/simd.h"
 
@@ -7,7 +7,8 @@
 
 #ifndef __wasm__ /* browsers run the plain rows */
 
-/* Doubles of a register; registers that hold a number of all rows; lists at a time, whose sums stay in registers. */
+/* WIDTH: doubles per vector register; PARTS: registers for one element of all rows; LISTS: coefficient vectors per
+ * tile, whose sums stay in registers. */
 enum { WIDTH = ONXI_LANES / 2, PARTS = ONXI_ML_LANES / WIDTH, LISTS = ONXI_LANES == 16 ? 8 : ONXI_LANES == 8 ? 2 : 1 };
 typedef double vd __attribute__((vector_size(WIDTH * 8)));
 typedef int64_t vl __attribute__((vector_size(WIDTH * 8)));
@@ -27,7 +28,7 @@ static inline void store(double *p, vd v)
 
 static inline vd all(double x)
 {
-    return x - (vd){ 0 }; /* which changes no x, as x + 0 does -0, and so takes no instruction */
+    return x - (vd){ 0 }; /* unlike x + 0, x - 0 keeps -0, so the compiler needs no instruction for it */
 }
 
 static inline vd choose(vl mask, vd yes, vd no)
@@ -42,7 +43,8 @@ static void turn(const float *rows, uint64_t row_count, uint64_t columns, double
     float block[ONXI_LANES * ONXI_ML_LANES];
     const bool wide = row_count == ONXI_ML_LANES && columns >= ONXI_LANES;
     for (uint64_t next = 0; wide && next < columns; next += ONXI_LANES) {
-        const uint64_t c = columns - next < ONXI_LANES ? columns - ONXI_LANES : next; /* the last may be turned twice */
+        const uint64_t c =
+            columns - next < ONXI_LANES ? columns - ONXI_LANES : next; /* the last block may overlap the one before */
         for (uint64_t r = 0; r < ONXI_ML_LANES; r += ONXI_LANES)
             vf_turn((const char *)(rows + r * columns + c), columns * sizeof *rows, block + r, ONXI_ML_LANES);
         for (uint64_t i = 0; i < ONXI_LANES * ONXI_ML_LANES; i++)
@@ -55,7 +57,7 @@ static void turn(const float *rows, uint64_t row_count, uint64_t columns, double
 
 /* ---- products ---- */
 
-/* Adds one product, or squared difference, of each row and each of `count` lists. */
+/* Accumulates one product (or squared difference) per row and per list, for `count` lists. */
 __attribute__((always_inline)) static inline void add(const double *x, const double *lists, uint64_t n,
                                                       const unsigned count, const bool distance, vd sum[LISTS][PARTS])
 {
@@ -68,8 +70,8 @@ __attribute__((always_inline)) static inline void add(const double *x, const dou
     }
 }
 
-/* `count` lists and whether it is about distances are constants at each call. Of few lists every second number goes to
- * another sum, since each sum waits for the one before. */
+/* `count` and `distance` are constants at each call, so the compiler specializes the loop. If there are few sums,
+ * elements at odd indices use a second set of accumulators, since each addition has to wait for the one before it. */
 __attribute__((always_inline)) static inline void tile(const double *x, const double *lists, uint64_t n,
                                                        const unsigned count, const bool distance, double *out)
 {
@@ -125,7 +127,8 @@ static void distances(const double *x, const double *lists, uint64_t n, uint64_t
 
 /* ---- functions ---- */
 
-/* e^x by a polynomial around the nearest multiple of ln 2; 2 ulp. Results that would be denormal are 0. */
+/* e^x by a polynomial around the nearest multiple of ln 2; the error is at most 2 ulp. Results that would be denormal
+ * are 0. */
 static inline vd exp_of(vd x)
 {
     static const double factors[] = { 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
@@ -146,7 +149,7 @@ static inline vd magnitude(vd x)
     return (vd)((vl)x & 0x7fffffffffffffff);
 }
 
-/* 1 / (1 + e^-x), without an overflow. */
+/* 1 / (1 + e^-x), without overflow. */
 static inline vd logistic_of(vd x)
 {
     const vd v = 1.0 / (1.0 + exp_of(-magnitude(x)));
@@ -159,7 +162,7 @@ static inline vd tanh_of(vd x)
     return (vd)((vl)y | ((vl)x & INT64_MIN));
 }
 
-/* Degrees are whole numbers, and small ones as a rule. */
+/* x^degree. The degree is an integer, usually a small one. */
 static inline vd power_of(vd x, double degree)
 {
     vd result = x;
