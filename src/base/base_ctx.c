@@ -21,7 +21,7 @@ onx_ctx *onx_ctx_new(const onx_allocator *allocator)
     char *block = a->resize(a->user, NULL, 0, sizeof(onx_ctx) + 2 * ONXI_APART_BYTES);
     if (!block)
         return NULL;
-    onx_ctx *cx = (onx_ctx *)(void *)(block + ONXI_APART_BYTES); /* apart from those of other threads */
+    onx_ctx *cx = (onx_ctx *)(void *)(block + ONXI_APART_BYTES); /* padding: no cache line is shared */
     memset(cx, 0, sizeof *cx);
     cx->allocator = *a;
     cx->secret = onxi_secret_make(cx);

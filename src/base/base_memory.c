@@ -117,13 +117,13 @@ static void *take_kept(size_t size)
  * of the mapping are touched; if that takes long, the next mappings get small pages without being tested. */
 static bool huge_pages_are_there(char *from, size_t size)
 {
-    enum { STEP = 6 << 20, SLOW_NS = 1500000, WAIT = 256 << 20 /* bytes without a look */ };
+    enum { STEP = 6 << 20, SLOW_NS = 1500000, WAIT = 256 << 20 /* bytes to map before testing again */ };
     atomic_size_t *small = &onxi_process_get()->small_pages;
     const size_t left = atomic_load_explicit(small, memory_order_relaxed);
     bool there = !left;
     for (size_t at = 0; there && at + HUGE_PAGE <= size; at += STEP)
         there = onxi_platform_touch(from + at) <= SLOW_NS;
-    if (!there) /* of two threads, one may forget what the other has counted, which costs a look */
+    if (!there) /* threads may overwrite each other's count, which only costs an extra test */
         atomic_store_explicit(small, !left ? WAIT : left > size ? left - size : 0, memory_order_relaxed);
     return there;
 }
@@ -148,7 +148,7 @@ static void *map(size_t size)
         munmap(from, before);
     munmap(from + before + size, HUGE_PAGE - before);
     onxi_platform_advise_huge(from + before, size);
-    if (!huge_pages_are_there(from + before, size)) /* all of it, as remap needs one mapping */
+    if (!huge_pages_are_there(from + before, size)) /* the whole mapping, because remap needs a single one */
         onxi_platform_advise_small(from + before, size);
     return from + before;
 }
