@@ -1,6 +1,7 @@
-/* run_bytes.c - work before and after the rewrite rules that make integer kernels of nodes between DequantizeLinear and
- * QuantizeLinear. Before the rules, quantized constants are not dequantized, and each operator that is to read bytes
- * gets a DequantizeLinear of its own. */
+/* run_bytes.c - prepares graphs for the rewrite rules that replace nodes between DequantizeLinear and QuantizeLinear by
+ * integer kernels, and finishes them afterwards. Before the rules, quantized constants are not dequantized, and each
+ * operator that may read bytes gets its own copy of the DequantizeLinear. After the rules, the remaining quantized
+ * constants are dequantized. */
 #include "run/run.h"
 
 onx_status onxi_run_session_takes_bytes(onxi_run_session *s)
@@ -23,7 +24,7 @@ bool onxi_run_keeps_bytes(const onxi_run_graph *g, const onxi_run_op *op)
     return v && v->kind == ONX_VALUE_TENSOR && (v->dtype == ONX_INT8 || v->dtype == ONX_UINT8) && v->rank > 1;
 }
 
-/* Which DequantizeLinear makes a slot: 1 + its op, 0: none. Slots from `count` on are of copies. */
+/* The DequantizeLinear that makes each slot: 1 + its op index; 0: none. Slots from `count` on are results of copies. */
 typedef struct byte_makers {
     uint32_t *of, count;
 } byte_makers;
@@ -33,8 +34,8 @@ static bool is_of_bytes(const byte_makers *m, uint32_t slot)
     return slot != ONXI_NO_SLOT && (slot >= m->count || m->of[slot]);
 }
 
-/* Is it an operator that rules make integer kernels of? Sums, products element by element and pools are if all inputs
- * come from DequantizeLinear. */
+/* Can rewrite rules replace the operator by an integer kernel? For Add, Mul and average pooling, all inputs must come
+ * from DequantizeLinear. */
 static bool takes_bytes(const byte_makers *m, const onxi_run_op *op)
 {
     switch (op->id) {
@@ -55,7 +56,8 @@ static bool takes_bytes(const byte_makers *m, const onxi_run_op *op)
     }
 }
 
-/* The DequantizeLinear that makes the input of such an operator, if its result has other users, too; else NULL. */
+/* The DequantizeLinear that makes this input of an operator that can read bytes, if its result also has other readers;
+ * else NULL. */
 static const onxi_run_op *shared_maker(const onxi_run_graph *g, const byte_makers *m, const onxi_run_op *op,
                                        uint32_t input)
 {
@@ -65,7 +67,7 @@ static const onxi_run_op *shared_maker(const onxi_run_graph *g, const byte_maker
     return &g->ops[m->of[slot] - 1];
 }
 
-/* Makes a copy of the op whose result is new and becomes the given input of `user`. */
+/* Copies the op `from`. The copy's result is a new slot, which becomes the given input of `user`. */
 static onx_status copy_for(onxi_run_graph *g, const onxi_run_op *from, onxi_run_op *user, uint32_t input,
                            onxi_run_op *out)
 {

@@ -1,5 +1,5 @@
-/* test_run_widen.c - graphs of float16 and bfloat16, whose nodes compute in float where that is faster: results are
- * those of the nodes one by one but for rounding, Casts are few, and what has to keep its type does. */
+/* test_run_widen.c - graphs of float16 and bfloat16, whose nodes compute in float where that is faster: results equal
+ * those of the original nodes except for rounding, few Casts are added, and values that must keep their type do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,13 +9,12 @@
 
 #include "unit/variants.h"
 
-/* A model in which H stands for the narrow type and N for its number. Inputs are x, H[2, 3, 8, 8], and k, H[1, 4, 8].
- */
-enum { SAME_BITS = 1 /* nothing is added, so nothing changes */, FLOAT16_ONLY = 2 /* operators take no bfloat16 */ };
+/* A model; H stands for the 16-bit float type, N for its number. Inputs are x, H[2, 3, 8, 8], and k, H[1, 4, 8]. */
+enum { SAME_BITS = 1 /* no Cast is added: same bits */, FLOAT16_ONLY = 2 /* an operator refuses bfloat16 */ };
 
 typedef struct body {
     const char *name, *outputs, *nodes;
-    int casts; /* that are added, at most; -1: any */
+    int casts; /* the most Casts that may be added; -1: any number */
     unsigned traits;
 } body;
 
