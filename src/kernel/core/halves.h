@@ -1,5 +1,4 @@
-/* halves.h - conversion between 16-bit floats (float16, bfloat16) and float, for each ISA level (kernel/simd/halves.c).
- */
+/* halves.h - conversion between 16-bit floats (float16, bfloat16) and float, per ISA level (kernel/simd/halves.c). */
 #ifndef ONXI_KERNEL_CORE_HALVES_H
 #define ONXI_KERNEL_CORE_HALVES_H
 

@@ -28,8 +28,7 @@ typedef struct onxi_ml_loops {
      * `lists` holds `count` contiguous vectors of n elements; x and out are interleaved. */
     void (*products)(const double *x, const double *lists, uint64_t n, uint64_t count, double *out);
     void (*distances)(const double *x, const double *lists, uint64_t n, uint64_t count, double *out);
-    /* Applies the kernel function in place to n values of each row: dot products, or squared distances for ONXI_ML_RBF.
-     */
+    /* Applies the kernel function in place to n values of each row: dot products (ONXI_ML_RBF: squared distances). */
     void (*curve)(const onxi_ml_curve *curve, double *x, uint64_t n);
     void (*softmax)(double *scores, uint64_t n);
     void (*logistic)(double *scores, uint64_t n);

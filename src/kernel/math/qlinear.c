@@ -12,8 +12,7 @@ static const onxi_quantize_body *body_of(const onx_kernel *kernel)
     return kernel->body;
 }
 
-/* Multiplies operands after subtraction of zero points, and gives the workspace size; 8-bit floats are multiplied as
- * floats. */
+/* Multiplies operands from which the zero points have been subtracted: int32, or float for 8-bit floats. */
 static void multiply(const onx_kernel *kernel, const onxi_gemm *g, void *pack)
 {
     const onxi_quantize_loops *fast = body_of(kernel)->fast;
@@ -32,7 +31,7 @@ static uint64_t multiply_workspace(const onx_kernel *kernel, uint64_t m, uint64_
 
 /* ---- zero points and scales ---- */
 
-/* Checks that there is one element for all, one per row (or column) of a matrix, or one per row of all matrices. */
+/* Checks that v has one element, one per row (or column) of a matrix, or one per row of all matrices. */
 static onx_status check_vector(const onx_prepare *p, const onx_value *v, uint64_t lines, uint64_t matrices,
                                const char *what)
 {
@@ -368,7 +367,7 @@ onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last)
     char *space = work->thread_workspace;
     int32_t *sums = (int32_t *)(void *)(space + q->sums_at);
     char padding = o.x_zero ? *(const char *)o.x_zero->data : 0;
-    /* The columns as a value, so that their zero points are subtracted by the same code. */
+    /* The unfolded columns as a value, so that `centre` subtracts their zero point as well. */
     onx_value columns = { .dtype = o.x->dtype, .data = space };
     for (uint64_t row = first; row < last; row++) {
         uint64_t part = row % c->tiles, g = row / c->tiles % c->group, n = row / c->tiles / c->group;

@@ -1,7 +1,6 @@
-/* bytes.c - kernels of com.microsoft on tensors of bytes, which stand for numbers: sums and products element by
- * element, functions of one number by a table of all bytes, and means of images. Results are those of the bodies of
- * these operators (op/microsoft/quantized.c), but for sums, products and means that are next to a half, which round as
- * they do in onnxruntime. */
+/* bytes.c - com.microsoft kernels on 8-bit quantized tensors: elementwise sums and products, functions of one operand
+ * by a table of all 256 bytes, and global means. Results equal those of the function bodies of these operators
+ * (op/microsoft/quantized.c), except that sums, products and means close to a tie are rounded as in onnxruntime. */
 #include "kernel/core/bytes.h"
 #include "kernel/core/blocked.h"
 #include "kernel/core/quantize.h"
@@ -55,8 +54,8 @@ typedef struct pair_params {
     uint64_t count;
 } pair_params;
 
-/* If an operand has a blocked layout, and both are images of one shape, the other operand and the result get that
- * layout, too. */
+/* If an operand has a blocked layout, and both are images of the same shape, the other operand and the result get that
+ * layout as well. */
 static void keep_layout(onx_prepare *p)
 {
     const onx_value *a = p->inputs[A], *b = p->inputs[B];
@@ -88,8 +87,9 @@ static onx_status pair_types(onx_prepare *p)
     return onx_prepare_output(p, 0, (onx_dtype)a->dtype, rank, dims);
 }
 
-/* An image with channels last and numbers of its channels, which are for all pixels, go pixel by pixel. A sum has to
- * have them second: by which operand there is one byte for all of, it is rounded. */
+/* If one operand is an image with channels last and the other has at most one element per channel, the kernel runs
+ * pixel by pixel and keeps the layout. For sums the image must be operand A: the rounding of a sum depends on which
+ * operand is broadcast along a row, and this must not depend on the layout. */
 static void take_channels(onx_prepare *p, pair_params *q)
 {
     const onx_value *y = p->outputs[0];
@@ -112,7 +112,7 @@ static void take_channels(onx_prepare *p, pair_params *q)
     p->outputs[0]->layout = layout;
 }
 
-/* Of nodes between DequantizeLinear and QuantizeLinear. */
+/* The output type for the rewrite rules of nodes between DequantizeLinear and QuantizeLinear. */
 static onx_status pair_types_by_rule(onx_prepare *p)
 {
     const onx_value *a = p->inputs[A], *b = onxi_operand(p->input_count, p->inputs, B);
@@ -261,7 +261,7 @@ typedef struct mean_params {
     uint64_t channels, pixels, sums; /* sums: number of adjacent channels summed together */
 } mean_params;
 
-/* The attribute is one of QLinearGlobalAveragePool only. */
+/* Only QLinearGlobalAveragePool has this attribute; QMean always has channels second. */
 static bool is_last(const onx_prepare *p)
 {
     return onxi_attrs_int(p->attrs, "channels_last") != 0;
@@ -317,7 +317,7 @@ static onx_status mean_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* A row of work is some channels of an image. */
+/* A row of work is up to BYTES channels of an image. */
 static onx_status mean_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const mean_params *q = work->params;
@@ -360,7 +360,7 @@ static const bool second = true; /* selects the second of two operators that sha
 #define BY_RULE(name, what, body) BOTH(name, "onx", what, what##_types_by_rule, body)
 #endif
 
-/* Nodes that run at once have rows of their own, without layouts. */
+/* Single nodes that run outside of a session use the rows without layouts. */
 const onx_kernel onxi_kernels_microsoft_bytes[] = {
 #if ONXI_PLATFORM_ROOMY
     ROWS("QLinearAdd", pair, NULL),

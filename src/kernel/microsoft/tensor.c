@@ -1,5 +1,5 @@
-/* tensor.c - kernels of com.microsoft on tensors: windows along an axis, concatenation of quantized tensors, products
- * of 16-bit integers, hashes. */
+/* tensor.c - com.microsoft kernels on tensors: windows along an axis, concatenation of quantized tensors, 16-bit
+ * integer products, hashes, time warping. */
 #include "kernel/core/bytes.h"
 #include "kernel/core/inverse.h"
 #include "kernel/core/quantize.h"
@@ -95,7 +95,7 @@ static int byte_at(const onx_value *v, uint64_t i)
     return v->dtype == ONX_INT8 ? ((const int8_t *)v->data)[i] : ((const uint8_t *)v->data)[i];
 }
 
-/* Each byte of one scale and zero point in those of the result. */
+/* Fills the table with each byte value, converted from one scale and zero point to those of the result. */
 static void requantize(int dtype, float own, int own_zero, float scale, int zero, uint8_t *table)
 {
     const int least = dtype == ONX_INT8 ? -128 : 0;
@@ -294,8 +294,8 @@ static onx_status warping_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Fills the table of costs. `trace` says where each point was reached from: 0: the diagonal, 1: the row before, 2: the
- * column before. */
+/* Fills the table of accumulated costs. `trace` stores the predecessor of each point: 0: the diagonal one, 1: the one
+ * in the previous row, 2: the one in the previous column. */
 static void fill(const float *x, uint64_t rows, uint64_t columns, float *cost, uint8_t *trace)
 {
     const uint64_t w = columns + 1;
@@ -345,7 +345,7 @@ static onx_status warping_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* A model has blocks for the CPU on which it was optimized; it is assumed to be this one. */
+/* The block size of a model is that of the CPU on which it was optimized; this is assumed to be the CPU it runs on. */
 static onx_status block_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;

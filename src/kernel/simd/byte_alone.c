@@ -1,7 +1,7 @@
-/* byte_alone.c - convolutions of bytes of channels that are groups of their own, channels last: 64 neighbouring
- * bytes at a time, whichever pixels they are of, whose four taps are put side by side and multiplied by one
- * instruction. Taps outside of the image are its zero point, so that what zero points add is the same for all pixels.
- */
+/* byte_alone.c - depthwise convolutions of 8-bit integers with channels last. The loop takes 64 contiguous bytes at a
+ * time, which may belong to several pixels. It interleaves four taps of each byte, and one instruction multiplies and
+ * accumulates them. Taps outside of the image read the zero point of the input, so the correction for zero points is
+ * the same for all pixels. */
 #include "kernel/simd/alone.h"
 #include "kernel/simd/byte_columns.h"
 
@@ -10,24 +10,24 @@ enum { WIDE = 64, TAPS = 4, PARTS = WIDE / ONXI_LANES };
 typedef struct byte_params {
     alone_params q;
     finish_kind kind;
-    float low, high;  /* of AGAIN as those of a finish; else of floats, before they are quantized, */
-    simd_posts posts; /* and what else is done to these */
+    float low, high;  /* AGAIN: as in `finish`; else bounds of the floats before quantization */
+    simd_posts posts; /* other post-ops on these floats */
     float y_scale;
-    int32_t x_zero_at;       /* which input it is; -1: none */
-    uint64_t blocks, groups; /* of bytes, of taps */
-    uint64_t together;       /* neighbouring pixels whose channels are whole blocks; 1: there need be no such */
-    bool in_runs;            /* those after them go on with the first block */
-    uint64_t outside;        /* bytes of what taps outside of the image read */
-    const int8_t *w;         /* per block, group and part: per channel, its taps */
-    const int32_t *sums;     /* of the weights, per block and part; so are these: */
+    int32_t x_zero_at;       /* input index of the zero point; -1: none */
+    uint64_t blocks, groups; /* blocks of 64 bytes; groups of four taps */
+    uint64_t together;       /* number of neighbouring pixels whose channels fill whole blocks; 1: not used */
+    bool in_runs;            /* neighbouring pixels form runs: after `together` pixels, the blocks repeat */
+    uint64_t outside;        /* size in bytes of the buffer that taps outside of the image read */
+    const int8_t *w;         /* per block, group and part: four taps for each channel */
+    const int32_t *sums;     /* per block and part: sums of the weights; the next three have the same order */
     const int32_t *bias;
     const float *factor;
-    const float *shift;    /* of floats */
-    const int64_t *offset; /* per tap: bytes from where a window begins */
+    const float *shift;    /* only for floats */
+    const int64_t *offset; /* per tap: byte offset from the beginning of a window */
 } byte_params;
 
-/* Of a block, the channel whose sum is in a lane of a part: as bytes come to lie that are interleaved twice, within 16
- * bytes each. */
+/* The channel, relative to its block, whose sum is in this lane of this part. The order results from interleaving
+ * twice, within each 16 bytes. */
 static inline uint64_t channel_of(uint64_t part, uint64_t lane)
 {
     return lane / 4 * 16 + part * 4 + lane % 4;
@@ -39,7 +39,7 @@ static inline __m512i load_tap(const uint8_t *at, __mmask64 there, const bool fl
     return flips ? _mm512_xor_si512(v, _mm512_set1_epi8((char)0x80)) : v;
 }
 
-/* sum += products of the bytes behind the taps `at`, from `i` on, by the weights of a block. */
+/* sum += products of the bytes at[tap] + i .. and the weights of a block. */
 __attribute__((always_inline)) static inline void multiply(const uint8_t *const *at, uint64_t i, __mmask64 there,
                                                            const int8_t *w, const uint64_t groups, const bool flips,
                                                            __m512i sum[PARTS])
@@ -56,7 +56,7 @@ __attribute__((always_inline)) static inline void multiply(const uint8_t *const 
     }
 }
 
-/* The bytes of numbers whose low ones are asked for, from lanes to channels. */
+/* Takes the low byte of each lane, and restores the order of channels. */
 static inline __m512i bytes_in_order(const __m512i v[PARTS])
 {
     const __m512i low = _mm512_set1_epi32(0xff);
@@ -65,7 +65,7 @@ static inline __m512i bytes_in_order(const __m512i v[PARTS])
     return _mm512_packus_epi16(a, b);
 }
 
-/* Numbers of 32 bits, from lanes to channels, the first n of them. */
+/* Restores the order of channels, and stores the first n 32-bit elements. */
 static inline void store_numbers(const __m512i v[PARTS], uint64_t n, int32_t *y)
 {
     const __m512i a = _mm512_shuffle_i32x4(v[0], v[1], 0x88), b = _mm512_shuffle_i32x4(v[2], v[3], 0x88);
@@ -79,7 +79,7 @@ static inline void store_numbers(const __m512i v[PARTS], uint64_t n, int32_t *y)
     }
 }
 
-/* Floats are made of the sums of a block, and, maybe, bytes of these. */
+/* Converts the sums of a block to float, applies post-ops, and stores floats or quantized bytes. */
 static inline void finish_floats_of(const byte_params *d, uint64_t block, const __m512i sum[PARTS], uint64_t n,
                                     void *to)
 {
@@ -108,7 +108,7 @@ static inline void finish_floats_of(const byte_params *d, uint64_t block, const 
     _mm512_mask_storeu_epi8(to, n < WIDE ? (UINT64_C(1) << n) - 1 : UINT64_MAX, bytes_in_order(v));
 }
 
-/* The bytes of neighbouring pixels, block by block. `begin`: what the sums begin with. */
+/* Computes the results of neighbouring pixels, block by block. `begin`: the initial values of the sums. */
 __attribute__((always_inline)) static inline void run_of(const byte_params *d, const uint8_t *const *at, uint64_t bytes,
                                                          const int32_t *begin, const uint64_t groups, const bool flips,
                                                          void *to)
@@ -135,7 +135,7 @@ __attribute__((always_inline)) static inline void run_of(const byte_params *d, c
     }
 }
 
-/* Windows of nine taps are the most usual ones. */
+/* Windows of nine taps, the most common ones, have a loop of their own. */
 static void any_run(const byte_params *d, const uint8_t *const *at, uint64_t bytes, const int32_t *begin, void *to)
 {
     if (d->q.flip)
@@ -148,8 +148,8 @@ static void any_run(const byte_params *d, const uint8_t *const *at, uint64_t byt
 
 /* ---- running ---- */
 
-/* Where the taps of neighbouring windows are, the first of which begins at line `y` and column `x`; returns how many
- * of the `pixels` these are: one where not all of its columns are inside. */
+/* Sets at[tap] for the window that begins at line `y` and column `x`. Returns for how many neighbouring windows, at
+ * most `pixels`, these pointers are valid: 1 if some columns of the window are outside of the image. */
 static inline uint64_t find_taps(const byte_params *d, const uint8_t *image, int64_t y, int64_t x, uint64_t pixels,
                                  const uint8_t *outside, const uint8_t **at)
 {
@@ -187,7 +187,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     memset(outside, none, d->outside);
     for (uint64_t k = q->taps; k < d->groups * TAPS; k++)
         at[k] = outside;
-    for (uint64_t i = 0; i < d->blocks * WIDE; i++) /* which wraps, as sums of the plain rows do */
+    for (uint64_t i = 0; i < d->blocks * WIDE; i++) /* wraps, like the sums of the plain rows */
         begin[i] = (int32_t)((uint32_t)d->bias[i] - (uint32_t)x_zero * (uint32_t)d->sums[i]);
     for (uint64_t row = first; row < last; row++) {
         const uint64_t n = row / (uint64_t)q->out[0], line = row % (uint64_t)q->out[0];
@@ -205,7 +205,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-/* Of channels, in the order of lanes. */
+/* Per-channel arrays, in the order of lanes. */
 typedef struct lane_arrays {
     int8_t *w;
     int32_t *sums, *bias;
@@ -232,7 +232,7 @@ static void in_lanes(const byte_params *d, const lane_arrays *to, const float *s
     }
 }
 
-/* Places in an image, and of windows that begin before it or end behind it, are numbers of 62 bits. */
+/* Do all offsets fit in 62 bits, in an image and in windows that begin before it or end behind it? */
 static bool places_fit(const alone_params *q)
 {
     uint64_t size = q->channels;
@@ -245,8 +245,8 @@ static bool places_fit(const alone_params *q)
     return true;
 }
 
-/* Neighbouring pixels go in one run where their windows are a step of one apart, and the weights of as many of them as
- * make whole blocks are few enough. */
+/* Chooses the runs of pixels. Neighbouring pixels are computed in one run if the stride along a line is 1, and if the
+ * weights, repeated for as many pixels as fill whole blocks, are small enough. */
 static void cut_runs(byte_params *d)
 {
     enum { MOST = 64 << 10 }; /* bytes of weights */
@@ -278,7 +278,7 @@ static bool make_arrays(onx_arena *arena, const byte_params *d, lane_arrays *out
     return true;
 }
 
-/* Sizes, factors and biases are known; `shift`: NULL or one for each channel. */
+/* Packs the weights. The sizes, factors and biases of d->q are already set; `shift`: one per channel, or NULL. */
 static onx_status take_weights(onx_prepare *p, byte_params *d, const float *shift, const onx_value *w,
                                const onx_value *zero)
 {
@@ -320,7 +320,7 @@ static onx_status prepare(onx_prepare *p)
     return take_weights(p, d, NULL, operand(p, in->w), operand(p, in->w_zero));
 }
 
-/* Of a convolution that a rule has made. */
+/* For a convolution that a rewrite rule created. */
 static onx_status prepare_by_rule(onx_prepare *p)
 {
     const byte_operands *at = &byte_by_rule;

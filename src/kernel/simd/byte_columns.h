@@ -1,5 +1,5 @@
-/* byte_columns.h - the operands of products of bytes: where a row has them, whether they can be used, and what they say
- * of the columns of the result. */
+/* byte_columns.h - operands of 8-bit integer products: their input indices, the checks that they are supported, and the
+ * per-column parameters of the result that follow from them. */
 #ifndef ONXI_KERNEL_SIMD_BYTE_COLUMNS_H
 #define ONXI_KERNEL_SIMD_BYTE_COLUMNS_H
 
@@ -12,13 +12,13 @@
 
 #define BYTES (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8))
 
-/* Which inputs of an operator they are; -1: it has none. The left operand is input 0. */
+/* Input indices of the operands; -1: the operator has no such input. The left operand is input 0. */
 typedef struct byte_operands {
-    finish_kind kind; /* AS_FLOATS: AS_BYTES where there is a y_scale */
+    finish_kind kind; /* AS_FLOATS becomes AS_BYTES if there is a y_scale */
     int8_t a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero, bias;
 } byte_operands;
 
-/* Of what rules make. */
+/* For the operators that rewrite rules create. */
 static const byte_operands byte_by_rule = { AS_FLOATS, 1, 2, 3, 4, 5, 7, 8, 6 };
 
 static inline const onx_value *byte_operand(const onx_prepare *p, int8_t at)
@@ -31,7 +31,7 @@ static inline bool is_byte(int dtype)
     return dtype == ONX_INT8 || dtype == ONX_UINT8;
 }
 
-/* A constant of one number, or of one for each column. */
+/* Is it absent, or a constant of this type with one element or one per column? */
 static inline bool fits_columns(const onx_value *v, int dtype, uint64_t columns)
 {
     return !v || (v->data && v->dtype == dtype && (v->count == 1 || v->count == columns));
@@ -45,10 +45,10 @@ static inline bool are_normal(const onx_value *v)
     return true;
 }
 
-/* Types and sizes are those that are done here. Errors are reported by the plain rows. */
+/* Are the types and sizes of the operands supported here? If not, the plain rows take the node and report errors. */
 static inline bool byte_operands_fit(const onx_prepare *p, const byte_operands *at, uint64_t columns, int y_dtype)
 {
-    enum { MOST_FLOAT = 1 << 16 }; /* numbers of a column, so that sums that stand for floats do not overflow */
+    enum { MOST_FLOAT = 1 << 16 }; /* elements per column, so that sums to be converted to float do not overflow */
     const onx_value *a = p->inputs[0], *b = byte_operand(p, at->b), *a_zero = byte_operand(p, at->a_zero);
     const onx_value *b_zero = byte_operand(p, at->b_zero), *bias = byte_operand(p, at->bias);
     const onx_value *scales[] = { byte_operand(p, at->a_scale), byte_operand(p, at->b_scale),
@@ -72,14 +72,14 @@ static inline bool byte_operands_fit(const onx_prepare *p, const byte_operands *
                       bias->dims[bias->rank - 1] == (int64_t)columns));
 }
 
-/* Of what a rule has made: the type of the result, and whether the numbers of columns are along that axis of the right
- * operand. */
+/* For an operator that a rewrite rule created: the type of its result. */
 static inline int byte_rule_type(const onx_prepare *p, const byte_operands *at)
 {
     const onx_value *scale = byte_operand(p, at->y_scale), *zero = byte_operand(p, at->y_zero);
     return zero ? zero->dtype : scale ? ONX_UINT8 : ONX_FLOAT;
 }
 
+/* Do the per-column parameters of such an operator lie along this axis of the right operand? */
 static inline bool byte_rule_axis(const onx_prepare *p, const byte_operands *at, int64_t axis)
 {
     const onx_value *w = byte_operand(p, at->b), *scale = byte_operand(p, at->b_scale);
@@ -87,7 +87,7 @@ static inline bool byte_rule_axis(const onx_prepare *p, const byte_operands *at,
     return scale->count == 1 || (is < 0 ? is + w->rank : is) == axis;
 }
 
-/* Those of Clip, the last inputs of what rules make. */
+/* Reads the bounds of Clip, which are the last inputs of the operators that rewrite rules create. */
 static inline bool take_bounds(const onx_prepare *p, simd_post *f)
 {
     enum { LOW = 9, HIGH = 10 };
@@ -100,7 +100,8 @@ static inline bool take_bounds(const onx_prepare *p, simd_post *f)
     return f->a <= f->b;
 }
 
-/* The function that comes before results are quantized, by the name of its operator. */
+/* Reads the activation function that is applied before the result is quantized; the attribute holds the name of its
+ * operator. */
 static inline bool take_activation(const onx_prepare *p, finish *f)
 {
     static const struct {
@@ -119,8 +120,9 @@ static inline bool take_activation(const onx_prepare *p, finish *f)
     return f->posts.count == 1 && (f->posts.list[0].kind != ONX_POST_CLIP || take_bounds(p, &f->posts.list[0]));
 }
 
-/* A bias that DequantizeLinear has made of whole numbers by the product of the scales is those again: sums that they
- * are added to are rounded once, as onnxruntime has it. False: it is not, or they may overflow. */
+/* Recovers the integers of a bias that DequantizeLinear has computed with the product of the scales. Added to the
+ * integer sums, they leave a single rounding, as in onnxruntime. False: the bias is not a multiple of the product of
+ * the scales, or the sums may overflow. */
 static inline bool whole_bias(const float *shift, const float *factor, uint64_t n, uint64_t k, int32_t *out)
 {
     enum { MOST = 1 << 22, MOST_NUMBERS = 1 << 15 };
@@ -149,14 +151,15 @@ static inline onx_status take_bias(onx_prepare *p, const onx_value *bias, const 
     return ONX_OK;
 }
 
-/* The nearest of the numbers that a result has, without its zero point. */
+/* Rounds a bound to the nearest integer in the range of the result's type, without the zero point. */
 static inline float bound_of(const finish *f, float x)
 {
     const float least = (float)((f->y_is_signed ? -128 : 0) - f->y_zero);
     return onxi_requantized(x, 1, least, least + 255);
 }
 
-/* Numbers that are quantized after no more than bounds are sums that are quantized again, within those. */
+/* Simplifies AS_BYTES without activation functions other than bounds to AGAIN: the sums are requantized directly, and
+ * clamped to these bounds. */
 static inline void become_again(finish *f, float *factor, uint64_t n)
 {
     float low, high;
@@ -169,7 +172,7 @@ static inline void become_again(finish *f, float *factor, uint64_t n)
     f->high = bound_of(f, high / f->y_scale);
 }
 
-/* What is done to sums. */
+/* Sets up the post-processing of the sums. */
 static inline onx_status byte_finish(onx_prepare *p, const byte_operands *at, drive *d)
 {
     finish *f = &d->finish;

@@ -1,5 +1,5 @@
-/* byte_conv.c - 8-bit convolutions with channels last: windows are gathered into rows and multiplied with packed
- * weights. */
+/* byte_conv.c - 8-bit integer convolutions with channels last: windows are gathered into rows, which are multiplied by
+ * packed weights. */
 #include "kernel/simd/alone.h"
 #include "kernel/simd/byte_columns.h"
 #include "kernel/simd/byte_drive.h"
@@ -166,7 +166,7 @@ static onx_status prepare(onx_prepare *p)
 static const byte_operands linear = { AGAIN, 1, 2, 3, 4, 5, 6, 7, 8 };
 static const byte_operands integer = { AS_SUMS, -1, 2, 1, -1, 3, -1, -1, -1 };
 
-/* Does byte_alone.c have a row for it? */
+/* Is it a depthwise convolution that byte_alone.c supports? */
 static bool suits_alone(const onx_prepare *p, const onx_value *x, const onx_value *w)
 {
     const uint64_t taps = (uint64_t)onxi_product(w->dims, 2, w->rank);

@@ -1,5 +1,5 @@
-/* byte_finish.h - what becomes of sums of products of bytes: zero points are taken out of them, and they are left as
- * they are, quantized again, or made floats with what follows in passing. */
+/* byte_finish.h - post-processing of the sums of 8-bit products: subtracts the effect of zero points, then stores the
+ * sums as they are, requantizes them, or converts them to float and applies post-ops. */
 #ifndef ONXI_KERNEL_SIMD_BYTE_FINISH_H
 #define ONXI_KERNEL_SIMD_BYTE_FINISH_H
 
@@ -11,44 +11,44 @@
 
 typedef enum finish_kind {
     AS_SUMS,   /* int32 */
-    AGAIN,     /* bytes: sum * factor, rounded as the plain rows have it */
-    AS_FLOATS, /* sum * factor + shift, post-operations */
-    AS_BYTES   /* the same, quantized */
+    AGAIN,     /* bytes: sum * factor, rounded as in the plain rows */
+    AS_FLOATS, /* floats: sum * factor + shift, then post-ops */
+    AS_BYTES   /* bytes: the same, then quantized */
 } finish_kind;
 
 typedef struct finish {
     finish_kind kind;
     uint64_t n;          /* columns */
-    uint64_t y_step;     /* elements from a row of the result to the next */
-    uint64_t k;          /* numbers of a column */
-    const int32_t *sums; /* of the columns, as they are packed */
-    const int32_t *zero; /* of the columns, as they are packed; NULL: all are 0 */
-    const int32_t *bias; /* what sums begin with; NULL: 0 */
-    const float *factor; /* of the columns */
-    const float *shift;  /* of AS_FLOATS and AS_BYTES; NULL: none */
-    bool y_is_signed;    /* of bytes */
+    uint64_t y_step;     /* row stride of the result, in elements */
+    uint64_t k;          /* elements per column of the right operand */
+    const int32_t *sums; /* per column: the sum of its packed elements */
+    const int32_t *zero; /* per column: the zero point of its packed elements; NULL: all are 0 */
+    const int32_t *bias; /* per column: the initial value of the sums; NULL: 0 */
+    const float *factor; /* per column */
+    const float *shift;  /* per column, for AS_FLOATS and AS_BYTES; NULL: none */
+    bool y_is_signed;    /* are the bytes of the result signed? */
     int32_t y_zero;
-    float low, high; /* of AGAIN, without the zero point */
+    float low, high; /* bounds for AGAIN, without the zero point */
     float y_scale;
     simd_posts posts;
 } finish;
 
-/* Arrays of the columns are padded to whole panels. */
+/* Per-column arrays are padded to whole panels. */
 static inline uint64_t padded_columns(uint64_t n)
 {
     return (n + COLUMNS - 1) / COLUMNS * COLUMNS;
 }
 
-/* A block: rows from `row` on, of the columns from `column` on. */
+/* A block of the result: `rows` rows from `row` on, and the columns of the panel that begins at `column`. */
 typedef struct finish_block {
     void *y; /* the result */
     uint64_t row, rows, column;
-    const int32_t *row_sums;        /* of the left operand, per row of the block, where columns have zero points */
-    const onx_value *const *inputs; /* for post-operations */
-    int32_t *sums;                  /* BLOCK_ROWS rows of COLUMNS, which are written over */
+    const int32_t *row_sums;        /* per row: the sum of the left operand, where columns have zero points */
+    const onx_value *const *inputs; /* for post-ops */
+    int32_t *sums;                  /* BLOCK_ROWS x COLUMNS; overwritten */
 } finish_block;
 
-/* What the sums of a panel begin with: the bias, and what the zero point of the left operand asks for. With zero
+/* The initial values of the sums of a panel: the bias, plus the correction for the left operand's zero point. With zero
  * points, sum of (a - a0)(b - b0) = sum of ab - a0 sum of b - b0 sum of a + k a0 b0. */
 static inline void finish_begin(const finish *f, uint64_t column, int32_t a_zero, int32_t begin[COLUMNS])
 {
@@ -64,7 +64,7 @@ static inline void finish_begin(const finish *f, uint64_t column, int32_t a_zero
     }
 }
 
-/* Takes the zero points of columns out, b0 sum of a. */
+/* Subtracts the correction for the columns' zero points, b0 sum of a. */
 static inline void take_zeros(const finish *f, const finish_block *b)
 {
     for (uint64_t v = 0; v < COLUMNS; v += ONXI_LANES) {
@@ -129,7 +129,8 @@ static inline void posts_of(const finish *f, const finish_block *b, uint64_t wid
     }
 }
 
-/* Before numbers are quantized, are functions no more than bounds (-0 being 0)? */
+/* Do the post-ops only clamp values? The bounds are equivalent only for results that are then quantized, because they
+ * do not keep the sign of -0. */
 static inline bool posts_are_bounds(const simd_posts *posts, float *low, float *high)
 {
     *low = -INFINITY;
@@ -145,13 +146,13 @@ static inline bool posts_are_bounds(const simd_posts *posts, float *low, float *
     return true;
 }
 
-/* NaN stays NaN. */
+/* Clamps x; NaN stays NaN. */
 static inline onxi_vf bounded(onxi_vf x, onxi_vf low, onxi_vf high)
 {
     return (onxi_vf)_mm512_min_ps((__m512)high, _mm512_max_ps((__m512)low, (__m512)x));
 }
 
-/* Bytes of floats with no more than bounds. */
+/* Converts the sums to float, clamps them to `from` .. `to`, and quantizes them. */
 static inline void finish_bytes(const finish *f, const finish_block *b, uint64_t width, float from, float to)
 {
     const int32_t zero = f->y_zero, least = (f->y_is_signed ? -128 : 0) - zero;

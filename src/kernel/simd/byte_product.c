@@ -1,5 +1,5 @@
-/* byte_product.c - 8-bit products by constant matrices: MatMulInteger, QLinearMatMul, and MatMul and Gemm between
- * DequantizeLinear and QuantizeLinear. */
+/* byte_product.c - 8-bit integer products with constant matrices: MatMulInteger, QLinearMatMul, and MatMul and Gemm
+ * between DequantizeLinear and QuantizeLinear. */
 #include "kernel/simd/byte_columns.h"
 
 typedef struct product_params {

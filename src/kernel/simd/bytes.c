@@ -15,14 +15,14 @@ __attribute__((always_inline)) static inline void put(uint8_t *y, byte_line v, u
         memcpy(y, &v, (size_t)n);
 }
 
-/* What pairs are made of, for a loop over whole vectors and a rest of one. Bytes are read as numbers less `zero`: for
- * sums these are the bytes themselves, for products they lose their zero points. */
+/* Constants of a loop over pairs of bytes. Bytes are converted to float, and a_zero or b_zero is subtracted: the zero
+ * point for products; for sums, only the offset of signed bytes, which are read as unsigned. */
 typedef struct pair_state {
-    onxi_vf a, b;           /* of bytes that are for all of them */
-    float a_zero, b_zero;   /* of bytes as they are read */
-    float a_ratio, b_ratio; /* of sums: of the scales to that of the result; products: the first */
-    float fixed;            /* of sums: what there is without any byte; products: the zero point */
-    float low, high;        /* of sums: of results; products: without the zero point */
+    onxi_vf a, b;           /* operands that are broadcast along the row */
+    float a_zero, b_zero;   /* subtracted from bytes when they are read */
+    float a_ratio, b_ratio; /* sums: operand scale / result scale; products: one factor, in a_ratio */
+    float fixed;            /* sums: the constant term; products: the zero point of the result */
+    float low, high;        /* bounds of the result; for products, before the zero point is added */
     uint8_t flip;
 } pair_state;
 
@@ -36,15 +36,15 @@ __attribute__((always_inline)) static inline void pair_at(const onxi_byte_pair *
         times ? a * b * s->a_ratio : fused(a, vf_all(s->a_ratio), fused(b, vf_all(s->b_ratio), vf_all(s->fixed)));
     made = vf_min(vf_max(made, vf_all(s->low)), vf_all(s->high)); /* NaN: low */
     if (times)
-        made += s->fixed; /* no fused product: the bounds are in between */
+        made += s->fixed; /* not contracted to an FMA, because the clamping is in between */
     put(t->y + i, bytes_of(rounded(made)), n);
 }
 
-/* onnxruntime's arithmetic, to the bit where its processor fuses products and sums. */
+/* The same arithmetic as onnxruntime, with the same bits where onnxruntime uses FMA instructions. */
 static pair_state pair_start(const onxi_byte_pair *t)
 {
     const onxi_byte_meaning *a = &t->of[0], *b = &t->of[1], *y = &t->of[2];
-    const int32_t from = y->flip ? 128 : 0, y_zero = y->zero - from; /* bytes are read `from` above what they are */
+    const int32_t from = y->flip ? 128 : 0, y_zero = y->zero - from; /* the read values are `from` too high */
     pair_state s = {
         .a = vf_all(0), .b = vf_all(0), .flip = y->flip, .low = (float)-from, .high = (float)(255 - from)
     };
@@ -81,7 +81,7 @@ __attribute__((always_inline)) static inline void pair_of(const onxi_byte_pair *
     }
 }
 
-/* A byte for all of the first operand changes places with the second operand. */
+/* Exchanges the operands, so that the one that is broadcast is the second. */
 static onxi_byte_pair turned(const onxi_byte_pair *t)
 {
     onxi_byte_pair other = *t;
@@ -115,14 +115,14 @@ static void pair(const onxi_byte_pair *given)
     case 2:
         pair_of(&t, false, true, false);
         break;
-    default: /* one byte and one byte */
+    default: /* both operands are broadcast */
         pair_of(&t, t.times, false, false);
         break;
     }
 }
 
-/* The numbers of the bytes of some channels, added up. The bound, which is none, keeps products from being fused with
- * the sums: in onnxruntime they are rounded before. */
+/* Dequantizes and adds the bytes of some channels. The bound -FLT_MAX changes no value; it keeps the compiler from
+ * contracting product and sum to an FMA, because onnxruntime rounds the product first. */
 __attribute__((always_inline)) static inline onxi_vf total_of(const onxi_byte_mean *t, uint64_t i, const uint64_t n)
 {
     const float zero = (float)t->of[0].zero, scale = t->of[0].scale;
@@ -144,7 +144,7 @@ static void mean(const onxi_byte_mean *t)
     }
 }
 
-/* The bytes of a whole vector. */
+/* A vector of bytes as wide as a register. */
 typedef uint8_t wide_bytes __attribute__((vector_size(ONXI_LANES * 4)));
 
 #if ONXI_LANES == 16 && defined(__AVX512BW__)
@@ -202,7 +202,7 @@ static void total(const uint8_t *x, uint8_t flip, uint64_t n, uint32_t *sums)
         sums[i] += (uint8_t)(x[i] ^ flip);
 }
 
-/* A float lane can hold the sum of its bytes in a piece. */
+/* Adds all bytes in float lanes. Each lane sums a piece that is short enough for the sum to be exact. */
 static uint32_t sum(const uint8_t *x, uint8_t flip, uint64_t n)
 {
     enum { PIECE = 1 << 15 };

@@ -43,8 +43,7 @@ static void turn(const float *rows, uint64_t row_count, uint64_t columns, double
     float block[ONXI_LANES * ONXI_ML_LANES];
     const bool wide = row_count == ONXI_ML_LANES && columns >= ONXI_LANES;
     for (uint64_t next = 0; wide && next < columns; next += ONXI_LANES) {
-        const uint64_t c =
-            columns - next < ONXI_LANES ? columns - ONXI_LANES : next; /* the last block may overlap the one before */
+        const uint64_t c = columns - next < ONXI_LANES ? columns - ONXI_LANES : next; /* the last block may overlap */
         for (uint64_t r = 0; r < ONXI_ML_LANES; r += ONXI_LANES)
             vf_turn((const char *)(rows + r * columns + c), columns * sizeof *rows, block + r, ONXI_ML_LANES);
         for (uint64_t i = 0; i < ONXI_LANES * ONXI_ML_LANES; i++)

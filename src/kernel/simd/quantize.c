@@ -1,5 +1,5 @@
-/* quantize.c - lines of quantized numbers, and products of them in 16 bits with sums in 32, with the drivers of the
- * plain rows. */
+/* quantize.c - vectorized loops that quantize, dequantize and requantize lines, and products of 16-bit integers with
+ * 32-bit sums; the plain rows' drivers call them. */
 #include "kernel/core/quantize.h"
 #include "kernel/simd/round.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- lines ---- */
 
-/* Compilers widen some of these number by number, unless they are told how. */
+/* Intrinsics, because compilers widen some of these vectors element by element. */
 #if ONXI_LANES == 16 && defined(__AVX512F__)
 #define WIDE_i8(v)  (onxi_vi) _mm512_cvtepi8_epi32((__m128i)(v))
 #define WIDE_u8(v)  (onxi_vi) _mm512_cvtepu8_epi32((__m128i)(v))
@@ -83,10 +83,11 @@ LOOPS(uint16_t, u16, 0, 65535)
 
 /* ---- products ---- */
 
-/* A tile of the product is ROWS x COLUMNS; K numbers are packed at a time, two of them to a word. */
+/* A tile of the product has ROWS x COLUMNS elements. K elements of a row or column are packed at a time, two per 32-bit
+ * word. */
 enum { ROWS = 6, COLUMNS = 2 * ONXI_LANES, K = 512, M = 96, N = 256 };
 
-/* Both halves of each word multiplied, and added. */
+/* The sum of the products of the two 16-bit halves, for each word. */
 static inline onxi_vu dot(onxi_vu a, onxi_vu b)
 {
 #if defined(__AVX512BW__)
@@ -107,7 +108,7 @@ static inline uint32_t pair(int32_t first, int32_t second)
     return ((uint32_t)first & 0xffff) | (uint32_t)second << 16;
 }
 
-/* Rows m0 .. m0 + mc - 1 of a, by ROWS; a row past them is zero. */
+/* Packs rows m0 .. m0 + mc - 1 of a, in groups of ROWS; missing rows of the last group are zero. */
 static void pack_a(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t k0, uint64_t kc, uint32_t *out)
 {
     for (uint64_t m = 0; m < mc; m += ROWS, out += (kc + 1) / 2 * ROWS)
@@ -153,7 +154,7 @@ static void tile(const uint32_t *a, const uint32_t *b, uint64_t pairs, onxi_vu (
     memcpy(out, s, sizeof s);
 }
 
-/* Adds a tile to the result, or begins it. */
+/* Stores a tile of the result, or adds it to the result (`add`). */
 static void put(const onxi_gemm *g, uint64_t m, uint64_t rows, uint64_t n, uint64_t columns, bool add,
                 onxi_vu (*sums)[2])
 {
@@ -207,8 +208,8 @@ __attribute__((target("avx512vbmi"))) static void permute_bytes(const uint8_t *t
     }
 }
 
-/* Where bytes are permuted within 16 only: by sixteen parts of the table, each for the bytes that begin with its
- * number. */
+/* Without a permutation of bytes across the register, the table is split into sixteen parts. Each part is looked up for
+ * the bytes whose high four bits are the number of the part. */
 static void look_up(const uint8_t *table, const uint8_t *x, uint8_t *y, uint64_t n)
 {
     enum { PARTS = 16 };
@@ -252,7 +253,7 @@ static const onxi_quantize_loops loops = {
     .look_up = look_up,
 #endif
 };
-#ifndef __wasm__ /* browsers run its body: their module has no room for it */
+#ifndef __wasm__ /* browsers run the operator's function body: no room for this kernel */
 /* ---- DynamicQuantizeLinear ---- */
 
 typedef struct dynamic_params {
@@ -269,7 +270,7 @@ static onx_status dynamic_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* The least and the greatest number, and 0; NaN where there is one. */
+/* The range of the elements, extended to include 0; both are NaN if an element is NaN. */
 static void range_of(const float *x, uint64_t n, float *least, float *most)
 {
     enum { TOGETHER = 4 };
@@ -299,7 +300,7 @@ static void range_of(const float *x, uint64_t n, float *least, float *most)
     }
 }
 
-/* As the function of the standard says: the range and 0 become 0 to 255. */
+/* Maps the range of the elements, which includes 0, to 0 .. 255, like the function body in the standard. */
 static onx_status dynamic_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const dynamic_params *q = work->params;

@@ -1,6 +1,5 @@
-/* quantize_alone.c - ConvInteger and QLinearConv of channels that are groups of their own, channels last: a vector of
- * neighbouring channels at a time. Sums are floats, which hold them to the bit; QLinearConv quantizes them again as the
- * plain rows do it. */
+/* quantize_alone.c - depthwise ConvInteger and QLinearConv with channels last: a vector of neighbouring channels at a
+ * time. Sums are floats, which represent them exactly; QLinearConv requantizes them like the plain rows. */
 #include "kernel/simd/alone.h"
 
 #if !ONXI_PLATFORM_ROOMY
@@ -9,15 +8,15 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_quantize_alone)[] = { { 0 } };
 
 enum { VECTORS = 4 };
 
-/* A pixel of the result: where it lies, where its window begins, and which taps of that lie within the image. */
+/* A pixel of the result: its address, the beginning of its window, and the taps that are inside the image. */
 typedef struct alone_pixel {
     const uint8_t *image;
     void *y;
-    float x_zero; /* as bytes are read */
+    float x_zero; /* for bytes that are read as unsigned */
     int64_t from[DIMS], first[DIMS], end[DIMS];
 } alone_pixel;
 
-/* Sums, or those quantized again: of some channels, n of them. */
+/* Stores the sums of n channels from c on, or requantizes them. */
 static inline void finish(const alone_params *q, onxi_vf sum, uint64_t c, uint64_t n, void *to)
 {
     onxi_vu shift, sums = (onxi_vu) __builtin_convertvector(sum, onxi_vi);
@@ -27,7 +26,7 @@ static inline void finish(const alone_params *q, onxi_vf sum, uint64_t c, uint64
         return;
     }
     memcpy(&shift, q->bias + c, sizeof shift);
-    sums += shift; /* which wraps, as sums of the plain rows do */
+    sums += shift; /* wraps, like the sums of the plain rows */
     const int32_t least = q->y_is_signed ? -128 : 0;
     const onxi_vi whole = requantized((onxi_vi)sums, vf_load(q->factor + c), (float)(least - q->y_zero),
                                       (float)(least + 255 - q->y_zero), q->y_zero);
@@ -35,7 +34,7 @@ static inline void finish(const alone_params *q, onxi_vf sum, uint64_t c, uint64
     memcpy(y + c, &bytes, n == ONXI_LANES ? sizeof bytes : (size_t)n);
 }
 
-/* Some vectors of channels of a pixel; n: how many channels the last vector has. */
+/* Computes `vectors` vectors of channels of a pixel; n: the number of channels of the last vector. */
 __attribute__((always_inline)) static inline void some(const alone_params *q, const alone_pixel *at, uint64_t c,
                                                        uint64_t n, const int vectors)
 {

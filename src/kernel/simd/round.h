@@ -1,4 +1,4 @@
-/* round.h - vectors of floats and of sums made quantized numbers, to the bit as the plain rows have it. */
+/* round.h - vectorized quantization of floats and of integer sums, with the same bits as the plain rows. */
 #ifndef ONXI_KERNEL_SIMD_ROUND_H
 #define ONXI_KERNEL_SIMD_ROUND_H
 
@@ -8,7 +8,7 @@
 
 typedef uint8_t byte_line __attribute__((vector_size(ONXI_LANES)));
 
-/* Compilers widen a vector of bytes number by number, unless they are told how. */
+/* Converts bytes to floats, with intrinsics because compilers convert a vector of bytes element by element. */
 static inline onxi_vf floats_of(const uint8_t *x, uint64_t n, uint8_t flip)
 {
     byte_line v = { 0 };
@@ -28,7 +28,7 @@ static inline onxi_vf floats_of(const uint8_t *x, uint64_t n, uint8_t flip)
 #endif
 }
 
-/* The low bytes of whole numbers. */
+/* The low byte of each integer. */
 static inline byte_line bytes_of(onxi_vi x)
 {
 #if ONXI_LANES == 16 && defined(__AVX512F__)
@@ -38,8 +38,8 @@ static inline byte_line bytes_of(onxi_vi x)
 #endif
 }
 
-/* a * b + c, rounded once. Where no instruction does it, the sum is one of doubles, which hold it to the bit unless its
- * parts are of very different size. */
+/* a * b + c, rounded once. Without an FMA instruction it is computed in double, which gives the same bits unless the
+ * magnitudes of a * b and c are very different. */
 static inline onxi_vf fused(onxi_vf a, onxi_vf b, onxi_vf c)
 {
 #if ONXI_LANES == 16 && defined(__AVX512F__)
@@ -53,7 +53,7 @@ static inline onxi_vf fused(onxi_vf a, onxi_vf b, onxi_vf c)
 #endif
 }
 
-/* The nearest integers, halves to even, of numbers that are below 2^22. */
+/* Rounds to the nearest integer, ties to even. |x| must be below 2^22. */
 static inline onxi_vi rounded(onxi_vf x)
 {
 #if ONXI_LANES == 16 && defined(__AVX512F__)
@@ -64,22 +64,23 @@ static inline onxi_vi rounded(onxi_vf x)
 #endif
 }
 
-/* The nearest of the numbers from `low` to `high`, and the zero point. */
+/* Clamps to `low` .. `high`, rounds, and adds the zero point. */
 static inline onxi_vi rounded_within(onxi_vf q, float low, float high, int32_t zero)
 {
     q = vf_min(vf_max(q, vf_all(low)), vf_all(high)); /* NaN: low */
     return rounded(q) + zero;
 }
 
-/* How near to a half a quotient may be for which a product with the reciprocal rounds as it does: both are rounded, as
- * the reciprocal is, so they are 2^-22 of the bounds apart, at most. */
+/* How far x * (1 / scale) may be from the nearest integer and still round like x / scale. The reciprocal, the product
+ * and the quotient are all rounded, so product and quotient differ by at most 2^-22 of the larger bound. */
 static inline float beside_half(float low, float high)
 {
     return 0.5f - (-low > high ? -low : high) * 0x1p-21f;
 }
 
-/* x / scale, rounded. A product with the reciprocal does but beside a half: there, and where either is too large or
- * small for that, it is divided, which takes as long as all the rest. */
+/* x / scale, clamped, rounded, plus the zero point. The product with the reciprocal rounds the same way unless it is
+ * close to a tie. If it is, or if scale or its reciprocal is too large or too small, the quotient is computed; a
+ * division takes as long as all the rest. */
 static inline onxi_vi quantized(onxi_vf x, onxi_vf scale, float low, float high, int32_t zero)
 {
     const onxi_vi fits = (vf_abs(scale) > 0x1p-120f) & (vf_abs(scale) < 0x1p120f);
@@ -99,7 +100,7 @@ static inline onxi_vi quantized(onxi_vf x, onxi_vf scale, float low, float high,
 #endif
 }
 
-/* sum * scale of sums in float, rounded as onxi_requantized has it. */
+/* sums * scale in float, rounded like onxi_requantized, plus the zero point. */
 static inline onxi_vi requantized(onxi_vi sums, onxi_vf scale, float low, float high, int32_t zero)
 {
     return rounded_within(__builtin_convertvector(sums, onxi_vf) * scale, low, high, zero);

@@ -1,5 +1,5 @@
-/* topk.c - TopK: a heap if k is small; otherwise a radix sort of all elements that may be among the first k. Equal
- * elements are in the order of their indices in both. */
+/* topk.c - TopK: a heap if k is small; otherwise a radix sort of all elements that may be among the first k. Both keep
+ * equal elements in the order of their indices. */
 #include "kernel/core/topk.h"
 #include "kernel/tensor/keys.h"
 
@@ -42,7 +42,8 @@ static bool better_sorted(const topk_params *q)
     return q->k >= 4 && q->k > q->length / 256 * from[i].share + q->length % 256 * from[i].share / 256;
 }
 
-/* How many lines side by side have heaps at a time: a few of memory's lines, since their neighbours come with them. */
+/* The number of adjacent lines with heaps that are processed together: enough for several whole cache lines, since a
+ * cache line holds elements of neighbouring lines. */
 enum { BESIDE = 64 /* at most */ };
 static uint64_t lines_beside(const topk_params *q, int dtype)
 {
@@ -120,7 +121,7 @@ static inline bool is_worse(const topk_params *q, float x, float limit)
     return q->largest ? x <= limit : x >= limit;
 }
 
-/* The same for the next GLANCE floats. */
+/* The same for all of the next GLANCE floats. */
 enum { GLANCE = 16 };
 static inline bool all_worse(const topk_params *q, const float *x, float limit)
 {
@@ -135,7 +136,7 @@ static inline bool all_worse(const topk_params *q, const float *x, float limit)
 }
 
 #if ONXI_PLATFORM_ROOMY
-/* Of as many lines, each with a limit of its own. */
+/* The same for GLANCE adjacent lines, each with its own limit. */
 static inline bool all_worse_beside(const topk_params *q, const float *x, const float *limits)
 {
     int32_t all = 1;
@@ -164,7 +165,7 @@ static inline void consider(const topk_params *q, const onx_value *x, uint64_t b
     }
 }
 
-/* A heap becomes a list. */
+/* Sorts the heap in place. */
 static void put_in_order(candidate *heap, uint64_t k)
 {
     for (uint64_t left = k; left > 1; left--) {
@@ -199,7 +200,8 @@ static void choose(const topk_params *q, const onx_value *x, uint64_t base, cand
 }
 
 #if ONXI_PLATFORM_ROOMY
-/* Its first alone, without a branch: NaN is the greatest, and of those that are equal the first one counts. */
+/* For k = 1: finds the first element of each of `count` adjacent lines, without branches. NaN is the greatest value;
+ * the first of equal elements wins. */
 static inline void choose_one(uint64_t length, uint64_t inner, const bool largest, const float *x, uint64_t count,
                               candidate *out)
 {
@@ -217,7 +219,7 @@ static inline void choose_one(uint64_t length, uint64_t inner, const bool larges
         out[c].index = places[c];
 }
 
-/* The first k for `count` lines side by side, floats, each with a heap. */
+/* Finds the first k elements of each of `count` adjacent lines of floats, with a heap per line. */
 static void choose_beside(const topk_params *q, const onx_value *x, uint64_t base, uint64_t count, candidate *heaps)
 {
     const uint64_t k = (uint64_t)q->k;
@@ -254,7 +256,7 @@ static void choose_beside(const topk_params *q, const onx_value *x, uint64_t bas
 }
 #endif
 
-/* ---- many or all of them: sorted by digits ---- */
+/* ---- large k: radix sort ---- */
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE, FEW = 48 };
 
@@ -402,7 +404,7 @@ static void sort_line(const topk_params *q, const onx_value *x, uint64_t base, v
         put(s, i, (uint64_t)a[i].index);
 }
 
-/* Where line `row` begins; *s: where what comes out of it goes. */
+/* Gives the index of the first element of line `row`, and sets *s to the destination of its results. */
 static uint64_t begin_line(const onx_work *work, uint64_t row, sink *s)
 {
     const topk_params *q = work->params;

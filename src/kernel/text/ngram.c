@@ -1,5 +1,5 @@
-/* ngram.c - TfIdfVectorizer: how often each n-gram of a pool occurs, also with gaps between its items. The
- * pool is a tree: a path of items from the root is an n-gram, or the start of longer ones. */
+/* ngram.c - TfIdfVectorizer: counts how often each n-gram of a pool occurs, also with gaps between its items. The pool
+ * is stored as a tree: a path of items from the root is an n-gram, or a prefix of longer ones. */
 #include "kernel/core/ml.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 typedef enum weighing { TF, IDF, TFIDF, WEIGHING_COUNT } weighing;
 
 typedef struct gram_params {
-    uint64_t rows, items, columns; /* of the input, and of the output */
+    uint64_t rows, items, columns; /* rows and items per row of the input; columns of the output */
     int64_t shortest, longest, gap;
     weighing how;
     onxi_ml_numbers weights;
@@ -16,15 +16,15 @@ typedef struct gram_params {
     struct edge { /* of the tree; node 0 is the root, and edge i leads to node i + 1 */
         uint32_t from, name;
     } * edges;
-    onxi_table table; /* of edges that do not begin at the root */
-    uint32_t *first;  /* per name: the node after the root, 0: none */
-    bool *goes_on;    /* per node: edges begin there */
+    onxi_table table; /* hash table of the edges that do not begin at the root */
+    uint32_t *first;  /* per name: the root's child for it; 0: none */
+    bool *goes_on;    /* per node: it has children */
     uint32_t node_count;
-    int64_t *column;  /* per node: where its n-gram counts, -1: it is none */
-    bool all_columns; /* what is not there is no 0, since a weight is not finite */
+    int64_t *column;  /* per node: the output column of its n-gram; -1: the node is not an n-gram */
+    bool all_columns; /* compute columns with count 0 as well: with an infinite or NaN weight they are not 0 */
 } gram_params;
 
-/* Of a row: how often each n-gram occurs, and where in `counts` there is no 0. */
+/* For one row: the count of each output column, and the columns whose count is not 0. */
 typedef struct tally {
     double *counts;
     uint64_t *places, place_count;
@@ -37,7 +37,7 @@ static uint32_t hash_edge(const gram_params *q, uint32_t from, uint32_t name)
     return onxi_table_hash_word(&q->table, (uint64_t)from << 32 | name);
 }
 
-/* The node after the item; 0: there is none. */
+/* The child of node `from` for the item; 0: there is none. */
 static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name)
 {
     if (name == ONXI_ML_NOWHERE || !q->goes_on[from])
@@ -51,7 +51,7 @@ static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name
     return 0;
 }
 
-/* The node after the item, made when there is none; 0: out of memory. */
+/* The child of node `from` for the item, added if there is none; 0: out of memory. */
 static uint32_t add_item(gram_params *q, uint32_t from, uint32_t name)
 {
     uint32_t to = follow(q, from, name);
@@ -77,7 +77,7 @@ static uint32_t name_of(const gram_params *q, const pool *from, uint32_t i)
                        : onxi_ml_find_word(&q->names, (uint64_t)from->words[i]);
 }
 
-/* Items first .. end - 1 of the pool are n-grams of `size`; the next of all n-grams is number *next. */
+/* Adds items first .. end - 1 of the pool: n-grams of `size` items. *next: the number of n-grams before them. */
 static onx_status add_grams(const onx_prepare *p, gram_params *q, const pool *from, uint32_t first, uint32_t end,
                             int64_t size, const int64_t *columns, uint32_t column_count, uint32_t *next)
 {
@@ -197,7 +197,7 @@ static onx_status gram_prepare(onx_prepare *p)
 
 static void count_with_gap(const gram_params *q, const uint32_t *names, int64_t shortest, uint64_t step, tally *t)
 {
-    uint64_t reach = (uint64_t)(shortest - 1) * step; /* the caller has seen that it is below the number of items */
+    uint64_t reach = (uint64_t)(shortest - 1) * step; /* the caller has checked that it is below the number of items */
     for (uint64_t start = 0; start + reach < q->items; start++) {
         uint32_t node = 0;
         int64_t size = 1;
@@ -208,7 +208,7 @@ static void count_with_gap(const gram_params *q, const uint32_t *names, int64_t 
             if (size < shortest || q->column[node] < 0)
                 continue;
             const uint64_t column = (uint64_t)q->column[node];
-            t->places[t->place_count] = column; /* there is room for one more */
+            t->places[t->place_count] = column; /* one spare entry: repeated columns are written, too */
             t->place_count += t->counts[column]++ == 0;
         }
     }
@@ -220,7 +220,7 @@ static void count_row(const gram_params *q, const uint32_t *names, tally *t)
     for (int64_t gap = 0; gap <= q->gap; gap++) {
         uint64_t step = (uint64_t)gap + 1, reach;
         if (step > q->items || !onxi_mul_u64((uint64_t)(shortest - 1), step, &reach) || reach >= q->items)
-            return; /* wider gaps reach no further */
+            return; /* wider gaps do not fit either */
         count_with_gap(q, names, shortest, step, t);
         if (shortest == 1 && ++shortest > q->longest) /* single items have no gaps */
             return;
@@ -233,7 +233,7 @@ static float number_of(const gram_params *q, double count, uint64_t column)
     return (float)(q->how == IDF ? (count > 0 ? weight : 0) : count * weight);
 }
 
-/* The counts are 0 then. */
+/* Writes a row of the output, and resets the counts to 0. */
 static void put_row(const gram_params *q, tally *t, float *y)
 {
     memset(y, 0, q->columns * sizeof *y);

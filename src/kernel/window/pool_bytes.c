@@ -1,5 +1,5 @@
-/* pool_bytes.c - MaxPool and averages of 8-bit elements with channels last: processes all channels of a pixel together.
- */
+/* pool_bytes.c - MaxPool and average pooling of 8-bit elements with channels last: processes all channels of a pixel
+ * together. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/bytes.h"
 
@@ -56,11 +56,11 @@ static onx_status pool_prepare(onx_prepare *p)
     return q ? prepare(p, q) : ONX_E_MEMORY;
 }
 
-/* ---- averages: x, its scale and zero point, those of the result ---- */
+/* ---- average pooling; inputs: x with its scale and zero point, then scale and zero point of the result ---- */
 
 enum { X, X_SCALE, X_ZERO, Y_SCALE, Y_ZERO };
 
-/* Can it be done here? */
+/* Are the operands supported? */
 static bool suits_average(const onx_prepare *p)
 {
     const onx_value *x = p->inputs[X];
@@ -80,7 +80,7 @@ static onx_status average_prepare(onx_prepare *p)
     return prepare(p, q);
 }
 
-/* Of what a rule has made: none where it cannot take the place of the nodes. */
+/* The output type for a rewrite rule; no output if this operator cannot replace the nodes. */
 static onx_status average_types(onx_prepare *p)
 {
     const onx_value *x = p->inputs[X];
@@ -130,7 +130,7 @@ static const onx_value *operand(const onx_work *work, uint32_t i)
     return onxi_operand(work->prepared->input_count, work->inputs, i);
 }
 
-/* Rows are lines of the result. */
+/* A row of work is a line of the result. */
 static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool_params *q = work->params;
