@@ -25,7 +25,7 @@ typedef struct widener {
     uint32_t *readers; /* per slot: readers that need the model's type: ops that do not widen, outputs of the graph */
     uint32_t *wide;    /* per slot: the slot of the same value in float; ONXI_NO_SLOT: none so far */
     bool *there;       /* per slot: false if the value exists only in float so far */
-    onxi_run_op *ops;  /* the new list */
+    onxi_run_op *ops;  /* the new list of ops */
     uint32_t op_count, op_room;
 } widener;
 

@@ -58,7 +58,7 @@ typedef struct onxi_byte_pair {
     const uint8_t *a, *b;
     uint8_t *y;
     uint64_t count, rows;       /* results per row, and rows; the results are contiguous */
-    int64_t a_next, b_next;     /* bytes from a row of an operand to the next */
+    int64_t a_next, b_next;     /* row strides of the operands, in bytes */
     bool a_step, b_step, times; /* times: products instead of sums */
     onxi_byte_meaning of[3];    /* a, b, the result */
 } onxi_byte_pair;

@@ -12,13 +12,12 @@
  * extract four consecutive weights, and other shifts any single one. A partial strip is padded with zeros. */
 typedef struct onxi_few_bits {
     uint64_t m, n, k;
-    uint64_t block, blocks, row_bytes, zero_bytes; /* the latter of a row */
-    uint64_t lanes, rows_each, columns_each;       /* the latter two: of a piece of work */
+    uint64_t block, blocks, row_bytes, zero_bytes; /* zero_bytes: bytes of zero points per row */
+    uint64_t lanes, rows_each, columns_each;       /* rows_each, columns_each: size of a unit of work */
     unsigned bits;
-    bool rounded;            /* the left side is quantized to 8 bits, with a scale per block */
-    bool has_zeros, is_real; /* type of zero points: bytes, or floats; without zero points it is half of the range of
-                              * the bits */
-    const float *a, *bias;   /* a number per column; NULL: none */
+    bool rounded;            /* the left operand is quantized to 8 bits, with a scale per block */
+    bool has_zeros, is_real; /* are there zero points, and are they floats? none: half of the bits' range */
+    const float *a, *bias;   /* bias: an element per column; NULL: none */
     const uint8_t *weights;  /* strips of weights; scales and zero points have a line of `lanes` elements per block */
     const float *scales;
     const void *zeros;
@@ -27,8 +26,8 @@ typedef struct onxi_few_bits {
 
 typedef struct onxi_few_bits_ops {
     uint64_t lanes;
-    /* Chooses the division of the work (rows_each; columns_each, a multiple of 64) and the bytes of a thread's memory.
-     * False: declines. */
+    /* Divides the work (rows_each; columns_each, a multiple of 64) and gives the bytes of workspace per thread. False:
+     * declines. */
     bool (*plan)(onxi_few_bits *q, unsigned threads, uint64_t *memory_out);
     /* Computes rows m0 .. m1 - 1 of columns n0 .. n1 - 1; strips and lines begin with column n0. Returns whether all
      * results are finite: zero points are subtracted from sums, where infinities would give NaN. */

@@ -1,4 +1,4 @@
-/* topk.h - what the rows of TopK share. */
+/* topk.h - shared by the kernel rows of TopK. */
 #ifndef ONXI_KERNEL_TOPK_H
 #define ONXI_KERNEL_TOPK_H
 

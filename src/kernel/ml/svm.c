@@ -21,7 +21,7 @@ typedef struct svm_params {
     bool positive;                  /* all coefficients are nonnegative */
 } svm_params;
 
-/* Powers with an integer degree, which is usually small. */
+/* x^degree. The degree is an integer, usually a small one. */
 static double power(double x, double degree)
 {
     double result = x;
@@ -294,8 +294,8 @@ static onx_status classifier_prepare(onx_prepare *p)
     p->params = q;
     p->rows = q->batch.rows;
     p->grain = 16384 / (q->vectors.count + q->coefficients.count + 1) + 1;
-    /* Room for features, kernel values, scores of pairs, votes, scores and, for probabilities, two vectors and a square
-     * matrix. */
+    /* Workspace for features, kernel values, scores of pairs, votes, scores and, for probabilities, two vectors and a
+     * square matrix. */
     if (q->prob_a.count)
         square = 2 * q->classes + q->classes * q->classes;
     const uint64_t kernels = p->kernel->body ? 0 : q->vector_count;

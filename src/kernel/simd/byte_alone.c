@@ -95,7 +95,7 @@ static inline void finish_floats_of(const byte_params *d, uint64_t block, const 
         float all[WIDE];
         memcpy(all, x, sizeof all);
         for (uint32_t i = 0; i < d->posts.count; i++)
-            post_apply(&d->posts.list[i], all, WIDE, 1, PARTS, NULL, all, 0); /* none has an operand */
+            post_apply(&d->posts.list[i], all, WIDE, 1, PARTS, NULL, all, 0); /* these post-ops have no operands */
         memcpy(x, all, sizeof all);
     }
     if (d->kind == AS_FLOATS) {

@@ -16,7 +16,7 @@ typedef struct topk_params {
     int64_t length, k;
     uint64_t inner;
     bool largest;
-    bool sorts; /* sorts a line instead of using a heap */
+    bool sorts; /* sort the line instead of using a heap */
     bool is_brief;
     uint64_t beside;   /* number of adjacent lines that are processed together; 0: one line at a time */
     onxi_topk_few few; /* a vectorized function for small k; NULL: heap or sort */

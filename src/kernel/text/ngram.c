@@ -11,7 +11,7 @@ typedef struct gram_params {
     int64_t shortest, longest, gap;
     weighing how;
     onxi_ml_numbers weights;
-    onxi_ml_index names; /* of the items of the pool */
+    onxi_ml_index names; /* index of the items of the pool */
     bool texts;
     struct edge { /* of the tree; node 0 is the root, and edge i leads to node i + 1 */
         uint32_t from, name;
