@@ -433,7 +433,7 @@ void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, v
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size)
 {
     const uint64_t each =
-        source->narrow ? sizeof(float) / sizeof(uint16_t) : 1; /* bytes of elements per byte of them */
+        source->narrow ? sizeof(float) / sizeof(uint16_t) : 1; /* `from` and `size` count bytes of floats */
     if (!source->part && !source->recipe)
         forget(s, source, onx_str_make(source->raw + from / each, size / each));
 }
