@@ -73,7 +73,7 @@ static onx_status plan_early(onxi_run_session *s)
             onxi_run_plan_free(s, plan);
         } else if (status == ONX_OK) {
             (void)onxi_run_recent_add(&g->plans, &plan->kept, 1, 1, 0); /* it is the first one */
-            (void)onxi_run_recent_let_go(&plan->kept); /* not in use yet */
+            (void)onxi_run_recent_let_go(&plan->kept);                  /* not in use yet */
         }
     }
     onx_arena_free(arena);
