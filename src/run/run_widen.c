@@ -25,7 +25,9 @@ typedef struct widener {
     uint32_t *readers; /* per slot: readers that need the model's type: ops that do not widen, outputs of the graph */
     uint32_t *wide;    /* per slot: the slot of the same value in float; ONXI_NO_SLOT: none so far */
     bool *there;       /* per slot: false if the value exists only in float so far */
-    onxi_run_op *ops;  /* the new list of ops */
+    uint32_t *counted; /* per slot: `stamp` of the last op that counted it among its operands */
+    uint32_t stamp;
+    onxi_run_op *ops; /* the new list of ops */
     uint32_t op_count, op_room;
 } widener;
 
@@ -49,18 +51,52 @@ static const onxi_type_constraint *constraint_of(const onxi_schema *schema, cons
     return port && !(port->flags & ONXI_PORT_HETEROGENEOUS) ? onxi_schema_type(schema, port->type) : NULL;
 }
 
-/* The type of the inputs under a constraint; sets *clash if they differ. */
-static uint8_t bound_type(const widener *w, const onxi_run_op *op, const onxi_type_constraint *c, bool *clash)
+/* The types that the inputs of an op give the constraints of its schema; in time linear in the number of inputs. */
+enum { CONSTRAINTS_MAX = 16 };
+typedef struct bindings {
+    const onxi_type_constraint *constraints[CONSTRAINTS_MAX];
+    uint8_t types[CONSTRAINTS_MAX];
+    uint32_t count;
+    bool clash; /* inputs under one constraint differ, or there are too many constraints */
+} bindings;
+
+static void bind_type(bindings *b, const onxi_type_constraint *c, uint8_t dtype)
 {
-    uint8_t found = ONX_UNDEFINED;
-    for (uint32_t i = 0; i < op->input_count; i++) {
+    uint32_t i = 0;
+    while (i < b->count && b->constraints[i] != c)
+        i++;
+    b->clash |= i == CONSTRAINTS_MAX || (i < b->count && b->types[i] != dtype);
+    if (i < b->count || i == CONSTRAINTS_MAX)
+        return;
+    b->constraints[i] = c;
+    b->types[i] = dtype;
+    b->count++;
+}
+
+static bindings bind_inputs(const widener *w, const onxi_run_op *op)
+{
+    bindings b = { .count = 0 };
+    for (uint32_t i = 0; op->schema && i < op->input_count; i++) {
         const uint8_t dtype = type_of(w, op->inputs[i]);
-        if (!dtype || constraint_of(op->schema, onxi_port_at(op->schema->inputs, i)) != c)
-            continue;
-        *clash |= found && found != dtype;
-        found = dtype;
+        const onxi_type_constraint *c = dtype ? constraint_of(op->schema, onxi_port_at(op->schema->inputs, i)) : NULL;
+        if (c)
+            bind_type(&b, c, dtype);
     }
-    return found;
+    return b;
+}
+
+static uint8_t bound_type(const bindings *b, const onxi_type_constraint *c)
+{
+    for (uint32_t i = 0; c && i < b->count; i++)
+        if (b->constraints[i] == c)
+            return b->types[i];
+    return ONX_UNDEFINED;
+}
+
+/* The number of a type that a model may have written, if there is such a type. */
+static uint8_t type_from(int64_t number)
+{
+    return number > 0 && number < ONX_DTYPE_COUNT ? (uint8_t)number : ONX_UNDEFINED;
 }
 
 /* May a value under this constraint be a 16-bit float, or something other than a dense tensor? If no input binds the
@@ -79,7 +115,7 @@ static uint8_t only_type(uint32_t types)
 }
 
 /* The type of an output, if the type constraints or the attribute of Cast determine it. */
-static uint8_t output_type(const widener *w, const onxi_run_op *op, uint32_t output)
+static uint8_t output_type(const onxi_run_op *op, const bindings *b, uint32_t output)
 {
     const onxi_port *port = op->schema && !op->graph_count ? onxi_port_at(op->schema->outputs, output) : NULL;
     if (!port || port->flags & ONXI_PORT_HETEROGENEOUS)
@@ -88,27 +124,28 @@ static uint8_t output_type(const widener *w, const onxi_run_op *op, uint32_t out
     onxi_type_set named = { 0 };
     if (!c)
         return onxi_type_set_add(&named, onx_str_of(port->type)) ? only_type(named.tensor) : ONX_UNDEFINED;
-    bool clash = false;
-    const uint8_t bound = bound_type(w, op, c, &clash);
-    if (bound || clash)
-        return clash ? ONX_UNDEFINED : bound;
+    const uint8_t bound = bound_type(b, c);
+    if (bound || b->clash)
+        return b->clash ? ONX_UNDEFINED : bound;
     if (op->id == ONXI_ID_Cast)
-        return (uint8_t)onxi_attrs_int(&op->attrs, "to");
+        return type_from(onxi_attrs_int(&op->attrs, "to"));
     return is_open(&c->set) ? ONX_UNDEFINED : only_type(c->set.tensor);
 }
 
 /* Records the types of the op's inputs and outputs: all operands under one constraint have one type. */
 static void note_types(widener *w, const onxi_run_op *op)
 {
-    for (uint32_t i = 0; op->schema && i < op->input_count; i++) {
+    const bindings b = bind_inputs(w, op);
+    for (uint32_t i = 0; op->schema && !b.clash && i < op->input_count; i++) {
+        if (op->inputs[i] == ONXI_NO_SLOT || w->dtype[op->inputs[i]])
+            continue;
         const onxi_type_constraint *c = constraint_of(op->schema, onxi_port_at(op->schema->inputs, i));
-        bool clash = false;
-        if (c && op->inputs[i] != ONXI_NO_SLOT && !w->dtype[op->inputs[i]] && !c->set.seq && !c->set.optional)
-            w->dtype[op->inputs[i]] = bound_type(w, op, c, &clash);
+        if (c && !c->set.seq && !c->set.optional)
+            w->dtype[op->inputs[i]] = bound_type(&b, c);
     }
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT)
-            w->dtype[op->outputs[i]] = output_type(w, op, i);
+            w->dtype[op->outputs[i]] = output_type(op, &b, i);
 }
 
 /* Inputs of the graph have the types that the model declares; a run checks them. Formal inputs of a subgraph stay
@@ -122,7 +159,7 @@ static void note_inputs(widener *w, const uint8_t *captured)
     for (uint32_t i = 0; !captured && i < g->input_count; i++) {
         const onx_type *type = g->graph->input[i]->type;
         if (type && type->tensor_type && !w->dtype[g->inputs[i]])
-            w->dtype[g->inputs[i]] = (uint8_t)type->tensor_type->elem_type;
+            w->dtype[g->inputs[i]] = type_from(type->tensor_type->elem_type);
     }
     for (uint32_t i = 0; captured && i < g->capture_count; i++)
         w->dtype[g->inputs[g->input_count + i]] = captured[i];
@@ -144,20 +181,20 @@ static bool is_customs(const widener *w, const onxi_run_op *op)
 static bool types_widen(const widener *w, const onxi_run_op *op)
 {
     const onxi_schema *schema = op->schema;
-    bool any = false, clash = false;
-    for (uint32_t i = 0; i < op->input_count; i++) {
+    const bindings b = bind_inputs(w, op);
+    bool any = false;
+    for (uint32_t i = 0; !b.clash && i < op->input_count; i++) {
         const uint8_t dtype = type_of(w, op->inputs[i]);
+        if (!is_half(dtype))
+            continue;
         const onxi_type_constraint *c = constraint_of(schema, onxi_port_at(schema->inputs, i));
-        if (c)
-            bound_type(w, op, c, &clash);
-        if (clash || (is_half(dtype) && !(c && c->set.tensor & ONXI_F32 && c->set.tensor & ONX_DTYPE_BIT(dtype))))
+        if (!c || !(c->set.tensor & ONXI_F32) || !(c->set.tensor & ONX_DTYPE_BIT(dtype)))
             return false; /* the last test: an operator that does not accept the type still refuses it */
-        any |= is_half(dtype);
+        any = true;
     }
     for (uint32_t i = 0; any && i < op->output_count; i++) {
         const onxi_type_constraint *c = constraint_of(schema, onxi_port_at(schema->outputs, i));
-        const uint8_t bound = c ? bound_type(w, op, c, &clash) : ONX_UNDEFINED;
-        if (c && !bound && is_open(&c->set) && op->id != ONXI_ID_Cast)
+        if (c && !bound_type(&b, c) && is_open(&c->set) && op->id != ONXI_ID_Cast)
             return false;
     }
     return any;
@@ -182,19 +219,10 @@ static choice choose(const widener *w, const onxi_run_op *op)
 /* ---- which ops do widen ---- */
 
 /* Is output `i` under a constraint that 16-bit float inputs bind, so that it becomes float with them? */
-static bool output_widens(const widener *w, const onxi_run_op *op, uint32_t i)
+static bool output_widens(const onxi_run_op *op, const bindings *b, uint32_t i)
 {
-    bool clash = false;
-    const onxi_type_constraint *c = constraint_of(op->schema, onxi_port_at(op->schema->outputs, i));
-    return op->outputs[i] != ONXI_NO_SLOT && c && is_half(bound_type(w, op, c, &clash));
-}
-
-static bool is_repeated(const onxi_run_op *op, uint32_t input)
-{
-    for (uint32_t i = 0; i < input; i++)
-        if (op->inputs[i] == op->inputs[input])
-            return true;
-    return false;
+    return op->outputs[i] != ONXI_NO_SLOT &&
+           is_half(bound_type(b, constraint_of(op->schema, onxi_port_at(op->schema->outputs, i))));
 }
 
 /* The 16-bit float operands of an op: how many are available in float (wide), how many would need a Cast (narrow), and
@@ -203,13 +231,15 @@ typedef struct operands {
     uint32_t wide, narrow, large;
 } operands;
 
-static operands count_operands(const widener *w, const onxi_run_op *op)
+static operands count_operands(widener *w, const onxi_run_op *op)
 {
     operands n = { 0 };
+    w->stamp++;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const uint32_t slot = op->inputs[i];
-        if (slot == ONXI_NO_SLOT || !is_half(w->dtype[slot]) || is_repeated(op, i))
+        if (slot == ONXI_NO_SLOT || !is_half(w->dtype[slot]) || w->counted[slot] == w->stamp)
             continue;
+        w->counted[slot] = w->stamp;
         const onx_value *constant = w->g->slots[slot].constant;
         if (constant)
             n.large += constant->size >= LARGE;
@@ -224,9 +254,10 @@ static operands count_operands(const widener *w, const onxi_run_op *op)
 static void set_widens(widener *w, uint32_t index)
 {
     const onxi_run_op *op = &w->g->ops[index];
+    const bindings b = bind_inputs(w, op);
     w->widens[index] = true;
     for (uint32_t i = 0; i < op->output_count; i++)
-        if (output_widens(w, op, i))
+        if (output_widens(op, &b, i))
             w->made_wide[op->outputs[i]] = true;
 }
 
@@ -258,8 +289,9 @@ static void go_forward(widener *w)
 }
 
 /* May an op that is not widened so far be widened because all its readers are? */
-static bool is_only_for_wide(const widener *w, const onxi_run_op *op)
+static bool is_only_for_wide(widener *w, const onxi_run_op *op)
 {
+    const bindings b = bind_inputs(w, op);
     const operands n = count_operands(w, op);
     bool results = false;
     if (n.large || n.narrow > 1)
@@ -268,7 +300,7 @@ static bool is_only_for_wide(const widener *w, const onxi_run_op *op)
         const uint32_t slot = op->outputs[i];
         if (slot == ONXI_NO_SLOT || !is_half(w->dtype[slot]))
             continue;
-        if (!output_widens(w, op, i) || w->readers[slot])
+        if (!output_widens(op, &b, i) || w->readers[slot])
             return false;
         results = true;
     }
@@ -357,8 +389,9 @@ static onx_status take_op(widener *w, uint32_t index)
             ONX_TRY(narrow(w, &op, op.inputs[i]));
         return add_op(w, &op);
     }
-    for (uint32_t i = 0; i < op.output_count; i++) { /* first: which outputs widen depends on the original inputs */
-        if (!output_widens(w, &op, i))
+    const bindings b = bind_inputs(w, &op);
+    for (uint32_t i = 0; i < op.output_count; i++) {
+        if (!output_widens(&op, &b, i))
             continue;
         const uint32_t slot = op.outputs[i];
         ONX_TRY(onxi_run_graph_add_slot(w->g, w->g->slots[slot].name, &w->wide[slot]));
@@ -381,14 +414,14 @@ static bool has_halves(const onxi_run_graph *g, const uint8_t *captured)
             return true;
     for (uint32_t i = 0; !captured && i < g->input_count; i++) {
         const onx_type *type = g->graph->input[i]->type;
-        if (type && type->tensor_type && is_half((uint8_t)type->tensor_type->elem_type))
+        if (type && type->tensor_type && is_half(type_from(type->tensor_type->elem_type)))
             return true;
     }
     for (uint32_t i = 0; i < g->slot_count; i++)
         if (g->slots[i].constant && is_half(g->slots[i].constant->dtype))
             return true;
     for (uint32_t i = 0; i < g->op_count; i++)
-        if (g->ops[i].id == ONXI_ID_Cast && is_half((uint8_t)onxi_attrs_int(&g->ops[i].attrs, "to")))
+        if (g->ops[i].id == ONXI_ID_Cast && is_half(type_from(onxi_attrs_int(&g->ops[i].attrs, "to"))))
             return true;
     return false;
 }
@@ -413,7 +446,7 @@ static onx_status start(widener *w, onx_arena *arena)
     if (!(w->dtype = ONXI_ARRAY(arena, uint8_t, slots)) || !(w->choices = ONXI_ARRAY(arena, uint8_t, ops)) ||
         !(w->widens = ONXI_ARRAY(arena, bool, ops)) || !(w->made_wide = ONXI_ARRAY(arena, bool, slots)) ||
         !(w->readers = ONXI_ARRAY(arena, uint32_t, slots)) || !(w->wide = ONXI_ARRAY(arena, uint32_t, slots)) ||
-        !(w->there = ONXI_ARRAY(arena, bool, slots)))
+        !(w->there = ONXI_ARRAY(arena, bool, slots)) || !(w->counted = ONXI_ARRAY(arena, uint32_t, slots)))
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < slots; i++) {
         w->wide[i] = ONXI_NO_SLOT;
