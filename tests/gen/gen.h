@@ -133,10 +133,11 @@ typedef struct gen_run {
     uint32_t count;                  /* of outputs */
     onx_value *outputs[GEN_OUTPUTS]; /* of the context; NULL unless status is ONX_OK */
     bool planned;                    /* a session could be made */
-    char why[320];                   /* the first error, empty when there is none */
-    uint32_t events;                 /* nodes that ran */
-    uint32_t others;                 /* of them, by other rows than those that come first */
-    const char *variant[8];          /* by which kernels the first of them did */
+    double coarse;          /* tolerance of the operands of 16-bit floats, whose nodes may round or not; 0: none */
+    char why[320];          /* the first error, empty when there is none */
+    uint32_t events;        /* nodes that ran */
+    uint32_t others;        /* of them, by other rows than those that come first */
+    const char *variant[8]; /* by which kernels the first of them did */
 } gen_run;
 /* Runs a model on the values of operands, found by the names of the inputs. Diagnostics are cleared. */
 void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,

@@ -38,7 +38,10 @@ static void run_nudged(gen_origin *o, double by, gen_run *out)
     for (uint32_t i = 0; i < count; i++) {
         nudged[i] = o->operands[i];
         const bool real = onx_dtype_class_of(nudged[i].dtype) == ONX_CLASS_FLOATING;
-        nudged[i].nudge = real && nudged[i].fill < GEN_INDEX ? by : 0;
+        const double step = nudged[i].dtype == ONX_FLOAT16    ? 1e3 /* 16-bit floats have a thousandth, */
+                            : nudged[i].dtype == ONX_BFLOAT16 ? 8e3 /* or eight, between neighbours, not a millionth */
+                                                              : 1;
+        nudged[i].nudge = real && nudged[i].fill < GEN_INDEX ? by * step : 0;
     }
     const size_t floats = exchange_constants(graph, NULL, NULL);
     float *kept = calloc(floats + 1, sizeof *kept), *others = calloc(floats + 1, sizeof *others);
