@@ -50,11 +50,11 @@ static lanes lanes_of(const onx_work *work)
 
 static onx_status lanes_workspace(onx_prepare *p, const linear_params *q)
 {
-    uint64_t features, scores;
+    uint64_t features, scores = 0;
     p->grain = (p->grain + ONXI_ML_LANES - 1) / ONXI_ML_LANES * ONXI_ML_LANES;
     if (!onxi_mul_u64(q->batch.columns, ONXI_ML_LANES + 1, &features) ||
         !onxi_mul_u64(q->scores + 1, 2 * ONXI_ML_LANES, &scores))
-        return ONX_E_LIMIT;
+        features = UINT64_MAX; /* refused below, with a message */
     return onxi_ml_workspace(p, features, scores);
 }
 

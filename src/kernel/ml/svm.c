@@ -135,7 +135,7 @@ static onx_status lanes_workspace(onx_prepare *p, const svm_params *q, uint64_t 
     p->grain = (p->grain + ONXI_ML_LANES - 1) / ONXI_ML_LANES * ONXI_ML_LANES;
     if (!onxi_add_u64(q->batch.columns, VECTORS + 1, &numbers) || !onxi_add_u64(numbers, sums, &numbers) ||
         !onxi_mul_u64(numbers, ONXI_ML_LANES, &all))
-        return ONX_E_LIMIT;
+        all = UINT64_MAX; /* refused below, with a message */
     return onxi_ml_workspace(p, q->batch.columns, all);
 }
 
@@ -300,7 +300,7 @@ static onx_status classifier_prepare(onx_prepare *p)
         square = 2 * q->classes + q->classes * q->classes;
     const uint64_t kernels = p->kernel->body ? 0 : q->vector_count;
     if (!onxi_add_u64(square, kernels + q->pairs + 2 * q->classes + 2, &more))
-        return ONX_E_LIMIT;
+        more = UINT64_MAX; /* refused below, with a message */
 #if ONXI_PLATFORM_ROOMY
     const uint64_t sums = q->pairs > q->classes ? q->pairs : q->classes;
     if (p->kernel->body) {
