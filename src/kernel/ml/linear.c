@@ -230,12 +230,8 @@ static onx_status classifier_lanes(onx_work *work, uint64_t first, uint64_t last
 #endif
 
 const onx_kernel onxi_kernels_ml_linear[] = {
-#ifdef ONX_WITH_X86_LEVELS
-    LANES(.isa = ONX_ISA_V4, .variant = "avx512", .body = &onxi_ml_loops_v4),
-    LANES(.isa = ONX_ISA_V3, .variant = "avx2", .body = &onxi_ml_loops_v3),
-#endif
 #if ONXI_PLATFORM_ROOMY
-    LANES(.isa = ONX_ISA_BASE, .variant = "simd", .body = &onxi_ml_loops_base),
+    ONXI_ML_LEVELS(LANES),
 #endif
     ONXI_ML_ROW("LinearRegressor", 1, .prepare = regressor_prepare, .run = regressor_run),
     ONXI_ML_ROW("LinearClassifier", 1, .types = classifier_types, .prepare = classifier_prepare, .run = classifier_run),
