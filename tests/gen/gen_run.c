@@ -70,7 +70,7 @@ static double coarseness(const gen_operand *operands, uint32_t count)
     double most = 0;
     for (uint32_t i = 0; i < count; i++)
         if (operands[i].dtype == ONX_FLOAT16 || operands[i].dtype == ONX_BFLOAT16)
-            most = fmax(most, tolerance(operands[i].dtype));
+            most = fmax(most, tolerance((int)operands[i].dtype));
     return most;
 }
 
