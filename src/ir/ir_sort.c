@@ -73,7 +73,7 @@ static onx_status collect_reads(sorter *s, body *b)
         if (now == node)
             continue;
         if (!b->copy) {
-            b->copy = ONXI_ARRAY(s->arena, onx_node *, b->count);
+            b->copy = ONXI_ARRAY(s->arena, onx_node *, (size_t)onxi_list_room(b->count));
             if (!b->copy)
                 return ONX_E_MEMORY;
             memcpy(b->copy, b->nodes, b->count * sizeof *b->copy);
@@ -271,7 +271,7 @@ static onx_status new_list(sorter *s, const body *b, onx_node ***out)
     *out = b->copy;
     if (!b->order)
         return ONX_OK;
-    *out = ONXI_ARRAY(s->arena, onx_node *, b->count);
+    *out = ONXI_ARRAY(s->arena, onx_node *, (size_t)onxi_list_room(b->count));
     if (!*out)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < b->count; i++)

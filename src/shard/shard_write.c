@@ -103,7 +103,7 @@ static onx_status put_weight(onxi_shard_writer *w, uint32_t value, const onxi_bo
     if (whole)
         return add_initializer(w, v->tensor);
     onx_tensor *t = onx_message_new(w->arena, ONX_KIND_TENSOR);
-    if (!t || !(t->dims = ONXI_ARRAY(w->arena, int64_t, v->rank)))
+    if (!t || !(t->dims = ONXI_ARRAY(w->arena, int64_t, (size_t)onxi_list_room(v->rank))))
         return ONX_E_MEMORY;
     onxi_copy_dims(t->dims, box->size, v->rank);
     t->dims_count = v->rank;

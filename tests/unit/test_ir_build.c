@@ -299,6 +299,36 @@ static void test_ir_build__running_out_of_memory_is_an_error_everywhere(void **s
     onx_doc_free(doc);
 }
 
+/* A list that was put in order has the room that appending counts on. */
+static void test_ir_build__nodes_are_added_after_sorting(void **state)
+{
+    (void)state;
+    for (uint32_t nodes = 2; nodes < 18; nodes++) {
+        onx_doc *doc;
+        bool changed = false;
+        onx_node *all[40];
+        assert_int_equal(onx_model_new(cx, "backwards", 21, &doc), ONX_OK);
+        onx_arena *arena = onx_doc_arena(doc);
+        for (uint32_t i = nodes; i-- > 0;) {
+            char from[16], to[16];
+            snprintf(from, sizeof from, "v%u", i);
+            snprintf(to, sizeof to, "v%u", i + 1);
+            all[i] = onx_graph_add_node(arena, onx_doc_model(doc)->graph, "Relu", from, to);
+        }
+        assert_int_equal(onx_doc_sort(doc, &changed), ONX_OK);
+        assert_true(changed);
+        onx_graph *g = onx_doc_model(doc)->graph;
+        for (uint32_t i = nodes; i < 2 * nodes; i++)
+            assert_non_null(all[i] = onx_graph_add_node(arena, g, "Abs", "v0", "w"));
+        assert_int_equal(g->node_count, 2 * nodes);
+        for (uint32_t i = 0; i < 2 * nodes; i++) {
+            assert_ptr_equal(g->node[i], all[i]);
+            assert_true(onx_str_is(onx_view(g->node[i]->op_type), i < nodes ? "Relu" : "Abs"));
+        }
+        onx_doc_free(doc);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -310,6 +340,7 @@ int main(void)
         TEST(test_ir_build__lists_grow_shrink_and_keep_order),
         TEST(test_ir_build__walks_reach_subgraphs_and_say_where),
         TEST(test_ir_build__a_cyclic_model_is_an_error_not_a_crash),
+        TEST(test_ir_build__nodes_are_added_after_sorting),
         TEST(test_ir_build__index_knows_definitions_and_uses),
         TEST(test_ir_build__index_of_many_names),
         TEST(test_ir_build__long_bytes_take_the_long_form),
