@@ -83,7 +83,7 @@ onx_status onxi_pair_prepare(onx_prepare *p)
     return p->input_count == 2 ? onxi_binary_prepare_numpy(p) : ONX_E_UNSUPPORTED;
 }
 
-/* Updates elements start .. end-1 of the output with an input, or sets them if it is the first one. */
+/* Updates elements start .. end-1 of the output, which are at `z`, with an input, or sets them if it is the first. */
 static void take_in(const variadic_params *q, const onxi_broadcast *b, const char *x, char *z, uint64_t start,
                     uint64_t end, bool first)
 {
@@ -96,34 +96,50 @@ static void take_in(const variadic_params *q, const onxi_broadcast *b, const cha
         onxi_broadcast_offsets(b, row, offs);
         off = offs[0] + (int64_t)col * step;
         if (!first) {
-            q->loop(z + at * q->width, 1, x + off * q->width, step, z + at * q->width, (int64_t)n);
+            q->loop(z, 1, x + off * q->width, step, z, (int64_t)n);
         } else if (step == 1) {
-            memmove(z + at * q->width, x + off * q->width, n * q->width);
+            memmove(z, x + off * q->width, n * q->width);
         } else {
             for (uint64_t i = 0; i < n; i++)
-                memcpy(z + (at + i) * q->width, x + off * q->width, q->width);
+                memcpy(z + i * q->width, x + off * q->width, q->width);
         }
+        z += n * q->width;
         at += n;
     }
+}
+
+/* Writes elements start .. end-1 of the output to `z`, beginning with the input `start_with`. */
+static void take_in_all(const variadic_params *q, const onx_work *work, uint32_t start_with, char *z, uint64_t start,
+                        uint64_t end)
+{
+    take_in(q, &q->inputs[start_with], work->inputs[start_with]->data, z, start, end, true);
+    for (uint32_t i = 0; i < work->prepared->input_count; i++)
+        if (i != start_with)
+            take_in(q, &q->inputs[i], work->inputs[i]->data, z, start, end, false);
+    if (q->mean)
+        scale_loops[work->outputs[0]->dtype](z, end - start, 1.0 / work->prepared->input_count);
 }
 
 onx_status onxi_variadic_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const variadic_params *q = work->params;
     onx_value *out = work->outputs[0];
-    uint32_t count = work->prepared->input_count, start_with = 0;
+    uint32_t start_with = 0, overwritten = 0;
     uint64_t total = out->layout ? out->size / q->width : out->count;
-    for (uint32_t i = 0; i < count; i++) /* starts with the input that the output overwrites */
-        if (work->inputs[i]->data == out->data && out->data)
+    for (uint32_t i = 0; i < work->prepared->input_count; i++) /* starts with the input that the output overwrites */
+        if (work->inputs[i]->data == out->data && out->data) {
             start_with = i;
-    for (uint64_t row = first; row < last; row++) {
-        uint64_t start = row * ONXI_BLOCK, end = start + ONXI_BLOCK < total ? start + ONXI_BLOCK : total;
-        take_in(q, &q->inputs[start_with], work->inputs[start_with]->data, out->data, start, end, true);
-        for (uint32_t i = 0; i < count; i++)
-            if (i != start_with)
-                take_in(q, &q->inputs[i], work->inputs[i]->data, out->data, start, end, false);
-        if (q->mean)
-            scale_loops[out->dtype]((char *)out->data + start * q->width, end - start, 1.0 / count);
+            overwritten++;
+        }
+    uint64_t start = first * ONXI_BLOCK, end = last * ONXI_BLOCK < total ? last * ONXI_BLOCK : total;
+    char *z = out->data;
+    char part[1024]; /* an input that is given twice must not change before it is read again */
+    const uint64_t step = overwritten > 1 ? sizeof part / q->width : ONXI_BLOCK;
+    for (; start < end; start += step) {
+        const uint64_t n = step < end - start ? step : end - start;
+        take_in_all(q, work, start_with, overwritten > 1 ? part : z + start * q->width, start, start + n);
+        if (overwritten > 1)
+            memcpy(z + start * q->width, part, n * q->width);
     }
     return ONX_OK;
 }
