@@ -342,7 +342,7 @@ onx_status onxi_rule_non_zero(onxi_call *call)
     if (x && onxi_count_set(call, 0, UINT32_MAX, &found)) {
         dims[1] = found;
         onxi_carry_positions(call);
-    } else if (x && count_constant(call, 0, &found)) {
+    } else if (x && !call->running && count_constant(call, 0, &found)) { /* running, the kernel counts */
         dims[1] = found;
     }
     return ONX_OK;
