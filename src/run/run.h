@@ -356,6 +356,8 @@ onx_status onxi_run_graph_widen(onxi_run_graph *g, const uint8_t *captured);
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
 /* Replaces groups of nodes by one operator each, by the rules of rewrite_rules.def. */
 onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
+/* Removes nodes that compute the same as an earlier node (run_repeats.c). */
+onx_status onxi_run_graph_merge_repeats(onxi_run_graph *g);
 /* Reads a constant list of integers; false if it has more than `most`. */
 bool onxi_run_read_ints(const onx_value *v, int64_t *out, uint32_t most, uint32_t *count);
 /* Are all inputs constants, so that the op can be computed while the graph is resolved? */

@@ -223,7 +223,7 @@ static void test_run_chain__chains_give_the_same_bits(void **state)
             run_model(doc, &(onx_session_options){ .isa = isa, .threads = threads }, (const onx_value *const *)in, one);
         const told a = run_model(doc, &(onx_session_options){ .isa = isa, .threads = 1, .no_optimize = true },
                                  (const onx_value *const *)in, alone);
-        assert_int_equal(t.nodes, a.nodes);
+        assert_in_range(t.nodes, 1, a.nodes); /* what is drawn twice runs once */
         assert_int_equal(a.chains, 0);
         chains += t.chains;
         steps += t.steps;
@@ -262,11 +262,11 @@ static void test_run_chain__what_is_seen_is_there(void **state)
 {
     onx_value *y[2] = { NULL };
     (void)state;
-    told t = run_text(HEAD "(float[2, 3] y) { a = Neg (x) b = Abs (a) c = Neg (x) y = Add (b, c) }", y);
+    told t = run_text(HEAD "(float[2, 3] y) { a = Neg (x) b = Abs (a) c = Sin (x) y = Add (b, c) }", y);
     assert_int_equal(t.steps, 1);
     assert_int_equal(t.nodes, 4);
     for (int i = 0; i < 6; i++)
-        assert_float_equal(((float *)y[0]->data)[i], i < 2 ? 4 - 2 * (float)i : 0, 0);
+        assert_float_equal(((float *)y[0]->data)[i], fabsf((float)i - 2) + sinf((float)i - 2), 1e-6);
     t = run_text(HEAD "(float[2, 3] y, float[2, 3] a) { a = Neg (x) y = Abs (a) }", y);
     assert_int_equal(t.steps, 2);
     t = run_text(
