@@ -9,14 +9,15 @@
 
 #include "unit/variants.h"
 
-enum { ULPS = 64 }; /* sums have another order */
+enum { ULPS = 64 }; /* sums have another order, and those of floats are floats */
 
 static const char *const ends[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT" };
 static const char *const curves[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
 static const onx_dtype types[] = { ONX_FLOAT, ONX_DOUBLE, ONX_INT64, ONX_INT32 };
 static const char *const type_names[] = { "float", "double", "int64", "int32" };
 static const int64_t batches[] = { 1, 15, 16, 17, 700 };
-static const int64_t widths[] = { 1, 4, 16, 21, 40 };
+static const int64_t widths[] = { 1, 4, 16, 21, 40, 131, 300 };
+enum { WIDTHS = sizeof widths / sizeof *widths };
 
 /* Multiples of 1/8 from -2 to 2, and few of them that are not finite. */
 static onx_value *rows_of(source *s, unsigned type, int64_t rows, int64_t columns, bool odd)
@@ -56,8 +57,8 @@ static void test_kernel_ml_lanes__linear_models_are_the_same(void **state)
     (void)state;
     for (unsigned turn = 0; turn < 80; turn++) {
         const unsigned type = turn % 4;
-        const int64_t columns = widths[below(&s, 5)];
-        const uint32_t scores = 1 + below(&s, 12);
+        const int64_t columns = widths[below(&s, WIDTHS)];
+        const uint32_t scores = 1 + below(&s, 24);
         begin(&w, type, columns, "float[N, T] y");
         add(&w, "y = ai.onnx.ml.LinearRegressor <targets = %u, ", scores);
         if (below(&s, 2))
@@ -72,6 +73,42 @@ static void test_kernel_ml_lanes__linear_models_are_the_same(void **state)
         add_numbers(&w, &s, "coefficients", scores * (uint32_t)columns, 16);
         add(&w, "post_transform = \"%s\"> (x)\n}\n", ends[below(&s, 4)]);
         check(&w, "LinearClassifier", rows_of(&s, type, batches[turn % 5], columns, false));
+    }
+}
+
+/* Sums of many floats that have to be rounded, none of which cancel. */
+static void test_kernel_ml_lanes__long_sums_are_accurate(void **state)
+{
+    static writer w;
+    source s = { 4 };
+    (void)state;
+    for (unsigned turn = 0; turn < 12; turn++) {
+        const int64_t columns = 100 + below(&s, 900), rows = batches[turn % 5];
+        const uint32_t scores = 1 + below(&s, 20);
+        onx_value *x = tensor(ONX_FLOAT, 2, (int64_t[]){ rows, columns });
+        for (uint64_t i = 0; i < x->count; i++)
+            ((float *)x->data)[i] = between(&s, 0.1f, 1);
+        begin(&w, 0, columns, "float[N, T] y");
+        add(&w, "y = ai.onnx.ml.LinearRegressor <targets = %u, ", scores);
+        LIST(&w, "coefficients", scores * (uint32_t)columns, "%.7f", (double)between(&s, 0.1f, 1));
+        add(&w, "post_transform = \"NONE\"> (x)\n}\n");
+        check(&w, "LinearRegressor", x);
+    }
+}
+
+/* A sum whose parts exceed the range of floats is finite, and the sums of other rows are the same as without it. */
+static void test_kernel_ml_lanes__parts_of_sums_may_be_large(void **state)
+{
+    static writer w;
+    (void)state;
+    for (unsigned end = 0; end < 2; end++) {
+        onx_value *x = tensor(ONX_FLOAT, 2, (int64_t[]){ 20, 3 });
+        for (uint64_t i = 0; i < x->count; i++)
+            ((float *)x->data)[i] = i / 3 % 7 == 4 ? 3e38f : 1.0f / (float)(i + 3);
+        begin(&w, 0, 3, "float[N, T] y");
+        add(&w, "y = ai.onnx.ml.LinearRegressor <targets = 2, coefficients = [2.0, -1.0, 0.0, 1.0, 1.0, 1.0], ");
+        add(&w, "post_transform = \"%s\"> (x)\n}\n", ends[2 * end]);
+        check(&w, "LinearRegressor", x);
     }
 }
 
@@ -130,6 +167,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_ml_lanes__linear_models_are_the_same),
+        cmocka_unit_test(test_kernel_ml_lanes__long_sums_are_accurate),
+        cmocka_unit_test(test_kernel_ml_lanes__parts_of_sums_may_be_large),
         cmocka_unit_test(test_kernel_ml_lanes__support_vectors_are_the_same),
         cmocka_unit_test(test_kernel_ml_lanes__votes_are_the_same),
     };

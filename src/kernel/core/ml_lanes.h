@@ -34,6 +34,13 @@ typedef struct onxi_ml_loops {
     void (*logistic)(double *scores, uint64_t n);
     /* out[r] = onxi_ml_argmax of the n scores of row r. */
     void (*argmax)(const double *scores, uint64_t n, uint64_t *out);
+    /* The same in float; products_narrow returns a bit for each row with a sum that is not finite. */
+    void (*turn_narrow)(const float *rows, uint64_t row_count, uint64_t columns, float *out);
+    uint32_t (*products_narrow)(const float *x, const float *lists, uint64_t n, uint64_t count, float *out);
+    void (*argmax_narrow)(const float *scores, uint64_t n, uint64_t *out);
+    /* Writes the n scores of each row contiguously. Both arrays have room for ONXI_ML_LANES scores of a row, and `rows`
+     * for ONXI_ML_LANES more. */
+    void (*rows_narrow)(const float *scores, uint64_t n, float *rows);
 } onxi_ml_loops;
 extern const onxi_ml_loops onxi_ml_loops_base, onxi_ml_loops_v3, onxi_ml_loops_v4;
 

@@ -1,11 +1,14 @@
 /* linear.c - LinearRegressor and LinearClassifier: matrix products of feature rows and coefficients. */
 #include "kernel/core/ml_lanes.h"
 
+#include <math.h>
+
 typedef struct linear_params {
     onxi_ml_batch batch;
     onxi_ml_numbers coefficients, intercepts; /* intercepts: none, or one per score */
     uint64_t scores;                          /* number of scores computed */
     onxi_ml_transform transform;
+    const float *narrow; /* coefficients, then intercepts, if all of them and the features are floats; else NULL */
     /* For the classifier. */
     onxi_ml_labels labels;
     bool opposed; /* one score s decides between two classes, whose scores are -s and s */
@@ -31,12 +34,40 @@ static void score_row(const linear_params *q, const onx_value *x, uint64_t row, 
 }
 
 #if ONXI_PLATFORM_ROOMY
+/* Sums of products of floats are sums of floats, as in onnxruntime and in the reference of onnx, but in short
+ * stretches. A row with a sum that is not finite is computed again in double, as plain rows are: the sum may be finite
+ * although a part of it exceeds the range of floats. */
+static onx_status narrow_numbers(const onx_prepare *p, linear_params *q, uint32_t output)
+{
+    const uint64_t n = q->coefficients.count;
+    const onx_value *y = output < p->output_count ? p->outputs[output] : NULL;
+    if (p->inputs[0]->dtype != ONX_FLOAT || (y && y->dtype != ONX_FLOAT) || q->coefficients.dtype != ONX_FLOAT ||
+        q->scores > INT32_MAX || (q->intercepts.count && q->intercepts.dtype != ONX_FLOAT))
+        return ONX_OK;
+    float *numbers = ONXI_ARRAY(p->arena, float, n + q->scores);
+    if (!numbers)
+        return ONX_E_MEMORY;
+    onxi_convert(ONX_FLOAT, numbers, ONX_DOUBLE, q->coefficients.at, 0, n, true);
+    memset(numbers + n, 0, q->scores * sizeof *numbers);
+    onxi_convert(ONX_FLOAT, numbers + n, ONX_DOUBLE, q->intercepts.at, 0, q->intercepts.count, true);
+    q->narrow = numbers;
+    return ONX_OK;
+}
+
 /* The workspace of a thread. `features` and `scores` hold ONXI_ML_LANES interleaved rows; `rows` holds the scores row
- * by row. `scores` and `rows` have room for one more score per row, which the classifier uses if `opposed` is set. */
+ * by row. `scores` and `rows` have room for one more score per row, which the classifier uses if `opposed` is set. The
+ * narrow ones are the same in float, if there are narrow coefficients. */
 typedef struct lanes {
     const onxi_ml_loops *loops;
     double *row, *features, *scores, *rows;
+    float *narrow_features, *narrow_scores, *narrow_rows;
 } lanes;
+
+/* Scores per row that narrow_scores and narrow_rows have room for, of which rows_narrow needs more than there are. */
+static uint64_t narrow_room(const linear_params *q)
+{
+    return q->narrow ? q->scores + 1 + ONXI_ML_LANES : 0;
+}
 
 static lanes lanes_of(const onx_work *work)
 {
@@ -45,36 +76,90 @@ static lanes lanes_of(const onx_work *work)
     l.features = l.row + q->batch.columns;
     l.scores = l.features + ONXI_ML_LANES * q->batch.columns;
     l.rows = l.scores + ONXI_ML_LANES * (q->scores + 1);
+    l.narrow_features = (float *)(l.rows + ONXI_ML_LANES * (q->scores + 1));
+    l.narrow_scores = l.narrow_features + (q->narrow ? ONXI_ML_LANES * q->batch.columns : 0);
+    l.narrow_rows = l.narrow_scores + ONXI_ML_LANES * narrow_room(q);
     return l;
 }
 
 static onx_status lanes_workspace(onx_prepare *p, const linear_params *q)
 {
     uint64_t features, scores = 0;
+    const uint64_t each = ONXI_ML_LANES + 1 + (q->narrow ? ONXI_ML_LANES / 2 : 0); /* two floats per double */
     p->grain = (p->grain + ONXI_ML_LANES - 1) / ONXI_ML_LANES * ONXI_ML_LANES;
-    if (!onxi_mul_u64(q->batch.columns, ONXI_ML_LANES + 1, &features) ||
-        !onxi_mul_u64(q->scores + 1, 2 * ONXI_ML_LANES, &scores))
+    if (!onxi_mul_u64(q->batch.columns, each, &features) ||
+        !onxi_mul_u64(2 * (q->scores + 1) + narrow_room(q), ONXI_ML_LANES, &scores))
         features = UINT64_MAX; /* refused below, with a message */
     return onxi_ml_workspace(p, features, scores);
 }
 
-static void score_lanes(const linear_params *q, const lanes *l, const onx_value *x, uint64_t row, uint64_t count)
+static void score_wide(const linear_params *q, const lanes *l, const onx_value *x, uint64_t row, uint64_t count)
 {
     onxi_ml_lanes_load(l->loops, x, row, count, q->batch.columns, l->row, l->features);
     for (uint64_t i = 0; i < q->scores * ONXI_ML_LANES; i++)
         l->scores[i] = q->intercepts.count ? q->intercepts.at[i / ONXI_ML_LANES] : 0;
     l->loops->products(l->features, q->coefficients.at, q->batch.columns, q->scores, l->scores);
+    /* The sign of a NaN depends on the order of the operands of an addition, which may differ between lanes. */
+    for (uint64_t i = 0; i < q->scores * ONXI_ML_LANES; i++)
+        l->scores[i] = isnan(l->scores[i]) ? (double)NAN : l->scores[i];
+}
+
+/* Computes the scores of `count` rows: either narrow_scores, and returns true, or `scores`. */
+static bool score_lanes(const linear_params *q, const lanes *l, const onx_value *x, uint64_t row, uint64_t count)
+{
+    const uint64_t n = q->batch.columns;
+    uint32_t odd = UINT32_MAX; /* a bit for each row that has to be computed in double */
+    if (q->narrow) {
+        l->loops->turn_narrow((const float *)x->data + row * n, count, n, l->narrow_features);
+        for (uint64_t s = 0; s < q->scores; s++)
+            for (uint64_t r = 0; r < ONXI_ML_LANES; r++)
+                l->narrow_scores[s * ONXI_ML_LANES + r] = q->narrow[q->coefficients.count + s];
+        odd = l->loops->products_narrow(l->narrow_features, q->narrow, n, q->scores, l->narrow_scores);
+    }
+    if (!odd && q->transform == ONXI_ML_NONE)
+        return true;
+    if (odd)
+        score_wide(q, l, x, row, count);
+    for (uint64_t i = 0; q->narrow && i < q->scores * ONXI_ML_LANES; i++)
+        if (!(odd >> i % ONXI_ML_LANES & 1))
+            l->scores[i] = (double)l->narrow_scores[i];
+    return false;
+}
+
+/* Applies the transform and writes the `columns` scores of each row to y, which may be NULL. `narrow`: as score_lanes
+ * returned it; `best`: as in onxi_ml_lanes_finish. Afterwards `rows` has the scores, if there is one per row. */
+static void finish_lanes(const linear_params *q, const lanes *l, bool narrow, uint64_t columns, onx_value *y,
+                         uint64_t row, uint64_t count, uint64_t *best)
+{
+    if (!narrow) {
+        onxi_ml_lanes_finish(l->loops, q->transform, l->scores, columns, l->rows, best);
+        if (y)
+            onxi_ml_store_rows(y, row, count, columns, l->rows);
+        return;
+    }
+    if (best)
+        l->loops->argmax_narrow(l->narrow_scores, columns, best);
+    for (uint64_t r = 0; columns == 1 && r < ONXI_ML_LANES; r++)
+        l->rows[r] = (double)l->narrow_scores[r];
+    if (!y)
+        return;
+    l->loops->rows_narrow(l->narrow_scores, columns, l->narrow_rows);
+    memcpy((float *)y->data + row * columns, l->narrow_rows, count * columns * sizeof(float));
 }
 #endif
 
-static onx_status finish_prepare(onx_prepare *p, linear_params *q)
+/* `output`: the one with the scores. */
+static onx_status finish_prepare(onx_prepare *p, linear_params *q, uint32_t output)
 {
+    (void)output; /* plain rows convert scores to any type */
     p->params = q;
     p->rows = q->batch.rows;
     p->grain = 16384 / (q->coefficients.count + q->batch.columns + 1) + 1;
 #if ONXI_PLATFORM_ROOMY
-    if (p->kernel->body)
+    if (p->kernel->body) {
+        ONX_TRY(narrow_numbers(p, q, output));
         return lanes_workspace(p, q);
+    }
 #endif
     return onxi_ml_workspace(p, q->batch.columns, q->scores + 1);
 }
@@ -97,7 +182,7 @@ static onx_status regressor_prepare(onx_prepare *p)
     q->scores = (uint64_t)targets;
     ONX_TRY(onxi_ml_want_scores(p, 0, q->batch.rows, q->scores));
     ONX_TRY(read_numbers(p, q));
-    return finish_prepare(p, q);
+    return finish_prepare(p, q, 0);
 }
 
 static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
@@ -119,9 +204,8 @@ static onx_status regressor_lanes(onx_work *work, uint64_t first, uint64_t last)
     const lanes l = lanes_of(work);
     for (uint64_t row = first, count; row < last; row += count) {
         count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
-        score_lanes(q, &l, work->inputs[0], row, count);
-        onxi_ml_lanes_finish(l.loops, q->transform, l.scores, q->scores, l.rows, NULL);
-        onxi_ml_store_rows(work->outputs[0], row, count, q->scores, l.rows);
+        const bool narrow = score_lanes(q, &l, work->inputs[0], row, count);
+        finish_lanes(q, &l, narrow, q->scores, work->outputs[0], row, count, NULL);
     }
     return ONX_OK;
 }
@@ -161,7 +245,7 @@ static onx_status classifier_prepare(onx_prepare *p)
     ONX_TRY(classifier_shape(p, q));
     ONX_TRY(onxi_ml_want_scores(p, 1, q->batch.rows, q->opposed ? 2 : q->scores));
     ONX_TRY(read_numbers(p, q));
-    return finish_prepare(p, q);
+    return finish_prepare(p, q, 1);
 }
 
 /* Writes the predicted class. `best` is the index of the greatest score, `first` the first score. A single score
@@ -200,6 +284,31 @@ static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 #if ONXI_PLATFORM_ROOMY
+static void oppose(const lanes *l, bool narrow)
+{
+    for (uint64_t r = 0; r < ONXI_ML_LANES; r++)
+        if (narrow) {
+            l->narrow_scores[ONXI_ML_LANES + r] = l->narrow_scores[r];
+            l->narrow_scores[r] = -l->narrow_scores[r];
+        } else {
+            l->scores[ONXI_ML_LANES + r] = l->scores[r];
+            l->scores[r] = -l->scores[r];
+        }
+}
+
+/* Writes the predicted classes of `count` rows; `first`: their scores, if there is one per row. */
+static void name_classes(const linear_params *q, onx_value *y, uint64_t row, uint64_t count, const uint64_t *best,
+                         const double *first, uint64_t columns)
+{
+    if (y && y->dtype == ONX_INT64 && q->labels.count == columns && columns > 1) {
+        for (uint64_t r = 0; r < count; r++)
+            ((int64_t *)y->data)[row + r] = q->labels.ints[best[r]];
+        return;
+    }
+    for (uint64_t r = 0; r < count; r++)
+        name_class(q, y, row + r, best[r], columns == 1 ? first[r] : 0, columns);
+}
+
 static onx_status classifier_lanes(onx_work *work, uint64_t first, uint64_t last)
 {
     const linear_params *q = work->params;
@@ -208,16 +317,11 @@ static onx_status classifier_lanes(onx_work *work, uint64_t first, uint64_t last
     uint64_t best[ONXI_ML_LANES];
     for (uint64_t row = first, count; row < last; row += count) {
         count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
-        score_lanes(q, &l, work->inputs[0], row, count);
-        for (uint64_t r = 0; q->opposed && r < ONXI_ML_LANES; r++) {
-            l.scores[ONXI_ML_LANES + r] = l.scores[r];
-            l.scores[r] = -l.scores[r];
-        }
-        onxi_ml_lanes_finish(l.loops, q->transform, l.scores, columns, l.rows, best);
-        for (uint64_t r = 0; r < count; r++)
-            name_class(q, onxi_ml_output(work, 0), row + r, best[r], l.rows[r * columns], columns);
-        if (onxi_ml_output(work, 1))
-            onxi_ml_store_rows(onxi_ml_output(work, 1), row, count, columns, l.rows);
+        const bool narrow = score_lanes(q, &l, work->inputs[0], row, count);
+        if (q->opposed)
+            oppose(&l, narrow);
+        finish_lanes(q, &l, narrow, columns, onxi_ml_output(work, 1), row, count, best);
+        name_classes(q, onxi_ml_output(work, 0), row, count, best, l.rows, columns);
     }
     return ONX_OK;
 }

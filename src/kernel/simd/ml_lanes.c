@@ -1,127 +1,128 @@
 /* ml_lanes.c - linear models and support vector machines, with a row of features in each SIMD lane. Elements are
- * doubles, as in the plain rows, because sums over hundreds of vectors would lose precision in float. */
+ * doubles, as in the plain rows, because sums over hundreds of vectors would lose precision in float; linear models of
+ * floats, which have one sum only, also have loops for floats. */
 #include "kernel/core/ml_lanes.h"
-#include "kernel/simd/simd.h"
+#include "kernel/simd/tile.h"
 
 #include <math.h>
 
 #ifndef __wasm__ /* browsers run the plain rows */
 
-/* WIDTH: doubles per vector register; PARTS: registers for one element of all rows; LISTS: coefficient vectors per
- * tile, whose sums stay in registers. */
-enum { WIDTH = ONXI_LANES / 2, PARTS = ONXI_ML_LANES / WIDTH, LISTS = ONXI_LANES == 16 ? 8 : ONXI_LANES == 8 ? 2 : 1 };
+enum { WIDTH = ONXI_LANES / 2 }; /* doubles per vector register */
 typedef double vd __attribute__((vector_size(WIDTH * 8)));
 typedef int64_t vl __attribute__((vector_size(WIDTH * 8)));
 typedef uint64_t vul __attribute__((vector_size(WIDTH * 8)));
 
+#define REAL          double
+#define VECTOR        vd
+#define MASK          vl
+#define OF_TYPE(name) wide_##name
+#include "kernel/simd/ml_products.h"
+#undef REAL
+#undef VECTOR
+#undef MASK
+#undef OF_TYPE
+#define REAL          float
+#define VECTOR        onxi_vf
+#define MASK          onxi_vi
+#define OF_TYPE(name) narrow_##name
+#include "kernel/simd/ml_products.h"
+
 static inline vd load(const double *p)
 {
-    vd v;
-    memcpy(&v, p, sizeof v);
-    return v;
+    return wide_load(p);
 }
 
 static inline void store(double *p, vd v)
 {
-    memcpy(p, &v, sizeof v);
+    wide_store(p, v);
 }
 
 static inline vd all(double x)
 {
-    return x - (vd){ 0 }; /* unlike x + 0, x - 0 keeps -0, so the compiler needs no instruction for it */
+    return wide_all(x);
 }
 
 static inline vd choose(vl mask, vd yes, vd no)
 {
-    return (vd)((mask & (vl)yes) | (~mask & (vl)no));
+    return wide_choose(mask, yes, no);
 }
 
 /* ---- features ---- */
 
-static void turn(const float *rows, uint64_t row_count, uint64_t columns, double *out)
+/* Interleaves rows, as floats (`narrow`) or as doubles (`wide`); the other one is NULL. */
+__attribute__((always_inline)) static inline void turn_rows(const float *rows, uint64_t row_count, uint64_t columns,
+                                                            float *narrow, double *wide)
 {
-    float block[ONXI_LANES * ONXI_ML_LANES];
-    const bool wide = row_count == ONXI_ML_LANES && columns >= ONXI_LANES;
-    for (uint64_t next = 0; wide && next < columns; next += ONXI_LANES) {
+    float space[ONXI_LANES * ONXI_ML_LANES];
+    const bool full = row_count == ONXI_ML_LANES && columns >= ONXI_LANES;
+    for (uint64_t next = 0; full && next < columns; next += ONXI_LANES) {
         const uint64_t c = columns - next < ONXI_LANES ? columns - ONXI_LANES : next; /* the last block may overlap */
+        float *block = narrow ? narrow + c * ONXI_ML_LANES : space;
         for (uint64_t r = 0; r < ONXI_ML_LANES; r += ONXI_LANES)
             vf_turn((const char *)(rows + r * columns + c), columns * sizeof *rows, block + r, ONXI_ML_LANES);
-        for (uint64_t i = 0; i < ONXI_LANES * ONXI_ML_LANES; i++)
-            out[c * ONXI_ML_LANES + i] = (double)block[i];
+        for (uint64_t i = 0; wide && i < ONXI_LANES * ONXI_ML_LANES; i++)
+            wide[c * ONXI_ML_LANES + i] = (double)block[i];
     }
-    for (uint64_t c = 0; !wide && c < columns; c++)
-        for (uint64_t r = 0; r < ONXI_ML_LANES; r++)
-            out[c * ONXI_ML_LANES + r] = r < row_count ? (double)rows[r * columns + c] : 0;
+    for (uint64_t c = 0; !full && c < columns; c++)
+        for (uint64_t r = 0; r < ONXI_ML_LANES; r++) {
+            const float x = r < row_count ? rows[r * columns + c] : 0;
+            if (narrow)
+                narrow[c * ONXI_ML_LANES + r] = x;
+            else
+                wide[c * ONXI_ML_LANES + r] = (double)x;
+        }
+}
+
+static void turn(const float *rows, uint64_t row_count, uint64_t columns, double *out)
+{
+    turn_rows(rows, row_count, columns, NULL, out);
+}
+
+static void turn_narrow(const float *rows, uint64_t row_count, uint64_t columns, float *out)
+{
+    turn_rows(rows, row_count, columns, out, NULL);
 }
 
 /* ---- products ---- */
 
-/* Accumulates one product (or squared difference) per row and per list, for `count` lists. */
-__attribute__((always_inline)) static inline void add(const double *x, const double *lists, uint64_t n,
-                                                      const unsigned count, const bool distance, vd sum[LISTS][PARTS])
-{
-    for (unsigned i = 0; i < count; i++) {
-        const vd factor = all(lists[i * n]);
-        for (unsigned v = 0; v < PARTS; v++) {
-            const vd a = load(x + v * WIDTH), apart = a - factor;
-            sum[i][v] += distance ? apart * apart : a * factor;
-        }
-    }
-}
-
-/* `count` and `distance` are constants at each call, so the compiler specializes the loop. If there are few sums,
- * elements at odd indices use a second set of accumulators, since each addition has to wait for the one before it. */
-__attribute__((always_inline)) static inline void tile(const double *x, const double *lists, uint64_t n,
-                                                       const unsigned count, const bool distance, double *out)
-{
-    const bool two = count * PARTS < 8;
-    vd sum[LISTS][PARTS], other[LISTS][PARTS];
-    for (unsigned i = 0; i < count; i++)
-        for (unsigned v = 0; v < PARTS; v++) {
-            sum[i][v] = load(out + i * ONXI_ML_LANES + v * WIDTH);
-            other[i][v] = all(0);
-        }
-    uint64_t k = 0;
-    for (; two && k + 2 <= n; k += 2) {
-        add(x + k * ONXI_ML_LANES, lists + k, n, count, distance, sum);
-        add(x + (k + 1) * ONXI_ML_LANES, lists + k + 1, n, count, distance, other);
-    }
-    for (; k < n; k++)
-        add(x + k * ONXI_ML_LANES, lists + k, n, count, distance, sum);
-    for (unsigned i = 0; i < count; i++)
-        for (unsigned v = 0; v < PARTS; v++)
-            store(out + i * ONXI_ML_LANES + v * WIDTH, two ? sum[i][v] + other[i][v] : sum[i][v]);
-}
-
-__attribute__((always_inline)) static inline void all_lists(const double *x, const double *lists, uint64_t n,
-                                                            uint64_t count, const bool distance, double *out)
-{
-    for (; count >= LISTS; count -= LISTS, lists += LISTS * n, out += LISTS * ONXI_ML_LANES)
-        tile(x, lists, n, LISTS, distance, out);
-    if (LISTS > 4 && count >= 4) {
-        tile(x, lists, n, LISTS > 4 ? 4 : 1, distance, out);
-        count -= 4;
-        lists += 4 * n;
-        out += 4 * ONXI_ML_LANES;
-    }
-    if (LISTS > 2 && count >= 2) {
-        tile(x, lists, n, LISTS > 2 ? 2 : 1, distance, out);
-        count -= 2;
-        lists += 2 * n;
-        out += 2 * ONXI_ML_LANES;
-    }
-    if (count)
-        tile(x, lists, n, 1, distance, out);
-}
-
 static void products(const double *x, const double *lists, uint64_t n, uint64_t count, double *out)
 {
-    all_lists(x, lists, n, count, false, out);
+    wide_sums(x, lists, n, count, false, out);
 }
 
 static void distances(const double *x, const double *lists, uint64_t n, uint64_t count, double *out)
 {
-    all_lists(x, lists, n, count, true, out);
+    wide_sums(x, lists, n, count, true, out);
+}
+
+static uint32_t products_narrow(const float *x, const float *lists, uint64_t n, uint64_t count, float *out)
+{
+    narrow_sums(x, lists, n, count, false, out);
+    uint32_t odd = 0;
+    for (unsigned r = 0; r < ONXI_ML_LANES; r += ONXI_LANES) {
+        onxi_vi none = { 0 };
+        for (uint64_t i = 0; i < count; i++) {
+            const onxi_vf v = vf_load(out + i * ONXI_ML_LANES + r);
+            none |= v - v != 0.0f; /* infinity and NaN give NaN */
+        }
+        for (unsigned lane = 0; lane < ONXI_LANES && vi_any(none); lane++)
+            odd |= (none[lane] ? 1u : 0) << (r + lane);
+    }
+    return odd;
+}
+
+static void rows_narrow(const float *scores, uint64_t n, float *rows)
+{
+    if (n == 1)
+        memcpy(rows, scores, ONXI_ML_LANES * sizeof *rows);
+    for (uint64_t next = 0; n > 1 && next < n; next += ONXI_LANES) {
+        /* A vector that is longer than a row is partly overwritten by the next row. */
+        const uint64_t i = n >= ONXI_LANES && n - next < ONXI_LANES ? n - ONXI_LANES : next;
+        for (uint64_t r = 0; r < ONXI_ML_LANES; r += ONXI_LANES)
+            vf_turn((const char *)(scores + i * ONXI_ML_LANES + r), ONXI_ML_LANES * sizeof *scores, rows + r * n + i,
+                    n);
+    }
 }
 
 /* ---- functions ---- */
@@ -205,17 +206,12 @@ static void softmax(double *scores, uint64_t n)
 
 static void argmax(const double *scores, uint64_t n, uint64_t *out)
 {
-    for (unsigned v = 0; v < ONXI_ML_LANES; v += WIDTH) {
-        vd most = load(scores + v);
-        vl best = { 0 };
-        for (uint64_t i = 1; i < n; i++) {
-            const vd x = load(scores + i * ONXI_ML_LANES + v);
-            const vl more = (x > most) | ((x != x) & (most == most));
-            most = choose(more, x, most);
-            best = (more & (int64_t)i) | (~more & best);
-        }
-        memcpy(out + v, &best, sizeof best);
-    }
+    wide_argmax(scores, n, out);
+}
+
+static void argmax_narrow(const float *scores, uint64_t n, uint64_t *out)
+{
+    narrow_argmax(scores, n, out);
 }
 
 static void logistic(double *scores, uint64_t n)
@@ -224,5 +220,7 @@ static void logistic(double *scores, uint64_t n)
         store(scores + i, logistic_of(load(scores + i)));
 }
 
-const onxi_ml_loops ONXI_LEVELED(onxi_ml_loops) = { turn, products, distances, curve, softmax, logistic, argmax };
+const onxi_ml_loops ONXI_LEVELED(onxi_ml_loops) = { turn,       products, distances,   curve,           softmax,
+                                                    logistic,   argmax,   turn_narrow, products_narrow, argmax_narrow,
+                                                    rows_narrow };
 #endif
