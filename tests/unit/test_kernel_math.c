@@ -1,5 +1,5 @@
-/* test_kernel_math.c - functions of one float by every row that this CPU can run, compared with libm in double; Cast
- * compared with onx_convert. */
+/* test_kernel_math.c - functions of one float by every row that this CPU can run, compared with libm in double, those
+ * of one double, compared with libm in long double; Cast compared with onx_convert. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,6 +145,76 @@ static void test_kernel_math__rows_agree_with_libm(void **state)
     assert_true(rows >= count);
 }
 
+static const struct {
+    const char *op;
+    long double (*reference)(long double);
+    double ulp;
+} wide_functions[] = {
+    { "Tanh", tanhl, 4 },
+};
+
+static double wide_steps(double got, long double want)
+{
+    const double near = (double)want;
+    if (isnan(near) || isnan(got))
+        return isnan(near) && isnan(got) ? 0 : INFINITY;
+    if (got == near)
+        return got != 0 || !signbit(got) == !signbit(near) ? 0 : INFINITY;
+    const double next = nextafter(fabs(near), INFINITY) - fabs(near);
+    return isinf(near) || isinf(got) ? INFINITY : (double)(fabsl((long double)got - want) / (long double)next);
+}
+
+/* Elements whose bits are spread over all that there are, in turn with others from -32 to 32, and of each number of
+ * elements that fills vectors in part. */
+static unsigned try_wide_row(const onx_kernel *k, long double (*reference)(long double), double ulp)
+{
+    static const double ends[] = { 0.0, -0.0, NAN, INFINITY, -INFINITY, 0x1p-1074, -0x1p-1022, 0x1.fffffffffffffp1023 };
+    enum { ENDS = sizeof ends / sizeof *ends, LINES = 1000 };
+    const onxi_unary_body *body = k->body;
+    double x[LINE + 1], y[LINE + 1], worst = 0;
+    unsigned bad = 0;
+    uint64_t bits = 1;
+    for (unsigned line = 0; line < LINES; line++) {
+        const unsigned n = LINE - line % 32;
+        for (unsigned i = 0; i < n; i++) {
+            bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            memcpy(&x[i], &bits, sizeof bits);
+            if (i % 2)
+                x[i] = ((double)(bits >> 11) * 0x1p-53 - 0.5) * 64;
+            if (i < ENDS)
+                x[i] = ends[i];
+        }
+        y[n] = 7;
+        body->loops[ONX_DOUBLE](x, y, n, 1, 0);
+        bad += y[n] != 7;
+        for (unsigned i = 0; i < n; i++) {
+            const long double want = reference((long double)x[i]);
+            const double off = wide_steps(y[i], want);
+            worst = off > worst ? off : worst;
+            if (off > ulp && bad++ < 3)
+                print_error("%s %s: f(%a) is %a, expected %La\n", k->op, onxi_kernel_variant(k), x[i], y[i], want);
+        }
+    }
+    print_message("%s of doubles %s: %.2f ulp\n", k->op, onxi_kernel_variant(k), worst);
+    return bad;
+}
+
+static void test_kernel_math__rows_of_doubles_agree_with_libm(void **state)
+{
+    (void)state;
+    unsigned bad = 0, rows = 0;
+    const size_t count = sizeof wide_functions / sizeof *wide_functions;
+    for (size_t t = 0; onxi_kernel_tables[t]; t++)
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
+            for (size_t f = 0; f < count && k->isa && k->isa <= onxi_isa_best(); f++)
+                if (strcmp(wide_functions[f].op, k->op) == 0 && k->dtypes & ONX_DTYPE_BIT(ONX_DOUBLE)) {
+                    bad += try_wide_row(k, wide_functions[f].reference, wide_functions[f].ulp);
+                    rows++;
+                }
+    assert_int_equal(bad, 0);
+    assert_true(rows >= count);
+}
+
 /* A loop over elements whose bits are all that there are of 8 and 16, every so many of 32, and of 64 these and others
  * spread over all of their range: what onx_convert makes of them, and nothing behind the last. */
 static unsigned try_cast(const char *variant, const onxi_cast_body *c)
@@ -188,6 +258,7 @@ static void test_kernel_math__casts_agree_with_convert(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_math__rows_agree_with_libm),
+                                        cmocka_unit_test(test_kernel_math__rows_of_doubles_agree_with_libm),
                                         cmocka_unit_test(test_kernel_math__casts_agree_with_convert) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

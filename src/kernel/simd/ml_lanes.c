@@ -3,15 +3,11 @@
  * floats, which have one sum only, also have loops for floats. */
 #include "kernel/core/ml_lanes.h"
 #include "kernel/simd/tile.h"
-
-#include <math.h>
+#include "kernel/simd/wide.h"
 
 #ifndef __wasm__ /* browsers run the plain rows */
 
-enum { WIDTH = ONXI_LANES / 2 }; /* doubles per vector register */
-typedef double vd __attribute__((vector_size(WIDTH * 8)));
-typedef int64_t vl __attribute__((vector_size(WIDTH * 8)));
-typedef uint64_t vul __attribute__((vector_size(WIDTH * 8)));
+enum { WIDTH = VD_LANES };
 
 #define REAL          double
 #define VECTOR        vd
@@ -36,16 +32,6 @@ static inline vd load(const double *p)
 static inline void store(double *p, vd v)
 {
     wide_store(p, v);
-}
-
-static inline vd all(double x)
-{
-    return wide_all(x);
-}
-
-static inline vd choose(vl mask, vd yes, vd no)
-{
-    return wide_choose(mask, yes, no);
 }
 
 /* ---- features ---- */
@@ -127,39 +113,11 @@ static void rows_narrow(const float *scores, uint64_t n, float *rows)
 
 /* ---- functions ---- */
 
-/* e^x by a polynomial around the nearest multiple of ln 2; the error is at most 2 ulp. Results that would be denormal
- * are 0. */
-static inline vd exp_of(vd x)
-{
-    static const double factors[] = { 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
-                                      1.0 / 120,      1.0 / 24,      1.0 / 6,      0.5,         1.0,        1.0 };
-    const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
-    const vl low = x<-708.0, high = x> 709.78, none = x != x;
-    const vd u = choose(low | high | none, all(0), x), k = u * 1.4426950408889634 + magic;
-    const vd n = k - magic, r = (u - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
-    vd y = all(1.0 / 479001600);
-    for (unsigned i = 0; i < sizeof factors / sizeof *factors; i++)
-        y = y * r + factors[i];
-    const vd whole = (vd)((vul)y + (((vul)k - (vul)all(magic)) << 52));
-    return choose(none, x, choose(low, all(0), choose(high, all((double)INFINITY), whole)));
-}
-
-static inline vd magnitude(vd x)
-{
-    return (vd)((vl)x & 0x7fffffffffffffff);
-}
-
 /* 1 / (1 + e^-x), without overflow. */
 static inline vd logistic_of(vd x)
 {
-    const vd v = 1.0 / (1.0 + exp_of(-magnitude(x)));
-    return choose(x < 0.0, 1.0 - v, v);
-}
-
-static inline vd tanh_of(vd x)
-{
-    const vd e = exp_of(magnitude(x) * -2.0), y = (1.0 - e) / (1.0 + e);
-    return (vd)((vl)y | ((vl)x & INT64_MIN));
+    const vd v = 1.0 / (1.0 + vd_exp(-vd_abs(x)));
+    return vd_select(x < 0.0, 1.0 - v, v);
 }
 
 /* x^degree. The degree is an integer, usually a small one. */
@@ -180,22 +138,22 @@ static void curve(const onxi_ml_curve *c, double *x, uint64_t n)
 {
     for (uint64_t i = 0; i < n * ONXI_ML_LANES && c->kind != ONXI_ML_LINEAR; i += WIDTH) {
         const vd v = load(x + i);
-        store(x + i, c->kind == ONXI_ML_RBF    ? exp_of(v * -c->gamma)
+        store(x + i, c->kind == ONXI_ML_RBF    ? vd_exp(v * -c->gamma)
                      : c->kind == ONXI_ML_POLY ? power_of(v * c->gamma + c->coef0, c->degree)
-                                               : tanh_of(v * c->gamma + c->coef0));
+                                               : vd_tanh(v * c->gamma + c->coef0));
     }
 }
 
 static void softmax(double *scores, uint64_t n)
 {
     for (unsigned v = 0; v < ONXI_ML_LANES; v += WIDTH) {
-        vd most = all(-(double)INFINITY), sum = all(0);
+        vd most = vd_all(-(double)INFINITY), sum = vd_all(0);
         for (uint64_t i = 0; i < n; i++) {
             const vd x = load(scores + i * ONXI_ML_LANES + v);
-            most = choose((x > most) | (x != x), x, most);
+            most = vd_select((x > most) | (x != x), x, most);
         }
         for (uint64_t i = 0; i < n; i++) {
-            const vd e = exp_of(load(scores + i * ONXI_ML_LANES + v) - most);
+            const vd e = vd_exp(load(scores + i * ONXI_ML_LANES + v) - most);
             store(scores + i * ONXI_ML_LANES + v, e);
             sum += e;
         }

@@ -3,8 +3,7 @@
  * use the loops for floats. */
 #include "kernel/core/chain.h"
 #include "kernel/simd/halves_loops.h"
-
-#include <math.h>
+#include "kernel/simd/wide.h"
 
 #ifndef __wasm__
 
@@ -109,6 +108,27 @@ static const onxi_unary_body ceil_body = { .loops = { DOUBLES(ENTRY, ceil) } };
 DOUBLES(ROUND, round)
 static const onxi_unary_body round_body = { .loops = { DOUBLES(ENTRY, round) } };
 
+/* A function of a vector of doubles, and the part of a vector at the end. */
+#define WIDE_UNARY(op, FUNCTION)                                                                                       \
+    static void op##_DOUBLE(const void *px, void *py, uint64_t n, double a, double b)                                  \
+    {                                                                                                                  \
+        const double *x = (const double *)px;                                                                          \
+        double *y = (double *)py;                                                                                      \
+        uint64_t i = 0;                                                                                                \
+        (void)a, (void)b;                                                                                              \
+        for (vd v; i + VD_LANES <= n; i += VD_LANES) {                                                                 \
+            memcpy(&v, x + i, sizeof v);                                                                               \
+            v = FUNCTION(v);                                                                                           \
+            memcpy(y + i, &v, sizeof v);                                                                               \
+        }                                                                                                              \
+        vd rest = { 0 };                                                                                               \
+        memcpy(&rest, x + i, (size_t)(n - i) * sizeof *x);                                                             \
+        rest = FUNCTION(rest);                                                                                         \
+        memcpy(y + i, &rest, (size_t)(n - i) * sizeof *y);                                                             \
+    }
+WIDE_UNARY(tanh, vd_tanh)
+static const onxi_unary_body tanh_body = { .loops = { [ONX_DOUBLE] = tanh_DOUBLE } };
+
 /* ---- Clip: a missing bound is the end of the type's range ---- */
 
 #define CLIP_OF(op, d, T, LEAST, MOST)                                                                                 \
@@ -202,6 +222,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_types)[] = {
     FUNCTION("Floor", 1, F64, floor_body),
     FUNCTION("Ceil", 1, F64, ceil_body),
     FUNCTION("Round", 11, F64, round_body),
+    FUNCTION("Tanh", 1, F64, tanh_body),
     { .op = "Clip",
       .since = 1,
       .dtypes = ONXI_NUMBERS,

@@ -1,0 +1,76 @@
+/* wide.h - vectors of doubles, each in one register, and functions of them. The error bounds of functions are in units
+ * in the last place (ulp), tested against libm in long double (tests/unit/test_kernel_math.c). */
+#ifndef ONXI_KERNEL_SIMD_WIDE_H
+#define ONXI_KERNEL_SIMD_WIDE_H
+
+#include "kernel/simd/simd.h"
+
+#include <math.h>
+
+enum { VD_LANES = ONXI_LANES / 2 };
+typedef double vd __attribute__((vector_size(VD_LANES * 8)));
+typedef int64_t vl __attribute__((vector_size(VD_LANES * 8)));
+typedef uint64_t vul __attribute__((vector_size(VD_LANES * 8)));
+
+static inline vd vd_all(double x)
+{
+    return x - (vd){ 0 }; /* unlike x + 0, x - 0 keeps -0, so the compiler needs no instruction for it */
+}
+
+/* Lanes of `yes` where the mask is all ones, of `no` where it is zero. */
+static inline vd vd_select(vl mask, vd yes, vd no)
+{
+    return (vd)((mask & (vl)yes) | (~mask & (vl)no));
+}
+
+static inline vd vd_abs(vd x)
+{
+    return (vd)((vl)x & INT64_MAX);
+}
+
+/* x = k * ln(2) + r with an integer k and |r| <= ln(2) / 2, for |x| < 710. Returns r; adding `bits` to those of a
+ * normal number multiplies it by 2^k. */
+static inline vd vd_reduce(vd x, vul *bits)
+{
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+    const vd k = x * 1.4426950408889634 + magic, n = k - magic;
+    *bits = ((vul)k - (vul)vd_all(magic)) << 52;
+    return (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+}
+
+/* 1/2 + r/6 + r^2/24 + ...: (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2 */
+static inline vd vd_exp_rest(vd r)
+{
+    static const double factors[] = {
+        1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+        1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      0.5
+    };
+    vd p = vd_all(1.0 / 6227020800);
+    for (unsigned i = 0; i < sizeof factors / sizeof *factors; i++)
+        p = p * r + factors[i];
+    return p;
+}
+
+/* e^x, 2 ulp; results that would be denormal are 0. */
+static inline vd vd_exp(vd x)
+{
+    const vl low = x<-708.0, high = x> 709.78, none = x != x;
+    vul bits;
+    const vd r = vd_reduce(vd_select(low | high | none, vd_all(0), x), &bits);
+    const vd whole = (vd)((vul)((vd_exp_rest(r) * r + 1.0) * r + 1.0) + bits);
+    return vd_select(none, x, vd_select(low, vd_all(0), vd_select(high, vd_all((double)INFINITY), whole)));
+}
+
+/* 4 ulp: with e = e^2|x| - 1 it is e / (e + 2). From 22 on the result is 1. */
+static inline vd vd_tanh(vd x)
+{
+    const vd a = vd_abs(x);
+    vul bits;
+    const vd r = vd_reduce(vd_select(a < 22.0, a + a, vd_all(44)), &bits); /* NaN gives NaN below */
+    const vd power = (vd)((vul)vd_all(1) + bits);
+    const vd e = power * (vd_exp_rest(r) * r * r + r) + (power - 1.0);
+    const vd y = (vd)((vl)(e / (e + 2.0)) | ((vl)x & INT64_MIN));
+    return vd_select((x == 0.0) | (x != x), x, y);
+}
+
+#endif
