@@ -257,6 +257,8 @@ static const struct {
     { "TopK", NULL, ONX_UNDEFINED, "few of long lines, which test_kernel_moves has" },
     { "RMSNormalization", NULL, ONX_FLOAT16, "with a scale of that type, too: test_kernel_norms" },
     { "RMSNormalization", NULL, ONX_BFLOAT16, "likewise" },
+    { "Pow", NULL, ONX_INT32, "with exponents of that type, too: test_kernel_variants" },
+    { "Pow", NULL, ONX_INT64, "likewise" },
     { "Gemm", NULL, ONX_FLOAT, "by constant weights; which of two fast rows comes first depends on the processor" },
 };
 

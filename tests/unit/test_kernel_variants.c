@@ -694,6 +694,42 @@ static void test_kernel_variants__masked_weights_are_zero(void **state)
     onx_doc_free(doc);
 }
 
+/* One exponent for all elements, and one for each; lines of elements that fill blocks in part. */
+static void test_kernel_variants__powers_are_the_same(void **state)
+{
+    enum { COUNT = 1037 };
+    static const struct {
+        onx_dtype dtype;
+        const char *name;
+        double exponents[8];
+    } types[] = { { ONX_DOUBLE, "double", { 2, 3, 0.5, 1, 0, -1, 1.75, NAN } },
+                  { ONX_INT64, "int64", { 2, 3, 4, 1, 0, -1, 77, -2 } },
+                  { ONX_INT32, "int32", { 2, 3, 4, 1, 0, -1, 77, -2 } } };
+    static const double odd[] = { 0.0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 2e9 };
+    static writer w;
+    (void)state;
+    for (unsigned t = 0; t < 3; t++)
+        for (unsigned turn = 0; turn < 9; turn++) { /* the last one: an exponent for each element */
+            onx_value *x = tensor(types[t].dtype, 1, (int64_t[]){ COUNT });
+            onx_value *y = tensor(types[t].dtype, 1, (int64_t[]){ turn < 8 ? 1 : COUNT });
+            for (unsigned i = 0; i < COUNT; i++) {
+                const double base = i < 8 ? odd[t ? 5 + i % 3 : i] : ((double)i - 500) / (t ? 1 : 8);
+                onx_convert(types[t].dtype, (char *)x->data + i * (x->size / COUNT), ONX_DOUBLE, &base, 1, true);
+            }
+            for (uint64_t i = 0; i < y->count; i++) {
+                const double e = types[t].exponents[turn < 8 ? turn : i % 8];
+                onx_convert(types[t].dtype, (char *)y->data + i * (y->size / y->count), ONX_DOUBLE, &e, 1, true);
+            }
+            w.len = 0;
+            add(&w, "<ir_version: 8, opset_import: [\"\" : 17]> g (%s[N] x, %s[M] y) => (float[N] z) ", types[t].name,
+                types[t].name);
+            add(&w, "{ p = Pow (x, y) z = Cast <to = 1> (p) }");
+            assert_string_not_equal(compare_any(&w, "Pow", (const onx_value *const[]){ x, y }, 1), "plain");
+            onx_value_free(x);
+            onx_value_free(y);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -708,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_kernel_variants__ensembles_are_the_same),
         cmocka_unit_test(test_kernel_variants__recurrent_layers_are_the_same),
         cmocka_unit_test(test_kernel_variants__threads_share_a_layer),
+        cmocka_unit_test(test_kernel_variants__powers_are_the_same),
         cmocka_unit_test(test_kernel_variants__threads_share_an_input),
         cmocka_unit_test(test_kernel_variants__quantizing_is_the_same),
         cmocka_unit_test(test_kernel_variants__integer_products_are_the_same),

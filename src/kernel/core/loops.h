@@ -90,6 +90,19 @@ onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last);
 /* Wrapping integer arithmetic: computed in the unsigned type, so that overflow is defined. */
 #define ONXI_WRAP(C, x, sign, y) ((C)((uint64_t)(x)sign(uint64_t)(y)))
 
+/* Computes integer powers by repeated squaring, so that they are exact and wrap; negative exponents give 1/x rounded
+ * towards zero. */
+static inline int64_t onxi_integer_power(int64_t x, int64_t n)
+{
+    if (n < 0)
+        return x == 1 ? 1 : x == -1 ? (n % 2 ? -1 : 1) : 0;
+    uint64_t base = (uint64_t)x, out = 1;
+    for (; n; n >>= 1, base *= base)
+        if (n & 1)
+            out *= base;
+    return (int64_t)out;
+}
+
 /* What a binary elementwise kernel prepares. */
 typedef struct onxi_binary_params {
     onxi_broadcast broadcast;

@@ -295,19 +295,6 @@ static onx_status pow_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Computes integer powers by repeated squaring, so that they are exact and wrap; negative exponents give 1/x rounded
- * towards zero. */
-static int64_t integer_power(int64_t x, int64_t n)
-{
-    if (n < 0)
-        return x == 1 ? 1 : x == -1 ? (n % 2 ? -1 : 1) : 0;
-    uint64_t base = (uint64_t)x, out = 1;
-    for (; n; n >>= 1, base *= base)
-        if (n & 1)
-            out *= base;
-    return (int64_t)out;
-}
-
 static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_broadcast *b = &((const pow_params *)work->params)->broadcast;
@@ -327,7 +314,7 @@ static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
                 int64_t base = 0, n = 0, out;
                 onx_convert(ONX_INT64, &base, (onx_dtype)x->dtype, px, 1, true);
                 onx_convert(ONX_INT64, &n, (onx_dtype)y->dtype, py, 1, true);
-                out = integer_power(base, n);
+                out = onxi_integer_power(base, n);
                 memcpy(pz, &out, wx); /* little-endian: the low bytes come first */
             } else {
                 double base = 0, n = 0, out;
