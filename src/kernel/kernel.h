@@ -38,6 +38,16 @@ bool onxi_isa_permutes_bytes(void);
 #else
 #define ONXI_BEST_LEVEL(name) (&name##_base)
 #endif
+/* The rows of a table for each of these levels: ROWS(...) makes them, with these members; the body is the level's table
+ * of loops. */
+#ifdef ONX_WITH_X86_LEVELS
+#define ONXI_LEVELS(ROWS, name)                                                                                        \
+    ROWS(.isa = ONX_ISA_V4, .variant = "avx512", .body = &name##_v4),                                                  \
+        ROWS(.isa = ONX_ISA_V3, .variant = "avx2", .body = &name##_v3),                                                \
+        ROWS(.isa = ONX_ISA_BASE, .variant = "simd", .body = &name##_base)
+#else
+#define ONXI_LEVELS(ROWS, name) ROWS(.isa = ONX_ISA_BASE, .variant = "simd", .body = &name##_base)
+#endif
 /* May a session with that instruction set use the row? */
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k);
 

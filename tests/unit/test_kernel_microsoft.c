@@ -717,6 +717,42 @@ static void test_kernel_microsoft__averages_of_bytes(void **state)
             compare_averages(&s, &w, isa, k % 2, k / 2);
 }
 
+/* ---- distances ---- */
+
+/* Vectors that are close to each other and far from 0, and one with NaN and infinities. */
+static onx_value *points(source *s, uint32_t count, uint32_t size, bool special)
+{
+    onx_value *v = floats(s, 2, (int64_t[]){ count, size });
+    for (uint64_t i = 0; i < v->count; i++)
+        ((float *)v->data)[i] = 1000 + ((float *)v->data)[i] / 64;
+    for (uint64_t i = 0; special && i < size && v->count; i++)
+        ((float *)v->data)[v->count - 1 - i] = i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -INFINITY;
+    return v;
+}
+
+static void test_kernel_microsoft__distances(void **state)
+{
+    static const uint32_t counts[] = { 0, 1, 3, 7, 8, 17, 33, 65, 129 }, sizes[] = { 0, 1, 2, 15, 16, 33, 257, 513 };
+    static writer w;
+    source s = { 41 };
+    (void)state;
+    if (!has("CDist"))
+        skip();
+    for (uint32_t turn = 0; turn < 72; turn++) {
+        const uint32_t m = counts[turn % 9], n = counts[below(&s, 9)], size = sizes[turn / 9];
+        begin(&w);
+        add(&w, "float[%u, %u] a, float[%u, %u] b) => (float[%u, %u] y)\n{\n", m, size, n, size, m, n);
+        add(&w, " p = Cast <to = %d> (a)\n q = Cast <to = %d> (b)\n", turn % 2 ? ONX_DOUBLE : ONX_FLOAT,
+            turn % 2 ? ONX_DOUBLE : ONX_FLOAT);
+        add(&w, " d = com.microsoft.CDist <metric = \"%s\"> (p, q)\n y = Cast <to = 1> (d)\n}\n",
+            below(&s, 2) ? "euclidean" : "sqeuclidean");
+        onx_value *in[] = { points(&s, m, size, turn % 5 == 0), points(&s, n, size, turn % 7 == 0) };
+        assert_string_equal(compare_any(&w, "CDist", (const onx_value *const *)in, 8), "simd");
+        onx_value_free(in[0]);
+        onx_value_free(in[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_microsoft__halves),
@@ -728,6 +764,7 @@ int main(void)
                                         cmocka_unit_test(test_kernel_microsoft__experts),
                                         cmocka_unit_test(test_kernel_microsoft__pairs_of_bytes),
                                         cmocka_unit_test(test_kernel_microsoft__bytes_between_quantizers),
-                                        cmocka_unit_test(test_kernel_microsoft__averages_of_bytes) };
+                                        cmocka_unit_test(test_kernel_microsoft__averages_of_bytes),
+                                        cmocka_unit_test(test_kernel_microsoft__distances) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -44,16 +44,6 @@ typedef struct onxi_ml_loops {
 } onxi_ml_loops;
 extern const onxi_ml_loops onxi_ml_loops_base, onxi_ml_loops_v3, onxi_ml_loops_v4;
 
-/* The rows of a table for each level of the architecture: ROWS(...) makes them, with these members. */
-#ifdef ONX_WITH_X86_LEVELS
-#define ONXI_ML_LEVELS(ROWS)                                                                                           \
-    ROWS(.isa = ONX_ISA_V4, .variant = "avx512", .body = &onxi_ml_loops_v4),                                           \
-        ROWS(.isa = ONX_ISA_V3, .variant = "avx2", .body = &onxi_ml_loops_v3),                                         \
-        ROWS(.isa = ONX_ISA_BASE, .variant = "simd", .body = &onxi_ml_loops_base)
-#else
-#define ONXI_ML_LEVELS(ROWS) ROWS(.isa = ONX_ISA_BASE, .variant = "simd", .body = &onxi_ml_loops_base)
-#endif
-
 /* Interleaves rows first .. first + count - 1 of x; `row` is scratch memory for one row of doubles. */
 void onxi_ml_lanes_load(const onxi_ml_loops *loops, const onx_value *x, uint64_t first, uint64_t count,
                         uint64_t columns, double *row, double *out);

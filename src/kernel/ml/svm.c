@@ -532,7 +532,7 @@ static onx_status classifier_lanes(onx_work *work, uint64_t first, uint64_t last
 
 const onx_kernel onxi_kernels_ml_svm[] = {
 #if ONXI_PLATFORM_ROOMY
-    ONXI_ML_LEVELS(LANES),
+    ONXI_LEVELS(LANES, onxi_ml_loops),
 #endif
     ONXI_ML_ROW("SVMRegressor", 1, .prepare = regressor_prepare, .run = regressor_run),
     ONXI_ML_ROW("SVMClassifier", 1, .types = classifier_types, .prepare = classifier_prepare, .run = classifier_run),
