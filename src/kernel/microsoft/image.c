@@ -191,6 +191,8 @@ static onx_status pool_prepare(onx_prepare *p)
     q->planes = onxi_product(m->dims, 0, 2);
     p->params = q;
     p->rows = p->outputs[0]->count ? q->w.batch * q->w.channels : 0;
+    if (x->count)
+        p->thread_workspace = (uint64_t)x->dims[x->rank - 1] * sizeof(float);
     return ONX_OK;
 }
 
@@ -231,18 +233,63 @@ static float greatest(const onxi_window *w, const float *x, const int32_t *m, co
     return most;
 }
 
+static bool has_zeros(const int32_t *m, uint64_t n)
+{
+    int32_t found = 0;
+    for (uint64_t i = 0; i < n; i++)
+        found |= m[i] == 0;
+    return found != 0;
+}
+
+static void fill_least(float *x, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = -FLT_MAX;
+}
+
+/* The windows of a line of the output, `line`, where the mask has no zeros: maxima are taken across lines of the input
+ * first, then along the last axis. */
+static void pool_line(const onxi_window *w, const float *x, int64_t line, float *merged, float *y)
+{
+    const uint32_t axis = w->spatial - 1;
+    const int64_t length = w->in[axis], inner = axis > 1 ? w->in[1] : 1, across = axis > 1 ? w->out[1] : 1;
+    int64_t from[3], to[3];
+    bounds(w, axis > 0 ? 0 : w->spatial, line / across, &from[0], &to[0]);
+    bounds(w, axis > 1 ? 1 : w->spatial, line % across, &from[1], &to[1]);
+    fill_least(merged, (uint64_t)length);
+    for (int64_t r = from[0]; r < to[0]; r++)
+        for (int64_t c = from[1]; c < to[1]; c++)
+            for (int64_t i = 0, at = (r * inner + c) * length; i < length; i++)
+                merged[i] = x[at + i] > merged[i] ? x[at + i] : merged[i];
+    for (int64_t i = 0; i < w->out[axis]; i++) {
+        float most = -FLT_MAX;
+        bounds(w, axis, i, &from[2], &to[2]);
+        for (int64_t k = from[2]; k < to[2]; k++)
+            most = merged[k] > most ? merged[k] : most;
+        y[i] = most;
+    }
+}
+
 /* A row of work is a plane. As in ONNX Runtime, the mask of a plane begins at an element, not a plane: at the offset of
  * the input's plane modulo the size of the mask. */
 static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool *q = work->params;
     const onxi_window *w = &q->w;
-    const int64_t columns = w->spatial > 1 ? w->out[1] : 1, depth = w->spatial > 2 ? w->out[2] : 1;
+    const int64_t columns = w->spatial > 1 ? w->out[1] : 1, depth = w->spatial > 2 ? w->out[2] : 1,
+                  width = w->out[w->spatial - 1];
     for (uint64_t plane = first; plane < last; plane++) {
+        float *y = (float *)work->outputs[0]->data + plane * w->out_size;
+        if (!w->in_size) { /* windows of padding only */
+            fill_least(y, w->out_size);
+            continue;
+        }
         const float *x = (const float *)work->inputs[0]->data + plane * w->in_size;
         const int32_t *m = (const int32_t *)work->inputs[1]->data + plane * w->in_size % q->planes;
-        float *y = (float *)work->outputs[0]->data + plane * w->out_size;
-        for (int64_t i = 0; i < (int64_t)w->out_size; i++) {
+        const bool masked = has_zeros(m, w->in_size);
+        for (int64_t i = 0; !masked && i < (int64_t)w->out_size; i += width)
+            pool_line(w, x, i / width, work->thread_workspace, y + i);
+        for (int64_t i = 0; masked && i < (int64_t)w->out_size; i++) {
             const int64_t at[3] = { i / depth / columns, i / depth % columns, i % depth };
             y[i] = greatest(w, x, m, at);
         }
