@@ -14,12 +14,12 @@ enum {
 };
 
 /* Vectors of `size` contiguous elements. The distance of vector i on the left and vector j on the right goes to
- * out[i * step + j]. */
+ * out[i * left_step + j * right_step]. */
 typedef struct onxi_distances {
     const void *left, *right;
     uint64_t left_count, right_count, size;
     void *out, *space;
-    uint64_t step;
+    uint64_t left_step, right_step;
     bool root; /* else distances are squared */
 } onxi_distances;
 

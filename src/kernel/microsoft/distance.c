@@ -8,7 +8,11 @@ typedef struct pairs {
     uint64_t left, right, size;
     uint64_t across; /* pieces of the work along the vectors on the right */
     bool root;
+    bool swapped; /* the vectors on the left are those of B */
 } pairs;
+
+/* Fewer vectors of B do not fill the registers that hold vectors on the right. */
+enum { FEW = 32 };
 
 static onx_status distance_prepare(onx_prepare *p)
 {
@@ -18,8 +22,9 @@ static onx_status distance_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     if (a->rank != 2 || b->rank != 2 || a->dims[1] != b->dims[1] || a->dtype != b->dtype)
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs are not matrices of one type with rows of one length");
-    q->left = (uint64_t)a->dims[0];
-    q->right = (uint64_t)b->dims[0];
+    q->swapped = b->dims[0] < FEW && a->dims[0] > b->dims[0];
+    q->left = (uint64_t)p->inputs[q->swapped]->dims[0];
+    q->right = (uint64_t)p->inputs[!q->swapped]->dims[0];
     q->size = (uint64_t)a->dims[1];
     q->root = onx_str_is(onx_prepare_text(p, "metric"), "euclidean");
     q->across = (q->right + ONXI_DISTANCE_RIGHT - 1) / ONXI_DISTANCE_RIGHT;
@@ -37,17 +42,19 @@ static onx_status distance_run(onx_work *work, uint64_t first, uint64_t last)
     const onxi_distance_loops *loops = work->prepared->kernel->body;
     const bool wide = work->inputs[0]->dtype == ONX_DOUBLE;
     const uint64_t width = onxi_element_size(work->inputs[0]->dtype);
+    const uint64_t left_step = q->swapped ? 1 : q->right, right_step = q->swapped ? q->left : 1;
     for (uint64_t row = first; row < last; row++) {
         const uint64_t i = row / q->across * ONXI_DISTANCE_LEFT, j = row % q->across * ONXI_DISTANCE_RIGHT;
         const onxi_distances d = {
-            .left = (const char *)work->inputs[0]->data + i * q->size * width,
-            .right = (const char *)work->inputs[1]->data + j * q->size * width,
+            .left = (const char *)work->inputs[q->swapped]->data + i * q->size * width,
+            .right = (const char *)work->inputs[!q->swapped]->data + j * q->size * width,
             .left_count = q->left - i < ONXI_DISTANCE_LEFT ? q->left - i : ONXI_DISTANCE_LEFT,
             .right_count = q->right - j < ONXI_DISTANCE_RIGHT ? q->right - j : ONXI_DISTANCE_RIGHT,
             .size = q->size,
-            .out = (char *)work->outputs[0]->data + (i * q->right + j) * width,
+            .out = (char *)work->outputs[0]->data + (i * left_step + j * right_step) * width,
             .space = work->thread_workspace,
-            .step = q->right,
+            .left_step = left_step,
+            .right_step = right_step,
             .root = q->root,
         };
         (wide ? loops->doubles : loops->floats)(&d);

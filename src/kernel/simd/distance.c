@@ -68,10 +68,13 @@
     }                                                                                                                  \
     static void T##_finish(const onxi_distances *d, T *sums, uint64_t count, T *out)                                   \
     {                                                                                                                  \
-        for (uint64_t i = 0; i < d->left_count; i++, sums += WIDE(T), out += d->step) {                                \
+        for (uint64_t i = 0; i < d->left_count; i++, sums += WIDE(T), out += d->left_step) {                           \
             for (uint64_t r = 0; d->root && r < WIDE(T); r++)                                                          \
                 sums[r] = ROOT(sums[r]);                                                                               \
-            memcpy(out, sums, (size_t)count * sizeof(T));                                                              \
+            if (d->right_step == 1)                                                                                    \
+                memcpy(out, sums, (size_t)count * sizeof(T));                                                          \
+            for (uint64_t r = 0; d->right_step != 1 && r < count; r++)                                                 \
+                out[r * d->right_step] = sums[r];                                                                      \
         }                                                                                                              \
     }                                                                                                                  \
     static void T##_distances(const onxi_distances *d)                                                                 \
@@ -85,7 +88,7 @@
                 T##_turn((const T *)d->right + j * d->size + k, count, d->size, n, right);                             \
                 T##_add((const T *)d->left + k, d->left_count, d->size, right, n, sums);                               \
             }                                                                                                          \
-            T##_finish(d, sums, count, (T *)d->out + j);                                                               \
+            T##_finish(d, sums, count, (T *)d->out + j * d->right_step);                                               \
         }                                                                                                              \
     }
 
