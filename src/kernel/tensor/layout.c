@@ -302,7 +302,8 @@ onx_status onxi_transpose_make(onx_prepare *p, const int64_t *perm)
     return ONX_OK;
 }
 
-static onx_status transpose_prepare(onx_prepare *p)
+/* The axis of the input that each axis of the output is. */
+static onx_status axes_of(const onx_prepare *p, int64_t *axes)
 {
     const onx_value *x = p->inputs[0];
     const onx_value *y = p->outputs[0];
@@ -311,7 +312,6 @@ static onx_status transpose_prepare(onx_prepare *p)
     bool seen[ONX_RANK_MAX] = { false };
     if (perm && n != x->rank)
         return onx_prepare_fail(p, ONX_E_INVALID, "perm has %u values, the input has rank %u", n, x->rank);
-    int64_t axes[ONX_RANK_MAX];
     for (uint32_t d = 0; d < x->rank; d++) {
         int64_t from = perm ? perm[d] : (int64_t)(x->rank - 1 - d);
         if (from < 0 || from >= (int64_t)x->rank || seen[from] || y->dims[d] != x->dims[from])
@@ -319,7 +319,30 @@ static onx_status transpose_prepare(onx_prepare *p)
         seen[from] = true;
         axes[d] = from;
     }
+    return ONX_OK;
+}
+
+static onx_status transpose_prepare(onx_prepare *p)
+{
+    int64_t axes[ONX_RANK_MAX];
+    ONX_TRY(axes_of(p, axes));
     return onxi_transpose_make(p, axes);
+}
+
+/* Elements stay where they are if only axes of size 1 pass others. */
+static onx_status transpose_view_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    int64_t axes[ONX_RANK_MAX], last = -1;
+    ONX_TRY(axes_of(p, axes));
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (x->dims[axes[d]] == 1)
+            continue;
+        if (axes[d] < last)
+            return ONX_E_UNSUPPORTED;
+        last = axes[d];
+    }
+    return ONX_OK;
 }
 
 /* ---- DepthToSpace, SpaceToDepth: transposing an input that is divided into blocks ---- */
@@ -713,6 +736,13 @@ const onx_kernel onxi_kernels_layout[] = {
       .variant = "blocked",
       .prepare = concat_in_blocks_prepare,
       .run = concat_run },
+    { .op = "Transpose",
+      .since = 1,
+      .preference = 11,
+      .flags = ONX_KERNEL_VIEW,
+      .variant = "view",
+      .prepare = transpose_view_prepare,
+      .run = view_run },
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = onxi_transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = onxi_transpose_run },
     { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = onxi_transpose_run },
