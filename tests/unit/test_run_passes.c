@@ -1,4 +1,5 @@
-/* test_run_repeats.c - nodes that compute the same run once: which do, which do not, and that results stay. */
+/* test_run_passes.c - passes over the graph of a session: nodes that compute the same run once, and chains of Transpose
+ * are one. Which nodes do, which do not, and that results stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +66,7 @@ static unsigned times(const char *op, const char *text)
     return n;
 }
 
-static void test_run_repeats__run_once(void **state)
+static void test_run_passes__repeats_run_once(void **state)
 {
     (void)state;
     assert_int_equal(times("NonZero", "int64[2, n] y) { a = NonZero(x) b = NonZero(x) y = Add(a, b) }"), 1);
@@ -90,7 +91,7 @@ static void test_run_repeats__run_once(void **state)
 }
 
 /* Other attributes, operands or outputs; random numbers. */
-static void test_run_repeats__differ(void **state)
+static void test_run_passes__other_nodes_stay(void **state)
 {
     (void)state;
     assert_int_equal(times("ReduceSum", "float[1, 1] y) { a = ReduceSum<keepdims = 1>(x) b = ReduceSum<keepdims = 0>(x)"
@@ -107,7 +108,7 @@ static void test_run_repeats__differ(void **state)
 }
 
 /* Outputs of the graph are values of their own. */
-static void test_run_repeats__outputs(void **state)
+static void test_run_passes__repeated_outputs(void **state)
 {
     (void)state;
     assert_int_equal(times("NonZero", "int64[2, n] y, int64[2, n] z) { y = NonZero(x) z = NonZero(x) }"), 2);
@@ -116,7 +117,7 @@ static void test_run_repeats__outputs(void **state)
 }
 
 /* What nobody has read for long is computed again, so that it need not be kept. */
-static void test_run_repeats__far_apart(void **state)
+static void test_run_passes__repeats_far_apart(void **state)
 {
     char text[2000];
     (void)state;
@@ -136,13 +137,76 @@ static void test_run_repeats__far_apart(void **state)
     }
 }
 
+static void test_run_passes__transposes(void **state)
+{
+    (void)state;
+    assert_int_equal(times("Transpose",
+                           "float[2, 3] y) { a = Transpose<perm = [1, 0]>(x) b = Transpose<perm = [1, 0]>(a)"
+                           " y = Softmax(b) }"),
+                     0);
+    assert_int_equal(
+        times("Transpose", "float[2, 3] y) { a = Transpose<perm = [1, 0]>(x) y = Transpose<perm = [1, 0]>(a) }"), 0);
+    static const char deep[] = "float[n, m, k] y) { s = Constant<value = int64[3] {1, 3, 2}>() r = Reshape(x, s)"
+                               " e = Exp(r) a = Transpose<perm = [2, 0, 1]>(e) b = Transpose<perm = [0, 2, 1]>(a)"
+                               " c = Transpose<perm = [0, 2, 1]>(b) y = Softmax(c) }";
+    assert_int_equal(times("Transpose", deep), 1);
+    /* others read the first one, or its shape */
+    assert_int_equal(times("Transpose", "float[2, 3] y, float[3, 2] z) { a = Transpose<perm = [1, 0]>(x)"
+                                        " b = Transpose<perm = [1, 0]>(a) y = Softmax(b) z = Softmax(a) }"),
+                     1);
+    assert_int_equal(times("Transpose", "float[2, 3] y, float[3, 2] z) { z = Transpose<perm = [1, 0]>(x)"
+                                        " b = Transpose<perm = [1, 0]>(z) y = Softmax(b) }"),
+                     1);
+    /* the permutation is that of the rank */
+    assert_int_equal(times("Transpose", "float[2, 3] y) { a = Transpose(x) b = Transpose(a) y = Softmax(b) }"), 2);
+    /* only axes of size 1 move */
+    assert_int_equal(times("Transpose", "float[n, m, k, l] y) { s = Constant<value = int64[4] {1, 3, 1, 2}>()"
+                                        " e = Exp(x) r = Reshape(e, s) a = Transpose<perm = [0, 2, 1, 3]>(r)"
+                                        " y = Softmax(a) }"),
+                     0);
+    /* equal ones are one */
+    assert_int_equal(times("Transpose",
+                           "float[3, 3] y) { a = Transpose<perm = [1, 0]>(x) b = Transpose<perm = [1, 0]>(x)"
+                           " c = Exp(b) d = Transpose<perm = [1, 0]>(c) y = MatMul(a, d) }"),
+                     2);
+}
+
+/* Two wrong permutations make none that is right. */
+static void test_run_passes__wrong_transposes(void **state)
+{
+    static const char *const perms[] = { "[0]", "[1, 0, 2]", "[1, 1]", "[0, 2]", "[-1, 0]", "[1]" };
+    (void)state;
+    for (size_t i = 0; i < sizeof perms / sizeof *perms; i++) {
+        char text[400];
+        onx_doc *doc;
+        onx_session *session = NULL;
+        onx_value *x, *y = NULL;
+        snprintf(text, sizeof text,
+                 "<ir_version: 10, opset_import: [\"\": 21]>\ng (float[n, m] x) => (float[n, m] y) {"
+                 " a = Transpose<perm = %s>(x) b = Transpose<perm = %s>(a) y = Softmax(b) }",
+                 perms[i], perms[i]);
+        assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
+        assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, (const int64_t[]){ 2, 3 }, &x), ONX_OK);
+        memset(x->data, 0, x->size);
+        onx_status status = onx_session_new(cx, doc, NULL, &session);
+        if (status == ONX_OK)
+            status = onx_session_run_with(session, cx, (const onx_value *const[]){ x }, &y, NULL);
+        if (status != ONX_E_INVALID)
+            fail_msg("perm = %s: %s", perms[i], onx_status_text(status));
+        onx_diag_clear(cx);
+        onx_session_free(session);
+        onx_value_free(x);
+        onx_value_free(y);
+        onx_doc_free(doc);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_repeats__run_once),
-        cmocka_unit_test(test_run_repeats__differ),
-        cmocka_unit_test(test_run_repeats__outputs),
-        cmocka_unit_test(test_run_repeats__far_apart),
+        cmocka_unit_test(test_run_passes__repeats_run_once), cmocka_unit_test(test_run_passes__other_nodes_stay),
+        cmocka_unit_test(test_run_passes__repeated_outputs), cmocka_unit_test(test_run_passes__repeats_far_apart),
+        cmocka_unit_test(test_run_passes__transposes),       cmocka_unit_test(test_run_passes__wrong_transposes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
