@@ -753,8 +753,10 @@ static onx_status optimize(onxi_run_graph *g)
     ONX_TRY(onxi_run_graph_split_bytes(g));
     ONX_TRY(onxi_run_graph_rewrite(g));
     ONX_TRY(onxi_run_graph_fold_bytes(g));
-    ONX_TRY(onxi_run_graph_join_transposes(g));
-    ONX_TRY(onxi_run_graph_merge_repeats(g));
+    if (ONXI_PLATFORM_ROOMY) { /* few models for browsers have such nodes */
+        ONX_TRY(onxi_run_graph_join_transposes(g));
+        ONX_TRY(onxi_run_graph_merge_repeats(g));
+    }
     for (uint32_t i = 0; i < g->op_count; i++)
         for (uint32_t k = 0; k < g->ops[i].graph_count; k++)
             ONX_TRY(optimize(g->ops[i].graphs[k]));
