@@ -36,12 +36,13 @@ static void score_row(const linear_params *q, const onx_value *x, uint64_t row, 
 #if ONXI_PLATFORM_ROOMY
 /* Sums of products of floats are sums of floats, as in onnxruntime and in the reference of onnx, but in short
  * stretches. A row with a sum that is not finite is computed again in double, as plain rows are: the sum may be finite
- * although a part of it exceeds the range of floats. */
+ * although a part of it exceeds the range of floats. Without features there may be any number of scores, which no
+ * coefficients in the file stand for. */
 static onx_status narrow_numbers(const onx_prepare *p, linear_params *q, uint32_t output)
 {
     const uint64_t n = q->coefficients.count;
     const onx_value *y = output < p->output_count ? p->outputs[output] : NULL;
-    if (p->inputs[0]->dtype != ONX_FLOAT || (y && y->dtype != ONX_FLOAT) || q->coefficients.dtype != ONX_FLOAT ||
+    if (!n || p->inputs[0]->dtype != ONX_FLOAT || (y && y->dtype != ONX_FLOAT) || q->coefficients.dtype != ONX_FLOAT ||
         q->scores > INT32_MAX || (q->intercepts.count && q->intercepts.dtype != ONX_FLOAT))
         return ONX_OK;
     float *numbers = ONXI_ARRAY(p->arena, float, n + q->scores);
