@@ -379,6 +379,9 @@ onx_status onxi_run_graph_fold_bytes(onxi_run_graph *g);
 /* The same graph, where each refused op (one flag per op) is replaced by its parts. */
 onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused, onxi_run_graph **out);
 onx_status onxi_run_graph_count_uses(onxi_run_graph *g);
+/* Sets a flag, one per slot, for each value that a condition of the op names. Its parts have conditions of their own.
+ */
+void onxi_run_op_mark_conditions(const onxi_run_graph *g, const onxi_run_op *op, bool *slots);
 /* Resolves op->node, which replaces other nodes: operator, version, kernels, attributes. `arguments` are those of the
  * function that contains it, or NULL. */
 onx_status onxi_run_op_mean(onxi_run_session *s, onxi_binder *binder, const onxi_arguments *arguments, onxi_run_op *op);

@@ -144,19 +144,13 @@ static onx_status look_at(repeats *r, uint32_t index)
     return onxi_table_add(&r->table, hash, r->op_count++) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* What the op at the index reads, and the ops that it replaces. Conditions name values by their slots. */
+/* What the op at the index reads, and the ops that it replaces. */
 static void note_reads(const repeats *r, const onxi_run_op *op, uint32_t index)
 {
     for (uint32_t i = 0; i < op->input_count + op->capture_count; i++)
         if (op->inputs[i] != ONXI_NO_SLOT)
             r->last[op->inputs[i]] = index;
-    for (uint32_t i = 0; i < op->condition_count; i++) {
-        const onxi_rewrite_condition *c = &op->conditions[i];
-        const uint32_t slots[] = { c->value, c->other, c->bounds[0], c->bounds[1], c->bounds[2], c->bounds[3] };
-        for (uint32_t k = 0; k < sizeof slots / sizeof *slots; k++)
-            if (slots[k] < r->g->slot_count)
-                r->is_condition[slots[k]] = true;
-    }
+    onxi_run_op_mark_conditions(r->g, op, r->is_condition);
     for (uint32_t i = 0; i < op->part_count; i++)
         note_reads(r, &op->parts[i], index);
 }

@@ -58,19 +58,13 @@ static onx_status look_at(joiner *j, uint32_t index)
     return maker && perm_of(&j->g->ops[maker - 1])->count == perm->count ? join(j, &j->g->ops[maker - 1], op) : ONX_OK;
 }
 
-/* Marks what an op reads, and the ops that it replaces. Conditions name values by their slots. */
+/* Marks what an op reads, and the ops that it replaces. */
 static void mark_reads(const joiner *j, const onxi_run_op *op)
 {
     for (uint32_t i = 0; i < op->input_count + op->capture_count; i++)
         if (op->inputs[i] != ONXI_NO_SLOT)
             j->read[op->inputs[i]] = true;
-    for (uint32_t i = 0; i < op->condition_count; i++) {
-        const onxi_rewrite_condition *c = &op->conditions[i];
-        const uint32_t slots[] = { c->value, c->other, c->bounds[0], c->bounds[1], c->bounds[2], c->bounds[3] };
-        for (uint32_t k = 0; k < sizeof slots / sizeof *slots; k++)
-            if (slots[k] < j->g->slot_count)
-                j->read[slots[k]] = true;
-    }
+    onxi_run_op_mark_conditions(j->g, op, j->read);
     for (uint32_t i = 0; i < op->part_count; i++)
         mark_reads(j, &op->parts[i]);
 }

@@ -56,3 +56,14 @@ onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
     }
     return ONX_OK;
 }
+
+void onxi_run_op_mark_conditions(const onxi_run_graph *g, const onxi_run_op *op, bool *slots)
+{
+    for (uint32_t i = 0; i < op->condition_count; i++) {
+        const onxi_rewrite_condition *c = &op->conditions[i];
+        const uint32_t named[] = { c->value, c->other, c->bounds[0], c->bounds[1], c->bounds[2], c->bounds[3] };
+        for (uint32_t k = 0; k < sizeof named / sizeof *named; k++)
+            if (named[k] < g->slot_count)
+                slots[named[k]] = true;
+    }
+}
