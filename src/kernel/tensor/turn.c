@@ -1,5 +1,6 @@
 /* turn.c - permutations of axes: Einsum that only permutes axes, and moving channels to or from the last axis, which is
- * a view with a channels-last layout where kernels use such a layout. */
+ * a view with a channels-last layout where kernels use such a layout; and operators that only give the pixels of images
+ * in a layout other dims. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/einsum.h"
 #include "kernel/core/move.h"
@@ -19,14 +20,27 @@ static onx_status read_order(onx_prepare *p, bool *is_one, int64_t *perm)
     return ONX_OK;
 }
 
-/* Does the permutation move the last axis to the second place, or the second axis to the last place? */
-static bool moves_channels(const int64_t *perm, uint32_t rank, bool *to_second)
+/* Axis number i in memory: in order, or with channels (axis 1) last. */
+static uint32_t axis_in_memory(uint32_t i, uint32_t rank, bool channels_last)
 {
-    *to_second = perm[1] == (int64_t)rank - 1;
-    bool fits = perm[0] == 0 && (*to_second || perm[rank - 1] == 1);
-    for (uint32_t d = 2; d < rank; d++)
-        fits &= perm[*to_second ? d : d - 1] == (int64_t)(*to_second ? d - 1 : d);
-    return fits;
+    return !channels_last || i == 0 ? i : i + 1 < rank ? i + 1 : 1;
+}
+
+/* Do the elements of x stay where they are? Either x has channels last, or the result gets them last. Axes of size 1
+ * may move anywhere. */
+static bool moves_channels(const onx_value *x, const int64_t *perm, bool from_last)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        const uint32_t axis = axis_in_memory(i, x->rank, from_last);
+        if (x->dims[axis] == 1)
+            continue;
+        while (at < x->rank && x->dims[perm[axis_in_memory(at, x->rank, !from_last)]] == 1)
+            at++;
+        if (at == x->rank || perm[axis_in_memory(at++, x->rank, !from_last)] != (int64_t)axis)
+            return false;
+    }
+    return true;
 }
 
 static onx_status see_prepare(onx_prepare *p)
@@ -35,20 +49,37 @@ static onx_status see_prepare(onx_prepare *p)
     onx_value *y = p->outputs[0];
     const onx_layout *layout = NULL;
     int64_t perm[ONX_RANK_MAX];
-    bool is_one, to_second;
+    bool is_one;
     if (!p->want || !y || x->kind != ONX_VALUE_TENSOR || x->rank < 3 || x->data || !x->count || y->rank != x->rank)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(read_order(p, &is_one, perm));
-    if (!is_one || !moves_channels(perm, x->rank, &to_second))
+    /* Matrices of floats (sequences of tokens) are rarely read by kernels that use layouts: for the others, and for
+     * sums with values that are row-major, layouts would have to be converted. */
+    if (x->rank == 3 && !x->layout && x->dtype == ONX_FLOAT)
+        return ONX_E_UNSUPPORTED;
+    const bool from_last = x->layout != NULL;
+    if (!is_one || (from_last && onxi_blocked_of(x) != x->dims[1]))
         return ONX_E_UNSUPPORTED;
     for (uint32_t d = 0; d < x->rank; d++)
-        if (y->dims[d] != x->dims[perm[d]])
+        if (perm[d] < 0 || perm[d] >= (int64_t)x->rank || y->dims[d] != x->dims[perm[d]])
             return ONX_E_UNSUPPORTED; /* the row that moves elements reports what is wrong */
-    if (to_second ? x->layout || !onxi_channels_last(p, y, &layout)
-                  : !onxi_blocked_of(x) || onxi_blocked_of(x) != x->dims[1])
+    if (!moves_channels(x, perm, from_last) || (!from_last && !onxi_channels_last(p, y, &layout)))
         return ONX_E_UNSUPPORTED;
     y->layout = layout;
     return ONX_OK;
+}
+
+/* Images in a blocked layout whose pixels get other dims (Reshape, Squeeze and their like) keep the layout. */
+static onx_status keep_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    onx_value *y = p->outputs[0];
+    const uint32_t block = onxi_blocked_of(x);
+    if (!p->want || !y || !block || y->kind != ONX_VALUE_TENSOR || y->rank < 3 || y->count != x->count ||
+        y->dims[0] != x->dims[0] || y->dims[1] != x->dims[1])
+        return ONX_E_UNSUPPORTED;
+    y->layout = onxi_blocked_layout(p->arena, y, block);
+    return y->layout ? ONX_OK : ONX_E_MEMORY;
 }
 
 static onx_status see_run(onx_work *work, uint64_t first, uint64_t last)
@@ -73,18 +104,23 @@ static onx_status einsum_prepare(onx_prepare *p)
     return onxi_transpose_make(p, perm);
 }
 
-#define BYTES (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8))
-#define SEE(name, since_)                                                                                              \
+#define TYPES (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8) | ONX_DTYPE_BIT(ONX_FLOAT))
+#define SEE(name, since_, dtypes_, prepare_)                                                                           \
     {                                                                                                                  \
-        .op = name, .since = since_, .dtypes = BYTES, .preference = 12, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_LAYOUTS, \
-        .variant = "channels", .prepare = see_prepare, .run = see_run                                                  \
+        .op = name, .since = since_, .dtypes = dtypes_, .preference = 12,                                              \
+        .flags = ONX_KERNEL_VIEW | ONX_KERNEL_LAYOUTS, .variant = "channels", .prepare = prepare_, .run = see_run      \
     }
+#define KEEP(name) SEE(name, 1, 0, keep_prepare)
 #endif
 
 const onx_kernel onxi_kernels_turn[] = {
 #if ONXI_PLATFORM_ROOMY
-    SEE("Transpose", 1),
-    SEE("Einsum", 12),
+    SEE("Transpose", 1, TYPES, see_prepare),
+    SEE("Einsum", 12, TYPES, see_prepare),
+    KEEP("Reshape"),
+    KEEP("Flatten"),
+    KEEP("Squeeze"),
+    KEEP("Unsqueeze"),
     { .op = "Einsum",
       .since = 12,
       .preference = 11,
