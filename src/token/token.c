@@ -149,8 +149,10 @@ static onx_status fill(onx_tokenizer *t, onx_arena *scratch, onx_str bytes)
     size_t at = onxi_starts_with(bytes, onx_str_of("\xef\xbb\xbf")) ? 3 : 0;
     while (at < bytes.len && memchr(" \t\r\n", bytes.ptr[at], 4))
         at++;
-    const onx_status status = at < bytes.len && bytes.ptr[at] == '{' ? onxi_tokenizer_read_json(&run, bytes)
-                                                                     : onxi_tokenizer_read_sentence(&run, bytes);
+    /* A SentencePiece model begins with the tag of a piece, which is white space or none of these. */
+    const bool is_json = at < bytes.len && memchr("{[\"", bytes.ptr[at], 3);
+    const onx_status status =
+        is_json ? onxi_tokenizer_read_json(&run, bytes) : onxi_tokenizer_read_sentence(&run, bytes);
     onxi_token_end(&run);
     return status;
 }

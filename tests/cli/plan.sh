@@ -12,3 +12,4 @@ g (float[N, 3] x, bool[N] keep) => (float[N, 2] y, float[M, 3] z)
   [swish] y = Mul (a, s)
   [some] z = Compress <axis = 0> (x, keep)
 }
+done_testing

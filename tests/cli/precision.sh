@@ -26,3 +26,4 @@ done
 # A model that cannot be run fails in the same way as without the option.
 echo 'g' >broken.onnxtxt
 expect 1 "$ONX" bench broken.onnxtxt --accuracy
+done_testing

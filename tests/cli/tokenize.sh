@@ -20,11 +20,13 @@ for ids in "$cases"/*.ids; do
     [ -f "$file" ] || { file=$cases/$name.model; plain=--plain; }
     expect 0 "$ONX" tokenize "$file" --lines $plain <"$cases/texts.txt"
     cmp out "$ids" || fail "$name makes other ids"
-    # nothing is lost by bytes
+    # nothing is lost by bytes, but for the blanks around special tokens that take these (lstrip, rstrip)
     case $name in
     gpt2 | spm_blanks)
         expect 0 "$ONX" tokenize "$file" --lines --decode --special <"$ids"
-        cmp out "$cases/texts.txt" || fail "$name makes other texts"
+        sed 's/ *<ent> */<ent>/; s/ *<ENT> */<ENT>/' "$cases/texts.txt" >without
+        sed 's/ *<ent> */<ent>/; s/ *<ENT> */<ENT>/' out >got
+        cmp got without || fail "$name makes other texts"
         ;;
     esac
 done
@@ -37,7 +39,7 @@ expect 0 "$ONX" tokenize --decode "$cases/gpt2.json" "$ids"
 [ "$(cat out)" = 'Hello,' ] || fail "the ids are \"$(cat out)\""
 expect 0 "$ONX" tokenize "$cases/gpt2.json" --json 'a b'
 says out '"text": "a b"'
-says out '"Ġb"'
+says out '"Ġ"'
 expect 0 "$ONX" tokenize "$cases/llama3.json" --plain a
 plain=$(cat out)
 expect 0 "$ONX" tokenize "$cases/llama3.json" a
@@ -65,7 +67,7 @@ refuse() {
 }
 refuse '{"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}}' 'is no token'
 refuse '{"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}}' 'a pair of model.merges, "ab" is no token'
-refuse '{"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}}' 'merges\[0\] is not a pair'
+refuse '{"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}}' 'merges[0] is not a pair'
 refuse '{"model":{"type":"BPE","vocab":{"a":-1},"merges":[]}}' 'has no id'
 refuse '{"model":{"type":"BPE","vocab":{"a":99999999999},"merges":[]}}' 'has id 99999999999'
 refuse '{"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":7}}' 'unk_id is none of the 1 tokens'
@@ -77,11 +79,11 @@ refuse '{"model":{"type":"WordLevel","vocab":{"a":0}},"normalizer":{"type":"Prec
 refuse '{"model":{"type":"WordLevel","vocab":{"a":0}},"pre_tokenizer":{"type":"Split","pattern":{"Regex":"("}}}' 'cannot be used'
 refuse '{"model":{"type":"WordLevel","vocab":{"a":0}},"post_processor":{"type":"TemplateProcessing","single":[]}}' 'has the text 0 times'
 refuse '{"model":{}' 'expected'
-refuse '[]' 'no JSON'
+refuse '[]' 'it has no model'
 long=$(printf '%02000d' 1)
 refuse '{"model":{"type":"WordLevel","vocab":{"'"$long"'":0}}}' 'has 2000 bytes, expected up to 1024'
 # a pattern that would try for ever
-printf '{"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"},"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"(?:a+)+(?:a+)+b"}}}' >slow.json
+printf '{"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"},"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"(?:a+)+(?:a+)+[bc]"}}}' >slow.json
 awk 'BEGIN { while (i++ < 3000) printf "aaaaaaaaaa" }' >as
 "$ONX" tokenize slow.json <as >out 2>err && fail "a pattern without end is looked for"
 says err "cannot be looked for"
@@ -115,12 +117,17 @@ expect 0 "$ONX" generate lm/model.onnxtxt --prompt ' a' -n 2
 expect 0 "$ONX" generate lm/model.onnxtxt --prompt ' a' -n 30 --stop 'cdx' --stop 'de a' --json
 says out '"text": "béc"'
 says out '"ended": "stop"'
+expect 2 "$ONX" generate lm/model.onnxtxt --prompt - -n 3 </dev/null
+says err "there is nothing to continue"
 expect 0 "$ONX" generate lm/model.onnxtxt --prompt - -n 3 <<'END2'
+ a
 END2
+[ "$(cat out)" = 'bé' ] || fail "the text of standard input goes on as \"$(cat out)\""
 expect 0 "$ONX" generate lm/model.onnxtxt --ids 1 --tokenizer lm/tokenizer.json -n 4
 [ "$(cat out)" = 'béc' ] || fail "ids go on as \"$(cat out)\""
 expect 2 "$ONX" generate lm/model.onnxtxt --ids 1 --stop x
-says err "\-\-stop is about texts"
+says err "--stop needs text"
 cp lm/model.onnxtxt alone.onnxtxt
 expect 2 "$ONX" generate alone.onnxtxt --prompt a
 says err "needs a tokenizer"
+done_testing
