@@ -52,7 +52,7 @@ static const cli_option options[] = {
     CLI_OPTION_TO,
     { "function", 0, "DOMAIN.NAME", NULL, "only this function; may be repeated" },
     { "except", 0, "DOMAIN.NAME", NULL, "all functions but this one; may be repeated" },
-    { "schema", 0, NULL, NULL, "also operators that the standard defines as functions" },
+    { "schema", 0, NULL, NULL, "also operators that the standard or an operator-set document defines as functions" },
     { "domain", 0, "DOMAIN", NULL, "also operators of DOMAIN that can be expressed by standard ones" },
     CLI_OPTION_EXPLAIN,
     CLI_OPTION_DRY_RUN,

@@ -68,10 +68,11 @@ typedef struct onx_function_name {
 
 typedef struct onx_inline_options {
     uint32_t struct_size;              /* sizeof of this struct, or 0 (onx/base.h) */
-    const onx_function_name *function; /* inline only these functions; none: all of the model */
+    const onx_function_name *function; /* inline only these functions, of the model or of operator-set documents; none:
+                                        * all of the model */
     uint32_t function_count;
     bool exclude; /* all but these */
-    bool schema;  /* also replace standard operators that are defined by functions by their bodies */
+    bool schema;  /* also replace operators that the standard or an operator-set document defines as functions */
     /* Also replace the operators of this domain that have a decomposition, such as com.microsoft, and the names of that
      * domain in the default domain; empty: none. */
     onx_str domain;
@@ -82,8 +83,8 @@ typedef struct onx_inline_options {
 /* Replaces calls of functions by the bodies of the functions, in graphs, subgraphs, training information and the
  * remaining functions, and removes the inlined functions. Values of a body get unique names. A function that imports
  * other versions of the standard operator sets than the model is converted first. ONX_E_INVALID for a function that
- * calls itself, ONX_E_NOT_FOUND for a name that is no function of the model; the model may be partly changed after a
- * failure. `options` may be NULL. */
+ * calls itself, ONX_E_NOT_FOUND for a name that is neither a function of the model nor a called one of an operator-set
+ * document; the model may be partly changed after a failure. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_inline(onx_ctx *cx, onx_doc *doc, const onx_inline_options *options);
 
 /* ---- simplify ---- */

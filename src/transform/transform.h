@@ -165,5 +165,8 @@ extern const char *const onxi_versioned_domains[ONXI_RETARGET_DOMAINS]; /* "" */
 onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, const onx_inline_options *wanted);
 /* Converts a model of an older version of the default domain to this version. */
 onx_status onxi_retarget_at_least(onx_ctx *cx, onx_doc *doc, int64_t opset);
+/* Adds functions to those of the model: the bodies that operator-set documents give the operators that nodes name, and
+ * those that these name. `newest` is the newest version of the default domain that an added one imports; 0: none. */
+onx_status onxi_adopt_functions(onx_ctx *cx, onx_doc *doc, onx_arena *scratch, int64_t *newest);
 
 #endif

@@ -1,5 +1,5 @@
-/* transform_inline.c - replaces calls of model functions by their bodies, in graphs, subgraphs and the remaining
- * functions. */
+/* transform_inline.c - replaces calls of functions of the model, or of operator-set documents, by their bodies, in
+ * graphs, subgraphs and the remaining functions. */
 #include "transform/transform_part.h"
 
 typedef struct inliner {
@@ -8,6 +8,7 @@ typedef struct inliner {
     onx_model *model;
     const onx_inline_options *options;
     onxi_functions functions;
+    uint32_t own; /* functions that the model had; those after them are from operator-set documents */
     bool *chosen; /* per function of the model */
     bool *open;   /* per function: its body is being expanded, so a call of it would be infinite recursion */
     onxi_names names;
@@ -53,7 +54,8 @@ static onx_status choose(inliner *n)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < n->model->functions_count; i++) {
         const bool named = is_named(n->options, n->model->functions[i]);
-        n->chosen[i] = n->options->exclude ? !named : !n->options->function_count || named;
+        const bool unnamed = i < n->own || n->options->schema; /* is it inlined without being named? */
+        n->chosen[i] = n->options->exclude ? unnamed && !named : n->options->function_count ? named : unnamed;
     }
     return ONX_OK;
 }
@@ -209,7 +211,7 @@ static onx_status inline_node(inliner *n, onx_node *node, onxi_node_list *out, b
 
 /* ---- the model ---- */
 
-/* Removes the functions whose calls were all replaced, and adds their imports. */
+/* Removes the functions whose calls were all replaced, and adds their imports; and those of documents that stay. */
 static onx_status drop_functions(inliner *n)
 {
     onx_model *model = n->model;
@@ -221,7 +223,8 @@ static onx_status drop_functions(inliner *n)
     for (uint32_t i = 0; i < model->functions_count; i++) {
         onx_function *f = model->functions[i];
         if (!n->chosen[i]) {
-            model->functions[kept++] = f;
+            if (i < n->own) /* calls of the others mean the operators of the documents, as before */
+                model->functions[kept++] = f;
             continue;
         }
         for (uint32_t k = 0; k < f->opset_import_count; k++) {
@@ -275,6 +278,10 @@ static onx_status agree_on_versions(inliner *n, onx_doc *doc)
 static onx_status run(inliner *n, onx_doc *doc)
 {
     onx_model *model = n->model;
+    int64_t newest;
+    n->own = model->functions_count;
+    if (n->options->schema || n->options->function_count)
+        ONX_TRY(onxi_adopt_functions(n->cx, doc, n->scratch, &newest));
     ONX_TRY(choose(n));
     ONX_TRY(agree_on_versions(n, doc));
     ONX_TRY(onxi_functions_index(n->scratch, model->functions, model->functions_count, &n->functions));

@@ -120,7 +120,6 @@ for depth in 100 2000; do
         done
     done
 done
-done_testing
 
 # ---- operators of a domain, in standard ones; the import goes with the last of them ----
 if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
@@ -144,3 +143,58 @@ END
     expect 0 "$ONX" check --full --strict some.onnxtxt
     expect 0 "$ONX" compare inverse.onnxtxt some.onnxtxt -i 'x=[[1,2,3],[4,5,7],[7,8,2]]' -i c=true
 fi
+
+# ---- operators that an operator-set document defines as functions, one of which uses another ----
+cat >set.textproto <<'END'
+magic: "ONNXOPSET" ir_version: 10 domain: "com.example" opset_version: 2
+operator { op_type: "Square" since_version: 2 status: EXPERIMENTAL }
+operator { op_type: "Fourth" since_version: 2 status: EXPERIMENTAL }
+functions { name: "Square" domain: "com.example" input: "a" output: "b"
+  node { op_type: "Mul" input: "a" input: "a" output: "b" } opset_import { domain: "" version: 21 } }
+functions { name: "Fourth" domain: "com.example" input: "a" output: "c"
+  node { op_type: "Square" domain: "com.example" input: "a" output: "b" }
+  node { op_type: "Square" domain: "com.example" input: "b" output: "c" }
+  opset_import { domain: "com.example" version: 2 } }
+END
+cat >square.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21, "com.example": 2]>
+g (float[2, 3] x, bool c) => (float[2, 3] y) {
+  t = local.Half(x)
+  y = If(c) <then_branch = a () => (p) { p = com.example.Fourth(t) }, else_branch = e () => (q) { q = com.example.Square(t) }>
+}
+<domain: "local", opset_import: ["": 21, "com.example": 2]>
+Half (a) => (b) { s = com.example.Square(a) b = Sub(s, a) }
+END
+sed -i 's/"com.example": 2]>$/"com.example": 2, "local": 1]>/; 6,$s/, "local": 1//' square.onnxtxt
+document="--opset-doc set.textproto"
+# shellcheck disable=SC2086
+{
+    expect 0 "$ONX" inline square.onnxtxt $document --schema -o flat.onnxtxt
+    grep -qE "Square|Fourth|Half" flat.onnxtxt && fail "a call is left: $(cat flat.onnxtxt)"
+    expect 0 "$ONX" check --full flat.onnxtxt
+    for c in true false; do
+        expect 0 "$ONX" run square.onnxtxt $document -i 'x=[[1,2,3],[4,5,7]]' -i c=$c -o want.npz
+        expect 0 "$ONX" run flat.onnxtxt -i 'x=[[1,2,3],[4,5,7]]' -i c=$c -o got.npz
+        same want.npz got.npz
+    done
+    # only functions of the model; one by its name, the other stays an operator of the document
+    expect 0 "$ONX" inline square.onnxtxt $document -o own.onnxtxt
+    grep -q Half own.onnxtxt && fail "a call of Half is left"
+    says own.onnxtxt com.example.Fourth
+    expect 0 "$ONX" inline square.onnxtxt $document --function com.example.Fourth -o one.onnxtxt
+    grep -q Fourth one.onnxtxt && fail "a call of Fourth is left"
+    says one.onnxtxt com.example.Square
+    says one.onnxtxt local.Half
+    grep -q 'domain: "com.example"' one.onnxtxt && fail "an operator of the document is a function of the model"
+    expect 0 "$ONX" inline square.onnxtxt $document --schema --except com.example.Square -o rest.onnxtxt
+    grep -qE "Fourth|Half" rest.onnxtxt && fail "a call is left: $(cat rest.onnxtxt)"
+    says rest.onnxtxt com.example.Square
+    for file in own one rest; do
+        expect 0 "$ONX" check --full $file.onnxtxt $document
+        expect 0 "$ONX" run $file.onnxtxt $document -i 'x=[[1,2,3],[4,5,7]]' -i c=false -o got.npz
+        same want.npz got.npz
+    done
+    expect 2 "$ONX" inline square.onnxtxt $document --function com.example.Cube -o none.onnxtxt
+    says err com.example.Cube
+}
+done_testing
