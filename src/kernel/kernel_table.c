@@ -68,6 +68,7 @@
 #define SIMD_TABLES(TABLE, level)                                                                                      \
     TABLE(simd_unary##level)                                                                                           \
     TABLE(simd_binary##level)                                                                                          \
+    TABLE(simd_power##level)                                                                                           \
     TABLE(simd_cast##level)                                                                                            \
     TABLE(simd_cast_types##level)                                                                                      \
     TABLE(simd_types##level)                                                                                           \

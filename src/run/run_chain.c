@@ -77,11 +77,7 @@ static bool is_element(const onxi_run_planner *pl, uint32_t index)
         if (!v || v->kind != ONX_VALUE_TENSOR || !onxi_element_type_is(v->dtype))
             return false;
     }
-    if (quantizes(op))
-        return has_one_scale(pl, op);
-    /* Loops take no exponent of another type. */
-    return op->id != ONXI_ID_Pow ||
-           pl->plan->slots[op->inputs[0]]->value.dtype == pl->plan->slots[op->inputs[1]]->value.dtype;
+    return !quantizes(op) || has_one_scale(pl, op);
 }
 
 /* The chain that the op joins: the one that contains all users of the op's result; ONXI_NO_SLOT: none. */

@@ -694,40 +694,55 @@ static void test_kernel_variants__masked_weights_are_zero(void **state)
     onx_doc_free(doc);
 }
 
-/* One exponent for all elements, and one for each; lines of elements that fill blocks in part. */
-static void test_kernel_variants__powers_are_the_same(void **state)
+/* One exponent for all elements, and one for each; lines of elements that fill blocks in part. Every pair of types. */
+static const struct {
+    onx_dtype dtype;
+    const char *name;
+    double exponents[8];
+} powers[] = { { ONX_DOUBLE, "double", { 2, 3, 0.5, 1, 0, -1, 1.75, NAN } },
+               { ONX_INT64, "int64", { 2, 3, 4, 1, 0, -1, 77, -2 } },
+               { ONX_INT32, "int32", { 2, 3, 4, 1, 0, -1, 77, -2 } },
+               { ONX_FLOAT, "float", { 2, 3, 0.5, 1, -1, -3, 1.75, INFINITY } },
+               { ONX_FLOAT16, "float16", { 2, 3, 0.5, -INFINITY, 0, -1, -1.75, NAN } },
+               { ONX_BFLOAT16, "bfloat16", { 2, 3, 0.5, 1, 0, -1, 1.75, -7 } },
+               { ONX_INT8, "int8", { 2, 3, 4, 1, 0, -1, 77, -2 } },
+               { ONX_INT16, "int16", { 2, 3, 4, 1, 0, -1, 77, -2 } },
+               { ONX_UINT8, "uint8", { 2, 3, 4, 1, 0, 5, 77, 200 } },
+               { ONX_UINT16, "uint16", { 2, 3, 4, 1, 0, 5, 77, 60001 } },
+               { ONX_UINT32, "uint32", { 2, 3, 4, 1, 0, 5, 77, 4e9 } },
+               { ONX_UINT64, "uint64", { 2, 3, 4, 1, 0, 5, 77, 0x1p63 + 0x1p20 } } };
+
+static void compare_powers(unsigned b, unsigned e, unsigned turn)
 {
     enum { COUNT = 1037 };
-    static const struct {
-        onx_dtype dtype;
-        const char *name;
-        double exponents[8];
-    } types[] = { { ONX_DOUBLE, "double", { 2, 3, 0.5, 1, 0, -1, 1.75, NAN } },
-                  { ONX_INT64, "int64", { 2, 3, 4, 1, 0, -1, 77, -2 } },
-                  { ONX_INT32, "int32", { 2, 3, 4, 1, 0, -1, 77, -2 } } };
     static const double odd[] = { 0.0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 2e9 };
     static writer w;
+    const bool whole = b == 1 || b == 2;
+    onx_value *x = tensor(powers[b].dtype, 1, (int64_t[]){ COUNT });
+    onx_value *y = tensor(powers[e].dtype, 1, (int64_t[]){ turn < 8 ? 1 : COUNT });
+    for (unsigned i = 0; i < COUNT; i++) {
+        const double base = i < 8 ? odd[whole ? 5 + i % 3 : i] : ((double)i - 500) / (whole ? 1 : 8);
+        onx_convert(powers[b].dtype, (char *)x->data + i * (x->size / COUNT), ONX_DOUBLE, &base, 1, true);
+    }
+    for (uint64_t i = 0; i < y->count; i++)
+        onx_convert(powers[e].dtype, (char *)y->data + i * (y->size / y->count), ONX_DOUBLE,
+                    &powers[e].exponents[turn < 8 ? turn : i % 8], 1, true);
+    w.len = 0;
+    add(&w, "<ir_version: 8, opset_import: [\"\" : 17]> g (%s[N] x, %s[M] y) => (float[N] z) ", powers[b].name,
+        powers[e].name);
+    add(&w, "{ p = Pow (x, y) z = Cast <to = 1> (p) }");
+    assert_string_not_equal(compare_any(&w, "Pow", (const onx_value *const[]){ x, y }, 1), "plain");
+    onx_value_free(x);
+    onx_value_free(y);
+}
+
+static void test_kernel_variants__powers_are_the_same(void **state)
+{
     (void)state;
-    for (unsigned t = 0; t < 3; t++)
-        for (unsigned turn = 0; turn < 9; turn++) { /* the last one: an exponent for each element */
-            onx_value *x = tensor(types[t].dtype, 1, (int64_t[]){ COUNT });
-            onx_value *y = tensor(types[t].dtype, 1, (int64_t[]){ turn < 8 ? 1 : COUNT });
-            for (unsigned i = 0; i < COUNT; i++) {
-                const double base = i < 8 ? odd[t ? 5 + i % 3 : i] : ((double)i - 500) / (t ? 1 : 8);
-                onx_convert(types[t].dtype, (char *)x->data + i * (x->size / COUNT), ONX_DOUBLE, &base, 1, true);
-            }
-            for (uint64_t i = 0; i < y->count; i++) {
-                const double e = types[t].exponents[turn < 8 ? turn : i % 8];
-                onx_convert(types[t].dtype, (char *)y->data + i * (y->size / y->count), ONX_DOUBLE, &e, 1, true);
-            }
-            w.len = 0;
-            add(&w, "<ir_version: 8, opset_import: [\"\" : 17]> g (%s[N] x, %s[M] y) => (float[N] z) ", types[t].name,
-                types[t].name);
-            add(&w, "{ p = Pow (x, y) z = Cast <to = 1> (p) }");
-            assert_string_not_equal(compare_any(&w, "Pow", (const onx_value *const[]){ x, y }, 1), "plain");
-            onx_value_free(x);
-            onx_value_free(y);
-        }
+    for (unsigned b = 0; b < 6; b++) /* the standard has no bases of other types */
+        for (unsigned e = 0; e < sizeof powers / sizeof *powers; e++)
+            for (unsigned turn = 0; turn < 9; turn++) /* the last one: an exponent for each element */
+                compare_powers(b, e, turn);
 }
 
 int main(void)

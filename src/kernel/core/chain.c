@@ -70,7 +70,8 @@ static link link_of(const onxi_chain_op *op)
         e->inputs = 2;
         e->binary = q->loop;
         e->broadcast = &q->broadcast;
-        e->in_width[0] = e->in_width[1] = q->in_width;
+        e->in_width[0] = q->in_width[0];
+        e->in_width[1] = q->in_width[1];
         e->out_width = q->out_width;
     }
     return l;

@@ -90,6 +90,14 @@ onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last);
 /* Wrapping integer arithmetic: computed in the unsigned type, so that overflow is defined. */
 #define ONXI_WRAP(C, x, sign, y) ((C)((uint64_t)(x)sign(uint64_t)(y)))
 
+/* An exponent that gives the same powers of every integer, in 64 bits, and fits a signed integer: powers of an odd base
+ * repeat after 2^62, those of an even base are 0 from 64 on. */
+static inline int64_t onxi_signed_exponent(uint64_t n)
+{
+    const uint64_t high = UINT64_C(1) << 62;
+    return (int64_t)(n >> 63 ? (n & (high - 1)) | high : n);
+}
+
 /* Computes integer powers by repeated squaring, so that they are exact and wrap; negative exponents give 1/x rounded
  * towards zero. */
 static inline int64_t onxi_integer_power(int64_t x, int64_t n)
@@ -108,8 +116,14 @@ typedef struct onxi_binary_params {
     onxi_broadcast broadcast;
     onxi_binary_loop loop;
     uint64_t block; /* elements of a work row when there is one outer row; 0: work rows are outer rows */
-    uint32_t in_width, out_width;
+    uint32_t in_width[2], out_width;
 } onxi_binary_params;
+/* The loops of Pow, for pairs of types of the base and the exponents; a loop of NULL ends a list. */
+typedef struct onxi_power_body {
+    onx_dtype base, exponents;
+    onxi_binary_loop loop;
+} onxi_power_body;
+onx_status onxi_power_prepare(onx_prepare *p);
 onx_status onxi_binary_prepare(onx_prepare *p);
 /* For operators with NumPy broadcasting from their first version on. */
 onx_status onxi_binary_prepare_numpy(onx_prepare *p);

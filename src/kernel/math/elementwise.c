@@ -125,13 +125,13 @@ static onx_status old_axis(const onx_prepare *p, int32_t *shift)
     return ONX_OK;
 }
 
-static onxi_binary_params *params_of(const onx_prepare *p, const onxi_binary_body *body)
+static onxi_binary_params *params_of(const onx_prepare *p, onxi_binary_loop loop)
 {
-    const onx_dtype type = (onx_dtype)p->inputs[0]->dtype;
     onxi_binary_params *q = ONXI_NEW(p->arena, onxi_binary_params);
     if (q) {
-        q->loop = body->loops[type];
-        q->in_width = onxi_element_size((int)type);
+        q->loop = loop;
+        q->in_width[0] = onxi_element_size(p->inputs[0]->dtype);
+        q->in_width[1] = onxi_element_size(p->inputs[1]->dtype);
         q->out_width = onxi_element_size(p->outputs[0]->dtype);
     }
     return q;
@@ -154,17 +154,15 @@ static void set_rows(onx_prepare *p, onxi_binary_params *q)
         p->rows = 0;
 }
 
-static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, const int32_t *shift)
+static onx_status prepare_loop(onx_prepare *p, onxi_binary_loop loop, const int32_t *shift)
 {
     const onx_value *x = p->inputs[0];
     onx_value *z = p->outputs[0];
-    if (!has_loop(p, body))
-        return ONX_E_UNSUPPORTED;
-    onxi_binary_params *q = params_of(p, body);
+    onxi_binary_params *q = params_of(p, loop);
     if (!q)
         return ONX_E_MEMORY;
     if (x->layout) { /* all values have the same layout: one loop over all elements, padding included */
-        int64_t count = (int64_t)(x->size / q->in_width);
+        int64_t count = (int64_t)(x->size / q->in_width[0]);
         q->broadcast = (onxi_broadcast){ .rank = 1, .inputs = 2, .dims = { count }, .outer = 1, .inner = count };
         q->broadcast.step[0][0] = q->broadcast.step[1][0] = 1;
         z->layout = x->layout;
@@ -173,6 +171,11 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
     }
     set_rows(p, q);
     return ONX_OK;
+}
+
+static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, const int32_t *shift)
+{
+    return has_loop(p, body) ? prepare_loop(p, body->loops[p->inputs[0]->dtype], shift) : ONX_E_UNSUPPORTED;
 }
 
 /* For one input with the shape of the output and channel blocks. If the other one is an image of that shape, it is
@@ -192,7 +195,7 @@ onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
     if (other.layout && !(image && onxi_blocked_of(&other)))
         return ONX_E_UNSUPPORTED;
     const onx_layout *layout = onxi_blocked_layout(p->arena, z, block);
-    onxi_binary_params *q = params_of(p, p->kernel->body);
+    onxi_binary_params *q = params_of(p, ((const onxi_binary_body *)p->kernel->body)->loops[whole->dtype]);
     if (!q)
         return ONX_E_MEMORY;
     onx_value as_whole = *z;
@@ -240,7 +243,7 @@ onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last)
             (row == first ? onxi_broadcast_offsets : onxi_broadcast_next)(b, row, at);
             start = (int64_t)row * b->inner;
         }
-        q->loop(x + at[0] * q->in_width, sx, y + at[1] * q->in_width, sy, z + start * q->out_width, n);
+        q->loop(x + at[0] * q->in_width[0], sx, y + at[1] * q->in_width[1], sy, z + start * q->out_width, n);
     }
     return ONX_OK;
 }
@@ -273,6 +276,17 @@ onx_status onxi_prelu_prepare(onx_prepare *p)
 }
 
 /* ---- Pow: the exponent may be of another type ---- */
+
+onx_status onxi_power_prepare(onx_prepare *p)
+{
+    const onxi_power_body *body = p->kernel->body;
+    int32_t shift[2];
+    ONX_TRY(old_axis(p, shift));
+    while (body->loop &&
+           ((int64_t)body->base != p->inputs[0]->dtype || (int64_t)body->exponents != p->inputs[1]->dtype))
+        body++;
+    return body->loop ? prepare_loop(p, body->loop, shift) : ONX_E_UNSUPPORTED;
+}
 
 typedef struct pow_params {
     onxi_broadcast broadcast;
@@ -314,7 +328,7 @@ static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
                 int64_t base = 0, n = 0, out;
                 onx_convert(ONX_INT64, &base, (onx_dtype)x->dtype, px, 1, true);
                 onx_convert(ONX_INT64, &n, (onx_dtype)y->dtype, py, 1, true);
-                out = onxi_integer_power(base, n);
+                out = onxi_integer_power(base, y->dtype == ONX_UINT64 ? onxi_signed_exponent((uint64_t)n) : n);
                 memcpy(pz, &out, wx); /* little-endian: the low bytes come first */
             } else {
                 double base = 0, n = 0, out;

@@ -46,32 +46,6 @@ ARITHMETIC(sub, x - y)
 ARITHMETIC(mul, x *y)
 ARITHMETIC(div, x / y)
 ARITHMETIC(prelu, vf_select(x < 0.0f, x *y, x))
-LOOP(power, vf_pow(x, y))
-
-/* Exponents that are frequent in networks, if one exponent serves the whole row. */
-static void pow_loop(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)
-{
-    const float one = 1, *x = px, *y = py;
-    float *z = pz;
-    const float e = sy == 0 && n > 0 ? *y : 7;
-    if (e == 2) {
-        mul_loop(x, sx, x, sx, z, n);
-    } else if (e == 3) {
-        for (int64_t i = 0; i < n; i++)
-            z[i] = x[i * sx] * x[i * sx] * x[i * sx];
-    } else if (e == 1) {
-        mul_loop(x, sx, &one, 0, z, n);
-    } else if (e == -1) {
-        div_loop(&one, 0, x, sx, z, n);
-    } else if (e == 0.5f && sx == 1) {
-        for (int64_t i = 0; i < n; i++) /* powf(-0, 0.5) is 0, and of minus infinity it is infinity */
-            z[i] = x[i] == -INFINITY ? INFINITY : sqrtf(x[i]) + 0.0f;
-    } else {
-        power_loop(px, sx, py, sy, pz, n);
-    }
-}
-ONXI_HALF_BINARY(pow, true)
-static const onxi_binary_body pow_body = { .loops = { [ONX_FLOAT] = pow_loop ONXI_HALF_LOOPS(pow) } };
 
 #define POST_ROW(kind, name, types, how, body_)                                                                        \
     {                                                                                                                  \
@@ -88,27 +62,24 @@ static const onxi_binary_body pow_body = { .loops = { [ONX_FLOAT] = pow_loop ONX
         .body = &body_, .prepare = onxi_binary_prepare_in_blocks, .run = onxi_binary_run                               \
     }
 
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_binary)[] = {
-    BLOCKS_ROW(ADD, "Add", add_body),
-    BLOCKS_ROW(NONE, "Sub", sub_body),
-    BLOCKS_ROW(NONE, "Mul", mul_body),
-    BLOCKS_ROW(NONE, "Div", div_body),
-    BLOCKS_ROW(NONE, "PRelu", prelu_body),
-    POST_ROW(ADD, "Add", ALL_FLOATS, ONX_KERNEL_FLAT, add_body),
-    POST_ROW(NONE, "Sub", ALL_FLOATS, ONX_KERNEL_FLAT, sub_body),
-    POST_ROW(NONE, "Mul", ALL_FLOATS, ONX_KERNEL_FLAT, mul_body),
-    POST_ROW(NONE, "Div", ALL_FLOATS, 0, div_body),
-    POST_ROW(NONE, "Pow", ONXI_F32 | (ONXI_HALF_TYPES & ONX_DTYPE_BIT(ONX_FLOAT16)), 0,
-             pow_body), /* the plain row handles exponents of other types */
-    { .op = "PRelu",
-      .since = 1,
-      .dtypes = ONXI_F32 | ONXI_HALF_TYPES,
-      .preference = 1,
-      .isa = ONXI_LEVEL,
-      .flags = ONX_KERNEL_IN_PLACE,
-      .variant = ONXI_VARIANT,
-      .body = &prelu_body,
-      .prepare = onxi_prelu_prepare,
-      .run = onxi_binary_run },
-    { 0 }
-};
+const onx_kernel
+    ONXI_LEVELED(onxi_kernels_simd_binary)[] = { BLOCKS_ROW(ADD, "Add", add_body),
+                                                 BLOCKS_ROW(NONE, "Sub", sub_body),
+                                                 BLOCKS_ROW(NONE, "Mul", mul_body),
+                                                 BLOCKS_ROW(NONE, "Div", div_body),
+                                                 BLOCKS_ROW(NONE, "PRelu", prelu_body),
+                                                 POST_ROW(ADD, "Add", ALL_FLOATS, ONX_KERNEL_FLAT, add_body),
+                                                 POST_ROW(NONE, "Sub", ALL_FLOATS, ONX_KERNEL_FLAT, sub_body),
+                                                 POST_ROW(NONE, "Mul", ALL_FLOATS, ONX_KERNEL_FLAT, mul_body),
+                                                 POST_ROW(NONE, "Div", ALL_FLOATS, 0, div_body),
+                                                 { .op = "PRelu",
+                                                   .since = 1,
+                                                   .dtypes = ONXI_F32 | ONXI_HALF_TYPES,
+                                                   .preference = 1,
+                                                   .isa = ONXI_LEVEL,
+                                                   .flags = ONX_KERNEL_IN_PLACE,
+                                                   .variant = ONXI_VARIANT,
+                                                   .body = &prelu_body,
+                                                   .prepare = onxi_prelu_prepare,
+                                                   .run = onxi_binary_run },
+                                                 { 0 } };

@@ -5,7 +5,7 @@
 #ifndef ONXI_KERNEL_SIMD_MATH_H
 #define ONXI_KERNEL_SIMD_MATH_H
 
-#include "kernel/simd/simd.h"
+#include "kernel/simd/wide.h"
 
 #include <math.h>
 
@@ -298,29 +298,25 @@ static inline onxi_vf vf_arc(onxi_vf x, int cosine)
     return vf_select(near, half_pi - p, far);
 }
 
-/* x^y for 0 < x < infinity and finite y, in double, so that the result is rounded once; 1 ulp. For other operands powf
- * is called. */
-static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
+/* x^y where x holds floats, in double, so that the result can be rounded to a float; 1 ulp of that. For x from 0 to
+ * infinity, exclusive, and finite y. */
+static inline vd vd_pow_usual(vd x, vd y)
 {
-    onxi_vi usual = (x > 0.0f) & (x < INFINITY) & (vf_abs(y) < INFINITY);
-    onxi_vd u = __builtin_convertvector(vf_select(usual, x, vf_all(1)), onxi_vd);
-    onxi_vl e = (onxi_vl)((onxi_vul)u - 0x3fe6a09e667f3bcdu) >> 52; /* u = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
-    onxi_vd m = (onxi_vd)((onxi_vul)u - ((onxi_vul)e << 52));
-    onxi_vd s = (m - 1.0) / (m + 1.0), t = s * s;
-    onxi_vd p = t * 0.09610654302133496 + 0.11100390588520644;
+    vl e = (vl)((vul)x - 0x3fe6a09e667f3bcdu) >> 52; /* x = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
+    vd m = (vd)((vul)x - ((vul)e << 52));
+    vd s = (m - 1.0) / (m + 1.0), t = s * s;
+    vd p = t * 0.09610654302133496 + 0.11100390588520644;
     p = p * t + 0.14285773486592038;
     p = p * t + 0.2000000024957718;
     p = p * t + 0.3333333333180222;
-    onxi_vd log2 = (s + s * t * p) * 2.8853900817779268 + __builtin_convertvector(e, onxi_vd);
-    onxi_vd z = log2 * __builtin_convertvector(vf_select(usual, y, vf_all(0)), onxi_vd);
-    onxi_vl low = z<-1000.0, high = z> 1000.0;
-    z = (onxi_vd)((~(low | high) & (onxi_vl)z) | (low & (onxi_vl)((onxi_vd){ 0 } - 1000.0)) |
-                  (high & (onxi_vl)((onxi_vd){ 0 } + 1000.0)));
-    const onxi_vd magic = (onxi_vd){ 0 } + 6755399441055744.0; /* 1.5 * 2^52 */
-    onxi_vd k = z + magic;
-    onxi_vul n = (onxi_vul)k - (onxi_vul)magic;
-    onxi_vd r = z - (k - magic);
-    onxi_vd q = r * 1.3259764245463673e-06 + 1.531008451691451e-05;
+    vd log2 = (s + s * t * p) * 2.8853900817779268 + __builtin_convertvector(e, vd);
+    vd z = log2 * y;
+    z = vd_select(z < -1000.0, vd_all(-1000), vd_select(z > 1000.0, vd_all(1000), z));
+    const vd magic = vd_all(6755399441055744.0); /* 1.5 * 2^52 */
+    vd k = z + magic;
+    vul n = (vul)k - (vul)magic;
+    vd r = z - (k - magic);
+    vd q = r * 1.3259764245463673e-06 + 1.531008451691451e-05;
     q = q * r + 0.00015403433238489077;
     q = q * r + 0.0013333450547845225;
     q = q * r + 0.00961812919460342;
@@ -328,12 +324,47 @@ static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
     q = q * r + 0.2402265069563765;
     q = q * r + 0.6931471805459265;
     q = q * r + 1.0000000000000173;
-    onxi_vf out = __builtin_convertvector((onxi_vd)((onxi_vul)q + (n << 52)), onxi_vf);
-    if (vi_any(~usual))
-        for (int i = 0; i < ONXI_LANES; i++)
-            if (!usual[i])
-                out[i] = powf(x[i], y[i]);
+    return (vd)((vul)q + (n << 52));
+}
+
+/* x^y of bases that are 0 or negative, where `size` is |x|^y for x other than 0. */
+static inline vd vd_pow_signed(vd x, vd y, vd size)
+{
+    const vd a = vd_abs(y), shifted = a + 0x1p52; /* to whole numbers; from 2^53 on all are even */
+    const vl big = a >= 0x1p52, whole = big | (shifted - 0x1p52 == a);
+    const vl odd = whole & (a < 0x1p53) & (vl)vd_select(big, a, shifted) & 1;
+    const vd at_0 = vd_select(y > 0.0, vd_all(0), vd_select(y < 0.0, vd_all((double)INFINITY), vd_all(1)));
+    const vd power = (vd)((vl)vd_select(x == 0.0, at_0, size) | ((vl)((vul)odd << 63) & (vl)x));
+    return vd_select((x < 0.0) & ~whole, vd_all((double)NAN), power);
+}
+
+/* The same for all x and y; pow is called for infinity and NaN only. */
+static inline vd vd_pow_of_float(vd x, vd y)
+{
+    const vl finite = (vd_abs(x) < (double)INFINITY) & (vd_abs(y) < (double)INFINITY);
+    const vd power = (vd)((vl)y & finite);
+    vd out = vd_pow_usual(vd_select(finite & (x != 0.0), vd_abs(x), vd_all(1)), power);
+    if (vl_any(x <= 0.0))
+        out = vd_pow_signed(x, power, out);
+    if (vl_any(~finite))
+        for (int i = 0; i < VD_LANES; i++)
+            if (!finite[i])
+                out[i] = pow(x[i], y[i]);
     return out;
+}
+
+typedef float vdf __attribute__((vector_size(VD_LANES * 4))); /* as many floats as a vector has doubles */
+
+static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
+{
+    vdf a[2], b[2];
+    memcpy(a, &x, sizeof x);
+    memcpy(b, &y, sizeof y);
+    for (int i = 0; i < 2; i++)
+        a[i] = __builtin_convertvector(
+            vd_pow_of_float(__builtin_convertvector(a[i], vd), __builtin_convertvector(b[i], vd)), vdf);
+    memcpy(&x, a, sizeof x);
+    return x;
 }
 
 #endif

@@ -62,46 +62,6 @@ DOUBLES(PRELU, prelu)
 LONG(PRELU_I, prelu)
 static const onxi_binary_body prelu_body = { .loops = { DOUBLES(ENTRY, prelu) LONG(ENTRY, prelu) } };
 
-/* ---- Pow: exponents that are frequent, if one exponent serves the whole row, and others ---- */
-
-#define POWER(op, d, T, EXPR) ONXI_BINARY(op, d, T, T, T, ONXI_SAME, ONXI_SAME, EXPR)
-#define SQUARE(op, d, T, U)   POWER(op, d, T, ((void)y, (T)((U)x * (U)x)))
-#define CUBE(op, d, T, U)     POWER(op, d, T, ((void)y, (T)((U)x * (U)x * (U)x)))
-SQUARE(square, DOUBLE, double, double)
-CUBE(cube, DOUBLE, double, double)
-SQUARE(square, INT64, int64_t, uint64_t)
-CUBE(cube, INT64, int64_t, uint64_t)
-SQUARE(square, INT32, int32_t, uint32_t)
-CUBE(cube, INT32, int32_t, uint32_t)
-POWER(any_power, DOUBLE, double, pow(x, y))
-POWER(any_power, INT64, int64_t, onxi_integer_power(x, y))
-POWER(any_power, INT32, int32_t, onxi_integer_power(x, y))
-/* pow(-0, 0.5) is 0, and of minus infinity it is infinity. */
-POWER(root, DOUBLE, double, ((void)y, x == -(double)INFINITY ? (double)INFINITY : sqrt(x) + 0.0))
-
-#define POW(d, T)                                                                                                      \
-    static void pow_##d(const void *x, int64_t sx, const void *y, int64_t sy, void *z, int64_t n)                      \
-    {                                                                                                                  \
-        const T e = sy == 0 && n > 0 ? *(const T *)y : 0;                                                              \
-        onxi_binary_loop loop = e == 2 ? square_##d : e == 3 ? cube_##d : any_power_##d;                               \
-        loop(x, sx, y, sy, z, n);                                                                                      \
-    }
-POW(INT64, int64_t)
-POW(INT32, int32_t)
-
-static void pow_DOUBLE(const void *x, int64_t sx, const void *y, int64_t sy, void *z, int64_t n)
-{
-    const double e = sy == 0 && n > 0 ? *(const double *)y : 0;
-    const onxi_binary_loop loop = e == 2     ? square_DOUBLE
-                                  : e == 3   ? cube_DOUBLE
-                                  : e == 0.5 ? root_DOUBLE
-                                             : any_power_DOUBLE;
-    loop(x, sx, y, sy, z, n);
-}
-static const onxi_binary_body pow_body = {
-    .loops = { [ONX_DOUBLE] = pow_DOUBLE, [ONX_INT64] = pow_INT64, [ONX_INT32] = pow_INT32 }
-};
-
 /* ---- one operand ---- */
 
 #define UNARY(op, d, T, EXPR)                                                                                          \
@@ -256,8 +216,6 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_types)[] = {
     EXTREME("Max", max_body),
     EXTREME("Min", min_body),
     ROW("PRelu", 1, F64 | I64, ONX_KERNEL_IN_PLACE, &prelu_body, onxi_prelu_prepare, onxi_binary_run),
-    ROW("Pow", 1, F64 | I64 | ONX_DTYPE_BIT(ONX_INT32), 0, &pow_body, onxi_binary_prepare,
-        onxi_binary_run), /* the plain row handles exponents of other types */
     FUNCTION("Sign", 9, ONXI_NUMBERS, sign_body),
     FUNCTION("Abs", 1, I64, abs_body),
     FUNCTION("ThresholdedRelu", 10, ONXI_FLOATS, threshold_body),

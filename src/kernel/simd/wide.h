@@ -23,6 +23,14 @@ static inline vd vd_select(vl mask, vd yes, vd no)
     return (vd)((mask & (vl)yes) | (~mask & (vl)no));
 }
 
+static inline bool vl_any(vl mask)
+{
+    int64_t any = 0;
+    for (int i = 0; i < VD_LANES; i++)
+        any |= mask[i];
+    return any != 0;
+}
+
 static inline vd vd_abs(vd x)
 {
     return (vd)((vl)x & INT64_MAX);
