@@ -254,7 +254,7 @@ static void check_line(const ordered *o, const int64_t *index, int64_t n, int64_
 }
 
 /* Every type, with whatever bits, or few different ones; as many as there are, half of them, a few: by a heap and by
- * sorting, whole lines and what may be among the first. */
+ * sorting, whole lines and what may be among the first; adjacent lines together. */
 static void test_kernel_moves__choosing_among_all_types(void **state)
 {
     static const struct {
@@ -264,12 +264,12 @@ static void test_kernel_moves__choosing_among_all_types(void **state)
                 { ONX_BFLOAT16, "bfloat16" }, { ONX_INT8, "int8" },     { ONX_INT16, "int16" },
                 { ONX_INT32, "int32" },       { ONX_INT64, "int64" },   { ONX_UINT8, "uint8" },
                 { ONX_UINT16, "uint16" },     { ONX_UINT32, "uint32" }, { ONX_UINT64, "uint64" } };
-    static const int64_t lengths[] = { 4, 20, 48, 49, 64, 130, 600, 2048, 5000 };
+    static const int64_t lengths[] = { 4, 20, 48, 49, 64, 130, 600, 2048, 5000 }, inners[] = { 1, 1, 1, 2, 5, 37 };
     static writer w;
     source s = { 15 };
     (void)state;
     for (unsigned turn = 0; turn < 12 * 9 * 4; turn++) {
-        const int64_t n = lengths[turn / 12 % 9], inner = below(&s, 4) ? 1 : 2, dims[] = { 2, n, inner };
+        const int64_t n = lengths[turn / 12 % 9], inner = inners[below(&s, 6)], dims[] = { 2, n, inner };
         const int64_t some[] = { n, n / 2 + 1, n / 7 + 1, n / 70 + 1 }, k = some[turn / (12 * 9)];
         const uint32_t type = turn % 12, width = onx_dtype_bits((int32_t)all[type].dtype) / 8;
         const bool largest = below(&s, 2), few = below(&s, 2);

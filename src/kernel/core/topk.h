@@ -8,10 +8,22 @@
  * equal. Kernels use the function for lines of at least ONXI_TOPK_LINE elements and for k up to ONXI_TOPK_FEW. */
 typedef bool (*onxi_topk_few)(int dtype, const void *line, uint64_t length, uint64_t k, bool largest,
                               uint64_t *indices);
+/* Up to ONXI_TOPK_ABREAST adjacent lines: element i of line c is x[i * inner + c]. The length is below 2^32 for types
+ * of up to 32 bits, k at most ONXI_TOPK_FEW. */
+typedef struct onxi_topk_lines {
+    int dtype;
+    const void *x;
+    uint64_t inner, length, k, count;
+    bool largest;
+} onxi_topk_lines;
+enum { ONXI_TOPK_LINE = 256, ONXI_TOPK_FEW = 64, ONXI_TOPK_ABREAST = 32 };
+/* The index of the r-th element of line c in order goes to indices[r * count + c]. `room` has space for
+ * 2 * k * ONXI_TOPK_ABREAST integers of 64 bits. */
+typedef void (*onxi_topk_abreast)(const onxi_topk_lines *q, void *room, uint64_t *indices);
 typedef struct onxi_topk_body {
     onxi_topk_few few;
+    onxi_topk_abreast abreast;
 } onxi_topk_body;
-enum { ONXI_TOPK_LINE = 256, ONXI_TOPK_FEW = 64 };
 
 onx_status onxi_topk_prepare(onx_prepare *p);
 onx_status onxi_topk_run(onx_work *work, uint64_t first, uint64_t last);

@@ -1,8 +1,9 @@
 /* topk.c - TopK for small k, of all plain types. Elements become unsigned keys; the first in order has the least key.
  * The least key of each of many groups is found by vectors. The k-th of these is a bound: at least k elements are no
- * greater, and few others are. Only elements within the bound are sorted. */
+ * greater, and few others are. Only elements within the bound are sorted. Of adjacent lines, each lane of a
+ * vector has the first k of one line in order: an element moves down past those that come after it. */
 #include "kernel/core/topk.h"
-#include "kernel/simd/simd.h"
+#include "kernel/simd/wide.h"
 
 #ifdef __wasm__
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_topk)[] = { { 0 } };
@@ -116,13 +117,89 @@ static bool few(int dtype, const void *line, uint64_t length, uint64_t k, bool l
                                        : few_uint32_t(keys[dtype], line, length, k, largest, indices);
 }
 
+/* ---- adjacent lines ---- */
+
+typedef uint32_t narrow_keys __attribute__((vector_size(VD_LANES * 4)));
+typedef int64_t state __attribute__((vector_size(VD_LANES * 8), aligned(8)));
+
+/* Keys of up to 32 bits and indices in one signed integer. Rank r of lines g * VD_LANES and following is at
+ * first[g * k + r]. */
+static void brief_abreast(const onxi_topk_lines *q, state *first)
+{
+    const uint64_t k = q->k, groups = (q->count + VD_LANES - 1) / VD_LANES;
+    uint32_t of_row[ONXI_TOPK_ABREAST] = { 0 };
+    for (uint64_t i = 0; i < groups * k; i++)
+        first[i] = (vl){ 0 } + INT64_MAX;
+    for (uint64_t i = 0; i < q->length; i++) {
+        keys[q->dtype](q->x, i * q->inner, q->count, q->largest, of_row);
+        for (uint64_t g = 0; g < groups; g++) {
+            narrow_keys some;
+            memcpy(&some, of_row + g * VD_LANES, sizeof some);
+            vl v = (vl)(__builtin_convertvector(some ^ 0x80000000u, vul) << 32 | i);
+            state *const at = first + g * k;
+            if (k > 1 && !vl_any(v < (vl)at[k - 1]))
+                continue;
+            for (uint64_t r = 0; r < k; r++) {
+                const vl other = at[r];
+                at[r] = vl_least(v, other);
+                v = vl_most(v, other);
+            }
+        }
+    }
+}
+
+/* Keys of 64 bits, and apart from them, after those of all groups, indices. Equal keys stay in the order in which they
+ * came, so what moved once moves on. */
+static void wide_abreast(const onxi_topk_lines *q, state *first)
+{
+    const uint64_t k = q->k, groups = (q->count + VD_LANES - 1) / VD_LANES;
+    uint64_t of_row[ONXI_TOPK_ABREAST] = { 0 };
+    for (uint64_t i = 0; i < groups * k; i++) {
+        first[i] = (vl){ 0 } + INT64_MAX;
+        first[groups * k + i] = (vl){ 0 };
+    }
+    for (uint64_t i = 0; i < q->length; i++) {
+        keys[q->dtype](q->x, i * q->inner, q->count, q->largest, of_row);
+        for (uint64_t g = 0; g < groups; g++) {
+            vul some;
+            memcpy(&some, of_row + g * VD_LANES, sizeof some);
+            vl v = (vl)(some ^ UINT64_C(1) << 63), index = (vl){ 0 } + (int64_t)i, moves = { 0 };
+            state *const at = first + g * k, *const indices = at + groups * k;
+            if (i >= k && !vl_any(v < (vl)at[k - 1]))
+                continue;
+            for (uint64_t r = 0; r < k; r++) {
+                const vl other = at[r], other_index = indices[r];
+                moves |= r < i ? v < other : ~(vl){ 0 }; /* from rank i on there are no elements yet */
+                at[r] = vl_select(moves, v, other);
+                indices[r] = vl_select(moves, index, other_index);
+                v = vl_select(moves, other, v);
+                index = vl_select(moves, other_index, index);
+            }
+        }
+    }
+}
+
+static void abreast(const onxi_topk_lines *q, void *room, uint64_t *indices)
+{
+    const bool wide = onx_dtype_bits(q->dtype) == 64;
+    const uint64_t groups = (q->count + VD_LANES - 1) / VD_LANES;
+    const char *from = (const char *)room + (wide ? groups * q->k * sizeof(vl) : 0);
+    (wide ? wide_abreast : brief_abreast)(q, room);
+    for (uint64_t r = 0; r < q->k; r++)
+        for (uint64_t c = 0; c < q->count; c++) {
+            uint64_t v;
+            memcpy(&v, from + (c / VD_LANES * q->k + r) * sizeof(vl) + c % VD_LANES * sizeof v, sizeof v);
+            indices[r * q->count + c] = wide ? v : (uint32_t)v;
+        }
+}
+
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_topk)[] = { { .op = "TopK",
                                                               .since = 1,
                                                               .dtypes = ONXI_NUMBERS,
                                                               .preference = 1,
                                                               .isa = ONXI_LEVEL,
                                                               .variant = ONXI_VARIANT,
-                                                              .body = &(const onxi_topk_body){ few },
+                                                              .body = &(const onxi_topk_body){ few, abreast },
                                                               .prepare = onxi_topk_prepare,
                                                               .run = onxi_topk_run },
                                                             { 0 } };

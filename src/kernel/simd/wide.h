@@ -23,6 +23,18 @@ static inline vd vd_select(vl mask, vd yes, vd no)
     return (vd)((mask & (vl)yes) | (~mask & (vl)no));
 }
 
+/* Whether a comparison is true of any lane. */
+#if ONXI_LANES == 16 && defined(__AVX512DQ__)
+static inline bool vl_any(vl mask)
+{
+    return _mm512_movepi64_mask((__m512i)mask) != 0;
+}
+#elif ONXI_LANES == 8 && defined(__AVX__)
+static inline bool vl_any(vl mask)
+{
+    return _mm256_movemask_pd((__m256d)mask) != 0;
+}
+#else
 static inline bool vl_any(vl mask)
 {
     int64_t any = 0;
@@ -30,6 +42,34 @@ static inline bool vl_any(vl mask)
         any |= mask[i];
     return any != 0;
 }
+#endif
+
+static inline vl vl_select(vl mask, vl yes, vl no)
+{
+    return (mask & yes) | (~mask & no);
+}
+
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+static inline vl vl_least(vl a, vl b)
+{
+    return (vl)_mm512_min_epi64((__m512i)a, (__m512i)b);
+}
+
+static inline vl vl_most(vl a, vl b)
+{
+    return (vl)_mm512_max_epi64((__m512i)a, (__m512i)b);
+}
+#else
+static inline vl vl_least(vl a, vl b)
+{
+    return vl_select(a < b, a, b);
+}
+
+static inline vl vl_most(vl a, vl b)
+{
+    return vl_select(a < b, b, a);
+}
+#endif
 
 static inline vd vd_abs(vd x)
 {

@@ -18,8 +18,8 @@ typedef struct topk_params {
     bool largest;
     bool sorts; /* sort the line instead of using a heap */
     bool is_brief;
-    uint64_t beside;   /* number of adjacent lines that are processed together; 0: one line at a time */
-    onxi_topk_few few; /* a vectorized function for small k; NULL: heap or sort */
+    onxi_topk_few few;         /* vectorized functions for small k; both NULL: heap or sort */
+    onxi_topk_abreast abreast; /* for several adjacent lines together */
 } topk_params;
 
 static bool fits_brief(const topk_params *q, int dtype)
@@ -42,16 +42,19 @@ static bool better_sorted(const topk_params *q)
     return q->k >= 4 && q->k > q->length / 256 * from[i].share + q->length % 256 * from[i].share / 256;
 }
 
-/* The number of adjacent lines with heaps that are processed together: enough for several whole cache lines, since a
- * cache line holds elements of neighbouring lines. */
-enum { BESIDE = 64 /* at most */ };
-static uint64_t lines_beside(const topk_params *q, int dtype)
+/* Whether a vectorized function of the row computes this. Lines abreast beat sorting, too. */
+static bool takes(const onxi_topk_body *body, topk_params *q, int dtype)
 {
-    enum { LEAST = 16, ENTRIES = 4096 /* of all heaps */ };
-    if (!ONXI_PLATFORM_ROOMY || q->sorts || dtype != ONX_FLOAT || q->inner < LEAST || q->k < 1 ||
-        q->k > ENTRIES / LEAST)
-        return 0;
-    return ENTRIES / (uint64_t)q->k < BESIDE ? ENTRIES / (uint64_t)q->k : BESIDE;
+    enum { LEAST = 4 /* adjacent lines */ };
+    if (q->k < 1 || q->k > ONXI_TOPK_FEW)
+        return false;
+    if (q->inner >= LEAST && (fits_brief(q, dtype) || onxi_element_size(dtype) == 8)) {
+        q->abreast = body->abreast;
+        q->sorts = false;
+    } else if (q->inner == 1 && !q->sorts && q->length >= ONXI_TOPK_LINE) {
+        q->few = body->few;
+    }
+    return q->abreast || q->few;
 }
 
 onx_status onxi_topk_prepare(onx_prepare *p)
@@ -70,21 +73,17 @@ onx_status onxi_topk_prepare(onx_prepare *p)
                                 (long long)q->length);
     q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
     q->sorts = better_sorted(q);
-    if (p->kernel->body) {
-        if (q->sorts || q->inner != 1 || q->length < ONXI_TOPK_LINE || q->k < 1 || q->k > ONXI_TOPK_FEW)
-            return ONX_E_UNSUPPORTED;
-        q->few = ((const onxi_topk_body *)p->kernel->body)->few;
-    }
-    q->beside = lines_beside(q, x->dtype);
+    if (p->kernel->body && !takes(p->kernel->body, q, x->dtype))
+        return ONX_E_UNSUPPORTED;
     q->is_brief = q->sorts && fits_brief(q, x->dtype);
     p->params = q;
     p->rows = y && y->count ? y->count / (uint64_t)q->k : 0;
     p->grain = q->length ? 16384 / (uint64_t)q->length + 1 : 1;
     const uint64_t room = q->is_brief ? 2 * sizeof(brief) : q->sorts ? 2 * sizeof(candidate) : sizeof(candidate);
-    if (p->grain < q->beside)
-        p->grain = q->beside;
-    if (!onxi_mul_u64((uint64_t)(q->sorts ? q->length : q->k), room, &p->thread_workspace) ||
-        (q->beside && !onxi_mul_u64(p->thread_workspace, q->beside, &p->thread_workspace)))
+    if (q->abreast) {
+        p->grain = p->grain < ONXI_TOPK_ABREAST ? ONXI_TOPK_ABREAST : p->grain;
+        p->thread_workspace = (uint64_t)q->k * ONXI_TOPK_ABREAST * 3 * sizeof(uint64_t);
+    } else if (!onxi_mul_u64((uint64_t)(q->sorts ? q->length : q->k), room, &p->thread_workspace))
         return onx_prepare_fail(p, ONX_E_LIMIT, "k is %lld", (long long)q->k);
     return ONX_OK;
 }
@@ -135,21 +134,6 @@ static inline bool all_worse(const topk_params *q, const float *x, float limit)
     return all;
 }
 
-#if ONXI_PLATFORM_ROOMY
-/* The same for GLANCE adjacent lines, each with its own limit. */
-static inline bool all_worse_beside(const topk_params *q, const float *x, const float *limits)
-{
-    int32_t all = 1;
-    if (q->largest)
-        for (int i = 0; i < GLANCE; i++)
-            all &= x[i] <= limits[i];
-    else
-        for (int i = 0; i < GLANCE; i++)
-            all &= x[i] >= limits[i];
-    return all;
-}
-#endif
-
 /* Considers element i; its index is greater than those considered before. */
 static inline void consider(const topk_params *q, const onx_value *x, uint64_t base, uint64_t i, candidate *heap)
 {
@@ -198,63 +182,6 @@ static void choose(const topk_params *q, const onx_value *x, uint64_t base, cand
     }
     put_in_order(heap, k);
 }
-
-#if ONXI_PLATFORM_ROOMY
-/* For k = 1: finds the first element of each of `count` adjacent lines, without branches. NaN is the greatest value;
- * the first of equal elements wins. */
-static inline void choose_one(uint64_t length, uint64_t inner, const bool largest, const float *x, uint64_t count,
-                              candidate *out)
-{
-    float best[BESIDE] = { 0 };
-    int32_t places[BESIDE] = { 0 };
-    memcpy(best, x, count * sizeof *x);
-    for (uint64_t i = 1; i < length; i++)
-        for (uint64_t c = 0; c < count; c++) {
-            const float v = x[i * inner + c], b = best[c];
-            const int32_t more = largest ? (v > b) | ((v != v) & (b == b)) : (v < b) | ((b != b) & (v == v));
-            best[c] = more ? v : b;
-            places[c] = more ? (int32_t)i : places[c];
-        }
-    for (uint64_t c = 0; c < count; c++)
-        out[c].index = places[c];
-}
-
-/* Finds the first k elements of each of `count` adjacent lines of floats, with a heap per line. */
-static void choose_beside(const topk_params *q, const onx_value *x, uint64_t base, uint64_t count, candidate *heaps)
-{
-    const uint64_t k = (uint64_t)q->k;
-    const float *at = (const float *)x->data + base;
-    float limits[BESIDE];
-    if (k == 1 && q->length <= INT32_MAX) {
-        if (q->largest)
-            choose_one((uint64_t)q->length, q->inner, true, at, count, heaps);
-        else
-            choose_one((uint64_t)q->length, q->inner, false, at, count, heaps);
-        return;
-    }
-    for (uint64_t c = 0; c < count; c++) {
-        for (uint64_t i = 0; i < k; i++)
-            consider(q, x, base + c, i, heaps + c * k);
-        limits[c] = at[(uint64_t)heaps[c * k].index * q->inner + c];
-    }
-    for (uint64_t i = k; i < (uint64_t)q->length; i++) {
-        const float *line = at + i * q->inner;
-        for (uint64_t from = 0, end; from < count; from = end) {
-            end = count - from < GLANCE ? count : from + GLANCE;
-            if (end - from == GLANCE && all_worse_beside(q, line + from, limits + from))
-                continue;
-            for (uint64_t c = from; c < end; c++) {
-                if (is_worse(q, line[c], limits[c]))
-                    continue;
-                consider(q, x, base + c, i, heaps + c * k);
-                limits[c] = at[(uint64_t)heaps[c * k].index * q->inner + c];
-            }
-        }
-    }
-    for (uint64_t c = 0; c < count; c++)
-        put_in_order(heaps + c * k, k);
-}
-#endif
 
 /* ---- large k: radix sort ---- */
 
@@ -422,41 +349,57 @@ static uint64_t begin_line(const onx_work *work, uint64_t row, sink *s)
     return from;
 }
 
-#if ONXI_PLATFORM_ROOMY
-static void run_beside(onx_work *work, uint64_t first, uint64_t last)
+#define COPY_ROW(T)                                                                                                    \
+    case sizeof(T):                                                                                                    \
+        for (uint64_t c = 0; c < count; c++)                                                                           \
+            ((T *)(void *)to)[c] = ((const T *)(const void *)s->from)[indices[c] * s->step + c];                       \
+        break
+
+/* Writes one element of each of `count` adjacent lines; `to` is the first of them. */
+static void put_row(const sink *s, const uint64_t *indices, uint64_t count, char *to)
 {
-    const topk_params *q = work->params;
-    candidate *heaps = work->thread_workspace;
-    for (uint64_t row = first, count; row < last; row += count) {
-        sink s;
-        const uint64_t left = q->inner - row % q->inner, from = begin_line(work, row, &s);
-        count = left < q->beside ? left : q->beside;
-        count = last - row < count ? last - row : count;
-        choose_beside(q, work->inputs[0], from, count, heaps);
-        for (uint64_t i = 0; i < (uint64_t)q->k; i++)
-            for (uint64_t c = 0; c < count; c++) {
-                const uint64_t index = (uint64_t)heaps[c * (uint64_t)q->k + i].index;
-                if (s.values)
-                    ((float *)(void *)s.values)[i * s.step + c] =
-                        ((const float *)(const void *)s.from)[index * s.step + c];
-                if (s.indices)
-                    s.indices[i * s.step + c] = (int64_t)index;
-            }
+    switch (s->size) {
+        COPY_ROW(uint8_t);
+        COPY_ROW(uint16_t);
+        COPY_ROW(uint32_t);
+    default:
+        COPY_ROW(uint64_t);
     }
 }
-#endif
+
+static void run_abreast(const onx_work *work, uint64_t first, uint64_t last)
+{
+    const topk_params *q = work->params;
+    const uint64_t k = (uint64_t)q->k;
+    uint64_t *indices = work->thread_workspace;
+    for (uint64_t row = first, count; row < last; row += count) {
+        sink s;
+        begin_line(work, row, &s);
+        count = q->inner - row % q->inner;
+        count = last - row < count ? last - row : count;
+        count = count < ONXI_TOPK_ABREAST ? count : ONXI_TOPK_ABREAST;
+        const onxi_topk_lines lines = {
+            work->inputs[0]->dtype, s.from, q->inner, (uint64_t)q->length, k, count, q->largest
+        };
+        q->abreast(&lines, indices + k * ONXI_TOPK_ABREAST, indices);
+        for (uint64_t i = 0; i < k; i++) {
+            if (s.values)
+                put_row(&s, indices + i * count, count, s.values + i * s.step * s.size);
+            if (s.indices)
+                memcpy(s.indices + i * s.step, indices + i * count, (size_t)count * sizeof *indices);
+        }
+    }
+}
 
 onx_status onxi_topk_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const topk_params *q = work->params;
     const onx_value *x = work->inputs[0];
     candidate *heap = work->thread_workspace;
-#if ONXI_PLATFORM_ROOMY
-    if (q->beside) {
-        run_beside(work, first, last);
+    if (q->abreast) {
+        run_abreast(work, first, last);
         return ONX_OK;
     }
-#endif
     for (uint64_t row = first; row < last; row++) {
         sink s;
         const uint64_t from = begin_line(work, row, &s);
