@@ -90,6 +90,7 @@
     TABLE(simd_planes##level)                                                                                          \
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_unfold##level)                                                                                          \
+    TABLE(simd_direct##level)                                                                                          \
     TABLE(simd_spread##level)                                                                                          \
     TABLE(simd_resize##level)                                                                                          \
     TABLE(simd_sample##level)                                                                                          \

@@ -13,7 +13,7 @@ enum { TILE_M = ONXI_ROWS, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 38
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 24")
 #endif
 
 /* Rows of the next tile: `left` rows are divided into as few tiles as possible, of nearly equal height, because a tile
