@@ -2,12 +2,14 @@
  * the same distance from the first one for all pixels, and a table has these distances. Only where windows reach into
  * the padding is a part of the image copied, once for some lines of the output. It plans in no time, unlike oneDNN,
  * which generates code for each shape. */
-#include "kernel/simd/direct.h"
-#include "kernel/core/blocked.h"
+#include "kernel/simd/simd.h"
 
 #if !ONXI_PLATFORM_ROOMY /* browsers use conv.c */
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_direct)[] = { { 0 } };
 #else
+
+#include "kernel/core/blocked.h"
+#include "kernel/simd/direct.h"
 
 enum { DIMS = 3, DEPTH = 0, DOWN = 1, ACROSS = 2 };
 /* Floats that the copy of a part may take, of which units of work should take fewer; most output pixels of a unit, and
