@@ -14,6 +14,7 @@ static bool floats_by_product(const float *x, int64_t step, float e, float *y, i
     if (e == 2) {
         for (int64_t i = 0; i < n; i++)
             y[i] = x[i * step] * x[i * step];
+#ifndef __wasm__ /* browsers have no room for the others */
     } else if (e == 3) {
         for (int64_t i = 0; i < n; i++)
             y[i] = x[i * step] * x[i * step] * x[i * step];
@@ -26,6 +27,7 @@ static bool floats_by_product(const float *x, int64_t step, float e, float *y, i
     } else if (e == 0.5f) {
         for (int64_t i = 0; i < n; i++) /* powf(-0, 0.5) is 0, and of minus infinity it is infinity */
             y[i] = x[i * step] == -INFINITY ? INFINITY : sqrtf(x[i * step]) + 0.0f;
+#endif
     } else {
         return false;
     }

@@ -329,6 +329,7 @@ static onx_status transpose_prepare(onx_prepare *p)
     return onxi_transpose_make(p, axes);
 }
 
+#if ONXI_PLATFORM_ROOMY /* browsers move them: their module has no room for this row */
 /* Elements stay where they are if only axes of size 1 pass others. */
 static onx_status transpose_view_prepare(onx_prepare *p)
 {
@@ -344,6 +345,7 @@ static onx_status transpose_view_prepare(onx_prepare *p)
     }
     return ONX_OK;
 }
+#endif
 
 /* ---- DepthToSpace, SpaceToDepth: transposing an input that is divided into blocks ---- */
 
@@ -736,6 +738,7 @@ const onx_kernel onxi_kernels_layout[] = {
       .variant = "blocked",
       .prepare = concat_in_blocks_prepare,
       .run = concat_run },
+#if ONXI_PLATFORM_ROOMY
     { .op = "Transpose",
       .since = 1,
       .preference = 11,
@@ -743,6 +746,7 @@ const onx_kernel onxi_kernels_layout[] = {
       .variant = "view",
       .prepare = transpose_view_prepare,
       .run = view_run },
+#endif
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = onxi_transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = onxi_transpose_run },
     { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = onxi_transpose_run },
