@@ -479,7 +479,6 @@ static onx_status take_weights(onx_prepare *p, direct_params *q)
                               .key_size = sizeof key,
                               .size = size,
                               .pieces = q->groups * q->panels,
-                              .part = q->groups > 1 ? 0 : 2 * ONXI_LANES * q->depth,
                               .make = pack_panel,
                               .user = &from };
     const void *weights;
