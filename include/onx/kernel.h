@@ -93,8 +93,8 @@ typedef struct onx_packing {
     void *user;
     bool note;        /* the result describes the elements and does not replace them */
     bool may_decline; /* `make` may return ONX_E_UNSUPPORTED: the constant cannot be packed this way */
-    /* Elements that a piece reads: piece i reads only elements from i * part on, and the others may be absent; 0:
-     * any. */
+    /* Elements that a piece reads: piece i reads no others than i * part to (i + 1) * part - 1, so that the others
+     * may be absent; 0: any. */
     uint64_t part;
 } onx_packing;
 
