@@ -1,6 +1,6 @@
 /* conv.c - Conv of images with channels last: multiplies the inputs that windows cover with the weights, tile by tile
- * as in product.c; depthwise convolutions use vectors of channels. It serves machines without oneDNN, and cases without
- * a fast kernel in oneDNN. If the pixels are one line (sound, time series), windows are overlapping rows of a matrix in
+ * as in product.c; depthwise convolutions use vectors of channels. It serves browsers, and what
+ * direct.c declines. If the pixels are one line (sound, time series), windows are overlapping rows of a matrix in
  * memory, and only windows that reach into the padding are copied. Sums run in one fixed order. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"

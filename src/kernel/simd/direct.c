@@ -1,7 +1,7 @@
 /* direct.c - Conv that reads images in place, with channels last or in planes: each input that a window covers is at
  * the same distance from the first one for all pixels, and a table has these distances. Only where windows reach into
- * the padding is a part of the image copied, once for some lines of the output. It plans in no time, unlike oneDNN,
- * which generates code for each shape. */
+ * the padding is a part of the image copied, once for some lines of the output. Unlike oneDNN, it generates no code
+ * for a shape when a plan is made. */
 #include "kernel/simd/simd.h"
 
 #if !ONXI_PLATFORM_ROOMY /* browsers use conv.c */
