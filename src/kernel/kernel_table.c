@@ -96,6 +96,7 @@
     TABLE(simd_sample##level)                                                                                          \
     TABLE(simd_lrn##level)                                                                                             \
     TABLE(simd_quantize##level)                                                                                        \
+    TABLE(simd_quantize_each##level)                                                                                   \
     TABLE(simd_quantize_alone##level)                                                                                  \
     TABLE(simd_attention##level)                                                                                       \
     TABLE(simd_attention_nodes##level)                                                                                 \

@@ -29,7 +29,8 @@ typedef struct chain_params {
 static bool has_lines(const onx_kernel *k)
 {
 #if ONXI_PLATFORM_ROOMY
-    return k->run == onxi_quantize_run && ((const onxi_quantize_body *)k->body)->fast;
+    const onxi_quantize_body *body = k->body;
+    return k->run == onxi_quantize_run && body->fast;
 #else
     (void)k;
     return false;
@@ -222,18 +223,10 @@ static void run_stretches(const link *l, const char *const *from, char *to, uint
     }
 }
 
-/* A zero point. */
+/* A zero point, which may be left out. */
 static int32_t zero_of(onx_dtype type, const char *at)
 {
-    int16_t wide = 0;
-    if (!at)
-        return 0;
-    if (type == ONX_INT16 || type == ONX_UINT16)
-        memcpy(&wide, at, sizeof wide);
-    return type == ONX_INT8     ? *(const int8_t *)at
-           : type == ONX_UINT8  ? *(const uint8_t *)at
-           : type == ONX_UINT16 ? (uint16_t)wide
-                                : wide;
+    return at ? onxi_zero_point((int)type, at) : 0;
 }
 
 /* An operator that reads the elements of `x` in order; its other inputs have one element each. */

@@ -24,6 +24,35 @@ typedef struct onxi_quantize_loops {
     onxi_look_up *look_up; /* NULL: the plain one */
 } onxi_quantize_loops;
 
+#if ONXI_PLATFORM_ROOMY
+enum { ONXI_QUANTIZE_STRETCH = 512 }; /* elements: what is computed from them stays in the L1 cache */
+
+/* Loops over up to ONXI_QUANTIZE_STRETCH elements with scales and zero points of their own, with the bits of the plain
+ * rows. Real types are float, float16 and bfloat16; quantized types are integers of 4, 8 and 16 bits. */
+typedef struct onxi_quantize_each {
+    /* Convert n elements from number `first` on of a real type or int32, and of a quantized type or int32. */
+    void (*floats)(int dtype, const void *data, uint64_t first, uint64_t n, float *out);
+    void (*wholes)(int dtype, const void *data, uint64_t first, uint64_t n, int32_t *out);
+    /* Quotients are rounded to the real type `precision`; x is used as workspace. */
+    void (*quantize)(int dtype, int precision, float *x, const float *scale, const int32_t *zero, uint64_t n, void *y);
+    /* x: elements of int32 if `wide`, otherwise of a quantized type. */
+    void (*dequantize)(int dtype, bool wide, const int32_t *x, const float *scale, const int32_t *zero, uint64_t n,
+                       void *y);
+} onxi_quantize_each;
+#endif
+
+/* The zero point of an integer type of 8 or 16 bits. */
+static inline int32_t onxi_zero_point(int type, const void *at)
+{
+    int16_t wide = 0;
+    if (type == ONX_INT16 || type == ONX_UINT16)
+        memcpy(&wide, at, sizeof wide);
+    return type == ONX_INT8     ? *(const int8_t *)at
+           : type == ONX_UINT8  ? *(const uint8_t *)at
+           : type == ONX_UINT16 ? (uint16_t)wide
+                                : wide;
+}
+
 /* Requantizes a sum, without adding the zero point. The product with `scale` is computed in float, as in onnxruntime;
  * the definition of the operators leaves the precision open. The product is clamped to `low` .. `high`, which are
  * integers, and rounded to nearest, ties to even. NaN becomes `low`. */
@@ -38,6 +67,9 @@ static inline float onxi_requantized(float sum, float scale, float low, float hi
 typedef struct onxi_quantize_body {
     bool back;
     const onxi_quantize_loops *fast; /* NULL: plain */
+#if ONXI_PLATFORM_ROOMY
+    const onxi_quantize_each *each; /* if not NULL, the row is for what the loops of `fast` do not support */
+#endif
 } onxi_quantize_body;
 
 onx_status onxi_quantize_prepare(onx_prepare *p);

@@ -401,7 +401,7 @@ onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static const onxi_quantize_body as_sums = { false, NULL }, quantizes = { true, NULL };
+static const onxi_quantize_body as_sums = { .back = false }, quantizes = { .back = true };
 
 const onx_kernel onxi_kernels_qlinear[] = { { .op = "MatMulInteger",
                                               .since = 10,

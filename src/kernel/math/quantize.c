@@ -114,6 +114,30 @@ static onx_status quantize_start(onx_prepare *p, quantize_params **out)
     return ONX_OK;
 }
 
+#if ONXI_PLATFORM_ROOMY
+static const onxi_quantize_each *each_of(const onx_kernel *kernel)
+{
+    return ((const onxi_quantize_body *)kernel->body)->each;
+}
+
+static bool is_real(int dtype)
+{
+    return dtype == ONX_FLOAT || dtype == ONX_FLOAT16 || dtype == ONX_BFLOAT16;
+}
+
+/* Have the loops for elements with scales of their own all types of the operator? */
+static bool has_each(const onx_prepare *p, const quantize_params *q)
+{
+    const uint32_t types = ONX_DTYPE_BIT(ONX_INT4) | ONX_DTYPE_BIT(ONX_UINT4) | ONX_DTYPE_BIT(ONX_INT8) |
+                           ONX_DTYPE_BIT(ONX_UINT8) | ONX_DTYPE_BIT(ONX_INT16) | ONX_DTYPE_BIT(ONX_UINT16);
+    if (((const onxi_quantize_body *)p->kernel->body)->back)
+        return is_real((int)q->to) && is_real(p->inputs[1]->dtype) &&
+               ((types | ONX_DTYPE_BIT(ONX_INT32)) & ONX_DTYPE_BIT(q->from));
+    return (is_real((int)q->from) || q->from == ONX_INT32) && is_real(p->inputs[1]->dtype) && is_real(q->precision) &&
+           (types & ONX_DTYPE_BIT(q->to));
+}
+#endif
+
 /* Does it pay to process lines that have one scale and one zero point each? */
 static bool has_lines(const onx_prepare *p, const quantize_params *q)
 {
@@ -138,6 +162,10 @@ onx_status onxi_quantize_prepare(onx_prepare *p)
         q->precision = ONX_FLOAT;
     read_range(q, p->outputs[0]->dtype);
     const onxi_quantize_loops *fast = fast_of(p->kernel);
+#if ONXI_PLATFORM_ROOMY
+    if (each_of(p->kernel))
+        return has_each(p, q) ? ONX_OK : ONX_E_UNSUPPORTED;
+#endif
     return !fast || (fast->quantize[p->outputs[0]->dtype] && q->precision == ONX_FLOAT && has_lines(p, q))
                ? ONX_OK
                : ONX_E_UNSUPPORTED;
@@ -152,6 +180,10 @@ onx_status onxi_dequantize_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "the zero point is %s, the input %s", onx_dtype_name(zero->dtype),
                                 onx_dtype_name(x->dtype));
     const onxi_quantize_loops *fast = fast_of(p->kernel);
+#if ONXI_PLATFORM_ROOMY
+    if (each_of(p->kernel))
+        return has_each(p, q) ? ONX_OK : ONX_E_UNSUPPORTED;
+#endif
     return !fast || (fast->dequantize[x->dtype] && p->outputs[0]->dtype == ONX_FLOAT && has_lines(p, q))
                ? ONX_OK
                : ONX_E_UNSUPPORTED;
@@ -294,10 +326,12 @@ typedef struct operands {
 static void lines_of(const operands *o, uint64_t at, uint64_t end, char *out)
 {
     const unsigned in_width = onx_dtype_bits(o->x->dtype) / 8, out_width = onx_dtype_bits(o->type) / 8;
+    const unsigned zero_width = o->body->back ? in_width : out_width;
     for (uint64_t from, step, run; at < end; at += run, out += run * out_width) {
         run = scales_at(o->q, at, end - at, &from, &step);
         const float scale = ((const float *)o->scales->data)[from];
-        const int32_t zero = o->zeros ? (int32_t)onxi_value_number(o->zeros, o->q->single_zero ? 0 : from) : 0;
+        const uint64_t zero_at = o->q->single_zero ? 0 : from * zero_width;
+        const int32_t zero = o->zeros ? onxi_zero_point(o->zeros->dtype, (const char *)o->zeros->data + zero_at) : 0;
         const char *in = (const char *)o->x->data + at * in_width;
         if (o->body->back)
             o->body->fast->dequantize[o->x->dtype](in, (float *)(void *)out, run, scale, zero);
@@ -305,6 +339,51 @@ static void lines_of(const operands *o, uint64_t at, uint64_t end, char *out)
             o->body->fast->quantize[o->type]((const float *)(const void *)in, out, run, scale, zero);
     }
 }
+
+#if ONXI_PLATFORM_ROOMY
+/* The scales and, unless there is one for all, the zero points of n elements from `at` on. */
+static void scales_of(const operands *o, uint64_t at, uint64_t n, float *scale, int32_t *zero)
+{
+    const onxi_quantize_each *each = o->body->each;
+    for (uint64_t k = 0, run, from, step; k < n; k += run) {
+        run = scales_at(o->q, at + k, n - k, &from, &step);
+        each->floats(o->scales->dtype, o->scales->data, from, step ? run : 1, scale + k);
+        for (uint64_t i = 1; i < run && !step; i++)
+            scale[k + i] = scale[k];
+        if (!o->zeros || o->q->single_zero)
+            continue;
+        each->wholes(o->zeros->dtype, o->zeros->data, from, step ? run : 1, zero + k);
+        for (uint64_t i = 1; i < run && !step; i++)
+            zero[k + i] = zero[k];
+    }
+}
+
+/* Processes elements at .. end-1, whose scales may all differ, a stretch at a time. */
+static void stretches_of(const operands *o, uint64_t at, uint64_t end, char *out)
+{
+    const onxi_quantize_each *each = o->body->each;
+    float scale[ONXI_QUANTIZE_STRETCH] = { 0 }, x[ONXI_QUANTIZE_STRETCH] = { 0 }; /* whole vectors are read */
+    int32_t zero[ONXI_QUANTIZE_STRETCH], whole[ONXI_QUANTIZE_STRETCH], all = 0;
+    if (o->zeros && o->q->single_zero)
+        each->wholes(o->zeros->dtype, o->zeros->data, 0, 1, &all);
+    for (uint64_t i = 0; i < ONXI_QUANTIZE_STRETCH; i++)
+        zero[i] = all;
+    if (o->q->single)
+        scales_of(o, 0, ONXI_QUANTIZE_STRETCH, scale, zero);
+    for (uint64_t n; at < end; at += n, out += n * onx_dtype_bits((int)o->type) / 8) {
+        n = end - at < ONXI_QUANTIZE_STRETCH ? end - at : ONXI_QUANTIZE_STRETCH;
+        if (!o->q->single)
+            scales_of(o, at, n, scale, zero);
+        if (o->body->back) {
+            each->wholes(o->x->dtype, o->x->data, at, n, whole);
+            each->dequantize((int)o->type, o->x->dtype == ONX_INT32, whole, scale, zero, n, out);
+        } else {
+            each->floats(o->x->dtype, o->x->data, at, n, x);
+            each->quantize((int)o->type, o->q->precision, x, scale, zero, n, out);
+        }
+    }
+}
+#endif
 
 /* Processes a chunk of elements from `start` on. */
 static void chunk_of(const operands *o, uint64_t start, uint64_t count, char *out)
@@ -333,15 +412,19 @@ onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last)
                          .scales = work->inputs[1],
                          .zeros = work->prepared->input_count > 2 ? work->inputs[2] : NULL,
                          .type = (onx_dtype)y->dtype };
+    const uint64_t start = first * CHUNK, end = last * CHUNK < x->count ? last * CHUNK : x->count;
+#if ONXI_PLATFORM_ROOMY
+    if (o.body->each) {
+        stretches_of(&o, start, end, (char *)y->data + start * onx_dtype_bits(y->dtype) / 8);
+        return ONX_OK;
+    }
+#endif
     if (o.body->fast) {
-        const uint64_t start = first * CHUNK, end = last * CHUNK < x->count ? last * CHUNK : x->count;
         lines_of(&o, start, end, (char *)y->data + start * (onx_dtype_bits(y->dtype) / 8));
         return ONX_OK;
     }
-    for (uint64_t row = first; row < last; row++) {
-        const uint64_t start = row * CHUNK, count = x->count - start < CHUNK ? x->count - start : CHUNK;
-        chunk_of(&o, start, count, (char *)y->data + start * onx_dtype_bits(y->dtype) / 8);
-    }
+    for (uint64_t at = start; at < end; at += CHUNK)
+        chunk_of(&o, at, end - at < CHUNK ? end - at : CHUNK, (char *)y->data + at * onx_dtype_bits(y->dtype) / 8);
     return ONX_OK;
 }
 
@@ -359,6 +442,12 @@ void onxi_dequantize_read(const onx_kernel *kernel, const void *params, const on
                          .scales = inputs[1],
                          .zeros = input_count > 2 ? inputs[2] : NULL,
                          .type = ONX_FLOAT };
+#if ONXI_PLATFORM_ROOMY
+    if (o.body->each) {
+        stretches_of(&o, first, first + count, (char *)out);
+        return;
+    }
+#endif
     if (o.body->fast) {
         lines_of(&o, first, first + count, (char *)out);
         return;
@@ -369,7 +458,7 @@ void onxi_dequantize_read(const onx_kernel *kernel, const void *params, const on
     }
 }
 
-static const onxi_quantize_body there = { false, NULL }, and_back = { true, NULL };
+static const onxi_quantize_body there = { .back = false }, and_back = { .back = true };
 
 const onx_kernel onxi_kernels_quantize[] = {
     { .op = "QuantizeLinear", .since = 10, .body = &there, .prepare = onxi_quantize_prepare, .run = onxi_quantize_run },

@@ -29,7 +29,7 @@
 #define WIDE_u16(v) __builtin_convertvector(v, onxi_vi)
 #endif
 
-#define LOOPS(T, name, LOW, HIGH)                                                                                      \
+#define LOOPS(T, name, LOW, HIGH, quantized)                                                                           \
     typedef T line_##name __attribute__((vector_size(ONXI_LANES * sizeof(T))));                                        \
     static void quantize_##name(const float *x, void *py, uint64_t n, float scale, int32_t zero)                       \
     {                                                                                                                  \
@@ -76,10 +76,10 @@
             memcpy(y + i, &q, (size_t)count * sizeof *y);                                                              \
         }                                                                                                              \
     }
-LOOPS(int8_t, i8, -128, 127)
-LOOPS(uint8_t, u8, 0, 255)
-LOOPS(int16_t, i16, -32768, 32767)
-LOOPS(uint16_t, u16, 0, 65535)
+LOOPS(int8_t, i8, -128, 127, quantized)
+LOOPS(uint8_t, u8, 0, 255, quantized)
+LOOPS(int16_t, i16, -32768, 32767, quantized_wide)
+LOOPS(uint16_t, u16, 0, 65535, quantized_wide)
 
 /* ---- products ---- */
 
@@ -322,7 +322,7 @@ static onx_status dynamic_run(onx_work *work, uint64_t first, uint64_t last)
 }
 #endif
 
-static const onxi_quantize_body there = { false, &loops }, back = { true, &loops };
+static const onxi_quantize_body there = { .fast = &loops }, back = { .back = true, .fast = &loops };
 
 #define BYTES  (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8))
 #define SHORTS (ONX_DTYPE_BIT(ONX_INT16) | ONX_DTYPE_BIT(ONX_UINT16))

@@ -100,6 +100,23 @@ static inline onxi_vi quantized(onxi_vf x, onxi_vf scale, float low, float high,
 #endif
 }
 
+/* The same for ranges of 16 bits, where many products are close to a tie: the product is corrected by the remainder,
+ * which FMA computes exactly. The first correction leaves at most the neighbour of the rounded quotient, the second one
+ * gives the rounded quotient itself, because the reciprocal is rounded correctly (Markstein's theorem). */
+static inline onxi_vi quantized_wide(onxi_vf x, onxi_vf scale, float low, float high, int32_t zero)
+{
+#ifdef __FMA__
+    const onxi_vf least = vf_all(low), most = vf_all(high), by = 1.0f / scale;
+    if (vi_any((vf_abs(scale) <= 0x1p-60f) | (vf_abs(scale) >= 0x1p60f) | (scale != scale)))
+        return rounded_within(x / scale, low, high, zero);
+    onxi_vf q = vf_min(vf_max(x * by, least), most);
+    q = vf_min(vf_max(fused(fused(-scale, q, x), by, q), least), most); /* infinity must not meet another one */
+    return rounded_within(fused(fused(-scale, q, x), by, q), low, high, zero);
+#else
+    return quantized(x, scale, low, high, zero);
+#endif
+}
+
 /* sums * scale in float, rounded like onxi_requantized, plus the zero point. */
 static inline onxi_vi requantized(onxi_vi sums, onxi_vf scale, float low, float high, int32_t zero)
 {
