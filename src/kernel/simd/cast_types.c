@@ -31,6 +31,25 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_cast_types)[] = { { 0 } };
 /* Rounds towards zero. Stretches with NaN, or with values that the intermediate integer cannot hold, are converted one
  * by one. */
 enum { STRETCH = 256 };
+typedef double doubles __attribute__((vector_size(sizeof(onxi_vf)))); /* as many as a register holds */
+#define FITS(F, V)                                                                                                     \
+    static inline bool F##_fits(const F *x, uint64_t n, F limit)                                                       \
+    {                                                                                                                  \
+        enum { COUNT = sizeof(V) / sizeof(F) };                                                                        \
+        onxi_vi out = { 0 };                                                                                           \
+        V v;                                                                                                           \
+        uint64_t i = 0;                                                                                                \
+        for (; i + COUNT <= n; i += COUNT) {                                                                           \
+            memcpy(&v, x + i, sizeof v);                                                                               \
+            out |= ~(onxi_vi)((v < limit) & (v > -limit));                                                             \
+        }                                                                                                              \
+        bool fits = !vi_any(out);                                                                                      \
+        for (; i < n; i++)                                                                                             \
+            fits = fits && x[i] < limit && x[i] > -limit;                                                              \
+        return fits;                                                                                                   \
+    }
+FITS(float, onxi_vf)
+FITS(double, doubles)
 #define WHOLE(from, to, F, O, VIA, LIMIT)                                                                              \
     static void from##_##to(const void *px, void *py, uint64_t n, double a, double b)                                  \
     {                                                                                                                  \
@@ -40,9 +59,7 @@ enum { STRETCH = 256 };
         for (uint64_t first = 0, m; first < n; first += m) {                                                           \
             m = n - first < STRETCH ? n - first : STRETCH;                                                             \
             const F *x = in + first;                                                                                   \
-            int fits = 1;                                                                                              \
-            for (uint64_t i = 0; i < m; i++)                                                                           \
-                fits &= x[i] > -(F)(LIMIT) && x[i] < (F)(LIMIT);                                                       \
+            const bool fits = F##_fits(x, m, (F)(LIMIT));                                                              \
             for (uint64_t i = 0; fits && i < m; i++)                                                                   \
                 out[first + i] = (O)(VIA)x[i];                                                                         \
             if (!fits)                                                                                                 \
@@ -54,6 +71,7 @@ enum { STRETCH = 256 };
     WHOLE(from, INT16, F, int16_t, int32_t, 0x1p31)                                                                    \
     WHOLE(from, INT32, F, int32_t, int32_t, 0x1p31)                                                                    \
     WHOLE(from, INT64, F, int64_t, int64_t, 0x1p63)                                                                    \
+    WHOLE(from, UINT64, F, uint64_t, int64_t, 0x1p63)                                                                  \
     CONVERT(from, BOOL, F, uint8_t, x != 0)
 
 FROM_INTEGER(INT8, int8_t)
@@ -115,6 +133,7 @@ static void DOUBLE_odd(const void *x, void *y, uint64_t n, double a, double b)
     FROM_HALF(from, INT16, 2)                                                                                          \
     FROM_HALF(from, INT32, 4)                                                                                          \
     FROM_HALF(from, INT64, 8)                                                                                          \
+    FROM_HALF(from, UINT64, 8)                                                                                         \
     FROM_HALF(from, DOUBLE, 8)                                                                                         \
     FROM_HALF(from, BOOL, 1)
 FROM_HALVES(FLOAT16)
@@ -131,12 +150,16 @@ TO_HALF(INT8, FLOAT16, INT8_FLOAT, 1)
 TO_HALF(UINT8, FLOAT16, UINT8_FLOAT, 1)
 TO_HALF(BOOL, FLOAT16, BOOL_FLOAT, 1)
 TO_HALF(INT16, FLOAT16, INT16_FLOAT, 2)
+TO_HALF(UINT16, FLOAT16, UINT16_FLOAT, 2)
 TO_HALF(INT32, FLOAT16, INT32_FLOAT, 4)
+TO_HALF(UINT32, FLOAT16, UINT32_FLOAT, 4)
 TO_HALF(INT64, FLOAT16, INT64_FLOAT, 8)
+TO_HALF(UINT64, FLOAT16, UINT64_FLOAT, 8)
 TO_HALF(DOUBLE, FLOAT16, DOUBLE_odd, 8)
 TO_HALF(INT8, BFLOAT16, INT8_FLOAT, 1)
 TO_HALF(UINT8, BFLOAT16, UINT8_FLOAT, 1)
 TO_HALF(INT16, BFLOAT16, INT16_FLOAT, 2)
+TO_HALF(UINT16, BFLOAT16, UINT16_FLOAT, 2)
 TO_HALF(DOUBLE, BFLOAT16, DOUBLE_odd, 8)
 
 /* ---- the loop for each pair of types ---- */
@@ -149,7 +172,7 @@ TO_HALF(DOUBLE, BFLOAT16, DOUBLE_odd, 8)
     TO(from, loops, INT8, INT8), TO(from, loops, UINT8, INT8), TO(from, loops, INT16, INT16),                          \
         TO(from, loops, UINT16, INT16), TO(from, loops, INT32, INT32), TO(from, loops, UINT32, INT32),                 \
         TO(from, loops, INT64, INT64)
-#define TO_WHOLE(from, loops) TO_INTEGERS(from, loops), TO(from, loops, BOOL, BOOL)
+#define TO_WHOLE(from, loops) TO_INTEGERS(from, loops), TO(from, loops, UINT64, UINT64), TO(from, loops, BOOL, BOOL)
 #define TO_NUMBERS(from, loops)                                                                                        \
     TO_INTEGERS(from, loops), TO(from, loops, UINT64, INT64), TO(from, loops, FLOAT, FLOAT),                           \
         TO(from, loops, DOUBLE, DOUBLE)
@@ -177,11 +200,15 @@ static const onxi_cast_body body[] = { TO_NUMBERS(BOOL, BOOL),
                                        TO(UINT8, UINT8, FLOAT16, FLOAT16),
                                        TO(BOOL, BOOL, FLOAT16, FLOAT16),
                                        TO(INT16, INT16, FLOAT16, FLOAT16),
+                                       TO(UINT16, UINT16, FLOAT16, FLOAT16),
                                        TO(INT32, INT32, FLOAT16, FLOAT16),
+                                       TO(UINT32, UINT32, FLOAT16, FLOAT16),
                                        TO(INT64, INT64, FLOAT16, FLOAT16),
+                                       TO(UINT64, UINT64, FLOAT16, FLOAT16),
                                        TO(INT8, INT8, BFLOAT16, BFLOAT16),
                                        TO(UINT8, UINT8, BFLOAT16, BFLOAT16),
                                        TO(INT16, INT16, BFLOAT16, BFLOAT16),
+                                       TO(UINT16, UINT16, BFLOAT16, BFLOAT16),
                                        { 0 } };
 
 #define ROW(name, version)                                                                                             \
