@@ -72,6 +72,7 @@
     TABLE(simd_cast##level)                                                                                            \
     TABLE(simd_cast_types##level)                                                                                      \
     TABLE(simd_types##level)                                                                                           \
+    TABLE(simd_classes##level)                                                                                         \
     TABLE(simd_softmax##level)                                                                                         \
     TABLE(simd_norm##level)                                                                                            \
     TABLE(simd_channels##level)                                                                                        \

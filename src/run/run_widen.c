@@ -200,12 +200,15 @@ static bool types_widen(const widener *w, const onxi_run_op *op)
     return any;
 }
 
-/* Does the op have a kernel for its 16-bit type that is not the plain one, or one that moves elements of any type? */
+/* Does the op have a kernel for its 16-bit type that is not the plain one, or does the plain one move elements of any
+ * type, also where it is chosen by a condition? A preferred row that moves elements serves only some nodes. */
 static bool runs_narrow(const onxi_run_op *op)
 {
-    for (uint32_t i = 0; i < op->kernel_count; i++)
-        if (!op->kernels[i]->dtypes || (op->kernels[i]->preference > 0 && op->kernels[i]->dtypes & HALVES))
+    for (uint32_t i = 0; i < op->kernel_count; i++) {
+        const onx_kernel *k = op->kernels[i];
+        if (k->preference > 0 ? k->dtypes & HALVES : !k->dtypes || k->dtypes == ONX_DTYPE_BIT(ONX_BOOL))
             return true;
+    }
     return false;
 }
 

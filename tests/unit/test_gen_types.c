@@ -247,6 +247,7 @@ static const struct {
     { "Conv", "winograd", ONX_FLOAT, "by constant weights, which test_kernel_convolutions has" },
     { "QuantizeLinear", "amx", ONX_FLOAT, "in a layout that a fast convolution leaves: test_kernel_bytes" },
     { "QuantizeLinear", "vnni", ONX_FLOAT, "likewise" },
+    { "Einsum", "moves", ONX_FLOAT16, "in float, like products, since sessions do not know yet which it is" },
     { "MatMul", "bf16", ONX_FLOAT, "in sessions with a precision: test_run_precision" },
     { "MatMul", "amx", ONX_FLOAT, "likewise" },
     { "Conv", "bf16", ONX_FLOAT, "likewise: test_kernel_convolutions" },

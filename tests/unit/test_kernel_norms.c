@@ -280,6 +280,47 @@ static void test_kernel_norms__all_types_are_the_same(void **state)
     }
 }
 
+/* Floats with many equal elements, both zeros, infinities and NaN of both signs, in lines and columns. */
+static void test_kernel_norms__classes_are_the_same(void **state)
+{
+    static const struct {
+        const char *name;
+        onx_dtype dtype;
+    } all[] = {
+        { "float", ONX_FLOAT }, { "float16", ONX_FLOAT16 }, { "bfloat16", ONX_BFLOAT16 }, { "double", ONX_DOUBLE }
+    };
+    static const float odd[] = { NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-7f };
+    static writer w;
+    source s = { 31 };
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        const unsigned type = turn % 4, kind = turn / 4 % 3;
+        const int64_t dims[] = { 1 + below(&s, 4), 1 + below(&s, turn % 5 ? 70 : 700),
+                                 1 + below(&s, turn % 7 ? 20 : 400) };
+        onx_value *wide = floats(&s, 3, dims), *x = tensor(all[type].dtype, 3, dims);
+        const uint32_t rare = 1 + below(&s, 30);
+        for (uint64_t i = 0; i < x->count; i++) {
+            float *v = (float *)wide->data + i;
+            *v = below(&s, rare) ? rintf(*v * 20) : odd[turn % 2 ? below(&s, 7) : 2 + below(&s, 5)];
+        }
+        assert_int_equal(onx_convert(all[type].dtype, x->data, ONX_FLOAT, wide->data, x->count, true), ONX_OK);
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 20]> g (%s[A, B, C] x) => (%s[A, B, C] y) {", all[type].name,
+            kind ? "bool" : all[type].name);
+        if (kind == 0)
+            add(&w, " y = Hardmax <axis = %u> (x) }", below(&s, 3));
+        else if (kind == 1)
+            add(&w, " y = IsNaN (x) }");
+        else
+            add(&w, " y = IsInf <detect_negative = %u, detect_positive = %u> (x) }", below(&s, 2), below(&s, 2));
+        assert_string_not_equal(
+            compare_any(&w, kind ? kind == 1 ? "IsNaN" : "IsInf" : "Hardmax", (const onx_value *const[]){ x }, 0),
+            "plain");
+        onx_value_free(wide);
+        onx_value_free(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),
         cmocka_unit_test(test_kernel_norms__extremes_and_powers_are_the_same),
         cmocka_unit_test(test_kernel_norms__all_types_are_the_same),
+        cmocka_unit_test(test_kernel_norms__classes_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -62,6 +62,15 @@ typedef struct onxi_softmax_params {
 onx_status onxi_softmax_prepare(onx_prepare *p);
 onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last);
 
+/* IsNaN and IsInf: y[i] says whether x[i] is NaN, or one of the infinities that are looked for. */
+typedef void (*onxi_class_loop)(const void *x, uint8_t *y, uint64_t n, bool below, bool above);
+typedef struct onxi_class_body {
+    bool nan;
+    onxi_class_loop loops[ONX_DTYPE_COUNT]; /* NULL: the plain ones */
+} onxi_class_body;
+onx_status onxi_class_prepare(onx_prepare *p);
+onx_status onxi_class_run(onx_work *work, uint64_t first, uint64_t last);
+
 /* The loop of a binary operator: EXPR over x and y, of the compute type C; out type O. */
 #define ONXI_BINARY(op, dtype, T, C, O, LOAD, STORE, EXPR)                                                             \
     static void op##_##dtype(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)              \

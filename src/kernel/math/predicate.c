@@ -10,13 +10,13 @@ typedef struct class_params {
     uint8_t answer[256];    /* results for the 256 values of a one-byte type */
 } class_params;
 
-static onx_status class_prepare(onx_prepare *p)
+onx_status onxi_class_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     class_params *q = ONXI_NEW(p->arena, class_params);
     if (!q)
         return ONX_E_MEMORY;
-    q->nan = p->kernel->body != NULL;
+    q->nan = ((const onxi_class_body *)p->kernel->body)->nan;
     q->below = !q->nan && onx_prepare_int(p, "detect_negative") != 0;
     q->above = !q->nan && onx_prepare_int(p, "detect_positive") != 0;
     for (unsigned i = 0; onx_dtype_bits(x->dtype) == 8 && i < 256; i++) {
@@ -54,13 +54,20 @@ static void classify_doubles(const class_params *q, const double *from, uint8_t 
     }
 }
 
-static onx_status class_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_class_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const class_params *q = work->params;
     const onx_value *x = work->inputs[0];
     uint64_t start = first * ONXI_BLOCK, end = last * ONXI_BLOCK < x->count ? last * ONXI_BLOCK : x->count;
     uint64_t count = end - start;
     uint8_t *y = (uint8_t *)work->outputs[0]->data + start;
+#if ONXI_PLATFORM_ROOMY
+    const onxi_class_loop loop = ((const onxi_class_body *)work->prepared->kernel->body)->loops[x->dtype];
+    if (loop) {
+        loop((const char *)x->data + start * onxi_element_size(x->dtype), y, count, q->below, q->above);
+        return ONX_OK;
+    }
+#endif
     switch (x->dtype) {
     case ONX_FLOAT:
         CLASSIFY(uint32_t, UINT32_C(0x80000000), UINT32_C(0x7f800000));
@@ -202,16 +209,21 @@ static onx_status nonzero_run(onx_work *work, uint64_t first, uint64_t last)
 #define SMALL                                                                                                          \
     (ONX_DTYPE_BIT(ONX_FLOAT8E4M3FN) | ONX_DTYPE_BIT(ONX_FLOAT8E4M3FNUZ) | ONX_DTYPE_BIT(ONX_FLOAT8E5M2) |             \
      ONX_DTYPE_BIT(ONX_FLOAT8E5M2FNUZ))
-static const char nan_is_asked_for = 1;
+static const onxi_class_body is_nan = { .nan = true }, is_inf = { .nan = false };
 
 const onx_kernel onxi_kernels_predicate[] = {
-    { .op = "IsInf", .since = 10, .dtypes = ONXI_FLOATS | SMALL, .prepare = class_prepare, .run = class_run },
+    { .op = "IsInf",
+      .since = 10,
+      .dtypes = ONXI_FLOATS | SMALL,
+      .body = &is_inf,
+      .prepare = onxi_class_prepare,
+      .run = onxi_class_run },
     { .op = "IsNaN",
       .since = 9,
       .dtypes = ONXI_FLOATS | SMALL,
-      .body = &nan_is_asked_for,
-      .prepare = class_prepare,
-      .run = class_run },
+      .body = &is_nan,
+      .prepare = onxi_class_prepare,
+      .run = onxi_class_run },
     { .op = "NonZero", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = nonzero_run },
     { 0 }
 };
