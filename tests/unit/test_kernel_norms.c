@@ -245,35 +245,38 @@ static void test_kernel_norms__all_types_are_the_same(void **state)
                 { ONX_UINT64, "uint64" }, { ONX_FLOAT, "float" },     { ONX_INT8, "int8" },
                 { ONX_UINT8, "uint8" },   { ONX_INT16, "int16" },     { ONX_UINT16, "uint16" } };
     static const char *const axes[] = { "0", "1", "2", "0, 2", "0, 1", "1, 2", "0, 1, 2" };
-    static const char *const ops[] = { "ReduceMax",  "ReduceMin", "ReduceSum",       "ReduceMean",
-                                       "ReduceProd", "ReduceL2",  "ReduceSumSquare", "ReduceLogSum" };
+    static const char *const ops[] = { "ReduceMax", "ReduceMin",       "ReduceSum",    "ReduceMean",      "ReduceProd",
+                                       "ReduceL2",  "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "ReduceL1" };
     static writer w;
     source s = { 54 };
     (void)state;
-    for (unsigned turn = 0; turn < 12 * 7 * 4; turn++) {
+    for (unsigned turn = 0; turn < 12 * 7 * 8; turn++) {
         const unsigned type = turn % 12, bits = onx_dtype_bits(all[type].dtype);
         const bool real = onx_dtype_class_of(all[type].dtype) == ONX_CLASS_FLOATING;
-        const unsigned kinds = real ? 8 : bits > 16 ? 5 : bits == 8 ? 2 : 0, kind = below(&s, kinds + 2);
-        const bool is_arg = kind >= kinds, is_product = kinds > 4 && kind == 4, positive = kinds == 8 && kind == 7;
+        const bool is_float = all[type].dtype == ONX_FLOAT;
+        const unsigned kinds = bits > 16 && !is_float ? 10 : real ? 8 : bits == 8 ? 2 : 0, kind = below(&s, kinds + 2);
+        const bool is_arg = kind >= kinds, is_product = kinds > 4 && kind == 4, positive = kinds > 7 && kind == 7;
+        const bool is_signed = real || all[type].dtype == ONX_INT32 || all[type].dtype == ONX_INT64;
+        const bool rounds = kinds == 10 && kind == 8, negative = kinds == 10 && kind > 7 && is_signed;
         const int64_t most[] = { 40, 150, turn % 5 ? 12 : 1500 };
         const int64_t dims[] = { 1 + below(&s, 40), 1 + below(&s, 150), 1 + below(&s, (uint32_t)most[2]) };
         onx_value *wide = tensor(ONX_FLOAT, 3, dims), *x = tensor(all[type].dtype, 3, dims);
         for (uint64_t i = 0; i < x->count; i++)
             ((float *)wide->data)[i] = is_product ? below(&s, 20000) ? 1 : 2
                                        : positive ? 1 + (float)below(&s, 4)
-                                                  : (float)below(&s, 9);
+                                                  : (float)below(&s, 9) - (negative ? 4 : 0);
         if (real && turn % 3 == 0)
             ((float *)wide->data)[below(&s, (uint32_t)x->count)] = NAN;
         assert_int_equal(onx_convert(all[type].dtype, x->data, ONX_FLOAT, wide->data, x->count, true), ONX_OK);
         w.len = 0;
-        add(&w, "<ir_version: 10, opset_import: [\"\" : 20]> g (%s[A, B, C] x) => (double[D, E, F] y) {",
-            all[type].name);
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 20]> g (%s[A, B, C] x) => (%s[D, E, F] y) {", all[type].name,
+            rounds ? "float" : "double");
         if (is_arg)
             add(&w, " z = ArgM%s <axis = %u, select_last_index = %u> (x)", kind > kinds ? "ax" : "in", below(&s, 3),
                 below(&s, 2));
         else
             add(&w, " axes = Constant <value_ints = [%s]> () z = %s (x, axes)", axes[turn / 12 % 7], ops[kind]);
-        add(&w, " y = Cast <to = 11> (z) }");
+        add(&w, " y = Cast <to = %d> (z) }", rounds ? ONX_FLOAT : ONX_DOUBLE);
         compare_any(&w, "Cast", (const onx_value *const[]){ x }, 8);
         onx_value_free(wide);
         onx_value_free(x);

@@ -4,8 +4,7 @@
  * Floats have rows of their own (reduce.c, arg.c), except for lines of a few elements. */
 #include "kernel/core/reduce.h"
 #include "kernel/simd/halves.h"
-
-#include <math.h>
+#include "kernel/simd/wide.h"
 
 #ifdef __wasm__
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { { 0 } };
@@ -150,30 +149,83 @@ EXTREMES(UINT64, uint64_t, int64_t, 0, UINT64_MAX)
     FOLD(mul_##bits, uint##bits##_t, uint##bits##_t, false, 1, a *v, a *v)
 WRAPPING(32)
 WRAPPING(64)
-FOLD(mean_INT32, int32_t, double, true, 0, a + v, a + v)
-FOLD(mean_INT64, int64_t, double, true, 0, a + v, a + v)
-FOLD(mean_UINT32, uint32_t, double, true, 0, a + v, a + v)
-FOLD(mean_UINT64, uint64_t, double, true, 0, a + v, a + v)
+FOLD(abs_INT32, int32_t, uint32_t, false, 0, a + (v >> 31 ? 0 - v : v), a + v)
+FOLD(abs_INT64, int64_t, uint64_t, false, 0, a + (v >> 63 ? 0 - v : v), a + v)
+/* In double, for means, roots and logarithms. */
+#define IN_DOUBLE(d, T)                                                                                                \
+    FOLD(mean_##d, T, double, true, 0, a + v, a + v)                                                                   \
+    FOLD(norm_##d, T, double, true, 0, a + v * v, a + v)
+IN_DOUBLE(INT32, int32_t)
+IN_DOUBLE(INT64, int64_t)
+IN_DOUBLE(UINT32, uint32_t)
+IN_DOUBLE(UINT64, uint64_t)
 
 #define OF_FLOATS(op)                                                                                                  \
     [ONX_FLOAT] = &op##_FLOAT, [ONX_DOUBLE] = &op##_DOUBLE, [ONX_FLOAT16] = &op##_FLOAT, [ONX_BFLOAT16] = &op##_FLOAT
 #define OF_WRAPPING(op) [ONX_INT32] = &op##_32, [ONX_UINT32] = &op##_32, [ONX_INT64] = &op##_64, [ONX_UINT64] = &op##_64
-#define OF_MEANS                                                                                                       \
-    [ONX_INT32] = &mean_INT32, [ONX_UINT32] = &mean_UINT32, [ONX_INT64] = &mean_INT64, [ONX_UINT64] = &mean_UINT64
+#define OF_WIDE(op)                                                                                                    \
+    [ONX_INT32] = &op##_INT32, [ONX_UINT32] = &op##_UINT32, [ONX_INT64] = &op##_INT64, [ONX_UINT64] = &op##_UINT64
 #define OF_INTEGERS(op)                                                                                                \
     [ONX_INT8] = &op##_INT8, [ONX_INT16] = &op##_INT16, [ONX_INT32] = &op##_INT32, [ONX_INT64] = &op##_INT64,          \
     [ONX_UINT8] = &op##_UINT8, [ONX_UINT16] = &op##_UINT16, [ONX_UINT32] = &op##_UINT32, [ONX_UINT64] = &op##_UINT64
 static const fold *const folds[][ONX_DTYPE_COUNT] = {
     [ONXI_REDUCE_SUM] = { OF_FLOATS(add), OF_WRAPPING(add) },
-    [ONXI_REDUCE_MEAN] = { OF_FLOATS(add), OF_MEANS },
+    [ONXI_REDUCE_MEAN] = { OF_FLOATS(add), OF_WIDE(mean) },
     [ONXI_REDUCE_PROD] = { OF_FLOATS(mul), OF_WRAPPING(mul) },
     [ONXI_REDUCE_MAX] = { OF_FLOATS(max), OF_INTEGERS(max) },
     [ONXI_REDUCE_MIN] = { OF_FLOATS(min), OF_INTEGERS(min) },
-    [ONXI_REDUCE_L1] = { OF_FLOATS(abs) },
-    [ONXI_REDUCE_L2] = { OF_FLOATS(square) },
-    [ONXI_REDUCE_LOG_SUM] = { OF_FLOATS(add) },
+    [ONXI_REDUCE_L1] = { OF_FLOATS(abs), [ONX_INT32] = &abs_INT32, [ONX_UINT32] = &add_32, [ONX_INT64] = &abs_INT64,
+                         [ONX_UINT64] = &add_64 },
+    [ONXI_REDUCE_L2] = { OF_FLOATS(square), OF_WIDE(norm) },
+    [ONXI_REDUCE_LOG_SUM] = { OF_FLOATS(add), OF_WIDE(mean) },
+    [ONXI_REDUCE_LOG_SUM_EXP] = { [ONX_DOUBLE] = &max_DOUBLE, OF_WIDE(max) }, /* which the sums are relative to */
     [ONXI_REDUCE_SUM_SQUARE] = { OF_FLOATS(square), OF_WRAPPING(square) },
 };
+
+/* ---- sums of exponentials ---- */
+
+enum { EXPS = ROW_BYTES / sizeof(double) }; /* that are summed together */
+
+static void to_doubles(int dtype, const void *px, uint64_t apart, uint64_t n, double *restrict out)
+{
+#define TAKE(d, T)                                                                                                     \
+    case ONX_##d: {                                                                                                    \
+        const T *x = px;                                                                                               \
+        for (uint64_t i = 0; apart == 1 && i < n; i++)                                                                 \
+            out[i] = (double)x[i];                                                                                     \
+        for (uint64_t i = 0; apart != 1 && i < n; i++)                                                                 \
+            out[i] = (double)x[i * apart];                                                                             \
+        break;                                                                                                         \
+    }
+    switch (dtype) {
+        TAKE(INT32, int32_t)
+        TAKE(UINT32, uint32_t)
+        TAKE(INT64, int64_t)
+        TAKE(UINT64, uint64_t)
+        TAKE(DOUBLE, double)
+    default:
+        break;
+    }
+#undef TAKE
+}
+
+/* sum[i] += e^(x[i] - most[i]) for EXPS elements */
+static void add_exps(const double *x, const double *most, double *sum)
+{
+    for (uint64_t i = 0; i < EXPS; i += VD_LANES) {
+        vd v, m, s;
+        memcpy(&v, x + i, sizeof v);
+        memcpy(&m, most + i, sizeof m);
+        memcpy(&s, sum + i, sizeof s);
+        s += vd_exp(v - m);
+        memcpy(sum + i, &s, sizeof s);
+    }
+}
+
+static double log_of_exps(double sum, double most)
+{
+    return isinf(most) ? most : log(sum) + most;
+}
 
 /* ---- preparing ---- */
 
@@ -225,7 +277,7 @@ static onx_status prepare_with(onx_prepare *p, const fold *f)
     t->half = x->dtype == ONX_BFLOAT16 ? HALF_BFLOAT16 : HALF_FLOAT16;
     t->inner = (uint64_t)q->steps[q->reduced - 1];
     t->count = (uint64_t)q->dims[q->reduced - 1];
-    t->row = ROW_BYTES / f->width;
+    t->row = q->kind == ONXI_REDUCE_LOG_SUM_EXP ? EXPS : ROW_BYTES / f->width;
     const bool short_lines = t->inner == 1 && q->reduced == 1 && t->count <= SHORT;
     if (t->inner == 1 && !short_lines)
         t->lanes = t->count >= 2 * t->row ? t->row : LANES;
@@ -398,6 +450,50 @@ static void put(const types_params *t, const onx_value *y, char *to, void *acc, 
     half_narrow(t->half, floats, (uint16_t *)(void *)to, n);
 }
 
+/* Logarithms of sums for `width` adjacent outputs, whose maxima are at `best`. */
+static void put_exps_beside(const types_params *t, const onx_value *y, const char *data, char *to, const void *best,
+                            uint64_t width)
+{
+    const uint64_t step = t->apart == 1 ? t->inner : 1, runs = t->q->count / t->count;
+    double most[EXPS] = { 0 }, x[EXPS] = { 0 }, sum[EXPS] = { 0 };
+    to_doubles(y->dtype, best, 1, width, most);
+    for (uint64_t r = 0; r < runs; r++) {
+        const char *from = data + run_at(t, r) * (int64_t)t->width;
+        for (uint64_t k = 0; k < t->count; k++) {
+            to_doubles(y->dtype, from + k * step * t->width, t->apart, width, x);
+            add_exps(x, most, sum);
+        }
+    }
+    for (uint64_t i = 0; i < width; i++)
+        sum[i] = log_of_exps(sum[i], most[i]);
+    onx_convert((onx_dtype)y->dtype, to, ONX_DOUBLE, sum, width, true);
+}
+
+/* The same for an output that is a line. */
+static void put_exps_of_line(const types_params *t, const onx_value *y, const char *data, char *to, const void *best)
+{
+    const uint64_t runs = t->q->count / t->count;
+    double most[EXPS], x[EXPS], sum[EXPS] = { 0 };
+    to_doubles(y->dtype, best, 1, 1, most);
+    for (uint64_t i = 1; i < EXPS; i++)
+        most[i] = most[0];
+    for (uint64_t r = 0; r < runs; r++) {
+        const char *from = data + run_at(t, r) * (int64_t)t->width;
+        for (uint64_t k = 0, n; k < t->count; k += n) {
+            n = t->count - k < EXPS ? t->count - k : EXPS;
+            to_doubles(y->dtype, from + k * t->width, 1, n, x);
+            for (uint64_t i = n; i < EXPS; i++)
+                x[i] = -(double)INFINITY;
+            add_exps(x, most, sum);
+        }
+    }
+    for (uint64_t n = EXPS / 2; n; n /= 2)
+        for (uint64_t i = 0; i < n; i++)
+            sum[i] += sum[i + n];
+    sum[0] = log_of_exps(sum[0], most[0]);
+    onx_convert((onx_dtype)y->dtype, to, ONX_DOUBLE, sum, 1, true);
+}
+
 /* Computes outputs out .. out+width-1, the first of which begins at element `at`, one run of them after the other. */
 static void run_beside(const types_params *t, const onx_value *x, const onx_value *y, uint64_t out, int64_t at,
                        uint64_t width)
@@ -410,6 +506,8 @@ static void run_beside(const types_params *t, const onx_value *x, const onx_valu
         take_beside(t, data + run_at(t, r) * (int64_t)t->width, acc, width);
     if (t->is_arg)
         find_beside(t, data, acc, (int64_t *)y->data + out, width);
+    else if (t->q->kind == ONXI_REDUCE_LOG_SUM_EXP)
+        put_exps_beside(t, y, data, (char *)y->data + out * t->width, acc, width);
     else
         put(t, y, (char *)y->data + out * t->width, acc, width);
 }
@@ -425,6 +523,8 @@ static void run_line(const types_params *t, const onx_value *x, const onx_value 
     t->fold->combine(acc, t->lanes);
     if (t->is_arg)
         ((int64_t *)y->data)[row] = find_along(t, data, acc);
+    else if (t->q->kind == ONXI_REDUCE_LOG_SUM_EXP)
+        put_exps_of_line(t, y, data, (char *)y->data + row * t->width, acc);
     else
         put(t, y, (char *)y->data + row * t->width, acc, 1);
 }
@@ -459,17 +559,19 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 #define ROW(name, types, kind)                                                                                         \
     ROW_OF(name, types, &(const onxi_reduce_kind){ ONXI_REDUCE_##kind }, prepare, ONXI_KERNEL_LINES)
 #define ARG(name, max) ROW_OF(name, ONXI_NUMBERS, &(const bool){ max }, prepare_arg, 0)
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { ROW("ReduceSum", ONXI_FLOATS | WRAPS, SUM),
-                                                                    ROW("ReduceMean", ONXI_FLOATS | WRAPS, MEAN),
-                                                                    ROW("ReduceProd", ONXI_FLOATS | WRAPS, PROD),
-                                                                    ROW("ReduceMax", ONXI_NUMBERS, MAX),
-                                                                    ROW("ReduceMin", ONXI_NUMBERS, MIN),
-                                                                    ROW("ReduceL1", ONXI_FLOATS, L1),
-                                                                    ROW("ReduceL2", ONXI_FLOATS, L2),
-                                                                    ROW("ReduceLogSum", ONXI_FLOATS, LOG_SUM),
-                                                                    ROW("ReduceSumSquare", ONXI_FLOATS | WRAPS,
-                                                                        SUM_SQUARE),
-                                                                    ARG("ArgMax", true),
-                                                                    ARG("ArgMin", false),
-                                                                    { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = {
+    ROW("ReduceSum", ONXI_FLOATS | WRAPS, SUM),
+    ROW("ReduceMean", ONXI_FLOATS | WRAPS, MEAN),
+    ROW("ReduceProd", ONXI_FLOATS | WRAPS, PROD),
+    ROW("ReduceMax", ONXI_NUMBERS, MAX),
+    ROW("ReduceMin", ONXI_NUMBERS, MIN),
+    ROW("ReduceL1", ONXI_FLOATS | WRAPS, L1),
+    ROW("ReduceL2", ONXI_FLOATS | WRAPS, L2),
+    ROW("ReduceLogSum", ONXI_FLOATS | WRAPS, LOG_SUM),
+    ROW("ReduceLogSumExp", WRAPS | ONX_DTYPE_BIT(ONX_DOUBLE), LOG_SUM_EXP),
+    ROW("ReduceSumSquare", ONXI_FLOATS | WRAPS, SUM_SQUARE),
+    ARG("ArgMax", true),
+    ARG("ArgMin", false),
+    { 0 }
+};
 #endif

@@ -99,7 +99,19 @@ static inline vd vd_exp_rest(vd r)
     return p;
 }
 
-/* e^x, 2 ulp; results that would be denormal are 0. */
+/* e^x, 2 ulp; results that would be denormal may be 0. */
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+/* Where the bounds are reached, scaling overflows or gives 0; the second operand of a comparison is kept if it is NaN.
+ */
+static inline vd vd_exp(vd x)
+{
+    const __m512d in = _mm512_max_pd(_mm512_set1_pd(-760), _mm512_min_pd(_mm512_set1_pd(760), (__m512d)x));
+    const double magic = 6755399441055744.0; /* as in vd_reduce */
+    const vd n = ((vd)in * 1.4426950408889634 + magic) - magic;
+    const vd r = ((vd)in - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+    return (vd)_mm512_scalef_pd((__m512d)((vd_exp_rest(r) * r + 1.0) * r + 1.0), (__m512d)n);
+}
+#else
 static inline vd vd_exp(vd x)
 {
     const vl low = x<-708.0, high = x> 709.78, none = x != x;
@@ -108,6 +120,7 @@ static inline vd vd_exp(vd x)
     const vd whole = (vd)((vul)((vd_exp_rest(r) * r + 1.0) * r + 1.0) + bits);
     return vd_select(none, x, vd_select(low, vd_all(0), vd_select(high, vd_all((double)INFINITY), whole)));
 }
+#endif
 
 /* 4 ulp: with e = e^2|x| - 1 it is e / (e + 2). From 22 on the result is 1. */
 static inline vd vd_tanh(vd x)
