@@ -10,8 +10,9 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_direct)[] = { { 0 } };
 
 #include "kernel/core/blocked.h"
 #include "kernel/simd/direct.h"
+#include "kernel/simd/window.h"
 
-enum { DIMS = 3, DEPTH = 0, DOWN = 1, ACROSS = 2 };
+enum { DIMS = WINDOW_DIMS, DEPTH = 0, DOWN = 1, ACROSS = 2 };
 /* Floats that the copy of a part may take, of which units of work should take fewer; most output pixels of a unit, and
  * fewest if the image has them. */
 enum { PATCH_MOST = 1 << 18, PATCH = 48 << 10, PIXELS = 192, PIXELS_LEAST = 96, PIXELS_PADDED = 512 };
@@ -25,7 +26,7 @@ typedef struct view {
 
 typedef struct direct_params {
     uint64_t groups, c, m; /* channels per group, of input and output */
-    int64_t in[DIMS], out[DIMS], kernel[DIMS], stride[DIMS], dilation[DIMS], pad[DIMS];
+    simd_window win;
     uint64_t batch, depth;
     bool planes; /* reads a row-major input */
     bool skips;  /* leaves out lines of windows in the padding; the sum has lines of windows one after the other */
@@ -110,7 +111,7 @@ typedef struct unit {
 
 static inline int64_t extent_of(const direct_params *q, int axis, int64_t outputs)
 {
-    return (outputs - 1) * q->stride[axis] + (q->kernel[axis] - 1) * q->dilation[axis] + 1;
+    return (outputs - 1) * q->win.stride[axis] + (q->win.kernel[axis] - 1) * q->win.dilation[axis] + 1;
 }
 
 /* Copies columns `from` to `from + count` - 1 of a line of pixels, which may be outside of the image. */
@@ -132,16 +133,16 @@ static void copy_patch(const direct_params *q, const unit *u, const float *image
     const int64_t down = extent_of(q, DOWN, (int64_t)u->lines), across = extent_of(q, ACROSS, (int64_t)u->columns);
     const uint64_t each = q->planes ? q->c : 1, pixel = q->place.column;
     for (uint64_t c = 0; c < each; c++)
-        for (int64_t kz = 0; kz < q->kernel[DEPTH]; kz++)
+        for (int64_t kz = 0; kz < q->win.kernel[DEPTH]; kz++)
             for (int64_t y = 0; y < down; y++) {
-                const int64_t iz = begin[DEPTH] + kz * q->dilation[DEPTH], iy = begin[DOWN] + y;
+                const int64_t iz = begin[DEPTH] + kz * q->win.dilation[DEPTH], iy = begin[DOWN] + y;
                 float *line = patch + c * to->channel + (uint64_t)kz * to->plane + (uint64_t)y * to->line;
-                if (iz < 0 || iz >= q->in[DEPTH] || iy < 0 || iy >= q->in[DOWN])
+                if (iz < 0 || iz >= q->win.in[DEPTH] || iy < 0 || iy >= q->win.in[DOWN])
                     memset(line, 0, (size_t)across * pixel * sizeof *line);
                 else
                     copy_line(image + c * q->place.channel + (uint64_t)iz * q->place.plane +
                                   (uint64_t)iy * q->place.line,
-                              q->in[ACROSS], pixel, begin[ACROSS], across, line);
+                              q->win.in[ACROSS], pixel, begin[ACROSS], across, line);
             }
 }
 
@@ -155,20 +156,22 @@ static unit take_unit(const direct_params *q, const onx_work *work, uint64_t pie
     at /= q->across;
     u.at[DOWN] = (int64_t)(at % q->down * q->lines);
     at /= q->down;
-    u.at[DEPTH] = (int64_t)(at % (uint64_t)q->out[DEPTH]);
-    u.image = at / (uint64_t)q->out[DEPTH];
-    const uint64_t lines = (uint64_t)(q->out[DOWN] - u.at[DOWN]), columns = (uint64_t)(q->out[ACROSS] - u.at[ACROSS]);
+    u.at[DEPTH] = (int64_t)(at % (uint64_t)q->win.out[DEPTH]);
+    u.image = at / (uint64_t)q->win.out[DEPTH];
+    const uint64_t lines = (uint64_t)(q->win.out[DOWN] - u.at[DOWN]),
+                   columns = (uint64_t)(q->win.out[ACROSS] - u.at[ACROSS]);
     u.lines = lines < q->lines ? lines : q->lines;
     u.columns = columns < q->columns ? columns : q->columns;
     const int64_t covers[DIMS] = { 1, (int64_t)u.lines, (int64_t)u.columns };
     int64_t begin[DIMS];
     bool inside = true;
     for (int i = 0; i < DIMS; i++) {
-        begin[i] = u.at[i] * q->stride[i] - q->pad[i];
-        inside = inside && begin[i] >= 0 && begin[i] + extent_of(q, i, covers[i]) <= q->in[i];
+        begin[i] = u.at[i] * q->win.stride[i] - q->win.pad[i];
+        inside = inside && begin[i] >= 0 && begin[i] + extent_of(q, i, covers[i]) <= q->win.in[i];
     }
-    const float *image = (const float *)work->inputs[0]->data +
-                         u.image * q->groups * q->c * (uint64_t)(q->in[DEPTH] * q->in[DOWN] * q->in[ACROSS]);
+    const float *image =
+        (const float *)work->inputs[0]->data +
+        u.image * q->groups * q->c * (uint64_t)(q->win.in[DEPTH] * q->win.in[DOWN] * q->win.in[ACROSS]);
     u.from = inside ? &q->place : &q->patch;
     u.x = inside ? image + (uint64_t)begin[DEPTH] * q->place.plane + (uint64_t)begin[DOWN] * q->place.line +
                        (uint64_t)begin[ACROSS] * q->place.column
@@ -181,9 +184,9 @@ static unit take_unit(const direct_params *q, const onx_work *work, uint64_t pie
 /* Where a line of a unit begins in the result. */
 static uint64_t line_of(const direct_params *q, const unit *u, uint64_t line)
 {
-    const uint64_t image = u->image * (uint64_t)q->out[DEPTH] + (uint64_t)u->at[DEPTH];
-    const uint64_t lines = image * (uint64_t)q->out[DOWN] + (uint64_t)u->at[DOWN] + line;
-    return (lines * (uint64_t)q->out[ACROSS] + (uint64_t)u->at[ACROSS]) * q->groups * q->m;
+    const uint64_t image = u->image * (uint64_t)q->win.out[DEPTH] + (uint64_t)u->at[DEPTH];
+    const uint64_t lines = image * (uint64_t)q->win.out[DOWN] + (uint64_t)u->at[DOWN] + line;
+    return (lines * (uint64_t)q->win.out[ACROSS] + (uint64_t)u->at[ACROSS]) * q->groups * q->m;
 }
 
 static const float *other_of(const direct_params *q, const onx_work *work, uint32_t post)
@@ -240,10 +243,11 @@ static void finish(const direct_params *q, const onx_work *work, const unit *u)
 static void skip_padding(const direct_params *q, const unit *u, uint64_t line, uint64_t vectors, uint64_t k,
                          const direct_tile *whole, direct_tile *t)
 {
-    const int64_t y = (u->at[DOWN] + (int64_t)line) * q->stride[DOWN] - q->pad[DOWN], gap = q->dilation[DOWN];
-    const int64_t above = y < 0 ? (-y + gap - 1) / gap : 0, left = q->in[DOWN] - y;
+    const int64_t y = (u->at[DOWN] + (int64_t)line) * q->win.stride[DOWN] - q->win.pad[DOWN],
+                  gap = q->win.dilation[DOWN];
+    const int64_t above = y < 0 ? (-y + gap - 1) / gap : 0, left = q->win.in[DOWN] - y;
     const int64_t below = left <= 0 ? 0 : (left + gap - 1) / gap;
-    const uint64_t each = q->depth / (uint64_t)q->kernel[DOWN], size = whole->k, top = (uint64_t)above * each;
+    const uint64_t each = q->depth / (uint64_t)q->win.kernel[DOWN], size = whole->k, top = (uint64_t)above * each;
     const uint64_t bottom = (uint64_t)below * each;
     const uint64_t from = top < k ? 0 : top - k < size ? top - k : size;
     const uint64_t to = bottom < k ? 0 : bottom - k < size ? bottom - k : size;
@@ -267,7 +271,7 @@ static void one_stretch(const direct_params *q, const onx_work *work, const unit
         others[p] = other_of(q, work, p);
     direct_tile t = { .at = u->from->at + k,
                       .k = size,
-                      .step = u->from->column * (uint64_t)q->stride[ACROSS],
+                      .step = u->from->column * (uint64_t)q->win.stride[ACROSS],
                       .b = q->weights + padded * q->depth + k * vectors * ONXI_LANES,
                       .start_step = k ? DIRECT_ROW : 0,
                       .c_step = ends ? channels : DIRECT_ROW,
@@ -284,7 +288,7 @@ static void one_stretch(const direct_params *q, const onx_work *work, const unit
         if (q->skips)
             skip_padding(q, u, line, vectors, k, &whole, &t);
         float *partial = sums + line * u->columns * DIRECT_ROW;
-        t.a = u->x + group * q->c + line * (uint64_t)q->stride[DOWN] * u->from->line;
+        t.a = u->x + group * q->c + line * (uint64_t)q->win.stride[DOWN] * u->from->line;
         t.place = line_of(q, u, line) + channel;
         for (uint64_t i = 0, count; i < across; i++) { /* tiles of nearly the same size */
             count = rows + (i < longer);
@@ -318,25 +322,6 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-/* Sizes so small that products of a few of them fit in 64 bits. */
-static bool take_sizes(const onxi_window *win, direct_params *q)
-{
-    for (int i = 0; i < DIMS; i++) {
-        const int from = i - (DIMS - (int)win->spatial);
-        const bool is_there = from >= 0;
-        q->in[i] = is_there ? win->in[from] : 1;
-        q->out[i] = is_there ? win->out[from] : 1;
-        q->kernel[i] = is_there ? win->kernel[from] : 1;
-        q->stride[i] = is_there ? win->stride[from] : 1;
-        q->dilation[i] = is_there ? win->dilation[from] : 1;
-        q->pad[i] = is_there ? win->pad[from] : 0;
-        if (q->in[i] > 1 << 24 || q->out[i] > 1 << 24 || q->kernel[i] < 1 || q->kernel[i] > 1 << 10 ||
-            q->stride[i] > 1 << 15 || q->dilation[i] > 1 << 15 || q->pad[i] < 0 || q->pad[i] > 1 << 24)
-            return false;
-    }
-    return true;
-}
-
 static bool shape_of(onx_prepare *p, direct_params *q)
 {
     const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
@@ -355,26 +340,28 @@ static bool shape_of(onx_prepare *p, direct_params *q)
                           .c = (uint64_t)(x->dims[1] / groups),
                           .m = (uint64_t)(y->dims[1] / groups),
                           .batch = (uint64_t)x->dims[0] };
-    return take_sizes(&win, q);
+    return window_take(&win, &q->win);
 }
 
 /* Are the pixels a line, and windows more than a pixel? These are left to conv.c. */
 static bool is_line(const direct_params *q)
 {
-    const bool flat = q->in[DEPTH] == 1 && q->kernel[DEPTH] == 1;
-    return flat && ((q->in[DOWN] == 1 && q->kernel[DOWN] == 1) || (q->in[ACROSS] == 1 && q->kernel[ACROSS] == 1)) &&
-           (q->kernel[DOWN] != 1 || q->kernel[ACROSS] != 1);
+    const bool flat = q->win.in[DEPTH] == 1 && q->win.kernel[DEPTH] == 1;
+    return flat &&
+           ((q->win.in[DOWN] == 1 && q->win.kernel[DOWN] == 1) ||
+            (q->win.in[ACROSS] == 1 && q->win.kernel[ACROSS] == 1)) &&
+           (q->win.kernel[DOWN] != 1 || q->win.kernel[ACROSS] != 1);
 }
 
 /* With windows of one pixel, all lines of all images are joined to one. */
 static void join_lines(direct_params *q)
 {
     for (int i = 0; i < DIMS; i++)
-        if (q->kernel[i] != 1 || q->stride[i] != 1 || q->pad[i] || q->out[i] != q->in[i])
+        if (q->win.kernel[i] != 1 || q->win.stride[i] != 1 || q->win.pad[i] || q->win.out[i] != q->win.in[i])
             return;
-    q->out[ACROSS] *= q->out[DEPTH] * q->out[DOWN] * (int64_t)q->batch;
-    q->in[ACROSS] = q->out[ACROSS];
-    q->in[DEPTH] = q->in[DOWN] = q->out[DEPTH] = q->out[DOWN] = 1;
+    q->win.out[ACROSS] *= q->win.out[DEPTH] * q->win.out[DOWN] * (int64_t)q->batch;
+    q->win.in[ACROSS] = q->win.out[ACROSS];
+    q->win.in[DEPTH] = q->win.in[DOWN] = q->win.out[DEPTH] = q->win.out[DOWN] = 1;
     q->batch = 1;
 }
 
@@ -396,12 +383,12 @@ static onx_status take_table(onx_prepare *p, const direct_params *q, uint64_t sl
     if (!to)
         return ONX_E_MEMORY;
     for (uint64_t c = 0; c < outer; c++)
-        for (uint64_t kz = 0; kz < (uint64_t)q->kernel[DEPTH]; kz++)
-            for (uint64_t ky = 0; ky < (uint64_t)q->kernel[DOWN]; ky++)
-                for (uint64_t kx = 0; kx < (uint64_t)q->kernel[ACROSS]; kx++) {
+        for (uint64_t kz = 0; kz < (uint64_t)q->win.kernel[DEPTH]; kz++)
+            for (uint64_t ky = 0; ky < (uint64_t)q->win.kernel[DOWN]; ky++)
+                for (uint64_t kx = 0; kx < (uint64_t)q->win.kernel[ACROSS]; kx++) {
                     const uint64_t at = c * v->channel + kz * slices * v->plane +
-                                        ky * (uint64_t)q->dilation[DOWN] * v->line +
-                                        kx * (uint64_t)q->dilation[ACROSS] * v->column;
+                                        ky * (uint64_t)q->win.dilation[DOWN] * v->line +
+                                        kx * (uint64_t)q->win.dilation[ACROSS] * v->column;
                     for (uint64_t i = 0; i < inner; i++)
                         *to++ = (int32_t)(at + i);
                 }
@@ -412,7 +399,7 @@ static onx_status take_table(onx_prepare *p, const direct_params *q, uint64_t sl
 static uint64_t patch_elements(const direct_params *q, uint64_t lines, uint64_t columns)
 {
     const int64_t down = extent_of(q, DOWN, (int64_t)lines), across = extent_of(q, ACROSS, (int64_t)columns);
-    uint64_t size = (uint64_t)q->kernel[DEPTH] * q->groups * q->c;
+    uint64_t size = (uint64_t)q->win.kernel[DEPTH] * q->groups * q->c;
     return onxi_mul_u64(size, (uint64_t)down, &size) && onxi_mul_u64(size, (uint64_t)across, &size) ? size : UINT64_MAX;
 }
 
@@ -420,7 +407,7 @@ static uint64_t patch_elements(const direct_params *q, uint64_t lines, uint64_t 
 static bool is_padded(const direct_params *q)
 {
     for (int i = 0; i < DIMS; i++)
-        if (q->pad[i] || extent_of(q, i, q->out[i]) > q->in[i])
+        if (q->win.pad[i] || extent_of(q, i, q->win.out[i]) > q->win.in[i])
             return true;
     return false;
 }
@@ -429,8 +416,8 @@ static bool is_padded(const direct_params *q)
 static void cut(direct_params *q, uint64_t threads)
 {
     enum { LEAST_GAIN = 50 }; /* a smaller unit must gain at least this fraction */
-    const uint64_t down = (uint64_t)q->out[DOWN], across = (uint64_t)q->out[ACROSS];
-    const uint64_t others = q->batch * (uint64_t)q->out[DEPTH];
+    const uint64_t down = (uint64_t)q->win.out[DOWN], across = (uint64_t)q->win.out[ACROSS];
+    const uint64_t others = q->batch * (uint64_t)q->win.out[DEPTH];
     const bool padded = is_padded(q), single = down == 1;
     const uint64_t most = padded ? PIXELS_PADDED : q->depth > BLOCK_K ? PIXELS_LEAST : PIXELS;
     const uint64_t pieces = (across + most - 1) / most;
@@ -464,7 +451,7 @@ static void cut(direct_params *q, uint64_t threads)
 
 static onx_status take_weights(onx_prepare *p, direct_params *q)
 {
-    const uint64_t taps = (uint64_t)(q->kernel[DEPTH] * q->kernel[DOWN] * q->kernel[ACROSS]);
+    const uint64_t taps = (uint64_t)(q->win.kernel[DEPTH] * q->win.kernel[DOWN] * q->win.kernel[ACROSS]);
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
     packing from = { q->c, q->m, taps, q->planes };
     const struct {
@@ -500,8 +487,8 @@ static onx_status take_layouts(onx_prepare *p, direct_params *q)
     if ((!q->planes && !onxi_channels_last(p, p->inputs[0], &in)) || !onxi_channels_last(p, p->outputs[0], &out))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
-    q->skips =
-        q->patch_size && !q->planes && q->kernel[DEPTH] == 1 && q->kernel[DOWN] > 1 && onxi_weights_are_finite(p, 1);
+    q->skips = q->patch_size && !q->planes && q->win.kernel[DEPTH] == 1 && q->win.kernel[DOWN] > 1 &&
+               onxi_weights_are_finite(p, 1);
     post_take_image(p, &q->posts, out);
     while (q->applied < q->posts.count && direct_applies(&q->posts.list[q->applied]))
         q->applied++;
@@ -533,22 +520,22 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     if (!q->planes)
         join_lines(q);
-    const uint64_t taps = (uint64_t)(q->kernel[DEPTH] * q->kernel[DOWN] * q->kernel[ACROSS]);
+    const uint64_t taps = (uint64_t)(q->win.kernel[DEPTH] * q->win.kernel[DOWN] * q->win.kernel[ACROSS]);
     q->depth = q->c * taps;
     q->panels = panels_of(q->m);
     q->padded = vectors_of(q->m) * ONXI_LANES;
     cut(q, p->threads ? p->threads : 1);
     if (q->patch_size > PATCH_MOST)
         return ONX_E_UNSUPPORTED;
-    take_view(q, (uint64_t)q->in[DEPTH], (uint64_t)q->in[DOWN], (uint64_t)q->in[ACROSS], &q->place);
-    take_view(q, (uint64_t)q->kernel[DEPTH], (uint64_t)extent_of(q, DOWN, (int64_t)q->lines),
+    take_view(q, (uint64_t)q->win.in[DEPTH], (uint64_t)q->win.in[DOWN], (uint64_t)q->win.in[ACROSS], &q->place);
+    take_view(q, (uint64_t)q->win.kernel[DEPTH], (uint64_t)extent_of(q, DOWN, (int64_t)q->lines),
               (uint64_t)extent_of(q, ACROSS, (int64_t)q->columns), &q->patch);
-    if (q->place.plane > INT32_MAX / (uint64_t)(q->in[DEPTH] * (q->planes ? (int64_t)q->c : 1)))
+    if (q->place.plane > INT32_MAX / (uint64_t)(q->win.in[DEPTH] * (q->planes ? (int64_t)q->c : 1)))
         return ONX_E_UNSUPPORTED;
-    ONX_TRY(take_table(p, q, (uint64_t)q->dilation[DEPTH], &q->place));
+    ONX_TRY(take_table(p, q, (uint64_t)q->win.dilation[DEPTH], &q->place));
     if (q->patch_size)
         ONX_TRY(take_table(p, q, 1, &q->patch));
-    p->rows = q->batch * (uint64_t)q->out[DEPTH] * q->down * q->across * q->parts;
+    p->rows = q->batch * (uint64_t)q->win.out[DEPTH] * q->down * q->across * q->parts;
     p->grain = onxi_worth_a_thread(q->lines * q->columns * q->depth * q->groups * q->m / q->parts);
     p->thread_workspace =
         (q->patch_size + (q->depth > BLOCK_K ? q->lines * q->columns * DIRECT_ROW : 0)) * sizeof(float);

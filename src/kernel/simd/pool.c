@@ -1,15 +1,15 @@
 /* pool.c - MaxPool and AveragePool on planar channels, for which oneDNN is vectorized with 512-bit vectors only. A
  * window is reduced vertically first, a vector of columns at a time, then horizontally, a vector of output positions at
  * a time. */
-#include "kernel/simd/simd.h"
+#include "kernel/simd/window.h"
 
 #include <math.h>
 
-enum { DIMS = 3, ROOM_MAX = 1 << 20 /* most floats of a line */ };
+enum { DIMS = WINDOW_DIMS, ROOM_MAX = WINDOW_SIDE_MAX /* most floats of a line */ };
 
 typedef struct pool_params {
     bool where; /* MaxPool outputs the indices of the maxima, too */
-    int64_t in[DIMS], out[DIMS], kernel[DIMS], stride[DIMS], dilation[DIMS], pad[DIMS];
+    simd_window win;
     uint64_t span, line;        /* input columns that windows cover; floats of a line with padding */
     const float *divisor[DIMS]; /* for averages: the number of taps that count, per output position */
 } pool_params;
@@ -21,15 +21,6 @@ typedef struct pool_body {
 static inline onxi_vf both(const bool average, onxi_vf a, onxi_vf b)
 {
     return average ? a + b : vf_select((a > b) | (a != a), a, b); /* NaN is kept */
-}
-
-/* Taps first .. last-1 of a window along `d` are in the input. */
-static void taps_inside(const pool_params *q, int d, int64_t origin, int64_t *first, int64_t *last)
-{
-    const int64_t step = q->dilation[d], room = q->in[d] - origin;
-    *first = origin < 0 ? (-origin + step - 1) / step : 0;
-    *last = room > 0 ? (room + step - 1) / step : 0;
-    *last = *last < q->kernel[d] ? *last : q->kernel[d];
 }
 
 __attribute__((always_inline)) static inline void add_line(const bool average, const bool begins, const float *x,
@@ -49,16 +40,17 @@ __attribute__((always_inline)) static inline bool go_down(const pool_params *q, 
     int64_t origin[2], first[2], last[2];
     bool begins = true;
     for (int d = 0; d < 2; d++) {
-        origin[d] = place[d] * q->stride[d] - q->pad[d];
-        taps_inside(q, d, origin[d], &first[d], &last[d]);
+        origin[d] = place[d] * q->win.stride[d] - q->win.pad[d];
+        window_taps(&q->win, d, origin[d], &first[d], &last[d]);
     }
     for (int64_t k = first[0]; k < last[0]; k++)
         for (int64_t j = first[1]; j < last[1]; j++) {
-            const int64_t row = (origin[0] + k * q->dilation[0]) * q->in[1] + origin[1] + j * q->dilation[1];
+            const int64_t row =
+                (origin[0] + k * q->win.dilation[0]) * q->win.in[1] + origin[1] + j * q->win.dilation[1];
             if (begins)
-                add_line(average, true, x + row * q->in[2], (uint64_t)q->in[2], line);
+                add_line(average, true, x + row * q->win.in[2], (uint64_t)q->win.in[2], line);
             else
-                add_line(average, false, x + row * q->in[2], (uint64_t)q->in[2], line);
+                add_line(average, false, x + row * q->win.in[2], (uint64_t)q->win.in[2], line);
             begins = false;
         }
     return !begins;
@@ -68,7 +60,7 @@ __attribute__((always_inline)) static inline bool go_down(const pool_params *q, 
 __attribute__((always_inline)) static inline void go_across(const pool_params *q, const bool average, const float *line,
                                                             float *spare, float *y)
 {
-    const int64_t taps = q->kernel[2], by = q->dilation[2], stride = q->stride[2], n = q->out[2];
+    const int64_t taps = q->win.kernel[2], by = q->win.dilation[2], stride = q->win.stride[2], n = q->win.out[2];
     if (stride > ONXI_LANES) { /* few positions are needed */
         for (int64_t o = 0; o < n; o++) {
             const float *at = line + o * stride;
@@ -96,18 +88,18 @@ __attribute__((always_inline)) static inline void plane(const pool_params *q, co
                                                         float *line, float *spare, float *y)
 {
     const float neutral = average ? 0 : -INFINITY;
-    float *inside = line + q->pad[2];
+    float *inside = line + q->win.pad[2];
     for (uint64_t i = 0; i < q->line; i++)
         line[i] = neutral;
-    for (int64_t k = 0; k < q->out[0]; k++)
-        for (int64_t j = 0; j < q->out[1]; j++, y += q->out[2]) {
+    for (int64_t k = 0; k < q->win.out[0]; k++)
+        for (int64_t j = 0; j < q->win.out[1]; j++, y += q->win.out[2]) {
             const int64_t place[] = { k, j };
             if (!go_down(q, average, x, place, inside))
-                for (int64_t i = 0; i < q->in[2]; i++)
+                for (int64_t i = 0; i < q->win.in[2]; i++)
                     inside[i] = neutral;
             go_across(q, average, line, spare, y);
             const float down = average ? q->divisor[0][k] * q->divisor[1][j] : 1;
-            for (int64_t i = 0; average && i < q->out[2]; i++)
+            for (int64_t i = 0; average && i < q->win.out[2]; i++)
                 y[i] /= down * q->divisor[2][i];
         }
 }
@@ -126,10 +118,10 @@ static inline onxi_vi goes_before(onxi_vf v, onxi_vi row, onxi_vf best, onxi_vi 
 static void go_down_where(const pool_params *q, const float *x, const int64_t *place, float *line, float *rows)
 {
     int64_t origin[2], first[2], last[2];
-    const uint64_t n = (uint64_t)q->in[2];
+    const uint64_t n = (uint64_t)q->win.in[2];
     for (int d = 0; d < 2; d++) {
-        origin[d] = place[d] * q->stride[d] - q->pad[d];
-        taps_inside(q, d, origin[d], &first[d], &last[d]);
+        origin[d] = place[d] * q->win.stride[d] - q->win.pad[d];
+        window_taps(&q->win, d, origin[d], &first[d], &last[d]);
     }
     for (uint64_t i = 0; i < n; i += ONXI_LANES) {
         const uint64_t left = n - i;
@@ -137,8 +129,9 @@ static void go_down_where(const pool_params *q, const float *x, const int64_t *p
         onxi_vi best_row = vi_all(INT32_MAX);
         for (int64_t k = first[0]; k < last[0]; k++)
             for (int64_t j = first[1]; j < last[1]; j++) {
-                const int64_t row = (origin[0] + k * q->dilation[0]) * q->in[1] + origin[1] + j * q->dilation[1];
-                const float *at = x + row * q->in[2] + i;
+                const int64_t row =
+                    (origin[0] + k * q->win.dilation[0]) * q->win.in[1] + origin[1] + j * q->win.dilation[1];
+                const float *at = x + row * q->win.in[2] + i;
                 const onxi_vf v = left < ONXI_LANES ? vf_load_part(at, left, -INFINITY) : vf_load(at);
                 const onxi_vi take = goes_before(v, vi_all((int32_t)row), best, best_row);
                 best = vf_select(take, v, best);
@@ -154,13 +147,13 @@ static void go_across_where(const pool_params *q, const float *line, const float
 {
     onxi_vi lanes;
     for (int i = 0; i < ONXI_LANES; i++)
-        lanes[i] = i - (int32_t)q->pad[2];
+        lanes[i] = i - (int32_t)q->win.pad[2];
     for (uint64_t i = 0; i < q->span; i += ONXI_LANES) {
         const onxi_vi at = lanes + (int32_t)i;
         onxi_vf best = vf_load(line + i);
         onxi_vi row = (onxi_vi)vf_load(rows + i), column = at;
-        for (int64_t j = 1; j < q->kernel[2]; j++) {
-            const int64_t by = j * q->dilation[2];
+        for (int64_t j = 1; j < q->win.kernel[2]; j++) {
+            const int64_t by = j * q->win.dilation[2];
             const onxi_vf v = vf_load(line + i + by), its_row = vf_load(rows + i + by);
             const onxi_vi take = goes_before(v, (onxi_vi)its_row, best, row);
             best = vf_select(take, v, best);
@@ -181,17 +174,17 @@ static void plane_where(const pool_params *q, const float *x, float *line, float
         line[i] = -INFINITY;
         memcpy(&rows[i], &nowhere, sizeof nowhere);
     }
-    for (int64_t k = 0; k < q->out[0]; k++)
-        for (int64_t j = 0; j < q->out[1]; j++) {
+    for (int64_t k = 0; k < q->win.out[0]; k++)
+        for (int64_t j = 0; j < q->win.out[1]; j++) {
             const int64_t place[] = { k, j };
-            go_down_where(q, x, place, line + q->pad[2], rows + q->pad[2]);
+            go_down_where(q, x, place, line + q->win.pad[2], rows + q->win.pad[2]);
             go_across_where(q, line, rows, found);
-            for (int64_t o = 0; o < q->out[2]; o++, y++, index++) {
+            for (int64_t o = 0; o < q->win.out[2]; o++, y++, index++) {
                 int32_t row, column;
-                memcpy(&row, &found[q->span + (uint64_t)(o * q->stride[2])], sizeof row);
-                memcpy(&column, &found[2 * q->span + (uint64_t)(o * q->stride[2])], sizeof column);
-                *y = found[o * q->stride[2]];
-                *index = base + (row == nowhere ? 0 : row * q->in[2] + column);
+                memcpy(&row, &found[q->span + (uint64_t)(o * q->win.stride[2])], sizeof row);
+                memcpy(&column, &found[2 * q->span + (uint64_t)(o * q->win.stride[2])], sizeof column);
+                *y = found[o * q->win.stride[2]];
+                *index = base + (row == nowhere ? 0 : row * q->win.in[2] + column);
             }
         }
 }
@@ -199,7 +192,8 @@ static void plane_where(const pool_params *q, const float *x, float *line, float
 static onx_status run_where(const onx_work *work, uint64_t first, uint64_t last)
 {
     const pool_params *q = work->params;
-    const uint64_t in = (uint64_t)(q->in[0] * q->in[1] * q->in[2]), out = (uint64_t)(q->out[0] * q->out[1] * q->out[2]);
+    const uint64_t in = (uint64_t)(q->win.in[0] * q->win.in[1] * q->win.in[2]),
+                   out = (uint64_t)(q->win.out[0] * q->win.out[1] * q->win.out[2]);
     for (uint64_t i = first; i < last; i++)
         plane_where(q, (const float *)work->inputs[0]->data + i * in, work->thread_workspace,
                     (float *)work->outputs[0]->data + i * out, (int64_t *)work->outputs[1]->data + i * out,
@@ -213,7 +207,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     if (q->where)
         return run_where(work, first, last);
     const bool average = ((const pool_body *)work->prepared->kernel->body)->average;
-    const uint64_t in = (uint64_t)(q->in[0] * q->in[1] * q->in[2]), out = (uint64_t)(q->out[0] * q->out[1] * q->out[2]);
+    const uint64_t in = (uint64_t)(q->win.in[0] * q->win.in[1] * q->win.in[2]),
+                   out = (uint64_t)(q->win.out[0] * q->win.out[1] * q->win.out[2]);
     const float *x = work->inputs[0]->data;
     float *y = work->outputs[0]->data, *line = work->thread_workspace;
     for (uint64_t i = first; i < last; i++) {
@@ -230,15 +225,15 @@ static bool count_taps(onx_prepare *p, pool_params *q, int d, int64_t pad_end)
 {
     const bool pads = !((const pool_body *)p->kernel->body)->global && onx_prepare_is_set(p, "count_include_pad");
     const bool beyond = p->since < 22; /* before version 22, positions that ceil_mode adds after the pads counted */
-    float *counts = onxi_arena_array(p->arena, (uint64_t)q->out[d], sizeof *counts);
-    for (int64_t i = 0; counts && i < q->out[d]; i++) {
-        const int64_t origin = i * q->stride[d] - q->pad[d], step = q->dilation[d];
+    float *counts = onxi_arena_array(p->arena, (uint64_t)q->win.out[d], sizeof *counts);
+    for (int64_t i = 0; counts && i < q->win.out[d]; i++) {
+        const int64_t origin = i * q->win.stride[d] - q->win.pad[d], step = q->win.dilation[d];
         int64_t first, last;
-        taps_inside(q, d, origin, &first, &last);
+        window_taps(&q->win, d, origin, &first, &last);
         int64_t count = last > first ? last - first : 0;
         if (pads) {
-            const int64_t room = q->in[d] + pad_end - origin, padded = room > 0 ? (room + step - 1) / step : 0;
-            count = beyond || padded > q->kernel[d] ? q->kernel[d] : padded;
+            const int64_t room = q->win.in[d] + pad_end - origin, padded = room > 0 ? (room + step - 1) / step : 0;
+            count = beyond || padded > q->win.kernel[d] ? q->win.kernel[d] : padded;
         }
         counts[i] = (float)count;
     }
@@ -246,29 +241,13 @@ static bool count_taps(onx_prepare *p, pool_params *q, int d, int64_t pad_end)
     return counts != NULL;
 }
 
-static bool is_small(int64_t x)
-{
-    return x >= 0 && x <= ROOM_MAX;
-}
-
-/* The last dims of three; missing leading dims are 1. */
 static onx_status take_window(onx_prepare *p, const onxi_window *w, pool_params *q, bool average)
 {
-    for (int d = 0; d < DIMS; d++) {
-        q->in[d] = q->out[d] = q->kernel[d] = q->stride[d] = q->dilation[d] = 1;
-        const int from = d - (DIMS - (int)w->spatial);
-        if (from >= 0) {
-            q->in[d] = w->in[from];
-            q->out[d] = w->out[from];
-            q->kernel[d] = w->kernel[from];
-            q->stride[d] = w->stride[from];
-            q->dilation[d] = w->dilation[from];
-            q->pad[d] = w->pad[from];
-        }
-        if (!is_small(q->in[d]) || !is_small(q->out[d]) || !is_small(q->kernel[d]) || !is_small(q->stride[d]) ||
-            !is_small(q->dilation[d]) || !is_small(q->pad[d]))
-            return ONX_E_UNSUPPORTED;
-        if (average && !count_taps(p, q, d, from >= 0 ? w->pad_end[from] : 0))
+    if (!window_take(w, &q->win))
+        return ONX_E_UNSUPPORTED;
+    for (int d = 0; average && d < DIMS; d++) {
+        const int from = window_axis(w, d);
+        if (!count_taps(p, q, d, from >= 0 ? w->pad_end[from] : 0))
             return ONX_E_MEMORY;
     }
     return ONX_OK;
@@ -297,10 +276,11 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     *q = (pool_params){ .where = where };
     ONX_TRY(take_window(p, &w, q, body->average));
-    if (where && q->in[0] * q->in[1] >= INT32_MAX)
+    if (where && q->win.in[0] * q->win.in[1] >= INT32_MAX)
         return ONX_E_UNSUPPORTED;
-    const uint64_t span = (uint64_t)((q->out[2] - 1) * q->stride[2] + 1);
-    const uint64_t reach = (uint64_t)((q->kernel[2] - 1) * q->dilation[2]), least = (uint64_t)(q->pad[2] + q->in[2]);
+    const uint64_t span = (uint64_t)((q->win.out[2] - 1) * q->win.stride[2] + 1);
+    const uint64_t reach = (uint64_t)((q->win.kernel[2] - 1) * q->win.dilation[2]),
+                   least = (uint64_t)(q->win.pad[2] + q->win.in[2]);
     q->span = (span + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
     q->line = q->span + reach > least ? q->span + reach : least;
     if (q->line > ROOM_MAX)
