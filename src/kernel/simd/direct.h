@@ -93,7 +93,7 @@ direct_post(const direct_tile *t, uint32_t index, onxi_vf sum[DIRECT_M][DIRECT_V
         sum[i][v] = EXPR;                                                                                              \
     }
     const simd_post *f = &t->posts->list[index];
-    const onxi_vf zero = vf_all(0), one = vf_all(1), low = vf_all(f->a), high = vf_all(f->b);
+    const onxi_vf zero = vf_all(0), low = vf_all(f->a), high = vf_all(f->b);
     switch (f->kind) {
     case ONX_POST_ADD: {
         const char *other[DIRECT_BASES];
@@ -107,16 +107,14 @@ direct_post(const direct_tile *t, uint32_t index, onxi_vf sum[DIRECT_M][DIRECT_V
         break;
     }
     case ONX_POST_RELU:
-        EACH(vf_max(zero, x))
+        EACH(post_relu(x, zero))
         break;
     case ONX_POST_CLIP:
-        EACH(vf_max(low, vf_min(high, x)))
+        EACH(post_clip(x, low, high))
         break;
-    default: { /* ONX_POST_HARD_SWISH */
-        const onxi_vf sixth = vf_all(1.0f / 6.0f);
-        EACH(x * vf_max(zero, vf_min(one, x * sixth + 0.5f)))
+    default: /* ONX_POST_HARD_SWISH */
+        EACH(post_hard_swish(x))
         break;
-    }
     }
 #undef EACH
 }

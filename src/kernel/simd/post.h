@@ -125,6 +125,22 @@ static inline void post_apply_row(float *c, uint64_t step, uint64_t rows, uint64
         }
 }
 
+/* NaN stays NaN in these: vf_min and vf_max give their second operand then. */
+static inline onxi_vf post_relu(onxi_vf x, onxi_vf zero)
+{
+    return vf_max(zero, x);
+}
+
+static inline onxi_vf post_clip(onxi_vf x, onxi_vf low, onxi_vf high)
+{
+    return vf_min(high, vf_max(low, x));
+}
+
+static inline onxi_vf post_hard_swish(onxi_vf x)
+{
+    return x * post_clip(x * (1.0f / 6.0f) + 0.5f, vf_all(0), vf_all(1));
+}
+
 /* Applies the post-operations to `rows` rows of `vectors` vectors, `step` apart. `row`: the vector per column, from
  * this column on; `same`: the other operand, in rows `same_step` apart. ONX_POST_ADD needs one of the two. */
 static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint64_t rows, uint64_t vectors,
@@ -136,7 +152,7 @@ static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint6
             const onxi_vf x = vf_load(c + i * step + v * ONXI_LANES);                                                  \
             vf_store(c + i * step + v * ONXI_LANES, EXPR);                                                             \
         }
-    const onxi_vf zero = vf_all(0), one = vf_all(1), a = vf_all(f->a), b = vf_all(f->b);
+    const onxi_vf zero = vf_all(0), a = vf_all(f->a), b = vf_all(f->b);
     switch (f->kind) {
     case ONX_POST_ADD:
         if (row) {
@@ -146,7 +162,7 @@ static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint6
         }
         break;
     case ONX_POST_RELU:
-        EACH(vf_select(x <= 0.0f, zero, x))
+        EACH(post_relu(x, zero))
         break;
     case ONX_POST_LEAKY_RELU:
         EACH(vf_select(x < 0.0f, a * x, x))
@@ -157,13 +173,11 @@ static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint6
     case ONX_POST_TANH:
         EACH(vf_tanh(x))
         break;
-    case ONX_POST_HARD_SWISH: {
-        const onxi_vf sixth = vf_all(1.0f / 6.0f);
-        EACH(x * vf_select(x * sixth + 0.5f < 0.0f, zero, vf_select(x * sixth + 0.5f > 1.0f, one, x * sixth + 0.5f)))
+    case ONX_POST_HARD_SWISH:
+        EACH(post_hard_swish(x))
         break;
-    }
     case ONX_POST_CLIP:
-        EACH(vf_select(x < a, a, vf_select(x > b, b, x)))
+        EACH(post_clip(x, a, b))
         break;
     case ONX_POST_GELU:
         if (f->tanh) {
