@@ -85,6 +85,7 @@
     TABLE(simd_einsum##level)                                                                                          \
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_conv##level)                                                                                            \
+    TABLE(simd_depthwise##level)                                                                                       \
     TABLE(simd_three##level)                                                                                           \
     TABLE(simd_few##level)                                                                                             \
     TABLE(simd_lines##level)                                                                                           \

@@ -34,7 +34,20 @@ typedef struct images {
     int64_t in[5], out[5];
 } images;
 
-/* Draws sizes; where a window does not fit, there is padding at the end. */
+/* Draws padding and sizes of an axis; where a window does not fit, there is padding at the end. */
+static void draw_size(source *s, images *q, uint32_t i)
+{
+    const uint32_t reach = (q->kernel[i] - 1) * q->dilation[i] + 1, size = 2 + below(s, q->rank > 2 ? 8 : 30);
+    uint32_t *begin = &q->pad[i], *end = &q->pad[i + q->rank];
+    *begin = below(s, 2) * below(s, reach);
+    *end = below(s, 2) * below(s, reach);
+    if (size + *begin + *end < reach)
+        *end = reach - size;
+    q->in[i + 2] = size;
+    q->out[i + 2] = (size + *begin + *end - reach) / q->stride[i] + 1;
+}
+
+/* Draws a convolution, with groups now and then. */
 static images draw(source *s, unsigned turn)
 {
     static const uint32_t channels[] = { 1, 2, 3, 4, 5, 16, 24, 40, 64, 130 };
@@ -52,26 +65,57 @@ static images draw(source *s, unsigned turn)
         q.kernel[i] = 1 + below(s, turn % 4 ? 4 : 1);
         q.stride[i] = 1 + below(s, 3) % 2 * below(s, 3);
         q.dilation[i] = 1 + below(s, 4) / 3;
-        const uint32_t reach = (q.kernel[i] - 1) * q.dilation[i] + 1, size = 2 + below(s, q.rank > 2 ? 8 : 30);
-        q.pad[i] = below(s, 2) * below(s, reach);
-        q.pad[i + q.rank] = below(s, 2) * below(s, reach);
-        if (size + q.pad[i] + q.pad[i + q.rank] < reach)
-            q.pad[i + q.rank] = reach - size;
-        q.in[i + 2] = size;
-        q.out[i + 2] = (size + q.pad[i] + q.pad[i + q.rank] - reach) / q.stride[i] + 1;
+        draw_size(s, &q, i);
     }
     return q;
 }
 
-static void write_model(writer *w, source *s, const images *q, unsigned posts, bool bias)
+/* The same with a group per channel: whole vectors and not, fewer than a vector, several sets; windows that have code
+ * of their own along a line, and others. */
+static images draw_depthwise(source *s, unsigned turn)
 {
-    static const char *const dims[] = { "H, W", "D, H, W" }, *const results[] = { "P, Q", "O, P, Q" };
+    static const uint32_t channels[] = { 3, 8, 15, 16, 17, 24, 40, 64, 130, 200 };
+    static const uint32_t kinds[][3] = { { 3, 1, 1 }, { 3, 2, 1 }, { 5, 1, 1 }, { 5, 2, 1 },
+                                         { 7, 1, 1 }, { 3, 1, 2 }, { 5, 1, 2 } };
+    const uint32_t c = channels[below(s, 10)];
+    images q = { .rank = 1 + (turn + 1) % 5 % 3, .c = c, .m = c, .group = c };
+    q.in[0] = q.out[0] = 1 + below(s, 2);
+    q.in[1] = q.out[1] = c;
+    for (uint32_t i = 0; i < q.rank; i++) {
+        const uint32_t *kind = kinds[below(s, sizeof kinds / sizeof *kinds)];
+        const bool has_code = i + 1 == q.rank && turn % 4;
+        q.kernel[i] = has_code ? kind[0] : 1 + below(s, q.rank > 2 ? 3 : 9);
+        q.stride[i] = has_code ? kind[1] : 1 + below(s, 3);
+        q.dilation[i] = has_code ? kind[2] : 1 + below(s, 4) / 2;
+        draw_size(s, &q, i);
+    }
+    return q;
+}
+
+/* maker: the operator that makes the input of MADE_OF channels, by windows of one pixel, and sets its layout; NULL: the
+ * input is the graph's. */
+enum { MADE_OF = 16 };
+
+/* Its weights. */
+static void add_maker(writer *w, source *s, const char *maker, const images *q)
+{
+    const bool transposed = strcmp(maker, "ConvTranspose") == 0;
+    add(w, ", float[%u, %u%s] v = {", transposed ? MADE_OF : q->c, transposed ? q->c : MADE_OF,
+        &", 1, 1, 1"[3 * (3 - q->rank)]);
+    for (uint32_t i = 0; i < MADE_OF * q->c; i++)
+        add(w, "%s%.2f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
+    add(w, "}");
+}
+
+static void write_model(writer *w, source *s, const images *q, const char *maker, unsigned posts, bool bias)
+{
+    static const char *const dims[] = { "W", "H, W", "D, H, W" }, *const results[] = { "Q", "P, Q", "O, P, Q" };
     uint32_t count = q->m * (q->c / q->group);
     w->len = 0;
     add(w,
         "<ir_version: 10, opset_import: [\"\" : 24]>\n g (float[N, C, %s] x0, float[N, M, %s] x1) => "
         "(float[N, M, %s] y) <float low = {-0.5}, float high = {1.25}, float[%u, %u",
-        dims[q->rank - 2], results[q->rank - 2], results[q->rank - 2], q->m, q->c / q->group);
+        dims[q->rank - 1], results[q->rank - 1], results[q->rank - 1], q->m, q->c / q->group);
     for (uint32_t i = 0; i < q->rank; i++) {
         add(w, ", %u", q->kernel[i]);
         count *= q->kernel[i];
@@ -82,11 +126,17 @@ static void write_model(writer *w, source *s, const images *q, unsigned posts, b
     add(w, "}, float[%u] b = {", q->m);
     for (uint32_t i = 0; i < q->m; i++)
         add(w, "%s%.3f", i ? ", " : "", (double)between(s, -1, 1));
-    add(w, "}> {\n %s = Conv <group = %u", posts ? "t0" : "y", q->group);
+    add(w, "}");
+    if (maker)
+        add_maker(w, s, maker, q);
+    add(w, "> {\n");
+    if (maker)
+        add(w, " a = %s (x0, v)\n", maker);
+    add(w, " %s = Conv <group = %u", posts ? "t0" : "y", q->group);
     add_list(w, "strides", q->stride, q->rank);
     add_list(w, "dilations", q->dilation, q->rank);
     add_list(w, "pads", q->pad, 2 * q->rank);
-    add(w, "> (x0, w%s)\n", bias ? ", b" : "");
+    add(w, "> (%s, w%s)\n", maker ? "a" : "x0", bias ? ", b" : "");
     add_behind(w, s, posts);
     add(w, "}\n");
 }
@@ -103,9 +153,35 @@ static void test_kernel_direct__images_are_the_same(void **state)
             static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f };
             ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[turn / 8 % 4];
         }
-        write_model(&w, &s, &q, below(&s, 4), turn % 2);
+        write_model(&w, &s, &q, NULL, below(&s, 4), turn % 2);
         const char *variant = compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 300);
         assert_true(strcmp(variant, "plain") != 0);
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+}
+
+/* The input lies in planes, with channels last, or in blocks of channels. */
+static void test_kernel_direct__channels_alone_are_the_same(void **state)
+{
+    static const char *const makers[] = { NULL, "Conv", "ConvTranspose" };
+    static writer w;
+    source s = { 79 };
+    (void)state;
+    for (unsigned turn = 0; turn < 180; turn++) {
+        const images q = draw_depthwise(&s, turn);
+        const char *maker = makers[turn % 3];
+        int64_t in[5];
+        memcpy(in, q.in, sizeof in);
+        if (maker)
+            in[1] = MADE_OF;
+        onx_value *x = floats(&s, q.rank + 2, in), *residual = floats(&s, q.rank + 2, q.out);
+        if (turn % 8 == 7) {
+            static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f };
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[turn / 8 % 4];
+        }
+        write_model(&w, &s, &q, maker, below(&s, 4), turn % 2);
+        compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 600);
         onx_value_free(x);
         onx_value_free(residual);
     }
@@ -115,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_direct__images_are_the_same),
+        cmocka_unit_test(test_kernel_direct__channels_alone_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

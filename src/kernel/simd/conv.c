@@ -1,15 +1,14 @@
 /* conv.c - Conv of images with channels last: multiplies the inputs that windows cover with the weights, tile by tile
- * as in product.c; depthwise convolutions use vectors of channels. It serves browsers, and what
- * direct.c declines. If the pixels are one line (sound, time series), windows are overlapping rows of a matrix in
- * memory, and only windows that reach into the padding are copied. Sums run in one fixed order. */
+ * as in product.c. It serves browsers, and what direct.c declines. If the pixels are one line (sound, time series),
+ * windows are overlapping rows of a matrix in memory, and only windows that reach into the padding are copied. Sums run
+ * in one fixed order. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
 /* Most output pixels at a time; bytes that covered inputs may take, and where these are the ends of a line; fewest
- * pixels that are read in place; depthwise pixels summed together; pixels of a line whose dot products are computed
- * together. */
-enum { PIXELS = 96, COVERED = 192 << 10, COVERED_ENDS = 1 << 20, DIRECT_LEAST = 2 * TILE_M, TOGETHER = 4, DOTS = 8 };
+ * pixels that are read in place; pixels of a line whose dot products are computed together. */
+enum { PIXELS = 96, COVERED = 192 << 10, COVERED_ENDS = 1 << 20, DIRECT_LEAST = 2 * TILE_M, DOTS = 8 };
 
 typedef struct conv_params {
     uint64_t c, m;                          /* channels of the input and of the output */
@@ -20,7 +19,6 @@ typedef struct conv_params {
     uint64_t run, gap;
     uint64_t pixels, each; /* of all images; per unit of work */
     int64_t within[2];     /* range of pixels in a line that are read in place */
-    bool depthwise;        /* each channel is a group */
     /* One output channel: sums use vectors along the depth instead of channels. */
     bool dots;
     const float *weights, *bias; /* packed; bias padded to whole panels, NULL: none */
@@ -60,18 +58,6 @@ static onx_status pack_panel(void *user, const void *elements, uint64_t panel, v
         for (uint64_t i = 0; i < count; i++)
             memcpy(to + ((k + i) % q->taps * q->c + (k + i) / q->taps) * PANEL, rows + i * PANEL, PANEL * sizeof *to);
     }
-    return ONX_OK;
-}
-
-/* Packs depthwise weights: tap by tap, all channels. */
-static onx_status pack_taps(void *user, const void *elements, uint64_t piece, void *out)
-{
-    const packing *q = user;
-    float *to = out;
-    (void)piece;
-    for (uint64_t t = 0; t < q->taps; t++)
-        for (uint64_t c = 0; c < q->m; c++)
-            *to++ = ((const float *)elements)[c * q->taps + t];
     return ONX_OK;
 }
 
@@ -302,7 +288,7 @@ static int make_parts(const conv_params *q, const float *x, uint64_t first, uint
     return made;
 }
 
-static onx_status products_run(onx_work *work, uint64_t first, uint64_t last)
+static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const conv_params *q = work->params;
     const uint64_t panels = (q->m + PANEL - 1) / PANEL;
@@ -317,79 +303,6 @@ static onx_status products_run(onx_work *work, uint64_t first, uint64_t last)
             panel_of(q, work, parts, count, p, p0, sums);
     }
     return ONX_OK;
-}
-
-/* ---- depthwise convolutions ---- */
-
-/* Computes a vector of channels for `pixels` adjacent pixels whose windows are inside the image horizontally; `x` is
- * the first input they cover, `w` its weights. */
-__attribute__((always_inline)) static inline void together(const conv_params *q, const float *x, const float *w,
-                                                           int64_t lines, int64_t taps, onxi_vf bias, float *y,
-                                                           const int pixels)
-{
-    const uint64_t c = q->c, line = (uint64_t)(q->w * q->dilation[0]) * c, tap = (uint64_t)q->dilation[1] * c;
-    const uint64_t next = (uint64_t)q->stride[1] * c;
-    onxi_vf sum[TOGETHER];
-    UNROLL
-    for (int i = 0; i < pixels; i++)
-        sum[i] = bias;
-    for (int64_t ky = 0; ky < lines; ky++, x += line, w += (uint64_t)q->kw * c)
-        for (int64_t kx = 0; kx < taps; kx++) {
-            const float *at = x + (uint64_t)kx * tap;
-            const onxi_vf by = vf_load(w + (uint64_t)kx * c);
-            UNROLL
-            for (int i = 0; i < pixels; i++)
-                sum[i] += by * vf_load(at + (uint64_t)i * next);
-        }
-    UNROLL
-    for (int i = 0; i < pixels; i++)
-        vf_store(y + (uint64_t)i * c, sum[i]);
-}
-
-/* Computes pixels ox .. ox + count - 1 of an output line; count is 1, or TOGETHER if the windows are inside the image
- * horizontally. */
-static void some_pixels(const conv_params *q, const float *x, int64_t oy, int64_t ox, int count, float *y)
-{
-    const int64_t y0 = oy * q->stride[0] - q->pad[0], x0 = ox * q->stride[1] - q->pad[1];
-    int64_t top, bottom, from, to;
-    inside(y0, q->h, q->kh, q->dilation[0], &top, &bottom);
-    inside(x0, q->w, q->kw, q->dilation[1], &from, &to);
-    const bool none = top == bottom || from == to; /* a window in the padding reads nothing */
-    const int64_t at = none ? 0 : (y0 + top * q->dilation[0]) * q->w + x0 + from * q->dilation[1];
-    const float *first = x + (uint64_t)at * q->c;
-    const float *w = q->weights + (none ? 0 : (uint64_t)(top * q->kw + from) * q->c);
-    for (uint64_t c = 0; c < q->c; c += ONXI_LANES) {
-        const onxi_vf bias = q->bias ? vf_load(q->bias + c) : vf_all(0);
-        if (count == TOGETHER)
-            together(q, first + c, w + c, none ? 0 : bottom - top, to - from, bias, y + c, TOGETHER);
-        else
-            together(q, first + c, w + c, none ? 0 : bottom - top, to - from, bias, y + c, 1);
-    }
-}
-
-/* A unit of work is a line of the output. */
-static onx_status depthwise_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const conv_params *q = work->params;
-    const int64_t reach = (q->kw - 1) * q->dilation[1];
-    for (uint64_t line = first; line < last; line++) {
-        const uint64_t image = line / (uint64_t)q->oh, at = line * (uint64_t)q->ow * q->c;
-        const float *x = (const float *)work->inputs[0]->data + image * (uint64_t)(q->h * q->w) * q->c;
-        float *y = (float *)work->outputs[0]->data + at;
-        for (int64_t ox = 0, count; ox < q->ow; ox += count) {
-            const int64_t from = ox * q->stride[1] - q->pad[1], to = from + (TOGETHER - 1) * q->stride[1] + reach;
-            count = from >= 0 && to < q->w && ox + TOGETHER <= q->ow ? TOGETHER : 1;
-            some_pixels(q, x, (int64_t)(line % (uint64_t)q->oh), ox, (int)count, y + (uint64_t)ox * q->c);
-        }
-        finish(q, work, y, q->c, (uint64_t)q->ow, q->c, at);
-    }
-    return ONX_OK;
-}
-
-static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const conv_params *q = work->params;
-    return q->depthwise ? depthwise_run(work, first, last) : products_run(work, first, last);
 }
 
 /* ---- preparing ---- */
@@ -488,20 +401,15 @@ static onx_status take_weights(onx_prepare *p, conv_params *q)
     const struct {
         char what[8];
         uint64_t how, panel, m, taps;
-    } key = { "conv", q->depthwise ? 1 : q->dots ? 2 : 0, PANEL, q->m, taps };
-    const bool dots = LINES && q->dots, whole = q->depthwise || dots;
+    } key = { "conv", q->dots ? 2 : 0, PANEL, q->m, taps };
+    const bool dots = LINES && q->dots;
     const onx_packing job = { .input = 1,
                               .key = &key,
                               .key_size = sizeof key,
-                              .size = (q->depthwise ? q->m * taps
-                                       : q->dots    ? q->depth
-                                                    : panels * PANEL * q->depth) *
-                                      sizeof(float),
-                              .pieces = whole ? 1 : panels,
+                              .size = (dots ? 1 : panels * PANEL) * q->depth * sizeof(float),
+                              .pieces = dots ? 1 : panels,
                               .in_order = true,
-                              .make = q->depthwise ? pack_taps
-                                      : q->dots    ? pack_dots
-                                                   : pack_panel,
+                              .make = dots ? pack_dots : pack_panel,
                               .user = &from };
     const void *weights;
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
@@ -563,14 +471,6 @@ static onx_status conv_prepare(onx_prepare *p)
     turn_line(q);
     if (LINES && p->kernel->body && !is_line(q))
         return ONX_E_UNSUPPORTED;
-    /* Padding is not read there, so zeros are not multiplied with weights that are NaN or infinite. */
-    if (groups > 1 && (uint64_t)groups == q->c && q->m == q->c && q->m % ONXI_LANES == 0 &&
-        p->inputs[1]->dims[1] == 1 && onxi_weights_are_finite(p, 1)) {
-        q->depthwise = true;
-        p->rows = batch * (uint64_t)q->oh;
-        p->grain = onxi_worth_a_thread((uint64_t)(q->ow * q->kh * q->kw) * q->c);
-        return take(p, q);
-    }
     if (groups != 1 || (uint64_t)p->inputs[1]->dims[1] != q->c)
         return ONX_E_UNSUPPORTED;
     join_lines(q);

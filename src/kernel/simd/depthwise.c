@@ -1,0 +1,447 @@
+/* depthwise.c - Conv with a group per channel, in the layouts in which the channels of a pixel are contiguous: channels
+ * last, and blocks of channels. A strip of adjacent output pixels is summed in registers, for a vector of channels at a
+ * time; each input of a line is loaded once for all taps that read it. Taps in the padding are skipped. Sums run in one
+ * fixed order: tap by tap. */
+#include "kernel/core/blocked.h"
+#include "kernel/simd/post.h"
+#include "kernel/simd/window.h"
+
+/* Pixels of a strip: most networks halve 224 pixels some times, so 7 divides their sizes; engines of WebAssembly have
+ * few registers. Channels that are computed line by line before the next ones; elements of an image whose inputs are
+ * fetched ahead. */
+#ifdef __wasm__
+enum { STRIP = 4 };
+#else
+enum { STRIP = 7 };
+#endif
+enum { SET = 64, FETCH_LEAST = 128 << 10 };
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+struct depthwise_params;
+
+/* Distances in an image: its layout has all channels in one block, or blocks of a vector. */
+typedef struct side {
+    uint64_t image;   /* elements */
+    uint64_t lines;   /* of an image */
+    uint64_t pixel;   /* from a pixel to the next */
+    uint64_t channel; /* times a channel at which a vector begins: the elements from that of channel 0 */
+} side;
+
+/* The place of a strip: its channels, and the first element of input and result that belong to them. */
+typedef struct strip {
+    const onx_work *work;
+    const float *x, *weights, *bias; /* bias NULL: none */
+    float *y;
+    uint64_t at;       /* of y in the result */
+    uint64_t channels; /* at least a vector */
+    /* Where the windows of the first pixel begin, and the taps that are in the image, down. */
+    int64_t origin[WINDOW_DIMS], first[2], last[2];
+    uint64_t pixels; /* that are stored */
+    bool inside;     /* the windows of all pixels of a strip are in the image horizontally */
+} strip;
+
+typedef void strip_run(const struct depthwise_params *q, const strip *s);
+
+typedef struct depthwise_params {
+    simd_window win;
+    uint64_t channels;
+    side x, y; /* input, result */
+    /* Units of work, from the inside: the lines of a stretch, the sets of channels, the stretches of an image. */
+    uint64_t stretch, stretches; /* lines of one; of an image */
+    uint64_t each, sets;         /* channels of a set; of an image */
+    uint64_t taps;               /* of a window */
+    strip_run *run;
+    const float *weights, *bias; /* weights: a vector of channels after the other, by tap */
+    bool fetch;                  /* the image is too large for the caches near the processor */
+    simd_posts posts;
+} depthwise_params;
+
+/* ---- strips ---- */
+
+/* The compiler would keep an index for each multiple of the step, and run out of registers. */
+static inline const float *onward(const float *p, uint64_t step)
+{
+    p += step;
+    __asm__("" : "+r"(p));
+    return p;
+}
+
+/* Adds one line of the window, whose kernel has `taps` taps: goes over the inputs, and adds each one to the pixels that
+ * it belongs to. `x`: the first input of the first pixel, which may be in the padding. */
+__attribute__((always_inline)) static inline void add_line(const depthwise_params *q, const strip *s, const float *x,
+                                                           const float *w, onxi_vf sum[STRIP], const int taps,
+                                                           const int stride, const int dilation, const bool inside)
+{
+    const int64_t from = -s->origin[2], end = q->win.in[2] + from;
+    onxi_vf by[7];
+    UNROLL
+    for (int k = 0; k < taps; k++)
+        by[k] = vf_load(w + k * ONXI_LANES);
+    UNROLL
+    for (int i = 0; i <= (STRIP - 1) * stride + (taps - 1) * dilation; i++, x = onward(x, q->x.pixel)) {
+        if (!inside && (i < from || i >= end))
+            continue;
+        const onxi_vf v = vf_load(x);
+        UNROLL
+        for (int j = 0; j < STRIP; j++) {
+            const int k = i - j * stride;
+            if (k >= 0 && k % dilation == 0 && k / dilation < taps)
+                sum[j] += by[k / dilation] * v;
+        }
+    }
+}
+
+/* The same for any window, one tap after the other. */
+__attribute__((always_inline)) static inline void add_taps(const depthwise_params *q, const strip *s, const float *x,
+                                                           const float *w, onxi_vf sum[STRIP], const bool inside)
+{
+    const int64_t stride = q->win.stride[2], step = (int64_t)q->x.pixel, next = stride * step;
+    for (int64_t k = 0; k < q->win.kernel[2]; k++, w += ONXI_LANES) {
+        const int64_t tap = k * q->win.dilation[2], at = s->origin[2] + tap;
+        const float *from = x + tap * step;
+        const onxi_vf by = vf_load(w);
+        UNROLL
+        for (int j = 0; j < STRIP; j++)
+            if (inside || (at + j * stride >= 0 && at + j * stride < q->win.in[2]))
+                sum[j] += by * vf_load(from + j * next);
+    }
+}
+
+/* Applies the post-operations to sums that are in registers, as far as the frequent cheap ones come first; returns how
+ * many. */
+__attribute__((always_inline)) static inline uint32_t post_early(const simd_posts *posts, onxi_vf sum[STRIP])
+{
+    if (!ONXI_PLATFORM_ROOMY || !posts->count)
+        return 0;
+    const simd_post *f = posts->list;
+    const onxi_vf a = vf_all(f->a), b = vf_all(f->b), zero = vf_all(0);
+    if (f->kind == ONX_POST_CLIP) {
+        UNROLL
+        for (int j = 0; j < STRIP; j++)
+            sum[j] = post_clip(sum[j], a, b);
+    } else if (f->kind == ONX_POST_RELU) {
+        UNROLL
+        for (int j = 0; j < STRIP; j++)
+            sum[j] = post_relu(sum[j], zero);
+    } else if (f->kind == ONX_POST_HARD_SWISH) {
+        UNROLL
+        for (int j = 0; j < STRIP; j++)
+            sum[j] = post_hard_swish(sum[j]);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+/* Applies the post-operations from `first` on to `pixels` sums, and stores them at channel `c` of the strip. */
+static void post_late(const depthwise_params *q, const strip *s, uint64_t c, float *sums, uint64_t pixels,
+                      uint32_t first)
+{
+    for (uint32_t p = first; p < q->posts.count; p++) {
+        const simd_post *f = &q->posts.list[p];
+        const float *same =
+            f->operand >= 0 ? (const float *)s->work->inputs[f->operand]->data + s->at + c * q->y.channel : NULL;
+        post_apply(f, sums, ONXI_LANES, pixels, 1, NULL, same, q->y.pixel);
+    }
+    for (uint64_t j = 0; j < pixels; j++)
+        vf_store(s->y + c * q->y.channel + j * q->y.pixel, vf_load(sums + j * ONXI_LANES));
+}
+
+/* Stores the sums of a vector of channels. */
+__attribute__((always_inline)) static inline void finish(const depthwise_params *q, const strip *s, uint64_t c,
+                                                         onxi_vf sum[STRIP])
+{
+    const uint32_t done = post_early(&q->posts, sum);
+    if (done == q->posts.count) {
+        float *y = s->y + c * q->y.channel;
+        UNROLL
+        for (int j = 0; j < STRIP; j++)
+            if ((uint64_t)j < s->pixels)
+                vf_store(y + (uint64_t)j * q->y.pixel, sum[j]);
+        return;
+    }
+    float sums[STRIP * ONXI_LANES];
+    UNROLL
+    for (int j = 0; j < STRIP; j++)
+        vf_store(sums + j * ONXI_LANES, sum[j]);
+    post_late(q, s, c, sums, s->pixels < STRIP ? s->pixels : STRIP, done);
+}
+
+/* Computes a strip. taps: 0 for any window. If the channels are not whole vectors, the last vector repeats some. */
+__attribute__((always_inline)) static inline void strip_of(const depthwise_params *q, const strip *s, const int taps,
+                                                           const int stride, const int dilation, const bool inside)
+{
+    const simd_window *win = &q->win;
+    const uint64_t tap_line = (uint64_t)win->kernel[2] * ONXI_LANES, last = s->channels - ONXI_LANES;
+    const float *weights = s->weights;
+    for (uint64_t i = 0; i < s->channels; i += ONXI_LANES, weights += q->taps * ONXI_LANES) {
+        const uint64_t c = i < last ? i : last;
+        onxi_vf sum[STRIP];
+        const onxi_vf start = s->bias ? vf_load(s->bias + c) : vf_all(0);
+        UNROLL
+        for (int j = 0; j < STRIP; j++)
+            sum[j] = start;
+        for (int64_t z = s->first[0]; z < s->last[0]; z++)
+            for (int64_t y = s->first[1]; y < s->last[1]; y++) {
+                const int64_t plane = (s->origin[0] + z * win->dilation[0]) * win->in[1];
+                const int64_t line = (plane + s->origin[1] + y * win->dilation[1]) * win->in[2] + s->origin[2];
+                const float *x = s->x + c * q->x.channel + line * (int64_t)q->x.pixel;
+                const float *w = weights + (uint64_t)(z * win->kernel[1] + y) * tap_line;
+                if (taps)
+                    add_line(q, s, x, w, sum, taps, stride, dilation, inside);
+                else
+                    add_taps(q, s, x, w, sum, inside);
+            }
+        finish(q, s, c, sum);
+    }
+}
+
+#define STRIP_RUN(name, taps, stride, dilation)                                                                        \
+    static void name(const depthwise_params *q, const strip *s)                                                        \
+    {                                                                                                                  \
+        if (s->inside)                                                                                                 \
+            strip_of(q, s, taps, stride, dilation, true);                                                              \
+        else                                                                                                           \
+            strip_of(q, s, taps, stride, dilation, false);                                                             \
+    }
+
+STRIP_RUN(any_strip, 0, 0, 0)
+STRIP_RUN(strip_of_3, 3, 1, 1)
+STRIP_RUN(strip_of_3_by_2, 3, 2, 1)
+#if ONXI_PLATFORM_ROOMY /* browsers have no room for these */
+STRIP_RUN(strip_of_5, 5, 1, 1)
+STRIP_RUN(strip_of_5_by_2, 5, 2, 1)
+STRIP_RUN(strip_of_7, 7, 1, 1)
+STRIP_RUN(strip_of_3_apart, 3, 1, 2)
+STRIP_RUN(strip_of_5_apart, 5, 1, 2)
+#endif
+
+/* Windows along a line that have code of their own; the last row is for all others. */
+static const struct strip_kind {
+    int64_t taps, stride, dilation;
+    strip_run *run;
+} strip_kinds[] = {
+    { 3, 1, 1, strip_of_3 },       { 3, 2, 1, strip_of_3_by_2 },
+#if ONXI_PLATFORM_ROOMY
+    { 5, 1, 1, strip_of_5 },       { 5, 2, 1, strip_of_5_by_2 },  { 7, 1, 1, strip_of_7 },
+    { 3, 1, 2, strip_of_3_apart }, { 5, 1, 2, strip_of_5_apart },
+#endif
+    { 0, 0, 0, any_strip },
+};
+
+static strip_run *run_of(const simd_window *win)
+{
+    const struct strip_kind *k = strip_kinds;
+    while (k->taps && (k->taps != win->kernel[2] || k->stride != win->stride[2] || k->dilation != win->dilation[2]))
+        k++;
+    return k->run;
+}
+
+/* ---- lines ---- */
+
+/* Fetches the inputs below a strip that the next line of the result reads first. */
+static void fetch_below(const depthwise_params *q, const strip *s)
+{
+    enum { CACHE_LINE = 16 };
+    const simd_window *win = &q->win;
+    const int64_t from = s->origin[1] + (win->kernel[1] - 1) * win->dilation[1] + 1, to = from + win->stride[1];
+    const int64_t left = s->origin[2] < 0 ? 0 : s->origin[2], right = s->origin[2] + STRIP * win->stride[2];
+    for (int64_t y = from; y < to && y < win->in[1]; y++)
+        for (int64_t i = left; i < right && i < win->in[2]; i++) {
+            const float *x = s->x + (uint64_t)(y * win->in[2] + i) * q->x.pixel;
+            for (uint64_t c = 0; c < s->channels; c += CACHE_LINE)
+                __builtin_prefetch(x + c * q->x.channel, 0, 2);
+        }
+}
+
+/* Computes line `line` of an image for some channels, from `channel` on. */
+static void line_of(const depthwise_params *q, const onx_work *work, uint64_t image, uint64_t line, uint64_t channel,
+                    uint64_t channels)
+{
+    const simd_window *win = &q->win;
+    const int64_t at[] = { (int64_t)line / win->out[1], (int64_t)line % win->out[1] };
+    const int64_t reach = (STRIP - 1) * win->stride[2] + (win->kernel[2] - 1) * win->dilation[2];
+    const uint64_t first = image * q->y.image + line * (uint64_t)win->out[2] * q->y.pixel + channel * q->y.channel;
+    strip s = { .work = work,
+                .x = (const float *)work->inputs[0]->data + image * q->x.image + channel * q->x.channel,
+                .weights = q->weights + channel / ONXI_LANES * q->taps * ONXI_LANES,
+                .bias = q->bias ? q->bias + channel : NULL,
+                .channels = channels };
+    for (int d = 0; d < 2; d++) {
+        s.origin[d] = at[d] * win->stride[d] - win->pad[d];
+        window_taps(win, d, s.origin[d], &s.first[d], &s.last[d]);
+    }
+    for (int64_t ox = 0; ox < win->out[2]; ox += STRIP) {
+        s.at = first + (uint64_t)ox * q->y.pixel;
+        s.y = (float *)work->outputs[0]->data + s.at;
+        s.origin[2] = ox * win->stride[2] - win->pad[2];
+        s.inside = s.origin[2] >= 0 && s.origin[2] + reach < win->in[2];
+        s.pixels = (uint64_t)(win->out[2] - ox);
+        if (ONXI_PLATFORM_ROOMY && q->fetch)
+            fetch_below(q, &s);
+        q->run(q, &s);
+    }
+}
+
+/* A unit of work is a line of the result for a set of channels. The last stretch of an image may have fewer lines. */
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const depthwise_params *q = work->params;
+    for (uint64_t i = first; i < last; i++) {
+        const uint64_t set = i / q->stretch % q->sets, stretch = i / q->stretch / q->sets % q->stretches;
+        const uint64_t line = stretch * q->stretch + i % q->stretch, image = i / q->stretch / q->sets / q->stretches;
+        const uint64_t channel = set * q->each, left = q->channels - channel;
+        if (line < q->y.lines)
+            line_of(q, work, image, line, channel, left < q->each ? left : q->each);
+    }
+    return ONX_OK;
+}
+
+/* ---- preparing ---- */
+
+typedef struct packing {
+    uint64_t channels, taps;
+} packing;
+
+/* Packs weights: a vector of channels after the other, by tap. The last vector ends with the last channel. */
+static onx_status pack_vector(void *user, const void *elements, uint64_t vector, void *out)
+{
+    const packing *q = user;
+    const uint64_t first = vector * ONXI_LANES, most = q->channels - ONXI_LANES;
+    const float *from = (const float *)elements + (first < most ? first : most) * q->taps;
+    float *to = (float *)out + vector * q->taps * ONXI_LANES;
+    for (uint64_t t = 0; t < q->taps; t++)
+        for (uint64_t i = 0; i < ONXI_LANES; i++)
+            *to++ = from[i * q->taps + t];
+    return ONX_OK;
+}
+
+static onx_status take_weights(onx_prepare *p, depthwise_params *q)
+{
+    const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    packing from = { q->channels, q->taps };
+    const uint64_t vectors = (q->channels + ONXI_LANES - 1) / ONXI_LANES;
+    const struct {
+        char what[16];
+        uint64_t channels, taps, lanes;
+    } key = { "depthwise", from.channels, from.taps, ONXI_LANES };
+    const onx_packing job = { .input = 1,
+                              .key = &key,
+                              .key_size = sizeof key,
+                              .size = vectors * ONXI_LANES * q->taps * sizeof(float),
+                              .pieces = vectors,
+                              .in_order = true,
+                              .make = pack_vector,
+                              .user = &from };
+    const void *weights;
+    ONX_TRY(p->ops->packed(p, &job, &weights)); /* weights that are not constant are not packed */
+    q->weights = weights;
+    q->bias = b ? b->data : NULL;
+    return ONX_OK;
+}
+
+static bool shape_of(onx_prepare *p, depthwise_params *q)
+{
+    const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    const onx_value *y = p->outputs[0];
+    onxi_window win;
+    q->channels = x->rank >= 3 ? (uint64_t)x->dims[1] : 0;
+    q->taps = q->channels ? w->count / q->channels : 0;
+    return x->rank >= 3 && w->rank == x->rank && w->data && w->dtype == ONX_FLOAT && y && y->rank == x->rank &&
+           y->count && x->count && w->count && x->dims[0] == y->dims[0] && x->dims[1] == y->dims[1] &&
+           w->dims[0] == y->dims[1] && w->dims[1] == 1 && onx_prepare_int(p, "group") == x->dims[1] &&
+           x->dims[1] >= ONXI_LANES && (ONXI_PLATFORM_ROOMY || x->dims[1] % ONXI_LANES == 0) &&
+           (!b || (b->data && b->dtype == ONX_FLOAT && b->count == (uint64_t)w->dims[0])) &&
+           onxi_window_make(p, w->dims + 2, &win) == ONX_OK && window_take(&win, &q->win);
+}
+
+/* Channels of a set: at least SET, so that hardware prefetches the parts of pixels, but no more than necessary, so that
+ * a set's lines of the window are in the L1 cache while the lines of the result are computed. A last set is no less
+ * than a vector. */
+static uint64_t set_of(uint64_t channels)
+{
+    const uint64_t sets = channels < 2 * SET ? 1 : channels / SET;
+    const uint64_t each = ((channels + sets - 1) / sets + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
+    return channels % each && channels % each < ONXI_LANES ? each + ONXI_LANES : each;
+}
+
+static void take_side(uint64_t channels, const int64_t size[WINDOW_DIMS], bool blocks, side *q)
+{
+    q->lines = (uint64_t)(size[0] * size[1]);
+    q->image = q->lines * (uint64_t)size[2] * channels;
+    q->pixel = blocks ? ONXI_LANES : channels;
+    q->channel = blocks ? q->image / channels : 1;
+}
+
+/* Blocks of a vector are read as they lie. The result has channels last, but blocks if vectors have 8 floats, since
+ * oneDNN's convolutions have, too. */
+static bool take_layouts(onx_prepare *p, depthwise_params *q)
+{
+    enum { KEEPS = ONXI_LANES == 8 };
+    const bool blocks = ONXI_PLATFORM_ROOMY && q->channels > ONXI_LANES && onxi_blocked_of(p->inputs[0]) == ONXI_LANES;
+    const onx_layout *in = p->inputs[0]->layout, *out;
+    if (!blocks && !onxi_channels_last(p, p->inputs[0], &in))
+        return false;
+    if (blocks && KEEPS ? !(out = onxi_blocked_layout(p->arena, p->outputs[0], ONXI_LANES))
+                        : !onxi_channels_last(p, p->outputs[0], &out))
+        return false;
+    take_side(q->channels, q->win.in, blocks, &q->x);
+    take_side(q->channels, q->win.out, blocks && KEEPS, &q->y);
+    post_take_image(p, &q->posts, out);
+    p->want[0] = in;
+    p->want[1] = NULL;
+    if (p->input_count > 2)
+        p->want[2] = NULL;
+    p->outputs[0]->layout = out;
+    return true;
+}
+
+/* What a row asks for. */
+typedef struct early_body {
+    uint64_t taps; /* of a window at least; with less, oneDNN's rows are faster with vectors of 8 floats */
+} early_body;
+
+static bool suits(const onx_prepare *p, const depthwise_params *q)
+{
+    const early_body *body = p->kernel->body;
+    return !body || (p->inputs[0]->layout && q->taps >= body->taps);
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    depthwise_params *q = ONXI_NEW(p->arena, depthwise_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    /* Padding is skipped: its zeros would have to be multiplied with weights that are NaN or infinite. */
+    if (!p->want || !shape_of(p, q) || !suits(p, q) || !onxi_weights_are_finite(p, 1) || !take_layouts(p, q))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(take_weights(p, q));
+    q->run = run_of(&q->win);
+    q->each = set_of(q->channels);
+    q->sets = (q->channels + q->each - 1) / q->each;
+    /* A thread computes whole pixels, since it probably reads them next. */
+    q->stretches = p->threads < q->y.lines ? p->threads : q->y.lines;
+    q->stretches = q->stretches ? q->stretches : 1;
+    q->stretch = (q->y.lines + q->stretches - 1) / q->stretches;
+    q->fetch = q->x.image >= FETCH_LEAST;
+    p->params = q;
+    p->rows = (uint64_t)p->inputs[0]->dims[0] * q->stretches * q->sets * q->stretch;
+    p->grain = onxi_worth_a_thread((uint64_t)q->win.out[2] * q->taps * q->each);
+    return ONX_OK;
+}
+
+/* Before other rows if the input has channels next to each other already; after those that read planes otherwise. */
+static const early_body laid_out = { .taps = ONXI_LANES == 8 ? 49 : 1 };
+
+#define ROW(preference_, body_)                                                                                        \
+    {                                                                                                                  \
+        .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .packs = 1 << 1,   \
+        .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_, .prepare = prepare, \
+        .run = run                                                                                                     \
+    }
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_depthwise)[] = { ROW(11, &laid_out), ROW(4, NULL), { 0 } };
