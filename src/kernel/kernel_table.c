@@ -74,6 +74,7 @@
     TABLE(simd_types##level)                                                                                           \
     TABLE(simd_classes##level)                                                                                         \
     TABLE(simd_softmax##level)                                                                                         \
+    TABLE(simd_softmax_wide##level)                                                                                    \
     TABLE(simd_norm##level)                                                                                            \
     TABLE(simd_channels##level)                                                                                        \
     TABLE(simd_reduce##level)                                                                                          \

@@ -151,6 +151,8 @@ static const struct {
     double ulp;
 } wide_functions[] = {
     { "Tanh", tanhl, 4 },
+    { "Sin", sinl, 3 },
+    { "Cos", cosl, 3 },
 };
 
 static double wide_steps(double got, long double want)
@@ -164,8 +166,8 @@ static double wide_steps(double got, long double want)
     return isinf(near) || isinf(got) ? INFINITY : (double)(fabsl((long double)got - want) / (long double)next);
 }
 
-/* Elements whose bits are spread over all that there are, in turn with others from -32 to 32, and of each number of
- * elements that fills vectors in part. */
+/* Elements whose bits are spread over all that there are, in turn with others from -32 to 32 or larger, and of each
+ * number of elements that fills vectors in part. */
 static unsigned try_wide_row(const onx_kernel *k, long double (*reference)(long double), double ulp)
 {
     static const double ends[] = { 0.0, -0.0, NAN, INFINITY, -INFINITY, 0x1p-1074, -0x1p-1022, 0x1.fffffffffffffp1023 };
@@ -179,8 +181,10 @@ static unsigned try_wide_row(const onx_kernel *k, long double (*reference)(long 
         for (unsigned i = 0; i < n; i++) {
             bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
             memcpy(&x[i], &bits, sizeof bits);
-            if (i % 2)
-                x[i] = ((double)(bits >> 11) * 0x1p-53 - 0.5) * 64;
+            if (i % 2 || line % 2)
+                x[i] = ((double)(bits >> 11) * 0x1p-53 - 0.5) * (line % 8 == 1 ? 2e5 : 64);
+            if (line % 4 == 3) /* next to multiples of pi / 2 */
+                x[i] = rint(x[i] * (line % 8 == 3 ? 1 : 900)) * 1.57079632679489661923;
             if (i < ENDS)
                 x[i] = ends[i];
         }

@@ -56,10 +56,17 @@ typedef struct onxi_softmax_params {
     onxi_lines lines;
     uint64_t outer, count, inner;
     void (*loop)(const struct onxi_softmax_params *q, const void *x, void *y, int kind); /* one line */
-    int kind;                                                                            /* the row's body */
+    /* `n` adjacent lines, at most `columns`; NULL: line by line. */
+    void (*block)(const struct onxi_softmax_params *q, const void *x, void *y, uint64_t n);
+    uint64_t columns;
+    int kind; /* the row's body */
     uint32_t width;
 } onxi_softmax_params;
 onx_status onxi_softmax_prepare(onx_prepare *p);
+/* After onxi_softmax_prepare: sets the loops. */
+void onxi_softmax_use(onx_prepare *p, void (*loop)(const onxi_softmax_params *q, const void *x, void *y, int kind),
+                      void (*block)(const onxi_softmax_params *q, const void *x, void *y, uint64_t n),
+                      uint64_t columns);
 onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last);
 
 /* IsNaN and IsInf: y[i] says whether x[i] is NaN, or one of the infinities that are looked for. */

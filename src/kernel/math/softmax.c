@@ -62,12 +62,32 @@ onx_status onxi_softmax_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+void onxi_softmax_use(onx_prepare *p, void (*loop)(const onxi_softmax_params *q, const void *x, void *y, int kind),
+                      void (*block)(const onxi_softmax_params *q, const void *x, void *y, uint64_t n), uint64_t columns)
+{
+    onxi_softmax_params *q = p->params;
+    q->loop = loop;
+    if (q->inner == 1 || !p->rows)
+        return;
+    q->block = block;
+    q->columns = columns;
+    p->rows = q->outer * ((q->inner + columns - 1) / columns);
+    p->grain = 4096 / (q->count * (q->inner < columns ? q->inner : columns)) + 1;
+}
+
 onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_softmax_params *q = work->params;
+    const uint64_t columns = q->block ? q->columns : 1, blocks = (q->inner + columns - 1) / columns;
     for (uint64_t row = first; row < last; row++) {
-        uint64_t at = (row / q->inner * q->count * q->inner + row % q->inner) * q->width;
-        q->loop(q, (const char *)work->inputs[0]->data + at, (char *)work->outputs[0]->data + at, q->kind);
+        const uint64_t from = row % blocks * columns, left = q->inner - from;
+        const uint64_t at = (row / blocks * q->count * q->inner + from) * q->width;
+        const char *x = (const char *)work->inputs[0]->data + at;
+        char *y = (char *)work->outputs[0]->data + at;
+        if (q->block)
+            q->block(q, x, y, left < columns ? left : columns);
+        else
+            q->loop(q, x, y, q->kind);
     }
     return ONX_OK;
 }

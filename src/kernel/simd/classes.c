@@ -115,50 +115,25 @@ static void (*const columns[ONX_DTYPE_COUNT])(const onxi_softmax_params *, const
                                                             [ONX_FLOAT] = columns_FLOAT,
                                                             [ONX_DOUBLE] = columns_DOUBLE };
 
-static uint64_t column_blocks(const onxi_softmax_params *q)
-{
-    return (q->inner + COLUMNS - 1) / COLUMNS;
-}
-
 static onx_status hard_prepare(onx_prepare *p)
 {
     ONX_TRY(onxi_softmax_prepare(p));
-    onxi_softmax_params *q = p->params;
-    if (q->count > UINT32_MAX)
+    if (((const onxi_softmax_params *)p->params)->count > UINT32_MAX)
         return ONX_E_UNSUPPORTED;
-    q->loop = lines[p->inputs[0]->dtype];
-    if (q->inner == 1 || !p->rows)
-        return ONX_OK;
-    p->rows = q->outer * column_blocks(q);
-    p->grain = 4096 / (q->count * (q->inner < COLUMNS ? q->inner : COLUMNS)) + 1;
-    return ONX_OK;
-}
-
-static onx_status hard_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const onxi_softmax_params *q = work->params;
-    if (q->inner == 1)
-        return onxi_softmax_run(work, first, last);
-    const uint64_t blocks = column_blocks(q);
-    for (uint64_t row = first; row < last; row++) {
-        const uint64_t from = row % blocks * COLUMNS, left = q->inner - from;
-        const uint64_t at = (row / blocks * q->count * q->inner + from) * q->width;
-        columns[work->inputs[0]->dtype](q, (const char *)work->inputs[0]->data + at,
-                                        (char *)work->outputs[0]->data + at, left < COLUMNS ? left : COLUMNS);
-    }
+    onxi_softmax_use(p, lines[p->inputs[0]->dtype], columns[p->inputs[0]->dtype], COLUMNS);
     return ONX_OK;
 }
 
 static const int hard = ONXI_HARDMAX;
-#define ROW(name, since_, flags_, body_, how)                                                                          \
+#define ROW(name, since_, flags_, body_, how, run_)                                                                    \
     {                                                                                                                  \
         .op = name, .since = since_, .dtypes = ONXI_FLOATS, .preference = 1, .isa = ONXI_LEVEL, .flags = flags_,       \
-        .variant = ONXI_VARIANT, .body = &body_, .prepare = how##_prepare, .run = how##_run                            \
+        .variant = ONXI_VARIANT, .body = &body_, .prepare = how##_prepare, .run = run_                                 \
     }
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_classes)[] = {
-    ROW("IsInf", 10, 0, is_inf, onxi_class),
-    ROW("IsNaN", 9, 0, is_nan, onxi_class),
-    ROW("Hardmax", 1, ONX_KERNEL_IN_PLACE | ONXI_KERNEL_LINES, hard, hard),
+    ROW("IsInf", 10, 0, is_inf, onxi_class, onxi_class_run),
+    ROW("IsNaN", 9, 0, is_nan, onxi_class, onxi_class_run),
+    ROW("Hardmax", 1, ONX_KERNEL_IN_PLACE | ONXI_KERNEL_LINES, hard, hard, onxi_softmax_run),
     { 0 },
 };
 #endif

@@ -45,8 +45,10 @@ static void soft_line(const onxi_softmax_params *q, const void *px, void *py, in
 enum { COLUMNS = 4 * ONXI_LANES };
 
 /* `width` lines whose elements are `inner` apart. */
-static void soft_columns(const onxi_softmax_params *q, const float *x, float *y, uint64_t width)
+static void soft_columns(const onxi_softmax_params *q, const void *px, void *py, uint64_t width)
 {
+    const float *x = px;
+    float *y = py;
     const bool logs = q->kind == ONXI_LOG_SOFTMAX;
     float top[COLUMNS], sum[COLUMNS] = { 0 };
     for (uint64_t i = 0; i < COLUMNS; i++)
@@ -76,35 +78,10 @@ static void soft_columns(const onxi_softmax_params *q, const float *x, float *y,
 #undef EACH_VECTOR
 }
 
-static uint64_t column_blocks(const onxi_softmax_params *q)
-{
-    return (q->inner + COLUMNS - 1) / COLUMNS;
-}
-
 static onx_status soft_prepare(onx_prepare *p)
 {
     ONX_TRY(onxi_softmax_prepare(p));
-    onxi_softmax_params *q = p->params;
-    q->loop = soft_line;
-    if (q->inner == 1 || !p->rows)
-        return ONX_OK;
-    p->rows = q->outer * column_blocks(q);
-    p->grain = 4096 / (q->count * (q->inner < COLUMNS ? q->inner : COLUMNS)) + 1;
-    return ONX_OK;
-}
-
-static onx_status soft_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const onxi_softmax_params *q = work->params;
-    if (q->inner == 1)
-        return onxi_softmax_run(work, first, last);
-    const uint64_t blocks = column_blocks(q);
-    for (uint64_t row = first; row < last; row++) {
-        const uint64_t from = row % blocks * COLUMNS, left = q->inner - from;
-        const uint64_t at = row / blocks * q->count * q->inner + from;
-        soft_columns(q, (const float *)work->inputs[0]->data + at, (float *)work->outputs[0]->data + at,
-                     left < COLUMNS ? left : COLUMNS);
-    }
+    onxi_softmax_use(p, soft_line, soft_columns, COLUMNS);
     return ONX_OK;
 }
 
@@ -112,7 +89,7 @@ static onx_status soft_run(onx_work *work, uint64_t first, uint64_t last)
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                                \
         .flags = ONX_KERNEL_IN_PLACE | ONXI_KERNEL_LINES, .variant = ONXI_VARIANT, .body = &body_,                     \
-        .prepare = soft_prepare, .run = soft_run                                                                       \
+        .prepare = soft_prepare, .run = onxi_softmax_run                                                               \
     }
 
 static const int soft = ONXI_SOFTMAX, log_soft = ONXI_LOG_SOFTMAX;

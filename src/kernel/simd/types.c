@@ -126,6 +126,12 @@ static const onxi_unary_body round_body = { .loops = { DOUBLES(ENTRY, round) } }
         rest = FUNCTION(rest);                                                                                         \
         memcpy(y + i, &rest, (size_t)(n - i) * sizeof *y);                                                             \
     }
+#define SINE(v)   vd_sine(v, false)
+#define COSINE(v) vd_sine(v, true)
+WIDE_UNARY(sin, SINE)
+WIDE_UNARY(cos, COSINE)
+static const onxi_unary_body sin_body = { .loops = { [ONX_DOUBLE] = sin_DOUBLE } };
+static const onxi_unary_body cos_body = { .loops = { [ONX_DOUBLE] = cos_DOUBLE } };
 WIDE_UNARY(tanh, vd_tanh)
 static const onxi_unary_body tanh_body = { .loops = { [ONX_DOUBLE] = tanh_DOUBLE } };
 
@@ -223,6 +229,8 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_types)[] = {
     FUNCTION("Ceil", 1, F64, ceil_body),
     FUNCTION("Round", 11, F64, round_body),
     FUNCTION("Tanh", 1, F64, tanh_body),
+    FUNCTION("Sin", 7, F64, sin_body),
+    ROW("Cos", 7, F64, ONX_KERNEL_IN_PLACE, &cos_body, onxi_unary_prepare, onxi_unary_run),
     { .op = "Clip",
       .since = 1,
       .dtypes = ONXI_NUMBERS,

@@ -134,4 +134,37 @@ static inline vd vd_tanh(vd x)
     return vd_select((x == 0.0) | (x != x), x, y);
 }
 
+/* sin(x), or cos(x) if `cosine`, 3 ulp. */
+static inline vd vd_sine(vd x, const bool cosine)
+{
+    const double magic = 6755399441055744.0;
+    const vd k = x * 0.63661977236758134308 + magic, n = k - magic;
+    if (vl_any(~(vd_abs(x) < 1e5))) { /* the first two parts of pi/2 have 33 bits: up to 2^20 products are exact */
+        for (int i = 0; i < VD_LANES; i++)
+            x[i] = cosine ? cos(x[i]) : sin(x[i]);
+        return x;
+    }
+    const vd r = ((x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const vd z = r * r, low = 1.0 - 0.5 * z;
+    const vd s =
+        ((((1.58969099521155010221e-10 * z - 2.50507602534068634195e-08) * z + 2.75573137070700676789e-06) * z -
+          1.98412698298579493134e-04) *
+             z +
+         8.33333333332248946124e-03) *
+            z -
+        1.66666666666666324348e-01;
+    const vd c =
+        ((((-1.13596475577881948265e-11 * z + 2.08757232129817482790e-09) * z - 2.75573143513506633035e-07) * z +
+          2.48015872894767294178e-05) *
+             z -
+         1.38888888888741095749e-03) *
+            z +
+        4.16666666666666019037e-02;
+    const vd of_sine = s * z * r + r, of_cosine = low + (((1.0 - low) - 0.5 * z) + z * z * c);
+    const vl quarter = (vl)((vul)k - (vul)vd_all(magic)) + (int64_t)cosine;
+    const vd y = vd_select((quarter & 1) == 1, of_cosine, of_sine);
+    const vd sign = (vd)((vul)(quarter & 2) << 62);
+    return cosine ? (vd)((vl)y ^ (vl)sign) : vd_select(x == 0.0, x, (vd)((vl)y ^ (vl)sign));
+}
+
 #endif
