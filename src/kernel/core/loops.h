@@ -143,6 +143,11 @@ onx_status onxi_power_prepare(onx_prepare *p);
 onx_status onxi_binary_prepare(onx_prepare *p);
 /* For operators with NumPy broadcasting from their first version on. */
 onx_status onxi_binary_prepare_numpy(onx_prepare *p);
+/* Of Mod: the row's body has the loops without and with `fmod`. */
+typedef struct onxi_mod_body {
+    const onxi_binary_body *mod, *rem;
+} onxi_mod_body;
+onx_status onxi_mod_prepare(onx_prepare *p);
 /* For rows that support layouts: an image with blocked channels, and an operand per channel, per pixel, or with one
  * element. */
 onx_status onxi_binary_prepare_in_blocks(onx_prepare *p);

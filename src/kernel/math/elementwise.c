@@ -248,12 +248,14 @@ onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static onx_status mod_prepare(onx_prepare *p)
+onx_status onxi_mod_prepare(onx_prepare *p)
 {
     static const int32_t ends[2] = { -1, -1 };
-    bool fmod_ = onx_prepare_int(p, "fmod") != 0;
-    return prepare_with(p, fmod_ ? &rem_body : &mod_body, ends);
+    const onxi_mod_body *body = p->kernel->body;
+    return prepare_with(p, onx_prepare_int(p, "fmod") ? body->rem : body->mod, ends);
 }
+
+static const onxi_mod_body both_mods = { &mod_body, &rem_body };
 
 static onx_status shift_prepare(onx_prepare *p)
 {
@@ -368,7 +370,8 @@ const onx_kernel onxi_kernels_elementwise[] = {
       .since = 10,
       .dtypes = ONXI_NUMBERS,
       .flags = ONX_KERNEL_IN_PLACE,
-      .prepare = mod_prepare,
+      .body = &both_mods,
+      .prepare = onxi_mod_prepare,
       .run = onxi_binary_run },
     { .op = "Pow", .since = 1, .dtypes = ONXI_NUMBERS, .prepare = pow_prepare, .run = pow_run },
     { .op = "PRelu",

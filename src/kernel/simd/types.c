@@ -62,6 +62,48 @@ DOUBLES(PRELU, prelu)
 LONG(PRELU_I, prelu)
 static const onxi_binary_body prelu_body = { .loops = { DOUBLES(ENTRY, prelu) LONG(ENTRY, prelu) } };
 
+/* Remainders of integers by floating-point quotients, which integers of half their bits make exact: a quotient that is
+ * no integer differs from the next one by more than it is rounded. A divisor of 0 gives 0. */
+static inline float rest_FLOAT(float x, float y)
+{
+    const float by = y == 0 ? 1 : y;
+    return x - (float)(int32_t)(x / by) * by;
+}
+
+#define SMALL(X, op)                                                                                                   \
+    X(op, INT8, int8_t, FLOAT, float)                                                                                  \
+    X(op, UINT8, uint8_t, FLOAT, float)                                                                                \
+    X(op, INT16, int16_t, FLOAT, float)                                                                                \
+    X(op, UINT16, uint16_t, FLOAT, float)
+#if ONXI_LEVEL > 1 || !defined(__SSE2__) /* SSE2 cannot round doubles to integers */
+static inline double rest_DOUBLE(double x, double y)
+{
+    const double by = y == 0 ? 1 : y;
+    return x - trunc(x / by) * by;
+}
+
+#define NARROW(X, op)                                                                                                  \
+    SMALL(X, op)                                                                                                       \
+    X(op, INT32, int32_t, DOUBLE, double)                                                                              \
+    X(op, UINT32, uint32_t, DOUBLE, double)
+#else
+#define NARROW(X, op) SMALL(X, op)
+#endif
+#define REM_OF(op, d, T, f, C) ONXI_BINARY(op, d, T, C, T, ONXI_SAME, ONXI_SAME, rest_##f(x, y))
+#define MOD_OF(op, d, T, f, C)                                                                                         \
+    static inline C signed_rest_##d(C x, C y) /* with the sign of the divisor */                                       \
+    {                                                                                                                  \
+        const C rest = rest_##f(x, y);                                                                                 \
+        return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;                                                   \
+    }                                                                                                                  \
+    ONXI_BINARY(op, d, T, C, T, ONXI_SAME, ONXI_SAME, signed_rest_##d(x, y))
+#define NARROW_ENTRY(op, d, T, f, C) [ONX_##d] = op##_##d,
+NARROW(REM_OF, rem)
+NARROW(MOD_OF, mod)
+static const onxi_binary_body mod_body = { .loops = { NARROW(NARROW_ENTRY, mod) } };
+static const onxi_binary_body rem_body = { .loops = { NARROW(NARROW_ENTRY, rem) } };
+static const onxi_mod_body both_mods = { &mod_body, &rem_body };
+
 /* ---- one operand ---- */
 
 #define UNARY(op, d, T, EXPR)                                                                                          \
@@ -210,6 +252,9 @@ static const onxi_where_body where_body = {
 #define EXTREME(name, body_)                                                                                           \
     ROW(name, 1, ONXI_NUMBERS, ZERO, &body_, onxi_pair_prepare, onxi_binary_run),                                      \
         ROW(name, 1, ONXI_NUMBERS, ZERO, &body_, onxi_variadic_prepare, onxi_variadic_run)
+#define SMALL_TYPES                                                                                                    \
+    (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8) | ONX_DTYPE_BIT(ONX_INT16) | ONX_DTYPE_BIT(ONX_UINT16) |       \
+     ONX_DTYPE_BIT(ONX_INT32) | ONX_DTYPE_BIT(ONX_UINT32))
 #define F64 ONX_DTYPE_BIT(ONX_DOUBLE)
 #define I64 ONX_DTYPE_BIT(ONX_INT64)
 
@@ -221,6 +266,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_types)[] = {
     COMPARISON("GreaterOrEqual", 12, greater_equal_body),
     EXTREME("Max", max_body),
     EXTREME("Min", min_body),
+    ROW("Mod", 10, SMALL_TYPES, ONX_KERNEL_IN_PLACE, &both_mods, onxi_mod_prepare, onxi_binary_run),
     ROW("PRelu", 1, F64 | I64, ONX_KERNEL_IN_PLACE, &prelu_body, onxi_prelu_prepare, onxi_binary_run),
     FUNCTION("Sign", 9, ONXI_NUMBERS, sign_body),
     FUNCTION("Abs", 1, I64, abs_body),
