@@ -1,4 +1,5 @@
-/* test_kernel_types.c - operators on integers and doubles, whose vectorized rows give the bits of the plain ones. */
+/* test_kernel_types.c - operators on all plain types, by the plain rows and by vectorized ones, or by their definition.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,10 +52,109 @@ static void test_kernel_types__remainders(void **state)
     }
 }
 
+static onx_value *result_of(const writer *w, const char *op, const onx_value *x)
+{
+    onx_doc *doc = NULL;
+    onx_value *out[2] = { NULL };
+    const onx_session_options options = { .threads = 1 };
+    onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc);
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    run(doc, op, &options, (const onx_value *const[]){ x }, out);
+    onx_doc_free(doc);
+    return out[0];
+}
+
+/* Where each element of the image comes from, by the definition. */
+static void test_kernel_types__blocks_of_pixels(void **state)
+{
+    static const struct {
+        const char *name;
+        onx_dtype dtype;
+    } all[] = { { "uint8", ONX_UINT8 }, { "int16", ONX_INT16 }, { "float", ONX_FLOAT }, { "double", ONX_DOUBLE } };
+    static writer w;
+    source s = { 19 };
+    (void)state;
+    for (unsigned turn = 0; turn < 96; turn++) {
+        const unsigned type = turn % 4, way = turn / 4 % 3;
+        const int64_t block = 2 + below(&s, 4), deep = 1 + below(&s, 4), h = 1 + below(&s, 5), v = 1 + below(&s, 40);
+        const int64_t small[] = { 2, deep * block * block, h, v }, large[] = { 2, deep, h * block, v * block };
+        onx_value *x = tensor(all[type].dtype, 4, way == 2 ? large : small);
+        const uint64_t width = onx_dtype_bits(x->dtype) / 8;
+        for (uint64_t i = 0; i < x->size; i++)
+            ((uint8_t *)x->data)[i] = (uint8_t)below(&s, 128);
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 20]> g (%s[A, B, C, D] x) => (%s[E, F, G, H] y) {",
+            all[type].name, all[type].name);
+        if (way == 2)
+            add(&w, " y = SpaceToDepth <blocksize = %d> (x) }", (int)block);
+        else
+            add(&w, " y = DepthToSpace <blocksize = %d, mode = \"%s\"> (x) }", (int)block, way ? "CRD" : "DCR");
+        onx_value *y = result_of(&w, way == 2 ? "SpaceToDepth" : "DepthToSpace", x);
+        assert_int_equal(y->count, x->count);
+        const char *near = way == 2 ? y->data : x->data, *far = way == 2 ? x->data : y->data;
+        for (int64_t at = 0; at < (int64_t)x->count; at++) { /* of the image with fewer channels */
+            const int64_t column = at % large[3], row = at / large[3] % large[2], c = at / large[3] / large[2] % deep;
+            const int64_t n = at / large[3] / large[2] / deep, in = row % block * block + column % block;
+            const int64_t channel = way == 1 ? c * block * block + in : in * deep + c;
+            const int64_t from = ((n * small[1] + channel) * h + row / block) * v + column / block;
+            assert_memory_equal(far + (uint64_t)at * width, near + (uint64_t)from * width, width);
+        }
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
+static void test_kernel_types__cumulating(void **state)
+{
+    static writer w;
+    source s = { 23 };
+    (void)state;
+    for (unsigned turn = 0; turn < 80; turn++) {
+        const bool real = turn % 2, exclusive = below(&s, 2), reverse = below(&s, 2), product = below(&s, 4) == 0;
+        const int64_t dims[] = { 1 + below(&s, 3), 1 + below(&s, 40), turn % 3 ? 1 : 1 + below(&s, 40) };
+        onx_value *x = tensor(real ? ONX_FLOAT : ONX_INT32, 3, dims);
+        for (uint64_t i = 0; i < x->count; i++)
+            if (real)
+                ((float *)x->data)[i] = (float)(product ? 1 + below(&s, 2) : below(&s, 100));
+            else
+                ((int32_t *)x->data)[i] = (int32_t)below(&s, UINT32_MAX);
+        w.len = 0;
+        add(&w, "<ir_version: 13, opset_import: [\"\" : 26]> g (%s[A, B, C] x) => (%s[A, B, C] y) {",
+            real ? "float" : "int32", real ? "float" : "int32");
+        add(&w, " axis = Constant <value_int = 1> () y = Cum%s <exclusive = %u, reverse = %u> (x, axis) }",
+            product ? "Prod" : "Sum", exclusive, reverse);
+        onx_value *y = result_of(&w, "CumSum", x);
+        for (int64_t line = 0; line < dims[0] * dims[2]; line++) {
+            double sum = product;
+            uint32_t whole = product;
+            for (int64_t i = 0; i < dims[1]; i++) {
+                const int64_t k = reverse ? dims[1] - 1 - i : i;
+                const int64_t at = (line / dims[2] * dims[1] + k) * dims[2] + line % dims[2];
+                const double before = sum;
+                const uint32_t whole_before = whole;
+                if (real) {
+                    const double v = (double)((const float *)x->data)[at];
+                    sum = product ? sum * v : sum + v;
+                    assert_true(((const float *)y->data)[at] == (float)(exclusive ? before : sum));
+                } else {
+                    const uint32_t v = ((const uint32_t *)x->data)[at];
+                    whole = product ? whole * v : whole + v;
+                    assert_true(((const uint32_t *)y->data)[at] == (exclusive ? whole_before : whole));
+                }
+            }
+        }
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_types__remainders),
+        cmocka_unit_test(test_kernel_types__blocks_of_pixels),
+        cmocka_unit_test(test_kernel_types__cumulating),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -112,4 +112,20 @@ void onxi_move_turn_all_bytes(const onxi_move_square *s);
 onx_status onxi_transpose_make(onx_prepare *p, const int64_t *perm);
 onx_status onxi_transpose_run(onx_work *work, uint64_t first, uint64_t last);
 
+/* Moves `rows` rows of `count` elements of `size` bytes: element k of row r is from[k * step + r], in elements. Returns
+ * false if there is no loop for it: of several rows it moves those of up to ONXI_MOVE_WOVEN elements, of a single one
+ * those of step 2. */
+#if ONXI_PLATFORM_ROOMY
+enum { ONXI_MOVE_WOVEN = 4 };
+bool onxi_move_woven(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count, void *to);
+#else /* browsers have no room for these loops */
+enum { ONXI_MOVE_WOVEN = 0 };
+static inline bool onxi_move_woven(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count,
+                                   void *to)
+{
+    (void)size, (void)from, (void)step, (void)rows, (void)count, (void)to;
+    return false;
+}
+#endif
+
 #endif

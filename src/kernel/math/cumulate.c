@@ -12,6 +12,26 @@ typedef struct cumulate_params {
 typedef void (*cumulate_loop)(const void *x, void *y, int64_t count, int64_t length, int64_t step, bool product,
                               bool exclusive);
 
+/* Sums of one column stay in a register; browsers keep them in memory, as their module has no room for more loops. */
+#if ONXI_PLATFORM_ROOMY
+#define ALONE(T, C, A, L, S, TAKE, SIGN)                                                                               \
+    for (int64_t k = 0, at = 0; k < length; k++, at += step) {                                                         \
+        const A before = sum[0];                                                                                       \
+        sum[0] = TAKE(before, SIGN, (A)L(x[at]));                                                                      \
+        y[at] = (T)S((C)(exclusive ? before : sum[0]));                                                                \
+    }
+#define ONE_COLUMN(T, C, A, L, S, TAKE)                                                                                \
+    if (count == 1 && product) {                                                                                       \
+        ALONE(T, C, A, L, S, TAKE, *)                                                                                  \
+        return;                                                                                                        \
+    }                                                                                                                  \
+    if (count == 1) {                                                                                                  \
+        ALONE(T, C, A, L, S, TAKE, +)                                                                                  \
+        return;                                                                                                        \
+    }
+#else
+#define ONE_COLUMN(T, C, A, L, S, TAKE)
+#endif
 #define CUMULATE(op, d, T, C, A, L, S, TAKE)                                                                           \
     static void op##_##d(const void *px, void *py, int64_t count, int64_t length, int64_t step, bool product,          \
                          bool exclusive)                                                                               \
@@ -21,6 +41,7 @@ typedef void (*cumulate_loop)(const void *x, void *y, int64_t count, int64_t len
         T *y = py;                                                                                                     \
         for (int64_t i = 0; i < count; i++)                                                                            \
             sum[i] = (A)(product ? 1 : 0);                                                                             \
+        ONE_COLUMN(T, C, A, L, S, TAKE)                                                                                \
         for (int64_t k = 0, at = 0; k < length; k++, at += step)                                                       \
             for (int64_t i = 0; i < count; i++) {                                                                      \
                 A before = sum[i];                                                                                     \

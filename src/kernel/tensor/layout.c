@@ -492,6 +492,8 @@ static void move_rows(uint64_t size, const void *from, int64_t step, uint64_t ro
         onxi_copy_item(to, from, count * size);
         return;
     }
+    if (onxi_move_woven(size, from, step, rows, count, to))
+        return;
     switch (size) {
     case 1:
         move_1(from, step, rows, count, to);
@@ -557,7 +559,7 @@ onx_status onxi_transpose_run(onx_work *work, uint64_t first, uint64_t last)
         if (blocks) {
             const uint64_t left = (uint64_t)(q->dims[q->rank - 2] - w.pos[q->rank - 2]);
             rows = left < last - row ? left : last - row;
-            rows = rows < TOGETHER ? rows : TOGETHER;
+            rows = rows < TOGETHER || q->inner <= ONXI_MOVE_WOVEN ? rows : TOGETHER;
         }
         if (q->size)
             move_rows(q->size, (const char *)x->data + w.at * (int64_t)q->size, step, rows, q->inner,
