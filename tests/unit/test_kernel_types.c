@@ -149,12 +149,41 @@ static void test_kernel_types__cumulating(void **state)
     }
 }
 
+static void test_kernel_types__resizing(void **state)
+{
+    static const char *const modes[] = { "linear", "cubic", "nearest" };
+    static writer w;
+    source s = { 29 };
+    (void)state;
+    for (unsigned turn = 0; turn < 96; turn++) {
+        const unsigned type = turn % 8;
+        const bool half = type > 5;
+        const int64_t dims[] = { 1, 2, 1 + below(&s, 20), 1 + below(&s, 40) };
+        const char *name = half ? type == 6 ? "float16" : "bfloat16" : wholes[type].name;
+        onx_value *x = half ? tensor(type == 6 ? ONX_FLOAT16 : ONX_BFLOAT16, 4, dims) : integers(&s, type, 4, dims);
+        for (uint64_t i = 0; half && i < x->count; i++) {
+            const float v = between(&s, -100, 100);
+            onx_convert((onx_dtype)x->dtype, (uint16_t *)x->data + i, ONX_FLOAT, &v, 1, true);
+        }
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 19]> g (%s[A, B, C, D] x) => (%s[E, F, G, H] y) {", name,
+            half ? "float" : name);
+        add(&w, " sizes = Constant <value_ints = [1, 2, %u, %u]> () z = Resize <mode = \"%s\"> (x, , , sizes)",
+            1 + below(&s, 30), 1 + below(&s, 90), modes[turn / 8 % 3]);
+        add(&w, " y = %s (z) }", half ? "Cast <to = 1>" : "Identity");
+        /* 16-bit floats may be rounded to a neighbour */
+        assert_string_not_equal(compare_any(&w, "Resize", (const onx_value *const[]){ x }, half ? 65536 : 0), "plain");
+        onx_value_free(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_types__remainders),
         cmocka_unit_test(test_kernel_types__blocks_of_pixels),
         cmocka_unit_test(test_kernel_types__cumulating),
+        cmocka_unit_test(test_kernel_types__resizing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -36,6 +36,12 @@ typedef struct onxi_resize_loops {
     void (*line)(const float *a, float wa, const float *b, float wb, float *y, uint64_t count);
     /* y[i] = the pair i of x */
     void (*points)(const onxi_taps_pair *pair, const float *x, float *y, uint64_t count);
+#if ONXI_PLATFORM_ROOMY
+    /* From and to elements of 16-bit floats, which are computed in float, and integers of up to 32 bits, which are
+     * computed in double, rounded to nearest and saturated. NULL: the general conversions. */
+    void (*widen)(int dtype, const void *x, uint64_t count, void *out);
+    void (*narrow)(int dtype, const void *x, uint64_t count, void *out);
+#endif
 } onxi_resize_loops;
 /* The rows of Resize; the body is an onxi_resize_loops, NULL: the plain ones. */
 onx_status onxi_resize_prepare(onx_prepare *p);

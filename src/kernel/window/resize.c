@@ -164,7 +164,7 @@ static void points_of_two(const onxi_taps_pair *pair, const float *x, float *y, 
         y[i] = wa[i] * x[pair->at[0][i]] + wb[i] * x[pair->at[1][i]];
 }
 
-static const onxi_resize_loops plain_loops = { line_of_two, points_of_two };
+static const onxi_resize_loops plain_loops = { .line = line_of_two, .points = points_of_two };
 
 /* The same for outputs with two taps. */
 static void pass_of_two(const pass *p, const onxi_resize_loops *loops, const float *x, float *y)
@@ -218,6 +218,37 @@ static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, uint64
     return start;
 }
 
+/* Converts elements of a type to those that are computed with. */
+static void widen(const resize_params *q, int computed, int stored, const char *x, uint64_t count, char *out)
+{
+#if ONXI_PLATFORM_ROOMY
+    if (q->loops->widen) {
+        q->loops->widen(stored, x, count, out);
+        return;
+    }
+#else
+    (void)q;
+#endif
+    onx_convert((onx_dtype)computed, out, (onx_dtype)stored, x, count, true);
+}
+
+/* And back: integers are rounded and saturated. */
+static void narrow(const resize_params *q, int computed, int stored, const char *x, uint64_t count, char *out)
+{
+#if ONXI_PLATFORM_ROOMY
+    if (q->loops->narrow) {
+        q->loops->narrow(stored, x, count, out);
+        return;
+    }
+#else
+    (void)q;
+#endif
+    if (onx_dtype_class_of(stored) != ONX_CLASS_FLOATING)
+        onxi_round_to(stored, out, (const double *)(const void *)x, count);
+    else
+        onx_convert((onx_dtype)stored, out, (onx_dtype)computed, x, count, true);
+}
+
 static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y, void *space, uint64_t first,
                        uint64_t last)
 {
@@ -235,7 +266,7 @@ static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y,
         char *end = (char *)y->data + row * out * size;
         onxi_copy_dims(dims, x->dims, x->rank);
         if (stored != computed) {
-            onx_convert((onx_dtype)computed, buffers[1], (onx_dtype)stored, now, in, true);
+            widen(q, computed, stored, now, in, buffers[1]);
             now = buffers[1];
         }
         for (uint32_t i = 0; i < list->count; i++) {
@@ -252,12 +283,8 @@ static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y,
             dims[t->axis] = t->out;
             now = to;
         }
-        if (stored == computed)
-            continue;
-        if (onx_dtype_class_of(stored) != ONX_CLASS_FLOATING) /* integers are rounded and saturated */
-            onxi_round_to(stored, end, (const double *)(const void *)now, out);
-        else
-            onx_convert((onx_dtype)stored, end, (onx_dtype)computed, now, out, true);
+        if (stored != computed)
+            narrow(q, computed, stored, now, out, end);
     }
 }
 
