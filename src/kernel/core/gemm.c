@@ -62,16 +62,57 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
 #define BEST_OF(sfx, isa) tile_base_##sfx
 #endif
 
+/* Packing of whole tiles from contiguous rows, and storing of rows of tiles; browsers have no room for these loops. */
+#if ONXI_PLATFORM_ROOMY
+#define PACK_ROWS(acc, LOAD)                                                                                           \
+    if (mc - i0 >= TILE_M && g->a_col == 1) {                                                                          \
+        const int64_t next = g->a_row;                                                                                 \
+        a += (int64_t)(m0 + i0) * next + (int64_t)k0;                                                                  \
+        for (uint64_t k = 0; k < kc; k++, a++, out += TILE_M)                                                          \
+            for (int i = 0; i < TILE_M; i++)                                                                           \
+                out[i] = (acc)LOAD(a[i * next]);                                                                       \
+        a = g->a;                                                                                                      \
+        continue;                                                                                                      \
+    }
+#define PACK_COLUMNS(acc, LOAD)                                                                                        \
+    if (w == TILE_N && g->b_col == 1) {                                                                                \
+        for (int j = 0; j < TILE_N; j++)                                                                               \
+            out[j] = (acc)LOAD(row[j]);                                                                                \
+        out += TILE_N;                                                                                                 \
+        continue;                                                                                                      \
+    }
+#define STORE_TILES(stored, acc, LOAD, STORE)                                                                          \
+    for (uint64_t j0 = 0; j0 < nc; j0 += TILE_N)                                                                       \
+        for (uint64_t i = 0; i < mc; i++) {                                                                            \
+            const uint64_t w = nc - j0 < TILE_N ? nc - j0 : TILE_N;                                                    \
+            const acc *s = sums + (j0 / TILE_N * tiles_m * TILE_M + i) * TILE_N;                                       \
+            stored *at = c + (int64_t)(m0 + i) * g->c_row + (int64_t)(n0 + j0);                                        \
+            for (uint64_t j = 0; j < w; j++)                                                                           \
+                at[j] = (stored)STORE(g->accumulate ? (acc)(s[j] + (acc)LOAD(at[j])) : s[j]);                          \
+        }
+#else
+#define PACK_ROWS(acc, LOAD)
+#define PACK_COLUMNS(acc, LOAD)
+#define STORE_TILES(stored, acc, LOAD, STORE)                                                                          \
+    for (uint64_t i = 0; i < mc; i++)                                                                                  \
+        for (uint64_t j = 0; j < nc; j++) {                                                                            \
+            stored *at = &c[(int64_t)(m0 + i) * g->c_row + (int64_t)(n0 + j)];                                         \
+            acc s = sums[((j / TILE_N) * tiles_m + i / TILE_M) * TILE_M * TILE_N + i % TILE_M * TILE_N + j % TILE_N];  \
+            *at = (stored)STORE(g->accumulate ? (acc)(s + (acc)LOAD(*at)) : s);                                        \
+        }
+#endif
 #define GEMM_BODY(sfx, stored, acc, LOAD, STORE)                                                                       \
     static void pack_a_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t k0, uint64_t kc, acc *out)         \
     {                                                                                                                  \
         const stored *a = (const stored *)g->a;                                                                        \
-        for (uint64_t i0 = 0; i0 < mc; i0 += TILE_M)                                                                   \
+        for (uint64_t i0 = 0; i0 < mc; i0 += TILE_M) {                                                                 \
+            PACK_ROWS(acc, LOAD)                                                                                       \
             for (uint64_t k = 0; k < kc; k++)                                                                          \
                 for (uint64_t i = 0; i < TILE_M; i++)                                                                  \
                     *out++ = i0 + i < mc                                                                               \
                                  ? (acc)LOAD(a[(int64_t)(m0 + i0 + i) * g->a_row + (int64_t)(k0 + k) * g->a_col])      \
                                  : (acc)0;                                                                             \
+        }                                                                                                              \
     }                                                                                                                  \
     static void pack_b_##sfx(const onxi_gemm *g, uint64_t k0, uint64_t kc, uint64_t n0, uint64_t nc, acc *out)         \
     {                                                                                                                  \
@@ -80,6 +121,7 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
             for (uint64_t k = 0; k < kc; k++) {                                                                        \
                 const stored *row = b + (int64_t)(k0 + k) * g->b_row + (int64_t)(n0 + j0) * g->b_col;                  \
                 uint64_t w = nc - j0 < TILE_N ? nc - j0 : TILE_N;                                                      \
+                PACK_COLUMNS(acc, LOAD)                                                                                \
                 for (uint64_t j = 0; j < w; j++)                                                                       \
                     out[j] = (acc)LOAD(row[(int64_t)j * g->b_col]);                                                    \
                 for (uint64_t j = w; j < TILE_N; j++)                                                                  \
@@ -105,13 +147,7 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
                     tile(pa + tm * kc * TILE_M, pb + tn * kc * TILE_N, kc,                                             \
                          sums + (tn * tiles_m + tm) * TILE_M * TILE_N);                                                \
         }                                                                                                              \
-        for (uint64_t i = 0; i < mc; i++)                                                                              \
-            for (uint64_t j = 0; j < nc; j++) {                                                                        \
-                stored *at = &c[(int64_t)(m0 + i) * g->c_row + (int64_t)(n0 + j)];                                     \
-                acc s =                                                                                                \
-                    sums[((j / TILE_N) * tiles_m + i / TILE_M) * TILE_M * TILE_N + i % TILE_M * TILE_N + j % TILE_N];  \
-                *at = (stored)STORE(g->accumulate ? (acc)(s + (acc)LOAD(*at)) : s);                                    \
-            }                                                                                                          \
+        STORE_TILES(stored, acc, LOAD, STORE)                                                                          \
     }                                                                                                                  \
     static void gemm_##sfx(const onxi_gemm *g, void *pack)                                                             \
     {                                                                                                                  \
