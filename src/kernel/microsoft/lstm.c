@@ -166,6 +166,17 @@ static void attention_begin(const lstm_lane *l)
                     lstm_at(l, q->keys) + row * q->depth);
 }
 
+/* How much a key has in common with the query. */
+static float score_of(const lstm_params *q, const float *key, const float *query, const float *v)
+{
+    float sum = 0;
+    if (ONXI_PLATFORM_ROOMY && q->body->products)
+        return q->body->products->tanh_dot(key, query, v, q->depth);
+    for (uint64_t i = 0; i < q->depth; i++)
+        sum += v[i] * tanhf(key[i] + query[i]);
+    return sum;
+}
+
 /* Computes the attention of a row's state: a weighted sum of the memory, by the scores of its keys with the query. */
 static void attend(const lstm_lane *l, uint64_t b)
 {
@@ -181,9 +192,7 @@ static void attend(const lstm_lane *l, uint64_t b)
     memset(query, 0, (size_t)q->depth * sizeof *query);
     add_product(h, q->hidden, lstm_part(l, QUERY), q->depth, query);
     for (uint64_t t = 0; t < steps; t++) {
-        shares[t] = 0;
-        for (uint64_t i = 0; i < q->depth; i++)
-            shares[t] += v[i] * tanhf(keys[t * q->depth + i] + query[i]);
+        shares[t] = score_of(q, keys + t * q->depth, query, v);
         top = shares[t] > top ? shares[t] : top;
     }
     for (uint64_t t = 0; t < steps; t++)
@@ -209,11 +218,21 @@ static void attention_products(const lstm_lane *l, uint64_t s, uint64_t b)
     const lstm_params *q = l->q;
     const uint64_t n = GATES * q->hidden, width = q->inputs + q->attention;
     const float *x = lstm_input_row(l, s, b), *w = lstm_part(l, W), *r = lstm_part(l, R);
+    const float *taken = lstm_at(l, q->taken) + b * q->attention, *h = lstm_at(l, q->h) + b * q->hidden;
     float *gates = lstm_at(l, q->gates) + (s * q->batch + b) * n, *recurrent = lstm_at(l, q->recurrent) + b * n;
+    if (ONXI_PLATFORM_ROOMY && q->body->products) {
+        const onxi_gate_loops *loops = q->body->products;
+        loops->dots(x, w, width, n, q->inputs, gates);
+        loops->dots(taken, w + q->inputs, width, n, q->attention, recurrent);
+        for (uint64_t j = 0; j < n; j++)
+            gates[j] += recurrent[j];
+        loops->dots(h, r, q->hidden, n, q->hidden, recurrent);
+        return;
+    }
     for (uint64_t j = 0; j < n; j++) {
-        gates[j] = onxi_ms_dot(x, w + j * width, q->inputs) +
-                   onxi_ms_dot(lstm_at(l, q->taken) + b * q->attention, w + j * width + q->inputs, q->attention);
-        recurrent[j] = onxi_ms_dot(lstm_at(l, q->h) + b * q->hidden, r + j * q->hidden, q->hidden);
+        gates[j] =
+            onxi_ms_dot(x, w + j * width, q->inputs) + onxi_ms_dot(taken, w + j * width + q->inputs, q->attention);
+        recurrent[j] = onxi_ms_dot(h, r + j * q->hidden, q->hidden);
     }
 }
 
@@ -321,9 +340,10 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     MS_KERNEL(op_, .dtypes = ONXI_F32, .isa = (isa_), .variant = (variant_), .preference = (preference_),              \
               .packs = (packs_), .prepare = prepare, .run = run, .body = &(const lstm_body){ __VA_ARGS__ })
 #define QUANTIZED(isa_, variant_, level, cells)                                                                        \
-    ROW("DynamicQuantizeLSTM", isa_, variant_, 11, 1 << W | 1 << R, true, &onxi_rnn_cells_##cells[2],                  \
-        &onxi_byte_rows_##level)
-#define ATTENTION(isa_, variant_, level) ROW("AttnLSTM", isa_, variant_, 11, 0, false, &onxi_rnn_cells_##level[2], NULL)
+    ROW("DynamicQuantizeLSTM", isa_, variant_, 11, 1 << W | 1 << R, .quantized = true,                                 \
+        .cell = &onxi_rnn_cells_##cells[2], .bytes = &onxi_byte_rows_##level)
+#define ATTENTION(isa_, variant_, level)                                                                               \
+    ROW("AttnLSTM", isa_, variant_, 11, 0, .cell = &onxi_rnn_cells_##level[2], .products = &onxi_gate_loops_##level)
 
 const onx_kernel onxi_kernels_microsoft_lstm[] = {
 #ifdef ONX_WITH_X86_LEVELS
@@ -337,7 +357,7 @@ const onx_kernel onxi_kernels_microsoft_lstm[] = {
     QUANTIZED(ONX_ISA_BASE, "simd", base, base),
     ATTENTION(ONX_ISA_BASE, "simd", base),
 #endif
-    ROW("DynamicQuantizeLSTM", ONX_ISA_ANY, NULL, 0, 0, true, &onxi_rnn_cells[2], NULL),
-    ROW("AttnLSTM", ONX_ISA_ANY, NULL, 0, 0, false, &onxi_rnn_cells[2], NULL),
+    ROW("DynamicQuantizeLSTM", ONX_ISA_ANY, NULL, 0, 0, .quantized = true, .cell = &onxi_rnn_cells[2]),
+    ROW("AttnLSTM", ONX_ISA_ANY, NULL, 0, 0, .cell = &onxi_rnn_cells[2]),
     { 0 },
 };

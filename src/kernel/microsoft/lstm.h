@@ -3,6 +3,7 @@
 #define ONXI_KERNEL_MICROSOFT_LSTM_H
 
 #include "kernel/core/byte_rows.h"
+#include "kernel/core/gates.h"
 #include "kernel/core/rnn.h"
 #include "kernel/microsoft/microsoft.h"
 
@@ -34,6 +35,7 @@ typedef struct lstm_body {
     bool quantized;
     const onxi_rnn_cell *cell;
     const onxi_byte_rows_ops *bytes; /* NULL: not vectorized */
+    const onxi_gate_loops *products; /* with attention; NULL: not vectorized */
 } lstm_body;
 
 typedef struct lstm_params {

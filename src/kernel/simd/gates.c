@@ -1,4 +1,4 @@
-/* gates.c - activations between the products of feed-forward layers. */
+/* gates.c - activations between the products of feed-forward layers, and products of single vectors. */
 #include "kernel/core/gates.h"
 #include "kernel/simd/math.h"
 
@@ -60,5 +60,36 @@ static void pairs(const onxi_gate_pairs *g, const float *x, float *y, uint64_t n
     }
 }
 
-const onxi_gate_loops ONXI_LEVELED(onxi_gate_loops) = { alone, pairs };
+/* A row of weights is read once, so the sums of some rows hide each other's latency; elements of x are read for all of
+ * them. */
+static void dots(const float *x, const float *w, uint64_t step, uint64_t rows, uint64_t n, float *y)
+{
+    enum { TOGETHER = 4 };
+    for (uint64_t j = 0; j < rows; j += TOGETHER) {
+        const uint64_t some = rows - j < TOGETHER ? rows - j : TOGETHER;
+        onxi_vf sums[TOGETHER] = { { 0 } };
+        uint64_t i = 0;
+        for (; some == TOGETHER && i + ONXI_LANES <= n; i += ONXI_LANES)
+            for (uint64_t r = 0; r < TOGETHER; r++)
+                sums[r] += vf_load(x + i) * vf_load(w + (j + r) * step + i);
+        for (; i < n; i += ONXI_LANES)
+            for (uint64_t r = 0; r < some; r++)
+                sums[r] += vf_load_part(x + i, n - i, 0) * vf_load_part(w + (j + r) * step + i, n - i, 0);
+        for (uint64_t r = 0; r < some; r++)
+            y[j + r] = vf_sum(sums[r]);
+    }
+}
+
+static float tanh_dot(const float *a, const float *b, const float *v, uint64_t n)
+{
+    onxi_vf sum = vf_all(0);
+    uint64_t i = 0;
+    for (; i + ONXI_LANES <= n; i += ONXI_LANES)
+        sum += vf_load(v + i) * vf_tanh(vf_load(a + i) + vf_load(b + i));
+    if (i < n)
+        sum += vf_load_part(v + i, n - i, 0) * vf_tanh(vf_load_part(a + i, n - i, 0) + vf_load_part(b + i, n - i, 0));
+    return vf_sum(sum);
+}
+
+const onxi_gate_loops ONXI_LEVELED(onxi_gate_loops) = { alone, pairs, dots, tanh_dot };
 #endif
