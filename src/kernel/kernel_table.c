@@ -86,7 +86,7 @@
     TABLE(simd_einsum##level)                                                                                          \
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_conv##level)                                                                                            \
-    TABLE(simd_depthwise##level)                                                                                       \
+    TABLE(simd_groups##level)                                                                                       \
     TABLE(simd_three##level)                                                                                           \
     TABLE(simd_few##level)                                                                                             \
     TABLE(simd_lines##level)                                                                                           \

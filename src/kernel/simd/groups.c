@@ -1,6 +1,6 @@
-/* depthwise.c - Conv with a group per channel, in the layouts in which the channels of a pixel are contiguous: channels
- * last, and blocks of channels. A strip of adjacent output pixels is summed in registers, for a vector of channels at a
- * time; each input of a line is loaded once for all taps that read it. Taps in the padding are skipped. Sums run in one
+/* groups.c - Conv with one channel per group (depthwise), or a few of them that are a part of a vector, in the layouts
+ * in which the channels of a pixel are contiguous: channels last, and blocks of channels. A strip of adjacent output
+ * pixels is summed in registers, for a vector of channels at a time. Lines in the padding are skipped. Sums run in one
  * fixed order: tap by tap. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
@@ -22,7 +22,7 @@ enum { SET = 64, FETCH_LEAST = 128 << 10 };
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
-struct depthwise_params;
+struct groups_params;
 
 /* Distances in an image: its layout has all channels in one block, or blocks of a vector. */
 typedef struct side {
@@ -45,12 +45,14 @@ typedef struct strip {
     bool inside;     /* the windows of all pixels of a strip are in the image horizontally */
 } strip;
 
-typedef void strip_run(const struct depthwise_params *q, const strip *s);
+typedef void strip_run(const struct groups_params *q, const strip *s);
 
-typedef struct depthwise_params {
+typedef struct groups_params {
     simd_window win;
     uint64_t channels;
-    side x, y; /* input, result */
+    uint64_t group; /* channels of one */
+    int64_t pixels; /* of a strip */
+    side x, y;      /* input, result */
     /* Units of work, from the inside: the lines of a stretch, the sets of channels, the stretches of an image. */
     uint64_t stretch, stretches; /* lines of one; of an image */
     uint64_t each, sets;         /* channels of a set; of an image */
@@ -59,7 +61,7 @@ typedef struct depthwise_params {
     const float *weights, *bias; /* weights: a vector of channels after the other, by tap */
     bool fetch;                  /* the image is too large for the caches near the processor */
     simd_posts posts;
-} depthwise_params;
+} groups_params;
 
 /* ---- strips ---- */
 
@@ -73,7 +75,7 @@ static inline const float *onward(const float *p, uint64_t step)
 
 /* Adds one line of the window, whose kernel has `taps` taps: goes over the inputs, and adds each one to the pixels that
  * it belongs to. `x`: the first input of the first pixel, which may be in the padding. */
-__attribute__((always_inline)) static inline void add_line(const depthwise_params *q, const strip *s, const float *x,
+__attribute__((always_inline)) static inline void add_line(const groups_params *q, const strip *s, const float *x,
                                                            const float *w, onxi_vf sum[STRIP], const int taps,
                                                            const int stride, const int dilation, const bool inside)
 {
@@ -97,7 +99,7 @@ __attribute__((always_inline)) static inline void add_line(const depthwise_param
 }
 
 /* The same for any window, one tap after the other. */
-__attribute__((always_inline)) static inline void add_taps(const depthwise_params *q, const strip *s, const float *x,
+__attribute__((always_inline)) static inline void add_taps(const groups_params *q, const strip *s, const float *x,
                                                            const float *w, onxi_vf sum[STRIP], const bool inside)
 {
     const int64_t stride = q->win.stride[2], step = (int64_t)q->x.pixel, next = stride * step;
@@ -114,7 +116,8 @@ __attribute__((always_inline)) static inline void add_taps(const depthwise_param
 
 /* Applies the post-operations to sums that are in registers, as far as the frequent cheap ones come first; returns how
  * many. */
-__attribute__((always_inline)) static inline uint32_t post_early(const simd_posts *posts, onxi_vf sum[STRIP])
+__attribute__((always_inline)) static inline uint32_t post_early(const simd_posts *posts, onxi_vf sum[STRIP],
+                                                                 const int count)
 {
     if (!ONXI_PLATFORM_ROOMY || !posts->count)
         return 0;
@@ -122,15 +125,15 @@ __attribute__((always_inline)) static inline uint32_t post_early(const simd_post
     const onxi_vf a = vf_all(f->a), b = vf_all(f->b), zero = vf_all(0);
     if (f->kind == ONX_POST_CLIP) {
         UNROLL
-        for (int j = 0; j < STRIP; j++)
+        for (int j = 0; j < count; j++)
             sum[j] = post_clip(sum[j], a, b);
     } else if (f->kind == ONX_POST_RELU) {
         UNROLL
-        for (int j = 0; j < STRIP; j++)
+        for (int j = 0; j < count; j++)
             sum[j] = post_relu(sum[j], zero);
     } else if (f->kind == ONX_POST_HARD_SWISH) {
         UNROLL
-        for (int j = 0; j < STRIP; j++)
+        for (int j = 0; j < count; j++)
             sum[j] = post_hard_swish(sum[j]);
     } else {
         return 0;
@@ -139,8 +142,7 @@ __attribute__((always_inline)) static inline uint32_t post_early(const simd_post
 }
 
 /* Applies the post-operations from `first` on to `pixels` sums, and stores them at channel `c` of the strip. */
-static void post_late(const depthwise_params *q, const strip *s, uint64_t c, float *sums, uint64_t pixels,
-                      uint32_t first)
+static void post_late(const groups_params *q, const strip *s, uint64_t c, float *sums, uint64_t pixels, uint32_t first)
 {
     for (uint32_t p = first; p < q->posts.count; p++) {
         const simd_post *f = &q->posts.list[p];
@@ -152,34 +154,50 @@ static void post_late(const depthwise_params *q, const strip *s, uint64_t c, flo
         vf_store(s->y + c * q->y.channel + j * q->y.pixel, vf_load(sums + j * ONXI_LANES));
 }
 
-/* Stores the sums of a vector of channels. */
-__attribute__((always_inline)) static inline void finish(const depthwise_params *q, const strip *s, uint64_t c,
-                                                         onxi_vf sum[STRIP])
+/* Stores the sums of a vector of channels: `count`, of which as many as the strip has pixels. */
+__attribute__((always_inline)) static inline void finish(const groups_params *q, const strip *s, uint64_t c,
+                                                         onxi_vf sum[STRIP], const int count)
 {
-    const uint32_t done = post_early(&q->posts, sum);
+    const uint32_t done = post_early(&q->posts, sum, count);
     if (done == q->posts.count) {
         float *y = s->y + c * q->y.channel;
         UNROLL
-        for (int j = 0; j < STRIP; j++)
+        for (int j = 0; j < count; j++)
             if ((uint64_t)j < s->pixels)
                 vf_store(y + (uint64_t)j * q->y.pixel, sum[j]);
         return;
     }
     float sums[STRIP * ONXI_LANES];
     UNROLL
-    for (int j = 0; j < STRIP; j++)
+    for (int j = 0; j < count; j++)
         vf_store(sums + j * ONXI_LANES, sum[j]);
-    post_late(q, s, c, sums, s->pixels < STRIP ? s->pixels : STRIP, done);
+    post_late(q, s, c, sums, s->pixels, done);
 }
 
-/* Computes a strip. taps: 0 for any window. If the channels are not whole vectors, the last vector repeats some. */
-__attribute__((always_inline)) static inline void strip_of(const depthwise_params *q, const strip *s, const int taps,
-                                                           const int stride, const int dilation, const bool inside)
+/* Where a line of the window of the strip's first pixel begins, for channel `c`; it may be in the padding. */
+static inline const float *line_at(const groups_params *q, const strip *s, uint64_t c, int64_t z, int64_t y)
 {
     const simd_window *win = &q->win;
-    const uint64_t tap_line = (uint64_t)win->kernel[2] * ONXI_LANES, last = s->channels - ONXI_LANES;
-    const float *weights = s->weights;
-    for (uint64_t i = 0; i < s->channels; i += ONXI_LANES, weights += q->taps * ONXI_LANES) {
+    const int64_t plane = (s->origin[0] + z * win->dilation[0]) * win->in[1];
+    const int64_t line = (plane + s->origin[1] + y * win->dilation[1]) * win->in[2] + s->origin[2];
+    return s->x + c * q->x.channel + line * (int64_t)q->x.pixel;
+}
+
+/* Its weights. */
+static inline const float *weights_at(const groups_params *q, const strip *s, uint64_t channel, int64_t z, int64_t y)
+{
+    const simd_window *win = &q->win;
+    return s->weights +
+           (channel * q->taps + (uint64_t)((z * win->kernel[1] + y) * win->kernel[2]) * ONXI_LANES) * q->group;
+}
+
+/* Computes a strip of groups of one channel. taps: 0 for any window. If the channels are not whole vectors, the last
+ * vector repeats some. */
+__attribute__((always_inline)) static inline void strip_of(const groups_params *q, const strip *s, const int taps,
+                                                           const int stride, const int dilation, const bool inside)
+{
+    const uint64_t last = s->channels - ONXI_LANES;
+    for (uint64_t i = 0; i < s->channels; i += ONXI_LANES) {
         const uint64_t c = i < last ? i : last;
         onxi_vf sum[STRIP];
         const onxi_vf start = s->bias ? vf_load(s->bias + c) : vf_all(0);
@@ -188,21 +206,18 @@ __attribute__((always_inline)) static inline void strip_of(const depthwise_param
             sum[j] = start;
         for (int64_t z = s->first[0]; z < s->last[0]; z++)
             for (int64_t y = s->first[1]; y < s->last[1]; y++) {
-                const int64_t plane = (s->origin[0] + z * win->dilation[0]) * win->in[1];
-                const int64_t line = (plane + s->origin[1] + y * win->dilation[1]) * win->in[2] + s->origin[2];
-                const float *x = s->x + c * q->x.channel + line * (int64_t)q->x.pixel;
-                const float *w = weights + (uint64_t)(z * win->kernel[1] + y) * tap_line;
+                const float *x = line_at(q, s, c, z, y), *w = weights_at(q, s, i, z, y);
                 if (taps)
                     add_line(q, s, x, w, sum, taps, stride, dilation, inside);
                 else
                     add_taps(q, s, x, w, sum, inside);
             }
-        finish(q, s, c, sum);
+        finish(q, s, c, sum, STRIP);
     }
 }
 
 #define STRIP_RUN(name, taps, stride, dilation)                                                                        \
-    static void name(const depthwise_params *q, const strip *s)                                                        \
+    static void name(const groups_params *q, const strip *s)                                                           \
     {                                                                                                                  \
         if (s->inside)                                                                                                 \
             strip_of(q, s, taps, stride, dilation, true);                                                              \
@@ -221,36 +236,152 @@ STRIP_RUN(strip_of_3_apart, 3, 1, 2)
 STRIP_RUN(strip_of_5_apart, 5, 1, 2)
 #endif
 
-/* Windows along a line that have code of their own; the last row is for all others. */
+#if ONXI_PLATFORM_ROOMY
+/* ---- groups of a few channels ---- */
+
+/* Sums of a strip that registers hold: for groups of m channels, m per pixel. */
+enum { SUMS = ONXI_LANES == 16 ? 24 : 12 };
+#define PIXELS_OF(m) (SUMS / (m) < STRIP ? SUMS / (m) : STRIP)
+
+#if ONXI_LANES == 16
+#define EACH_LANE(f, m)                                                                                                \
+    f(0, m), f(1, m), f(2, m), f(3, m), f(4, m), f(5, m), f(6, m), f(7, m), f(8, m), f(9, m), f(10, m), f(11, m),      \
+        f(12, m), f(13, m), f(14, m), f(15, m)
+#elif ONXI_LANES == 8
+#define EACH_LANE(f, m) f(0, m), f(1, m), f(2, m), f(3, m), f(4, m), f(5, m), f(6, m), f(7, m)
+#else
+#define EACH_LANE(f, m) f(0, m), f(1, m), f(2, m), f(3, m)
+#endif
+#define LANE_BEFORE(lane, m) ((lane) / (m) * (m) + ((lane) + (m)-1) % (m))
+
+/* Moves each lane to the next one of its group, the last one to the first. */
+__attribute__((always_inline)) static inline onxi_vf turn_groups(onxi_vf v, const int m)
+{
+    switch (m) {
+    case 2:
+        return __builtin_shufflevector(v, v, EACH_LANE(LANE_BEFORE, 2));
+    case 4:
+        return __builtin_shufflevector(v, v, EACH_LANE(LANE_BEFORE, 4));
+    default:
+        return __builtin_shufflevector(v, v, EACH_LANE(LANE_BEFORE, 8));
+    }
+}
+
+/* Adds one line of the window. Sum r of a pixel has in each lane the products of that input channel for the output
+ * channel that is r lanes after it in the group, so that inputs are multiplied as they lie. */
+__attribute__((always_inline)) static inline void add_groups(const groups_params *q, const strip *s, const float *x,
+                                                             const float *w, onxi_vf sum[SUMS], const int m,
+                                                             const int pixels, const bool inside)
+{
+    const int64_t stride = q->win.stride[2], step = (int64_t)q->x.pixel;
+    for (int64_t k = 0; k < q->win.kernel[2]; k++) {
+        const int64_t tap = k * q->win.dilation[2], at = s->origin[2] + tap;
+        onxi_vf v[STRIP];
+        UNROLL
+        for (int j = 0; j < pixels; j++) {
+            const bool is_there = inside || (at + j * stride >= 0 && at + j * stride < q->win.in[2]);
+            v[j] = is_there ? vf_load(x + (tap + j * stride) * step) : vf_all(0);
+        }
+        UNROLL
+        for (int r = 0; r < m; r++, w += ONXI_LANES) {
+            const onxi_vf by = vf_load(w);
+            UNROLL
+            for (int j = 0; j < pixels; j++)
+                sum[j * m + r] += by * v[j];
+        }
+    }
+}
+
+/* Computes a strip of groups of m channels. */
+__attribute__((always_inline)) static inline void groups_of(const groups_params *q, const strip *s, const int m,
+                                                            const int pixels, const bool inside)
+{
+    const uint64_t last = s->channels - ONXI_LANES;
+    for (uint64_t i = 0; i < s->channels; i += ONXI_LANES) {
+        const uint64_t c = i < last ? i : last;
+        onxi_vf sum[SUMS];
+        UNROLL
+        for (int j = 0; j < pixels * m; j++)
+            sum[j] = vf_all(0);
+        for (int64_t z = s->first[0]; z < s->last[0]; z++)
+            for (int64_t y = s->first[1]; y < s->last[1]; y++)
+                add_groups(q, s, line_at(q, s, c, z, y), weights_at(q, s, i, z, y), sum, m, pixels, inside);
+        const onxi_vf start = s->bias ? vf_load(s->bias + c) : vf_all(0);
+        onxi_vf total[STRIP];
+        UNROLL
+        for (int j = 0; j < pixels; j++) {
+            total[j] = sum[j * m + m - 1];
+            UNROLL
+            for (int r = m - 2; r >= 0; r--)
+                total[j] = turn_groups(total[j], m) + sum[j * m + r];
+            total[j] += start;
+        }
+        finish(q, s, c, total, pixels);
+    }
+}
+
+#define GROUPS_RUN(name, m)                                                                                            \
+    static void name(const groups_params *q, const strip *s)                                                           \
+    {                                                                                                                  \
+        if (s->inside)                                                                                                 \
+            groups_of(q, s, m, PIXELS_OF(m), true);                                                                    \
+        else                                                                                                           \
+            groups_of(q, s, m, PIXELS_OF(m), false);                                                                   \
+    }
+
+GROUPS_RUN(groups_of_2, 2)
+GROUPS_RUN(groups_of_4, 4)
+#if ONXI_LANES == 16
+GROUPS_RUN(groups_of_8, 8)
+#endif
+#endif
+
+/* ---- which code there is ---- */
+
+/* Windows along a line that have code of their own; taps 0: all others. */
 static const struct strip_kind {
-    int64_t taps, stride, dilation;
+    uint64_t group; /* channels */
+    int64_t taps, stride, dilation, pixels;
     strip_run *run;
 } strip_kinds[] = {
-    { 3, 1, 1, strip_of_3 },       { 3, 2, 1, strip_of_3_by_2 },
+    { 1, 3, 1, 1, STRIP, strip_of_3 },         { 1, 3, 2, 1, STRIP, strip_of_3_by_2 },
 #if ONXI_PLATFORM_ROOMY
-    { 5, 1, 1, strip_of_5 },       { 5, 2, 1, strip_of_5_by_2 },  { 7, 1, 1, strip_of_7 },
-    { 3, 1, 2, strip_of_3_apart }, { 5, 1, 2, strip_of_5_apart },
+    { 1, 5, 1, 1, STRIP, strip_of_5 },         { 1, 5, 2, 1, STRIP, strip_of_5_by_2 },
+    { 1, 7, 1, 1, STRIP, strip_of_7 },         { 1, 3, 1, 2, STRIP, strip_of_3_apart },
+    { 1, 5, 1, 2, STRIP, strip_of_5_apart },   { 2, 0, 0, 0, PIXELS_OF(2), groups_of_2 },
+    { 4, 0, 0, 0, PIXELS_OF(4), groups_of_4 },
+#if ONXI_LANES == 16
+    { 8, 0, 0, 0, PIXELS_OF(8), groups_of_8 },
 #endif
-    { 0, 0, 0, any_strip },
+#endif
+    { 1, 0, 0, 0, STRIP, any_strip },
 };
 
-static strip_run *run_of(const simd_window *win)
+/* False: there is no code for groups of so many channels. */
+static bool take_kind(groups_params *q)
 {
-    const struct strip_kind *k = strip_kinds;
-    while (k->taps && (k->taps != win->kernel[2] || k->stride != win->stride[2] || k->dilation != win->dilation[2]))
-        k++;
-    return k->run;
+    const simd_window *win = &q->win;
+    for (size_t i = 0; i < sizeof strip_kinds / sizeof *strip_kinds; i++) {
+        const struct strip_kind *k = &strip_kinds[i];
+        const bool any = !k->taps, same = k->taps == win->kernel[2] && k->stride == win->stride[2];
+        if (k->group == q->group && (any || (same && k->dilation == win->dilation[2]))) {
+            q->pixels = k->pixels;
+            q->run = k->run;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- lines ---- */
 
 /* Fetches the inputs below a strip that the next line of the result reads first. */
-static void fetch_below(const depthwise_params *q, const strip *s)
+static void fetch_below(const groups_params *q, const strip *s)
 {
     enum { CACHE_LINE = 16 };
     const simd_window *win = &q->win;
     const int64_t from = s->origin[1] + (win->kernel[1] - 1) * win->dilation[1] + 1, to = from + win->stride[1];
-    const int64_t left = s->origin[2] < 0 ? 0 : s->origin[2], right = s->origin[2] + STRIP * win->stride[2];
+    const int64_t left = s->origin[2] < 0 ? 0 : s->origin[2], right = s->origin[2] + q->pixels * win->stride[2];
     for (int64_t y = from; y < to && y < win->in[1]; y++)
         for (int64_t i = left; i < right && i < win->in[2]; i++) {
             const float *x = s->x + (uint64_t)(y * win->in[2] + i) * q->x.pixel;
@@ -260,28 +391,28 @@ static void fetch_below(const depthwise_params *q, const strip *s)
 }
 
 /* Computes line `line` of an image for some channels, from `channel` on. */
-static void line_of(const depthwise_params *q, const onx_work *work, uint64_t image, uint64_t line, uint64_t channel,
+static void line_of(const groups_params *q, const onx_work *work, uint64_t image, uint64_t line, uint64_t channel,
                     uint64_t channels)
 {
     const simd_window *win = &q->win;
     const int64_t at[] = { (int64_t)line / win->out[1], (int64_t)line % win->out[1] };
-    const int64_t reach = (STRIP - 1) * win->stride[2] + (win->kernel[2] - 1) * win->dilation[2];
+    const int64_t reach = (q->pixels - 1) * win->stride[2] + (win->kernel[2] - 1) * win->dilation[2];
     const uint64_t first = image * q->y.image + line * (uint64_t)win->out[2] * q->y.pixel + channel * q->y.channel;
     strip s = { .work = work,
                 .x = (const float *)work->inputs[0]->data + image * q->x.image + channel * q->x.channel,
-                .weights = q->weights + channel / ONXI_LANES * q->taps * ONXI_LANES,
+                .weights = q->weights + channel * q->taps * q->group,
                 .bias = q->bias ? q->bias + channel : NULL,
                 .channels = channels };
     for (int d = 0; d < 2; d++) {
         s.origin[d] = at[d] * win->stride[d] - win->pad[d];
         window_taps(win, d, s.origin[d], &s.first[d], &s.last[d]);
     }
-    for (int64_t ox = 0; ox < win->out[2]; ox += STRIP) {
+    for (int64_t ox = 0; ox < win->out[2]; ox += q->pixels) {
         s.at = first + (uint64_t)ox * q->y.pixel;
         s.y = (float *)work->outputs[0]->data + s.at;
         s.origin[2] = ox * win->stride[2] - win->pad[2];
         s.inside = s.origin[2] >= 0 && s.origin[2] + reach < win->in[2];
-        s.pixels = (uint64_t)(win->out[2] - ox);
+        s.pixels = (uint64_t)(win->out[2] - ox < q->pixels ? win->out[2] - ox : q->pixels);
         if (ONXI_PLATFORM_ROOMY && q->fetch)
             fetch_below(q, &s);
         q->run(q, &s);
@@ -291,7 +422,7 @@ static void line_of(const depthwise_params *q, const onx_work *work, uint64_t im
 /* A unit of work is a line of the result for a set of channels. The last stretch of an image may have fewer lines. */
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const depthwise_params *q = work->params;
+    const groups_params *q = work->params;
     for (uint64_t i = first; i < last; i++) {
         const uint64_t set = i / q->stretch % q->sets, stretch = i / q->stretch / q->sets % q->stretches;
         const uint64_t line = stretch * q->stretch + i % q->stretch, image = i / q->stretch / q->sets / q->stretches;
@@ -305,35 +436,40 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 /* ---- preparing ---- */
 
 typedef struct packing {
-    uint64_t channels, taps;
+    uint64_t channels, group, taps;
 } packing;
 
-/* Packs weights: a vector of channels after the other, by tap. The last vector ends with the last channel. */
+/* Packs weights: a vector of channels after the other, by tap, by distance from the input channel of a lane to the
+ * output channel in its group. The last vector ends with the last channel. */
 static onx_status pack_vector(void *user, const void *elements, uint64_t vector, void *out)
 {
     const packing *q = user;
-    const uint64_t first = vector * ONXI_LANES, most = q->channels - ONXI_LANES;
-    const float *from = (const float *)elements + (first < most ? first : most) * q->taps;
-    float *to = (float *)out + vector * q->taps * ONXI_LANES;
+    const uint64_t first = vector * ONXI_LANES, most = q->channels - ONXI_LANES, m = q->group;
+    const uint64_t channel = first < most ? first : most;
+    const float *from = elements;
+    float *to = (float *)out + first * m * q->taps;
     for (uint64_t t = 0; t < q->taps; t++)
-        for (uint64_t i = 0; i < ONXI_LANES; i++)
-            *to++ = from[i * q->taps + t];
+        for (uint64_t r = 0; r < m; r++)
+            for (uint64_t i = 0; i < ONXI_LANES; i++) {
+                const uint64_t in = i % m, output = channel + i - in + (in + r) % m;
+                *to++ = from[(output * m + in) * q->taps + t];
+            }
     return ONX_OK;
 }
 
-static onx_status take_weights(onx_prepare *p, depthwise_params *q)
+static onx_status take_weights(onx_prepare *p, groups_params *q)
 {
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
-    packing from = { q->channels, q->taps };
+    packing from = { q->channels, q->group, q->taps };
     const uint64_t vectors = (q->channels + ONXI_LANES - 1) / ONXI_LANES;
     const struct {
-        char what[16];
-        uint64_t channels, taps, lanes;
-    } key = { "depthwise", from.channels, from.taps, ONXI_LANES };
+        char what[8];
+        uint64_t channels, group, taps, lanes;
+    } key = { "groups", from.channels, from.group, from.taps, ONXI_LANES };
     const onx_packing job = { .input = 1,
                               .key = &key,
                               .key_size = sizeof key,
-                              .size = vectors * ONXI_LANES * q->taps * sizeof(float),
+                              .size = vectors * ONXI_LANES * q->group * q->taps * sizeof(float),
                               .pieces = vectors,
                               .in_order = true,
                               .make = pack_vector,
@@ -345,19 +481,21 @@ static onx_status take_weights(onx_prepare *p, depthwise_params *q)
     return ONX_OK;
 }
 
-static bool shape_of(onx_prepare *p, depthwise_params *q)
+static bool shape_of(onx_prepare *p, groups_params *q)
 {
     const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
     const onx_value *y = p->outputs[0];
     onxi_window win;
-    q->channels = x->rank >= 3 ? (uint64_t)x->dims[1] : 0;
-    q->taps = q->channels ? w->count / q->channels : 0;
-    return x->rank >= 3 && w->rank == x->rank && w->data && w->dtype == ONX_FLOAT && y && y->rank == x->rank &&
-           y->count && x->count && w->count && x->dims[0] == y->dims[0] && x->dims[1] == y->dims[1] &&
-           w->dims[0] == y->dims[1] && w->dims[1] == 1 && onx_prepare_int(p, "group") == x->dims[1] &&
-           x->dims[1] >= ONXI_LANES && (ONXI_PLATFORM_ROOMY || x->dims[1] % ONXI_LANES == 0) &&
-           (!b || (b->data && b->dtype == ONX_FLOAT && b->count == (uint64_t)w->dims[0])) &&
-           onxi_window_make(p, w->dims + 2, &win) == ONX_OK && window_take(&win, &q->win);
+    if (x->rank < 3 || w->rank != x->rank || !w->data || w->dtype != ONX_FLOAT || !y || y->rank != x->rank ||
+        !y->count || !x->count || !w->count || x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1] ||
+        w->dims[0] != y->dims[1] || w->dims[1] > ONXI_LANES || onx_prepare_int(p, "group") * w->dims[1] != x->dims[1])
+        return false;
+    q->channels = (uint64_t)x->dims[1];
+    q->group = (uint64_t)w->dims[1];
+    q->taps = w->count / (q->channels * q->group);
+    return q->channels >= ONXI_LANES && (ONXI_PLATFORM_ROOMY || q->channels % ONXI_LANES == 0) &&
+           (!b || (b->data && b->dtype == ONX_FLOAT && b->count == q->channels)) &&
+           onxi_window_make(p, w->dims + 2, &win) == ONX_OK && window_take(&win, &q->win) && take_kind(q);
 }
 
 /* Channels of a set: at least SET, so that hardware prefetches the parts of pixels, but no more than necessary, so that
@@ -380,7 +518,7 @@ static void take_side(uint64_t channels, const int64_t size[WINDOW_DIMS], bool b
 
 /* Blocks of a vector are read as they lie. The result has channels last, but blocks if vectors have 8 floats, since
  * oneDNN's convolutions have, too. */
-static bool take_layouts(onx_prepare *p, depthwise_params *q)
+static bool take_layouts(onx_prepare *p, groups_params *q)
 {
     enum { KEEPS = ONXI_LANES == 8 };
     const bool blocks = ONXI_PLATFORM_ROOMY && q->channels > ONXI_LANES && onxi_blocked_of(p->inputs[0]) == ONXI_LANES;
@@ -403,25 +541,24 @@ static bool take_layouts(onx_prepare *p, depthwise_params *q)
 
 /* What a row asks for. */
 typedef struct early_body {
-    uint64_t taps; /* of a window at least; with less, oneDNN's rows are faster with vectors of 8 floats */
+    uint64_t taps; /* of a depthwise window at least; with less, oneDNN's rows are faster with vectors of 8 floats */
 } early_body;
 
-static bool suits(const onx_prepare *p, const depthwise_params *q)
+static bool suits(const onx_prepare *p, const groups_params *q)
 {
     const early_body *body = p->kernel->body;
-    return !body || (p->inputs[0]->layout && q->taps >= body->taps);
+    return !body || (p->inputs[0]->layout && (q->group > 1 || q->taps >= body->taps));
 }
 
 static onx_status prepare(onx_prepare *p)
 {
-    depthwise_params *q = ONXI_NEW(p->arena, depthwise_params);
+    groups_params *q = ONXI_NEW(p->arena, groups_params);
     if (!q)
         return ONX_E_MEMORY;
     /* Padding is skipped: its zeros would have to be multiplied with weights that are NaN or infinite. */
     if (!p->want || !shape_of(p, q) || !suits(p, q) || !onxi_weights_are_finite(p, 1) || !take_layouts(p, q))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
-    q->run = run_of(&q->win);
     q->each = set_of(q->channels);
     q->sets = (q->channels + q->each - 1) / q->each;
     /* A thread computes whole pixels, since it probably reads them next. */
@@ -431,7 +568,7 @@ static onx_status prepare(onx_prepare *p)
     q->fetch = q->x.image >= FETCH_LEAST;
     p->params = q;
     p->rows = (uint64_t)p->inputs[0]->dims[0] * q->stretches * q->sets * q->stretch;
-    p->grain = onxi_worth_a_thread((uint64_t)q->win.out[2] * q->taps * q->each);
+    p->grain = onxi_worth_a_thread((uint64_t)q->win.out[2] * q->taps * q->group * q->each);
     return ONX_OK;
 }
 
@@ -444,4 +581,4 @@ static const early_body laid_out = { .taps = ONXI_LANES == 8 ? 49 : 1 };
         .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_, .prepare = prepare, \
         .run = run                                                                                                     \
     }
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_depthwise)[] = { ROW(11, &laid_out), ROW(4, NULL), { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_groups)[] = { ROW(11, &laid_out), ROW(4, NULL), { 0 } };
