@@ -511,8 +511,8 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     q->planes = q->groups == 1 && q->c <= PLANES_MOST && !p->inputs[0]->layout;
     /* The tiles of a single vector of channels are limited by loads: oneDNN takes 0.83 to 0.88 times as long, except
-     * where it needs another layout of the input. */
-    if (p->kernel->body && vectors_of(q->m) < 2 && !q->planes)
+     * where it needs another layout of the input, as for groups. */
+    if (p->kernel->body && vectors_of(q->m) < 2 && !q->planes && q->groups == 1)
         return ONX_E_UNSUPPORTED;
     if (q->groups > 1 && (q->c < ONXI_LANES || q->m % ONXI_LANES))
         return ONX_E_UNSUPPORTED;
