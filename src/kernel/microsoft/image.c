@@ -1,4 +1,5 @@
 /* image.c - CropAndResize and MaxpoolWithMask. */
+#include "kernel/core/masks.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <float.h>
@@ -247,20 +248,68 @@ static void fill_least(float *x, uint64_t n)
         x[i] = -FLT_MAX;
 }
 
+/* The lines of the input that the windows of a line of the output have. */
+typedef struct lines {
+    int64_t from[2], to[2], inner;
+} lines;
+
+static lines lines_of(const onxi_window *w, int64_t line)
+{
+    const uint32_t axis = w->spatial - 1;
+    const int64_t across = axis > 1 ? w->out[1] : 1;
+    lines l = { .inner = axis > 1 ? w->in[1] : 1 };
+    bounds(w, axis > 0 ? 0 : w->spatial, line / across, &l.from[0], &l.to[0]);
+    bounds(w, axis > 1 ? 1 : w->spatial, line % across, &l.from[1], &l.to[1]);
+    return l;
+}
+
+static void merge(const float *restrict x, int64_t length, float *restrict merged)
+{
+    for (int64_t i = 0; i < length; i++)
+        merged[i] = x[i] > merged[i] ? x[i] : merged[i];
+}
+
+#if ONXI_PLATFORM_ROOMY /* browsers compute windows one by one */
+/* The windows of a line of the output, `line`, where the mask has zeros. Those that begin before the line are shorter,
+ * and are computed one by one. */
+static void pool_masked_line(const onxi_window *w, const float *x, const int32_t *m, int64_t line, float *merged,
+                             float *y)
+{
+    const onxi_mask_loops *loops = onxi_mask_loops_best();
+    const uint32_t axis = w->spatial - 1;
+    const int64_t length = w->in[axis], across = axis > 1 ? w->out[1] : 1;
+    const lines l = lines_of(w, line);
+    fill_least(merged, (uint64_t)length);
+    for (int64_t r = l.from[0]; r < l.to[0]; r++)
+        for (int64_t c = l.from[1]; c < l.to[1]; c++) {
+            const int64_t at = (r * l.inner + c) * length;
+            loops->windows(x + at, m + at, at == 0 && w->spatial > 1, length, w->kernel[axis], merged);
+        }
+    for (int64_t i = 0, begin = -w->pad[axis]; i < w->out[axis]; i++, begin += w->stride[axis])
+        y[i] = begin >= 0 && begin < length ? merged[begin] : -FLT_MAX;
+    for (int64_t i = 0; i < w->out[axis] && i * w->stride[axis] < w->pad[axis]; i++) {
+        int64_t at[3] = { i, 0, 0 };
+        if (axis > 0)
+            at[0] = line / across, at[axis] = i;
+        if (axis > 1)
+            at[1] = line % across;
+        y[i] = greatest(w, x, m, at);
+    }
+}
+#endif
+
 /* The windows of a line of the output, `line`, where the mask has no zeros: maxima are taken across lines of the input
  * first, then along the last axis. */
 static void pool_line(const onxi_window *w, const float *x, int64_t line, float *merged, float *y)
 {
     const uint32_t axis = w->spatial - 1;
-    const int64_t length = w->in[axis], inner = axis > 1 ? w->in[1] : 1, across = axis > 1 ? w->out[1] : 1;
+    const int64_t length = w->in[axis];
+    const lines l = lines_of(w, line);
     int64_t from[3], to[3];
-    bounds(w, axis > 0 ? 0 : w->spatial, line / across, &from[0], &to[0]);
-    bounds(w, axis > 1 ? 1 : w->spatial, line % across, &from[1], &to[1]);
     fill_least(merged, (uint64_t)length);
-    for (int64_t r = from[0]; r < to[0]; r++)
-        for (int64_t c = from[1]; c < to[1]; c++)
-            for (int64_t i = 0, at = (r * inner + c) * length; i < length; i++)
-                merged[i] = x[at + i] > merged[i] ? x[at + i] : merged[i];
+    for (int64_t r = l.from[0]; r < l.to[0]; r++)
+        for (int64_t c = l.from[1]; c < l.to[1]; c++)
+            merge(x + (r * l.inner + c) * length, length, merged);
     for (int64_t i = 0; i < w->out[axis]; i++) {
         float most = -FLT_MAX;
         bounds(w, axis, i, &from[2], &to[2]);
@@ -276,8 +325,7 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool *q = work->params;
     const onxi_window *w = &q->w;
-    const int64_t columns = w->spatial > 1 ? w->out[1] : 1, depth = w->spatial > 2 ? w->out[2] : 1,
-                  width = w->out[w->spatial - 1];
+    const int64_t width = w->out[w->spatial - 1];
     for (uint64_t plane = first; plane < last; plane++) {
         float *y = (float *)work->outputs[0]->data + plane * w->out_size;
         if (!w->in_size) { /* windows of padding only */
@@ -289,10 +337,16 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
         const bool masked = has_zeros(m, w->in_size);
         for (int64_t i = 0; !masked && i < (int64_t)w->out_size; i += width)
             pool_line(w, x, i / width, work->thread_workspace, y + i);
+#if ONXI_PLATFORM_ROOMY
+        for (int64_t i = 0; masked && i < (int64_t)w->out_size; i += width)
+            pool_masked_line(w, x, m, i / width, work->thread_workspace, y + i);
+#else
+        const int64_t columns = w->spatial > 1 ? w->out[1] : 1, depth = w->spatial > 2 ? w->out[2] : 1;
         for (int64_t i = 0; masked && i < (int64_t)w->out_size; i++) {
             const int64_t at[3] = { i / depth / columns, i / depth % columns, i % depth };
             y[i] = greatest(w, x, m, at);
         }
+#endif
     }
     return ONX_OK;
 }
