@@ -19,7 +19,8 @@
 #define ONXI_PLANS_MAX       8                /* shapes whose plans are kept per graph */
 #define ONXI_PLANS_SMALL     64 /* as many if plans and their buffers take at most ONXI_PLANS_ROOM bytes */
 #define ONXI_PLANS_ROOM      (UINT64_C(128) << 20)
-#define ONXI_VARIANTS_MAX    8 /* sets of overridden initializers whose variants a session keeps */
+#define ONXI_STATES_ROOM     (UINT64_C(16) << 20) /* bytes up to which a site keeps as many states */
+#define ONXI_VARIANTS_MAX    8                    /* sets of overridden initializers whose variants a session keeps */
 #define ONXI_POST_OPS_MAX    4
 #define ONXI_RUN_STORE_LEAST (1u << 16) /* bytes: a file of the store is not worth less */
 
@@ -638,6 +639,7 @@ typedef struct onxi_run_site {
     onx_value **held;            /* per formal input: an optional value that wraps the given value, or NULL */
     struct onxi_run_state *kept; /* one per plan, most recently used first */
     uint32_t kept_count;
+    uint64_t kept_size; /* bytes of their buffers */
 } onxi_run_site;
 
 /* Addresses of the outputs and then the inputs of the caller (run_aim.c); arrays are indexed in that order. */

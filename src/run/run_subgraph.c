@@ -18,6 +18,29 @@ static void drop_states(onxi_run_site *site)
         drop_state(s, state);
     }
     site->kept_count = 0;
+    site->kept_size = 0;
+}
+
+/* Graphs that keep many plans keep many states, too, while these are small: decoders meet the same lengths in each
+ * search, and a state takes as long to make as a step of a small one. */
+static bool is_full(const onxi_run_site *site)
+{
+    const onxi_run_graph *g = site->graph;
+    const onx_session_options *o = &g->session->options;
+    const uint64_t room = o->memory / 16 < ONXI_STATES_ROOM ? o->memory / 16 : ONXI_STATES_ROOM;
+    const bool many = !g->depth && !o->lean_memory && site->kept_size < room;
+    return site->kept_count >= (many ? ONXI_PLANS_SMALL : onxi_run_graph_plans(g));
+}
+
+static void drop_oldest(onxi_run_site *site)
+{
+    onxi_run_state **last = &site->kept;
+    while ((*last)->next)
+        last = &(*last)->next;
+    site->kept_count--;
+    site->kept_size -= (*last)->base_size;
+    drop_state(site->graph->session, *last);
+    *last = NULL;
 }
 
 static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
@@ -71,16 +94,11 @@ onxi_run_state *onxi_run_site_find(onxi_run_site *site)
 
 onx_status onxi_run_site_add(onxi_run_site *site, onxi_run_state **out)
 {
-    if (site->kept_count >= onxi_run_graph_plans(site->graph)) { /* removes the least recently used state */
-        onxi_run_state **last = &site->kept;
-        while ((*last)->next)
-            last = &(*last)->next;
-        drop_state(site->graph->session, *last);
-        site->kept_count--;
-        *last = NULL;
-    }
+    while (site->kept && is_full(site))
+        drop_oldest(site);
     ONX_TRY(new_state(site, out));
     site->kept_count++;
+    site->kept_size += (*out)->base_size;
     (*out)->next = site->kept;
     site->kept = *out;
     return ONX_OK;

@@ -141,6 +141,35 @@ static void test_run_subgraph__shapes_change_every_time(void **state)
     onx_ctx_free(cx);
 }
 
+/* Small states of more shapes than a session keeps large plans for are kept from run to run, unless memory is scarce.
+ */
+static void test_run_subgraph__states_are_kept(void **state)
+{
+    enum { SHAPES = 30, OF_STATE = 8 }; /* a state takes more allocations than that */
+    unsigned calls[2];
+    (void)state;
+    for (int lean = 0; lean < 2; lean++) {
+        scarce_memory memory = { 0 };
+        onx_ctx *cx = onx_ctx_new(&(onx_allocator){ scarce_resize, &memory });
+        onx_doc *doc = parse(cx, growing);
+        onx_session *s;
+        onx_value *out[2] = { NULL };
+        const onx_session_options options = { .threads = 1, .lean_memory = lean };
+        assert_int_equal(onx_session_new(cx, doc, &options, &s), ONX_OK);
+        for (int i = 0; i < 3; i++) {
+            const unsigned before = memory.calls;
+            assert_int_equal(run(s, cx, SHAPES, out), ONX_OK);
+            calls[lean] = memory.calls - before;
+        }
+        free_both(out);
+        onx_session_free(s);
+        onx_doc_free(doc);
+        onx_ctx_free(cx);
+        assert_int_equal(memory.in_use, 0);
+    }
+    assert_true(calls[0] + SHAPES * OF_STATE < calls[1]);
+}
+
 typedef struct job {
     onx_session *s;
     const onx_value *want;
@@ -269,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_subgraph__iterations_allocate_nothing),
+        cmocka_unit_test(test_run_subgraph__states_are_kept),
         cmocka_unit_test(test_run_subgraph__shapes_change_every_time),
         cmocka_unit_test(test_run_subgraph__many_threads),
         cmocka_unit_test(test_run_subgraph__bounded_iterations),
