@@ -92,21 +92,6 @@ static images draw_groups(source *s, unsigned turn)
     return q;
 }
 
-/* maker: the operator that makes the input of MADE_OF channels, by windows of one pixel, and sets its layout; NULL: the
- * input is the graph's. */
-enum { MADE_OF = 16 };
-
-/* Its weights. */
-static void add_maker(writer *w, source *s, const char *maker, const images *q)
-{
-    const bool transposed = strcmp(maker, "ConvTranspose") == 0;
-    add(w, ", float[%u, %u%s] v = {", transposed ? MADE_OF : q->c, transposed ? q->c : MADE_OF,
-        &", 1, 1, 1"[3 * (3 - q->rank)]);
-    for (uint32_t i = 0; i < MADE_OF * q->c; i++)
-        add(w, "%s%.2f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
-    add(w, "}");
-}
-
 static void write_model(writer *w, source *s, const images *q, const char *maker, unsigned posts, bool bias)
 {
     static const char *const dims[] = { "W", "H, W", "D, H, W" }, *const results[] = { "Q", "P, Q", "O, P, Q" };
@@ -127,8 +112,10 @@ static void write_model(writer *w, source *s, const images *q, const char *maker
     for (uint32_t i = 0; i < q->m; i++)
         add(w, "%s%.3f", i ? ", " : "", (double)between(s, -1, 1));
     add(w, "}");
-    if (maker)
-        add_maker(w, s, maker, q);
+    if (maker) {
+        add(w, ", ");
+        add_maker(w, s, maker, q->rank, q->c);
+    }
     add(w, "> {\n");
     if (maker)
         add(w, " a = %s (x0, v)\n", maker);

@@ -55,6 +55,20 @@ __attribute__((unused)) static void add_list(writer *w, const char *name, const 
     add(w, "]");
 }
 
+/* For images in a layout: the operator `maker` makes them of images of MADE_OF channels, by windows of one pixel, and
+ * sets their layout. Adds its weights, `v`, to a list of initializers. */
+enum { MADE_OF = 16 };
+
+__attribute__((unused)) static void add_maker(writer *w, source *s, const char *maker, uint32_t axes, uint32_t channels)
+{
+    const bool transposed = strcmp(maker, "ConvTranspose") == 0;
+    add(w, "float[%u, %u%s] v = {", transposed ? MADE_OF : channels, transposed ? channels : MADE_OF,
+        &", 1, 1, 1"[3 * (3 - axes)]);
+    for (uint32_t i = 0; i < MADE_OF * channels; i++)
+        add(w, "%s%.2f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
+    add(w, "}");
+}
+
 /* ---- running ---- */
 
 typedef struct seen {

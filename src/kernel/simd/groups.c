@@ -16,12 +16,6 @@ enum { STRIP = 7 };
 #endif
 enum { SET = 64, FETCH_LEAST = 128 << 10 };
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
-
 struct groups_params;
 
 /* Distances in an image: its layout has all channels in one block, or blocks of a vector. */
@@ -65,14 +59,6 @@ typedef struct groups_params {
 
 /* ---- strips ---- */
 
-/* The compiler would keep an index for each multiple of the step, and run out of registers. */
-static inline const float *onward(const float *p, uint64_t step)
-{
-    p += step;
-    __asm__("" : "+r"(p));
-    return p;
-}
-
 /* Adds one line of the window, whose kernel has `taps` taps: goes over the inputs, and adds each one to the pixels that
  * it belongs to. `x`: the first input of the first pixel, which may be in the padding. */
 __attribute__((always_inline)) static inline void add_line(const groups_params *q, const strip *s, const float *x,
@@ -81,15 +67,15 @@ __attribute__((always_inline)) static inline void add_line(const groups_params *
 {
     const int64_t from = -s->origin[2], end = q->win.in[2] + from;
     onxi_vf by[7];
-    UNROLL
+    WINDOW_UNROLL
     for (int k = 0; k < taps; k++)
         by[k] = vf_load(w + k * ONXI_LANES);
-    UNROLL
-    for (int i = 0; i <= (STRIP - 1) * stride + (taps - 1) * dilation; i++, x = onward(x, q->x.pixel)) {
+    WINDOW_UNROLL
+    for (int i = 0; i <= (STRIP - 1) * stride + (taps - 1) * dilation; i++, x = window_onward(x, q->x.pixel)) {
         if (!inside && (i < from || i >= end))
             continue;
         const onxi_vf v = vf_load(x);
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < STRIP; j++) {
             const int k = i - j * stride;
             if (k >= 0 && k % dilation == 0 && k / dilation < taps)
@@ -107,7 +93,7 @@ __attribute__((always_inline)) static inline void add_taps(const groups_params *
         const int64_t tap = k * q->win.dilation[2], at = s->origin[2] + tap;
         const float *from = x + tap * step;
         const onxi_vf by = vf_load(w);
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < STRIP; j++)
             if (inside || (at + j * stride >= 0 && at + j * stride < q->win.in[2]))
                 sum[j] += by * vf_load(from + j * next);
@@ -124,15 +110,15 @@ __attribute__((always_inline)) static inline uint32_t post_early(const simd_post
     const simd_post *f = posts->list;
     const onxi_vf a = vf_all(f->a), b = vf_all(f->b), zero = vf_all(0);
     if (f->kind == ONX_POST_CLIP) {
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < count; j++)
             sum[j] = post_clip(sum[j], a, b);
     } else if (f->kind == ONX_POST_RELU) {
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < count; j++)
             sum[j] = post_relu(sum[j], zero);
     } else if (f->kind == ONX_POST_HARD_SWISH) {
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < count; j++)
             sum[j] = post_hard_swish(sum[j]);
     } else {
@@ -161,14 +147,14 @@ __attribute__((always_inline)) static inline void finish(const groups_params *q,
     const uint32_t done = post_early(&q->posts, sum, count);
     if (done == q->posts.count) {
         float *y = s->y + c * q->y.channel;
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < count; j++)
             if ((uint64_t)j < s->pixels)
                 vf_store(y + (uint64_t)j * q->y.pixel, sum[j]);
         return;
     }
     float sums[STRIP * ONXI_LANES];
-    UNROLL
+    WINDOW_UNROLL
     for (int j = 0; j < count; j++)
         vf_store(sums + j * ONXI_LANES, sum[j]);
     post_late(q, s, c, sums, s->pixels, done);
@@ -201,7 +187,7 @@ __attribute__((always_inline)) static inline void strip_of(const groups_params *
         const uint64_t c = i < last ? i : last;
         onxi_vf sum[STRIP];
         const onxi_vf start = s->bias ? vf_load(s->bias + c) : vf_all(0);
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < STRIP; j++)
             sum[j] = start;
         for (int64_t z = s->first[0]; z < s->last[0]; z++)
@@ -277,15 +263,15 @@ __attribute__((always_inline)) static inline void add_groups(const groups_params
     for (int64_t k = 0; k < q->win.kernel[2]; k++) {
         const int64_t tap = k * q->win.dilation[2], at = s->origin[2] + tap;
         onxi_vf v[STRIP];
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < pixels; j++) {
             const bool is_there = inside || (at + j * stride >= 0 && at + j * stride < q->win.in[2]);
             v[j] = is_there ? vf_load(x + (tap + j * stride) * step) : vf_all(0);
         }
-        UNROLL
+        WINDOW_UNROLL
         for (int r = 0; r < m; r++, w += ONXI_LANES) {
             const onxi_vf by = vf_load(w);
-            UNROLL
+            WINDOW_UNROLL
             for (int j = 0; j < pixels; j++)
                 sum[j * m + r] += by * v[j];
         }
@@ -300,7 +286,7 @@ __attribute__((always_inline)) static inline void groups_of(const groups_params 
     for (uint64_t i = 0; i < s->channels; i += ONXI_LANES) {
         const uint64_t c = i < last ? i : last;
         onxi_vf sum[SUMS];
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < pixels * m; j++)
             sum[j] = vf_all(0);
         for (int64_t z = s->first[0]; z < s->last[0]; z++)
@@ -308,10 +294,10 @@ __attribute__((always_inline)) static inline void groups_of(const groups_params 
                 add_groups(q, s, line_at(q, s, c, z, y), weights_at(q, s, i, z, y), sum, m, pixels, inside);
         const onxi_vf start = s->bias ? vf_load(s->bias + c) : vf_all(0);
         onxi_vf total[STRIP];
-        UNROLL
+        WINDOW_UNROLL
         for (int j = 0; j < pixels; j++) {
             total[j] = sum[j * m + m - 1];
-            UNROLL
+            WINDOW_UNROLL
             for (int r = m - 2; r >= 0; r--)
                 total[j] = turn_groups(total[j], m) + sum[j * m + r];
             total[j] += start;

@@ -18,19 +18,14 @@ typedef struct pool_body {
     bool average, global;
 } pool_body;
 
-static inline onxi_vf both(const bool average, onxi_vf a, onxi_vf b)
-{
-    return average ? a + b : vf_select((a > b) | (a != a), a, b); /* NaN is kept */
-}
-
 __attribute__((always_inline)) static inline void add_line(const bool average, const bool begins, const float *x,
                                                            uint64_t n, float *line)
 {
     uint64_t i = 0;
     for (; i + ONXI_LANES <= n; i += ONXI_LANES)
-        vf_store(line + i, begins ? vf_load(x + i) : both(average, vf_load(line + i), vf_load(x + i)));
+        vf_store(line + i, begins ? vf_load(x + i) : window_both(average, vf_load(line + i), vf_load(x + i)));
     for (; i < n; i++)
-        line[i] = begins ? x[i] : both(average, vf_all(line[i]), vf_all(x[i]))[0];
+        line[i] = begins ? x[i] : window_both(average, vf_all(line[i]), vf_all(x[i]))[0];
 }
 
 /* Reduces the lines of a window column by column; returns false if all of them are padding. */
@@ -66,7 +61,7 @@ __attribute__((always_inline)) static inline void go_across(const pool_params *q
             const float *at = line + o * stride;
             float sum = *at;
             for (int64_t j = 1; j < taps; j++)
-                sum = both(average, vf_all(sum), vf_all(at[j * by]))[0];
+                sum = window_both(average, vf_all(sum), vf_all(at[j * by]))[0];
             y[o] = sum;
         }
         return;
@@ -74,7 +69,7 @@ __attribute__((always_inline)) static inline void go_across(const pool_params *q
     for (uint64_t i = 0; i < q->span; i += ONXI_LANES) {
         onxi_vf sum = vf_load(line + i);
         for (int64_t j = 1; j < taps; j++)
-            sum = both(average, sum, vf_load(line + i + j * by));
+            sum = window_both(average, sum, vf_load(line + i + j * by));
         vf_store(spare + i, sum);
     }
     if (stride == 1)
@@ -145,7 +140,7 @@ static void go_down_where(const pool_params *q, const float *x, const int64_t *p
 /* `found` gets three lists: for windows that begin at each position, the maxima, their rows and their columns. */
 static void go_across_where(const pool_params *q, const float *line, const float *rows, float *found)
 {
-    onxi_vi lanes;
+    onxi_vi lanes = { 0 };
     for (int i = 0; i < ONXI_LANES; i++)
         lanes[i] = i - (int32_t)q->win.pad[2];
     for (uint64_t i = 0; i < q->span; i += ONXI_LANES) {
@@ -220,39 +215,6 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* The number of taps that count, for each position along an axis: those inside, or with padding, or all. */
-static bool count_taps(onx_prepare *p, pool_params *q, int d, int64_t pad_end)
-{
-    const bool pads = !((const pool_body *)p->kernel->body)->global && onx_prepare_is_set(p, "count_include_pad");
-    const bool beyond = p->since < 22; /* before version 22, positions that ceil_mode adds after the pads counted */
-    float *counts = onxi_arena_array(p->arena, (uint64_t)q->win.out[d], sizeof *counts);
-    for (int64_t i = 0; counts && i < q->win.out[d]; i++) {
-        const int64_t origin = i * q->win.stride[d] - q->win.pad[d], step = q->win.dilation[d];
-        int64_t first, last;
-        window_taps(&q->win, d, origin, &first, &last);
-        int64_t count = last > first ? last - first : 0;
-        if (pads) {
-            const int64_t room = q->win.in[d] + pad_end - origin, padded = room > 0 ? (room + step - 1) / step : 0;
-            count = beyond || padded > q->win.kernel[d] ? q->win.kernel[d] : padded;
-        }
-        counts[i] = (float)count;
-    }
-    q->divisor[d] = counts;
-    return counts != NULL;
-}
-
-static onx_status take_window(onx_prepare *p, const onxi_window *w, pool_params *q, bool average)
-{
-    if (!window_take(w, &q->win))
-        return ONX_E_UNSUPPORTED;
-    for (int d = 0; average && d < DIMS; d++) {
-        const int from = window_axis(w, d);
-        if (!count_taps(p, q, d, from >= 0 ? w->pad_end[from] : 0))
-            return ONX_E_MEMORY;
-    }
-    return ONX_OK;
-}
-
 static onx_status prepare(onx_prepare *p)
 {
     const pool_body *body = p->kernel->body;
@@ -262,20 +224,18 @@ static onx_status prepare(onx_prepare *p)
     if (x->rank < 3 || x->rank > 5 || (p->output_count != 1 && !where) || !x->count || !y || !y->count ||
         (where && onx_prepare_is_set(p, "storage_order")))
         return ONX_E_UNSUPPORTED;
-    if (body->global) {
-        w = (onxi_window){ .spatial = x->rank - 2 };
-        for (uint32_t d = 0; d < w.spatial; d++) {
-            w.in[d] = w.kernel[d] = x->dims[d + 2];
-            w.out[d] = w.stride[d] = w.dilation[d] = 1;
-        }
-    } else {
+    if (body->global)
+        w = window_whole(x);
+    else
         ONX_TRY(onxi_window_make(p, NULL, &w));
-    }
     pool_params *q = ONXI_NEW(p->arena, pool_params);
     if (!q)
         return ONX_E_MEMORY;
     *q = (pool_params){ .where = where };
-    ONX_TRY(take_window(p, &w, q, body->average));
+    if (!window_take(&w, &q->win))
+        return ONX_E_UNSUPPORTED;
+    if (body->average)
+        ONX_TRY(window_divisors(p, &w, &q->win, !body->global, q->divisor));
     if (where && q->win.in[0] * q->win.in[1] >= INT32_MAX)
         return ONX_E_UNSUPPORTED;
     const uint64_t span = (uint64_t)((q->win.out[2] - 1) * q->win.stride[2] + 1);

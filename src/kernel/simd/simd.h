@@ -254,6 +254,19 @@ static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
 }
 #endif
 
+/* The greater one; NaN if either is NaN. */
+static inline onxi_vf vf_max_or_nan(onxi_vf a, onxi_vf b)
+{
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    return (onxi_vf)_mm512_mask_max_ps((__m512)a, _mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_ORD_Q), (__m512)a,
+                                       (__m512)b);
+#elif ONXI_LANES == 8 && defined(__AVX__)
+    return vf_select(a != a, a, vf_max(a, b));
+#else
+    return vf_select((a > b) | (a != a), a, b);
+#endif
+}
+
 static inline onxi_vf vf_abs(onxi_vf a)
 {
 #ifdef __wasm_simd128__

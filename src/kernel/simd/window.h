@@ -1,5 +1,4 @@
-/* window.h - the windows of convolutions and pools over up to three axes, with the missing leading axes of size 1, and
- * the units of a layout that vectors of channels run through. */
+/* window.h - the windows of convolutions and pools over up to three axes, with the missing leading axes of size 1. */
 #ifndef ONXI_KERNEL_SIMD_WINDOW_H
 #define ONXI_KERNEL_SIMD_WINDOW_H
 
@@ -52,6 +51,70 @@ static inline void window_taps(const simd_window *q, int d, int64_t origin, int6
     *first = origin < 0 ? (-origin + step - 1) / step : 0;
     *last = room > 0 ? (room + step - 1) / step : 0;
     *last = *last < q->kernel[d] ? *last : q->kernel[d];
+}
+
+/* ---- strips of pixels, whose loops over taps are unrolled ---- */
+
+#if defined(__clang__)
+#define WINDOW_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define WINDOW_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+/* The compiler would keep an index for each multiple of the step, and run out of registers. */
+static inline const float *window_onward(const float *p, uint64_t step)
+{
+    p += step;
+    __asm__("" : "+r"(p));
+    return p;
+}
+
+/* ---- pools ---- */
+
+/* The one window of a global pool. */
+static inline onxi_window window_whole(const onx_value *x)
+{
+    onxi_window w = { .spatial = x->rank - 2 };
+    for (uint32_t d = 0; d < w.spatial; d++) {
+        w.in[d] = w.kernel[d] = x->dims[d + 2];
+        w.out[d] = w.stride[d] = w.dilation[d] = 1;
+    }
+    return w;
+}
+
+/* For averages: `divisor` gets the number of taps that count, for each position along each axis: those inside, or with
+ * padding, or all. An average is divided by their product. pads: the node says whether padding counts. */
+static inline onx_status window_divisors(onx_prepare *p, const onxi_window *from, const simd_window *q, bool pads,
+                                         const float *divisor[WINDOW_DIMS])
+{
+    pads = pads && onx_prepare_is_set(p, "count_include_pad");
+    const bool beyond = p->since < 22; /* before version 22, positions that ceil_mode adds after the pads counted */
+    for (int d = 0; d < WINDOW_DIMS; d++) {
+        const int axis = window_axis(from, d);
+        const int64_t pad_end = axis >= 0 ? from->pad_end[axis] : 0, step = q->dilation[d];
+        float *counts = onxi_arena_array(p->arena, (uint64_t)q->out[d], sizeof *counts);
+        if (!counts)
+            return ONX_E_MEMORY;
+        for (int64_t i = 0; i < q->out[d]; i++) {
+            const int64_t origin = i * q->stride[d] - q->pad[d], room = q->in[d] + pad_end - origin;
+            int64_t first, last;
+            window_taps(q, d, origin, &first, &last);
+            int64_t count = last > first ? last - first : 0;
+            if (pads) {
+                const int64_t padded = room > 0 ? (room + step - 1) / step : 0;
+                count = beyond || padded > q->kernel[d] ? q->kernel[d] : padded;
+            }
+            counts[i] = (float)count;
+        }
+        divisor[d] = counts;
+    }
+    return ONX_OK;
+}
+
+/* What a pool makes of two elements. */
+static inline onxi_vf window_both(const bool average, onxi_vf a, onxi_vf b)
+{
+    return average ? a + b : vf_max_or_nan(a, b);
 }
 
 #endif
