@@ -21,49 +21,107 @@ static void spoil(source *s, onx_value *x, unsigned turn)
         ((float *)x->data)[below(s, (uint32_t)x->count)] = odd[turn / 4 % 4];
 }
 
+/* A pool of one to three axes. */
+typedef struct pool {
+    uint32_t axes, kernel[DIMS], stride[DIMS], dilation[DIMS], pads[2 * DIMS];
+    bool average, where; /* where: it outputs indices, too */
+    int64_t size[2 + DIMS];
+} pool;
+
+static void draw_axis(source *s, pool *q, uint32_t i, uint32_t kernel, uint32_t stride, bool dilated)
+{
+    q->kernel[i] = 1 + below(s, kernel);
+    q->stride[i] = 1 + below(s, stride);
+    q->dilation[i] = dilated ? 1 + below(s, 2) : 1;
+    q->pads[i] = below(s, q->kernel[i]);
+    q->pads[q->axes + i] = below(s, q->kernel[i]);
+    q->size[2 + i] = (q->kernel[i] - 1) * q->dilation[i] + 1 + below(s, i + 1 == q->axes ? 50 : 9);
+}
+
+/* maker: see add_maker; NULL: none. */
+static void write_pool(writer *w, source *s, const pool *q, const char *maker, unsigned version)
+{
+    static const char *const in[] = { "A", "A, B", "A, B, D" }, *const out[] = { "E", "E, F", "E, F, G" };
+    const char *dims = out[q->axes - 1];
+    w->len = 0;
+    add(w, "<ir_version: 10, opset_import: [\"\" : %u]> g (float[N, C, %s] x) => (float[N, M, %s] y%s%s%s)", version,
+        in[q->axes - 1], dims, q->where ? ", int64[N, M, " : "", q->where ? dims : "", q->where ? "] at" : "");
+    if (maker) {
+        add(w, " <");
+        add_maker(w, s, maker, q->axes, (uint32_t)q->size[1]);
+        add(w, "> {\n a = %s (x, v)\n", maker);
+    } else {
+        add(w, " {\n");
+    }
+    add(w, " y%s = %s <ceil_mode = %u", q->where ? ", at" : "", q->average ? "AveragePool" : "MaxPool", below(s, 2));
+    add_list(w, "kernel_shape", q->kernel, q->axes);
+    add_list(w, "strides", q->stride, q->axes);
+    add_list(w, "dilations", q->dilation, q->axes);
+    add_list(w, "pads", q->pads, 2 * q->axes);
+    if (q->average)
+        add(w, ", count_include_pad = %u", below(s, 2));
+    add(w, "> (%s)\n}\n", maker ? "a" : "x");
+}
+
 /* Windows of one to three dims with pads, steps and gaps, wider than a vector and not, whose last ones reach beyond the
  * input, of channels that are no whole blocks. */
 static void test_kernel_pools__windows_are_the_same(void **state)
 {
-    static const char *const names[] = { "MaxPool", "AveragePool" };
     static writer w;
     source s = { 31 };
     unsigned fast = 0;
     (void)state;
     for (unsigned turn = 0; turn < 160; turn++) {
-        const uint32_t dims = 1 + below(&s, DIMS);
-        const bool average = turn % 2, dilated = !average || turn % 4 == 1, where = turn % 4 == 2;
-        uint32_t kernel[DIMS], stride[DIMS], dilation[DIMS], pads[2 * DIMS];
-        int64_t size[2 + DIMS] = { 1 + below(&s, 2), 1 + below(&s, 5) };
-        for (uint32_t i = 0; i < dims; i++) {
-            kernel[i] = 1 + below(&s, i + 1 == dims && turn % 8 == 0 ? 40 : 4);
-            stride[i] = 1 + below(&s, turn % 16 == 1 ? 24 : 3);
-            dilation[i] = dilated ? 1 + below(&s, 2) : 1;
-            pads[i] = below(&s, kernel[i]);
-            pads[dims + i] = below(&s, kernel[i]);
-            size[2 + i] = (kernel[i] - 1) * dilation[i] + 1 + below(&s, i + 1 == dims ? 50 : 9);
-        }
-        onx_value *x = floats(&s, 2 + dims, size);
-        for (uint64_t i = 0; where && i < x->count; i++) /* many that are equal, of which the first counts */
+        const bool dilated = turn % 2 == 0 || turn % 4 == 1;
+        pool q = { .axes = 1 + below(&s, DIMS), .average = turn % 2, .where = turn % 4 == 2 };
+        q.size[0] = 1 + below(&s, 2);
+        q.size[1] = 1 + below(&s, 5);
+        for (uint32_t i = 0; i < q.axes; i++)
+            draw_axis(&s, &q, i, i + 1 == q.axes && turn % 8 == 0 ? 40 : 4, turn % 16 == 1 ? 24 : 3, dilated);
+        onx_value *x = floats(&s, 2 + q.axes, q.size);
+        for (uint64_t i = 0; q.where && i < x->count; i++) /* many that are equal, of which the first counts */
             ((float *)x->data)[i] = floorf(((float *)x->data)[i] * 2);
-        spoil(&s, x, where ? turn / 4 : turn);
-        w.len = 0;
-        static const char *const in[] = { "A", "A, B", "A, B, D" }, *const out[] = { "E", "E, F", "E, F, G" };
-        add(&w, "<ir_version: 10, opset_import: [\"\" : %u]> g (float[N, C, %s] x) => (float[N, C, %s] y%s%s%s) {\n",
-            turn % 3 ? 22 : 19, in[dims - 1], out[dims - 1], where ? ", int64[N, C, " : "", where ? out[dims - 1] : "",
-            where ? "] at" : "");
-        add(&w, " y%s = %s <ceil_mode = %u", where ? ", at" : "", names[average], below(&s, 2));
-        add_list(&w, "kernel_shape", kernel, dims);
-        add_list(&w, "strides", stride, dims);
-        add_list(&w, "dilations", dilation, dims);
-        add_list(&w, "pads", pads, 2 * dims);
-        if (average)
-            add(&w, ", count_include_pad = %u", below(&s, 2));
-        add(&w, "> (x)\n}\n");
-        fast += strcmp(compare_any(&w, names[average], (const onx_value *const[]){ x }, 20), "simd") == 0;
+        spoil(&s, x, q.where ? turn / 4 : turn);
+        write_pool(&w, &s, &q, NULL, turn % 3 ? 22 : 19);
+        const char *name = q.average ? "AveragePool" : "MaxPool";
+        fast += strcmp(compare_any(&w, name, (const onx_value *const[]){ x }, 20), "simd") == 0;
         onx_value_free(x);
     }
     assert_in_range(fast, 80, 160); /* the others are oneDNN's */
+}
+
+/* The same of images with channels last or in blocks: whole vectors of them and not, windows that have code of their
+ * own along a line and others, of lines that are shorter than a strip and longer. */
+static void test_kernel_pools__channels_are_the_same(void **state)
+{
+    static const uint32_t channels[] = { 3, 8, 15, 16, 17, 24, 32, 72, 130 };
+    static const uint32_t kinds[][2] = { { 2, 2 }, { 3, 1 }, { 3, 2 } }; /* taps, step */
+    static writer w;
+    source s = { 36 };
+    (void)state;
+    for (unsigned turn = 0; turn < 160; turn++) {
+        pool q = { .axes = 1 + turn % 7 % DIMS, .average = turn % 2 };
+        for (uint32_t i = 0; i < q.axes; i++) {
+            draw_axis(&s, &q, i, 4, 3, turn % 4 < 2);
+            if (turn % 8 > 1 && i + 2 >= q.axes) {
+                const uint32_t *kind = kinds[turn / 8 % 3];
+                q.kernel[i] = kind[0];
+                q.stride[i] = kind[1];
+                q.dilation[i] = turn % 16 == 2 ? 2 : 1;
+                q.pads[i] = below(&s, kind[0]);
+                q.pads[q.axes + i] = below(&s, kind[0]);
+                q.size[2 + i] = 5 + below(&s, i + 1 == q.axes ? 40 : 10);
+            }
+        }
+        q.size[0] = 1 + below(&s, 2);
+        q.size[1] = MADE_OF;
+        onx_value *x = floats(&s, 2 + q.axes, q.size);
+        spoil(&s, x, turn / 2);
+        q.size[1] = channels[below(&s, sizeof channels / sizeof *channels)];
+        write_pool(&w, &s, &q, turn % 3 ? "Conv" : "ConvTranspose", turn % 5 ? 22 : 19);
+        compare_any(&w, q.average ? "AveragePool" : "MaxPool", (const onx_value *const[]){ x }, 60);
+        onx_value_free(x);
+    }
 }
 
 static void test_kernel_pools__planes_are_the_same(void **state)
@@ -179,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_pools__windows_are_the_same),
+        cmocka_unit_test(test_kernel_pools__channels_are_the_same),
         cmocka_unit_test(test_kernel_pools__planes_are_the_same),
         cmocka_unit_test(test_kernel_pools__parts_are_the_same),
         cmocka_unit_test(test_kernel_pools__neighbouring_channels_are_the_same),
