@@ -93,6 +93,7 @@
     TABLE(simd_planes##level)                                                                                          \
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_pool_channels##level)                                                                                   \
+    TABLE(simd_pool_whole##level)                                                                                      \
     TABLE(simd_unfold##level)                                                                                          \
     TABLE(simd_direct##level)                                                                                          \
     TABLE(simd_spread##level)                                                                                          \

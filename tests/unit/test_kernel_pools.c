@@ -124,6 +124,80 @@ static void test_kernel_pools__channels_are_the_same(void **state)
     }
 }
 
+/* Operators that reduce all pixels of an image, and what they need for that. */
+static void write_whole(writer *w, source *s, unsigned turn, const int64_t *size, const char *maker)
+{
+    static const char *const dims[] = { "A", "A, B", "A, B, D" };
+    const uint32_t axes = 1 + turn % 3, pads[6] = { below(s, 2), below(s, 2), below(s, 2), 1, 0, 1 };
+    const bool keeps = turn % 2;
+    uint32_t kernel[3], stride[3], list[3];
+    w->len = 0;
+    for (uint32_t i = 0; i < axes; i++) {
+        kernel[i] = (uint32_t)size[2 + i] + pads[i] + below(s, 2);
+        stride[i] = kernel[i] + 3;
+        if (turn % 8 == 1 && size[2 + i] > 1) /* the only window does not cover the image */
+            kernel[i] = (uint32_t)size[2 + i] - 1;
+        list[i] = 2 + i;
+    }
+    add(w, "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, C, %s] x) => (float[N, M%s] y) <", dims[axes - 1],
+        turn % 7 > 3 && !keeps ? "" : &", 1, 1, 1"[3 * (3 - axes)]);
+    add_maker(w, s, maker, axes, (uint32_t)size[1]);
+    add(w, ", int64[%u] axes = {", axes);
+    for (uint32_t i = 0; i < axes; i++)
+        add(w, "%s%u", i ? ", " : "", list[i]);
+    add(w, "}> {\n a = %s (x, v)\n y = ", maker);
+    switch (turn % 7) {
+    case 0:
+    case 1:
+        add(w, "%s (a)\n}\n", turn % 7 ? "GlobalAveragePool" : "GlobalMaxPool");
+        break;
+    case 2:
+    case 3:
+        add(w, "%s <ceil_mode = 0", turn % 7 == 2 ? "AveragePool" : "MaxPool");
+        add_list(w, "kernel_shape", kernel, axes);
+        add_list(w, "strides", stride, axes);
+        add_list(w, "pads", pads, 2 * axes);
+        if (turn % 7 == 2)
+            add(w, ", count_include_pad = %u", below(s, 2));
+        add(w, "> (a)\n}\n");
+        break;
+    case 4:
+        add(w, "ReduceSum <keepdims = %u> (a, axes)\n}\n", keeps);
+        break;
+    default:
+        add(w, "%s <keepdims = %u", turn % 7 == 5 ? "ReduceMean" : "ReduceMax", keeps);
+        add_list(w, "axes", list, axes);
+        add(w, "> (a)\n}\n");
+    }
+}
+
+/* Images with channels last or in blocks: fewer pixels than are summed in float and more, several units of channels,
+ * sums that leave the range of float. */
+static void test_kernel_pools__whole_images_are_the_same(void **state)
+{
+    static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool", "AveragePool", "MaxPool",
+                                         "ReduceSum",     "ReduceMean",        "ReduceMax" };
+    static const uint32_t channels[] = { 8, 15, 16, 24, 32, 72, 130, 320, 600 };
+    static writer w;
+    source s = { 37 };
+    (void)state;
+    for (unsigned turn = 0; turn < 168; turn++) {
+        const uint32_t axes = 1 + turn % 3;
+        int64_t size[5] = { 1 + below(&s, 2), MADE_OF };
+        for (uint32_t i = 0; i < axes; i++)
+            size[2 + i] = 1 + below(&s, axes == 1 ? 700 : axes == 2 ? 26 : 9);
+        onx_value *x = floats(&s, 2 + axes, size);
+        spoil(&s, x, turn);
+        const uint64_t each = x->count / (uint64_t)(size[0] * size[1]);
+        for (uint64_t i = 0; turn % 7 == 5 && turn % 8 < 3 && i < x->count; i++)
+            ((float *)x->data)[i] = i / each % MADE_OF ? 0 : 1e38f;
+        size[1] = channels[below(&s, sizeof channels / sizeof *channels)];
+        write_whole(&w, &s, turn, size, turn % 5 ? "Conv" : "ConvTranspose");
+        compare_any(&w, names[turn % 7], (const onx_value *const[]){ x }, 100);
+        onx_value_free(x);
+    }
+}
+
 static void test_kernel_pools__planes_are_the_same(void **state)
 {
     static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool" };
@@ -238,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_pools__windows_are_the_same),
         cmocka_unit_test(test_kernel_pools__channels_are_the_same),
+        cmocka_unit_test(test_kernel_pools__whole_images_are_the_same),
         cmocka_unit_test(test_kernel_pools__planes_are_the_same),
         cmocka_unit_test(test_kernel_pools__parts_are_the_same),
         cmocka_unit_test(test_kernel_pools__neighbouring_channels_are_the_same),
