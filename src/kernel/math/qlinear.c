@@ -45,7 +45,14 @@ static double vector_at(const onx_value *v, uint64_t lines, uint64_t matrix, uin
 {
     if (!v)
         return fallback;
-    return onxi_value_number(v, v->count == 1 ? 0 : v->count == lines ? line : matrix * lines + line);
+    const uint64_t at = v->count == 1 ? 0 : v->count == lines ? line : matrix * lines + line;
+#if ONXI_PLATFORM_ROOMY /* the general conversion takes as long as some vectors of products */
+    if (v->dtype == ONX_FLOAT)
+        return (double)((const float *)v->data)[at];
+    if (v->dtype == ONX_INT8 || v->dtype == ONX_UINT8)
+        return onxi_zero_point(v->dtype, (const char *)v->data + at);
+#endif
+    return onxi_value_number(v, at);
 }
 
 /* Rows of `columns` elements, from which zero points are subtracted and which are packed as int32 or float. `line` is

@@ -66,10 +66,18 @@
         const float low = (float)(LOW - zero), high = (float)(HIGH - zero);                                            \
         onxi_vf by = vf_all(n ? *scale : 0);                                                                           \
         T *y = py;                                                                                                     \
-        for (uint64_t i = 0; i < n; i += ONXI_LANES) {                                                                 \
-            const uint64_t count = n - i < ONXI_LANES ? n - i : ONXI_LANES;                                            \
+        uint64_t i = 0;                                                                                                \
+        for (; i + ONXI_LANES <= n; i += ONXI_LANES) {                                                                 \
+            onxi_vi v;                                                                                                 \
+            memcpy(&v, sums + i, sizeof v);                                                                            \
+            by = step ? vf_load(scale + i) : by;                                                                       \
+            const line_##name q = __builtin_convertvector(requantized(v, by, low, high, zero), line_##name);           \
+            memcpy(y + i, &q, sizeof q);                                                                               \
+        }                                                                                                              \
+        if (i < n) {                                                                                                   \
+            const uint64_t count = n - i;                                                                              \
             onxi_vi v = { 0 };                                                                                         \
-            memcpy(&v, sums + i, count * sizeof *sums);                                                                \
+            memcpy(&v, sums + i, (size_t)count * sizeof *sums);                                                        \
             if (step)                                                                                                  \
                 memcpy(&by, scale + i, (size_t)count * sizeof *scale);                                                 \
             const line_##name q = __builtin_convertvector(requantized(v, by, low, high, zero), line_##name);           \
@@ -114,6 +122,15 @@ static void pack_a(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t k0, ui
     for (uint64_t m = 0; m < mc; m += ROWS, out += (kc + 1) / 2 * ROWS)
         for (uint64_t i = 0; i < ROWS; i++) {
             const int32_t *a = (const int32_t *)g->a + (int64_t)(m0 + m + i) * g->a_row + (int64_t)k0 * g->a_col;
+#if ONXI_PLATFORM_ROOMY
+            if (m + i < mc && g->a_col == 1) {
+                for (uint64_t k = 0; k < kc / 2; k++)
+                    out[k * ROWS + i] = pair(a[2 * k], a[2 * k + 1]);
+                if (kc % 2)
+                    out[kc / 2 * ROWS + i] = pair(a[kc - 1], 0);
+                continue;
+            }
+#endif
             for (uint64_t k = 0; k < kc; k += 2)
                 out[k / 2 * ROWS + i] =
                     m + i < mc ? pair(a[(int64_t)k * g->a_col], k + 1 < kc ? a[(int64_t)(k + 1) * g->a_col] : 0) : 0;
