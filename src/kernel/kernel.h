@@ -222,6 +222,14 @@ enum {
 /* Have both values a layout with channel blocks of the same size? Then their elements, which may differ in width, are
  * in the same order (kernel/core/blocked.c). */
 bool onxi_blocked_alike(const onx_value *a, const onx_value *b);
+/* Have all inputs one layout, and the type and dims of the output? */
+typedef enum onxi_common_layout {
+    ONXI_COMMON_NOT,
+    ONXI_COMMON_PADDED, /* they have, and there may be more elements in the layout than in the values: zeros */
+    ONXI_COMMON_WHOLE   /* they have, and all elements are elements of the values */
+} onxi_common_layout;
+/* Can the row, which need not support layouts, process the elements of inputs as they lie? */
+bool onxi_element_as_laid_out(const onx_kernel *k, uint32_t input_count, onxi_common_layout alike);
 /* Is the row elementwise for this number of inputs, with a loop that a chain can call? */
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count);
 /* Can a chain process elements of the type? */

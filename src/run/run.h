@@ -518,9 +518,10 @@ typedef struct onxi_run_order {
     uint32_t from, to;
 } onxi_run_order;
 /* Chooses the first kernel row that accepts the op, and prepares it. `row_major` (NULL: p->inputs) are the inputs for
- * kernels that support no layouts. `flat`: all inputs have one layout, so ONX_KERNEL_FLAT kernels may see it. */
+ * kernels that support no layouts. `alike`: whether elementwise kernels may see the
+ * layout of inputs. */
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
-                               const onx_value *const *row_major, bool flat, onxi_run_order order);
+                               const onx_value *const *row_major, onxi_common_layout alike, onxi_run_order order);
 /* Did the kernel request packed bytes that each run has to make again? */
 bool onxi_run_op_is_anew(const onx_prepare *p);
 /* Asks the kernel row of an op again, during a run; `from` is the description it was given first, and is not changed.

@@ -319,7 +319,7 @@ static onx_status make_recipe(onxi_run_graph *g, const onxi_run_op *op, onx_valu
         return ONX_OK;
     onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
     onxi_run_op_describe(&e, op, &p);
-    ONX_TRY(onxi_run_op_prepare(&e, op, &p, NULL, false, (onxi_run_order){ 0 }));
+    ONX_TRY(onxi_run_op_prepare(&e, op, &p, NULL, ONXI_COMMON_NOT, (onxi_run_order){ 0 }));
     const bool reads = onxi_dequantize_reads(p.kernel) || onxi_fill_reads(p.kernel);
     onxi_run_recipe *r = reads ? ONXI_NEW(s->arena, onxi_run_recipe) : NULL;
     if (r)

@@ -157,7 +157,7 @@ static onx_status eager_once(onxi_run_env *e, const onxi_run_op *op, const onx_v
     onxi_run_op_describe(e, op, &p);
     if (may_lay_out(op, inputs) && !(p.want = (const onx_layout **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u)))
         return ONX_E_MEMORY;
-    onx_status status = onxi_run_op_prepare(e, op, &p, NULL, false, (onxi_run_order){ 0 });
+    onx_status status = onxi_run_op_prepare(e, op, &p, NULL, ONXI_COMMON_NOT, (onxi_run_order){ 0 });
     if (status != ONX_OK)
         return status;
     if (kernel_out)

@@ -579,7 +579,7 @@ static bool is_worth_layouts(const onx_kernel *k)
 }
 
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
-                               const onx_value *const *row_major, bool flat, onxi_run_order order)
+                               const onx_value *const *row_major, onxi_common_layout alike, onxi_run_order order)
 {
     const onx_value *const *as_laid_out = p->inputs;
     const uint32_t first = order.to - order.from;
@@ -598,8 +598,8 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
             unsized = true;
             continue;
         }
-        bool as_is =
-            !row_major || p->kernel->flags & ONX_KERNEL_LAYOUTS || (p->kernel->flags & ONX_KERNEL_FLAT && flat);
+        bool as_is = !row_major || p->kernel->flags & ONX_KERNEL_LAYOUTS ||
+                     onxi_element_as_laid_out(p->kernel, op->input_count, alike);
         p->inputs = as_is ? as_laid_out : row_major;
         if (!onxi_kernel_suits(p->kernel, p))
             continue;

@@ -36,7 +36,7 @@ static onx_status prepare_holder(onxi_run_planner *pl, onxi_run_step *step)
         outputs[i] = onxi_run_plan_value(pl, step->outputs[i]);
     onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
     onxi_run_op_describe(pl->e, op, &p);
-    ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, false, (onxi_run_order){ 0 }));
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, ONXI_COMMON_NOT, (onxi_run_order){ 0 }));
     step->kernel = p.kernel;
     step->prepare = p;
     step->first_site = pl->plan->site_count;
@@ -95,10 +95,10 @@ typedef struct draft {
     const onxi_run_op **post_op_ops;
     uint32_t post_op_count, taken; /* number offered, and number that the kernel takes */
     onx_value **outputs;
-    bool flat;               /* all inputs have one layout and the shape of the output */
-    const onx_prepare *anew; /* as in a step */
-    bool alone;              /* not part of an elementwise chain, so its row may be chosen by measurement */
-    uint32_t chosen;         /* as in a step */
+    onxi_common_layout alike; /* whether elementwise kernels may see the layout of the inputs */
+    const onx_prepare *anew;  /* as in a step */
+    bool alone;               /* not part of an elementwise chain, so its row may be chosen by measurement */
+    uint32_t chosen;          /* as in a step */
     bool measured;
     onx_prepare p;
 } draft;
@@ -255,21 +255,21 @@ static bool is_view(const onxi_run_op *op)
     return op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_VIEW;
 }
 
-/* FLAT kernels get inputs in their layout only if all have one layout and the shape of the output. */
-static bool same_layout(const draft *d, const onx_value *out)
+static onxi_common_layout same_layout(const draft *d, const onx_value *out)
 {
     if (!d->op->input_count || !d->as_laid_out[0] || !d->as_laid_out[0]->layout)
-        return false;
+        return ONXI_COMMON_NOT;
     uint32_t count = is_view(d->op) ? 1 : d->op->input_count;
     for (uint32_t i = 0; i < count; i++)
         if (d->as_laid_out[i] && (!onxi_run_layouts_equal(d->as_laid_out[i]->layout, d->as_laid_out[0]->layout) ||
                                   !onxi_run_same_type(d->as_laid_out[i], out)))
-            return false;
-    return true;
+            return ONXI_COMMON_NOT;
+    return onxi_blocked_alike(d->as_laid_out[0], d->as_laid_out[0]) ? ONXI_COMMON_WHOLE : ONXI_COMMON_PADDED;
 }
 
-static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel *kernel, bool flat, uint32_t **out)
+static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel *kernel, uint32_t **out)
 {
+    const bool as_laid_out = onxi_element_as_laid_out(kernel, d->op->input_count, d->alike);
     uint32_t *list = ONXI_ARRAY(pl->plan->arena, uint32_t, d->count + 1u);
     if (!list)
         return ONX_E_MEMORY;
@@ -279,9 +279,8 @@ static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel
         if (list[i] == ONXI_NO_SLOT)
             continue;
         const onx_layout *layout = kernel->flags & ONX_KERNEL_LAYOUTS ? d->p.want[i]
-                                   : kernel->flags & ONX_KERNEL_FLAT && flat && i < alike_count
-                                       ? d->as_laid_out[i]->layout
-                                       : NULL;
+                                   : as_laid_out && i < alike_count   ? d->as_laid_out[i]->layout
+                                                                      : NULL;
         ONX_TRY(onxi_run_plan_in_layout(pl, d->slots[i], layout, &list[i]));
     }
     *out = list;
@@ -333,7 +332,7 @@ static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
         d->outputs[i] = onxi_run_plan_value(pl, op->outputs[i]);
     for (uint32_t i = 0; i < d->count; i++)
         want[i] = d->as_laid_out[i] ? d->as_laid_out[i]->layout : NULL;
-    d->flat = op->output_count && d->outputs[0] && same_layout(d, d->outputs[0]);
+    d->alike = op->output_count && d->outputs[0] ? same_layout(d, d->outputs[0]) : ONXI_COMMON_NOT;
     d->p.inputs = d->as_laid_out;
     d->p.outputs = d->outputs;
     onxi_run_op_describe(pl->e, op, &d->p);
@@ -345,13 +344,13 @@ static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
     onxi_run_order order = { 0 };
     if (ONXI_RUN_MEASURES && d->alone)
         ONX_TRY(onxi_run_plan_choose(pl, op, &d->p, &order, &d->chosen));
-    ONX_TRY(onxi_run_op_prepare(pl->e, op, &d->p, d->row_major, d->flat, order));
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &d->p, d->row_major, d->alike, order));
     if (ONXI_RUN_MEASURES && d->chosen)
         d->measured = onxi_run_plan_chose(pl, d->chosen, &order, d->p.kernel);
     if (onxi_run_op_is_anew(&d->p))
         ONX_TRY(note_anew(pl, d));
     const uint16_t flags = d->p.kernel->flags;
-    if (flags & ONX_KERNEL_VIEW && flags & ONX_KERNEL_FLAT && d->flat)
+    if (flags & ONX_KERNEL_VIEW && flags & ONX_KERNEL_FLAT && d->alike != ONXI_COMMON_NOT)
         d->outputs[0]->layout = d->as_laid_out[0]->layout;
     d->taken = d->p.post_ops_done <= d->post_op_count ? d->p.post_ops_done : 0;
     return ONX_OK;
@@ -450,7 +449,7 @@ static onx_status finish_step(onxi_run_planner *pl, draft *d)
 {
     uint32_t *inputs, *outs;
     ONX_TRY(settle_outputs(pl, d, &outs));
-    ONX_TRY(settle_inputs(pl, d, d->p.kernel, d->flat, &inputs));
+    ONX_TRY(settle_inputs(pl, d, d->p.kernel, &inputs));
     ONX_TRY(place_step(pl, d, inputs, outs));
     for (uint32_t i = 0; i < d->count; i++)
         if (d->slots[i] != ONXI_NO_SLOT)
@@ -488,12 +487,11 @@ typedef struct links {
 /* Did the kernel accept its operands in their present layouts? */
 static bool takes_as_laid_out(const draft *d)
 {
-    const uint16_t flags = d->p.kernel->flags;
+    const bool layouts = d->p.kernel->flags & ONX_KERNEL_LAYOUTS;
+    const bool as_laid_out = onxi_element_as_laid_out(d->p.kernel, d->op->input_count, d->alike);
     for (uint32_t i = 0; i < d->count; i++) {
         const onx_layout *lies = d->as_laid_out[i] ? d->as_laid_out[i]->layout : NULL;
-        const onx_layout *taken = flags & ONX_KERNEL_LAYOUTS           ? d->p.want[i]
-                                  : flags & ONX_KERNEL_FLAT && d->flat ? lies
-                                                                       : NULL;
+        const onx_layout *taken = layouts ? d->p.want[i] : as_laid_out ? lies : NULL;
         if (!onxi_run_layouts_equal(lies, taken))
             return false;
     }

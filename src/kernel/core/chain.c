@@ -43,6 +43,12 @@ bool onxi_element_is(const onx_kernel *k, uint32_t input_count)
            k->run == onxi_clip_run || k->run == onxi_cast_run || has_lines(k);
 }
 
+bool onxi_element_as_laid_out(const onx_kernel *k, uint32_t input_count, onxi_common_layout alike)
+{
+    const bool any = k->run == onxi_unary_run || (k->run == onxi_binary_run && input_count == 2);
+    return alike != ONXI_COMMON_NOT && (k->flags & ONX_KERNEL_FLAT || (any && alike == ONXI_COMMON_WHOLE));
+}
+
 /* Strings, types of less than a byte, and powers of two are handled separately. */
 bool onxi_element_type_is(int dtype)
 {
