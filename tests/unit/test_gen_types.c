@@ -236,6 +236,8 @@ static const struct {
     { "BatchNormalization", NULL, ONX_FLOAT, "likewise" },
     { "Greater", "blocked", ONX_FLOAT, "likewise" },
     { "Where", "blocked", ONX_BOOL, "likewise" },
+    { "Pad", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
+    { "Slice", "blocked", ONX_UNDEFINED, "likewise" },
     { "MatMul", NULL, ONX_FLOAT, "by constant weights, which test_kernel_variants has" },
     { "MaxPool", NULL, ONX_FLOAT, "by whichever of two fast rows suits the processor: test_kernel_pools" },
     { "MaxPool", "channels", ONX_INT8, "in a layout of its own: test_kernel_pools" },

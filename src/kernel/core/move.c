@@ -2,6 +2,8 @@
  * loop copies runs of elements. */
 #include "kernel/core/move.h"
 
+#include "kernel/core/blocked.h"
+
 /* ---- describing a move ---- */
 
 const onx_value *onxi_move_input(const onxi_move_call *call, uint32_t index)
@@ -69,7 +71,8 @@ static void merge_axes(onxi_move *m)
     }
 }
 
-static onx_status move_finish(const onxi_move_call *call, onxi_move *m)
+/* Does the output have the dims that the axes give? */
+static onx_status move_check(const onxi_move_call *call, const onxi_move *m)
 {
     const onx_value *y = call->output;
     if (y->rank != m->rank)
@@ -78,9 +81,15 @@ static onx_status move_finish(const onxi_move_call *call, onxi_move *m)
         if (y->dims[d] != m->axis[d].out)
             return ONXI_MOVE_FAIL(call, "dimension %u of the output is %lld, expected %lld", d, (long long)y->dims[d],
                                   (long long)m->axis[d].out);
+    return ONX_OK;
+}
+
+/* Merges axes, once they are as they are in memory. */
+static onx_status move_finish(const onxi_move_call *call, onxi_move *m)
+{
     m->inner = 1;
     m->rows = 0;
-    if (!y->count)
+    if (!call->output->count)
         return ONX_OK;
     for (uint32_t d = 0; d < m->rank; d++)
         if (!stays_inside(&m->axis[d]))
@@ -426,6 +435,52 @@ static bool is_known(const onx_prepare *p, const onxi_move_body *body)
     return p->outputs[0] && p->outputs[0]->kind == ONX_VALUE_TENSOR;
 }
 
+/* Gives an axis of channels that is `count` long the unit of a block. False: parts of blocks would move. */
+static bool take_blocks(onxi_move_axis *a, int64_t count, int64_t block)
+{
+    if (is_whole(a))
+        *a = (onxi_move_axis){ .out = count / block, .step = 1, .count = count / block };
+    else if (a->mode == ONXI_MOVE_EXACT && a->step == 1 && a->offset % block == 0 && a->out % block == 0)
+        *a = (onxi_move_axis){ .out = a->out / block, .offset = a->offset / block, .step = 1, .count = count / block };
+    else
+        return false;
+    return true;
+}
+
+/* For an image whose channels lie next to each other: puts the axes in the order that they have in memory, and gives
+ * the result the same kind of layout. */
+static onx_status lay_out(onx_prepare *p, onxi_move *m)
+{
+    const onx_value *x = p->inputs[0];
+    onx_value *y = p->outputs[0];
+    const uint32_t rank = m->rank, block = onxi_blocked_of(x);
+    const onx_layout *layout;
+    if (!p->want || !block || !y->count || rank == ONX_RANK_MAX)
+        return ONX_E_UNSUPPORTED;
+    onxi_move_axis channels = m->axis[1];
+    const bool last = block == x->dims[1];
+    if (last ? !onxi_channels_last(p, y, &layout)
+             : !take_blocks(&channels, x->dims[1], block) || !(layout = onxi_blocked_layout(p->arena, y, block)))
+        return ONX_E_UNSUPPORTED;
+    uint64_t stride = last ? (uint64_t)x->dims[1] : block;
+    for (uint32_t d = rank; d-- > 2; stride *= (uint64_t)x->dims[d])
+        m->axis[d].stride = stride;
+    if (last) {
+        memmove(&m->axis[1], &m->axis[2], (rank - 2) * sizeof *m->axis);
+        channels.stride = 1;
+        m->axis[rank - 1] = channels;
+    } else {
+        channels.stride = stride;
+        m->axis[1] = channels;
+        m->axis[m->rank++] = (onxi_move_axis){ .out = block, .step = 1, .count = block, .stride = 1 };
+    }
+    for (uint32_t i = 1; i < p->input_count; i++)
+        p->want[i] = NULL;
+    p->want[0] = x->layout;
+    y->layout = layout;
+    return ONX_OK;
+}
+
 onx_status onxi_move_prepare(onx_prepare *p)
 {
     const onxi_move_body *body = p->kernel->body;
@@ -434,11 +489,17 @@ onx_status onxi_move_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     p->params = q;
     q->known = is_known(p, body);
+    const bool laid_out = (p->kernel->flags & ONX_KERNEL_LAYOUTS) != 0;
+    if (!q->known && laid_out)
+        return ONX_E_UNSUPPORTED;
     if (!q->known)
         return (q->kept = onxi_prepare_keep(p)) ? ONX_OK : ONX_E_MEMORY;
     const onxi_move_call call = { .p = p, .inputs = p->inputs, .output = p->outputs[0] };
     ONX_TRY(move_start(&call, &q->move));
     ONX_TRY(body->describe(&call, &q->move));
+    ONX_TRY(move_check(&call, &q->move));
+    if (laid_out)
+        ONX_TRY(lay_out(p, &q->move));
     ONX_TRY(move_finish(&call, &q->move));
     p->rows = q->move.rows;
     uint64_t row = q->move.rows ? (uint64_t)q->move.axis[q->move.rank - 1].out * q->move.inner : 1;
@@ -478,6 +539,7 @@ onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last)
     ONX_TRY(body->describe(&call, &own));
     if (work->prepared->kernel->flags & ONX_KERNEL_SIZES_OUTPUT)
         ONX_TRY(size_output(&own, x, y));
+    ONX_TRY(move_check(&call, &own));
     ONX_TRY(move_finish(&call, &own));
     move_rows(&own, x, y, fill, 0, own.rows);
     return ONX_OK;

@@ -58,6 +58,12 @@ typedef struct onxi_move_params {
     uint64_t fill[2];        /* fill value if no input gives one: zero, or the empty string */
 } onxi_move_params;
 
+/* A row for images whose channels lie next to each other; `prepare` ends in onxi_move_prepare. */
+#define ONXI_MOVE_LAID_OUT(name, since_, body_, prepare_)                                                              \
+    {                                                                                                                  \
+        .op = name, .since = since_, .preference = 5, .flags = ONX_KERNEL_LAYOUTS, .variant = "blocked",               \
+        .body = body_, .prepare = prepare_, .run = onxi_move_run                                                       \
+    }
 #define ONXI_MOVE_GRAIN 16384u /* elements worth a thread */
 onx_status onxi_move_prepare(onx_prepare *p);
 onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last);

@@ -75,6 +75,10 @@ static onx_status pad_prepare(onx_prepare *p)
 static const onxi_move_body pad_2 = { pad_describe, 0 }, pad_11 = { pad_describe, 2 };
 
 const onx_kernel onxi_kernels_pad[] = {
+#if ONXI_PLATFORM_ROOMY
+    ONXI_MOVE_LAID_OUT("Pad", 11, &pad_11, pad_prepare),
+    ONXI_MOVE_LAID_OUT("Pad", 2, &pad_2, pad_prepare),
+#endif
     { .op = "Pad", .since = 11, .body = &pad_11, .prepare = pad_prepare, .run = onxi_move_run },
     { .op = "Pad", .since = 2, .dtypes = ONXI_FLOATS, .body = &pad_2, .prepare = pad_prepare, .run = onxi_move_run },
     { .op = "Pad",

@@ -228,6 +228,9 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
 static const onxi_move_body slice = { slice_describe, 0 }, tile = { tile_describe, 0 }, tile_1 = { tile_describe_1, 0 };
 
 const onx_kernel onxi_kernels_slice[] = {
+#if ONXI_PLATFORM_ROOMY
+    ONXI_MOVE_LAID_OUT("Slice", 1, &slice, onxi_move_prepare),
+#endif
     { .op = "Slice",
       .since = 1,
       .flags = ONX_KERNEL_SIZES_OUTPUT,

@@ -1,0 +1,184 @@
+/* test_kernel_laid_out.c - nodes between convolutions, whose fast rows leave images in layouts of their own: Pad,
+ * Slice, Split and elementwise nodes take them as they lie. By the plain rows and by others, with one thread and with
+ * two. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernel/kernel.h"
+#include "unit/variants.h"
+
+enum { DIMS = 5 };
+
+/* An image that the node gets: from a Conv that leaves channels last, or a ConvTranspose that leaves blocks. */
+typedef struct image {
+    uint32_t rank, c;
+    int64_t dims[DIMS];
+} image;
+
+static image draw(source *s)
+{
+    static const uint32_t channels[] = { 16, 17, 32, 48, 40, 64 };
+    image q = { .rank = 3 + below(s, 3), .c = channels[below(s, 6)] };
+    q.dims[0] = 1 + below(s, 2);
+    q.dims[1] = q.c;
+    for (uint32_t d = 2; d < q.rank; d++)
+        q.dims[d] = 2 + below(s, q.rank == 5 ? 4 : 9);
+    return q;
+}
+
+static void begin_model(writer *w, source *s, const image *q)
+{
+    const char *maker = below(s, 2) ? "ConvTranspose" : "Conv";
+    w->len = 0;
+    add(w, "<ir_version: 10, opset_import: [\"\" : 21]>\n g (float[");
+    for (uint32_t d = 0; d < q->rank; d++)
+        add(w, "%s%lld", d ? ", " : "", (long long)(d == 1 ? MADE_OF : q->dims[d]));
+    add(w, "] x) => (float[%.*s] y) <", 3 * (int)q->rank - 2, "N, M, P, Q, R");
+    add_maker(w, s, maker, q->rank - 2, q->c);
+    add(w, "> {\n a = %s (x, v)\n", maker);
+}
+
+static void add_numbers(writer *w, const char *name, const int64_t *of, uint32_t count)
+{
+    add(w, " %s = Constant <value = int64[%u] {", name, count);
+    for (uint32_t i = 0; i < count; i++)
+        add(w, "%s%lld", i ? ", " : "", (long long)of[i]);
+    add(w, "}> ()\n");
+}
+
+/* Runs the model, whose last node reads b. */
+static void compare(writer *w, source *s, const image *q, const char *op)
+{
+    int64_t in[DIMS];
+    memcpy(in, q->dims, sizeof in);
+    in[1] = MADE_OF;
+    onx_value *x = floats(s, q->rank, in);
+    add(w, " y = Neg (b)\n}\n");
+    compare_any(w, op, (const onx_value *const[]){ x }, 100);
+    onx_value_free(x);
+}
+
+static void test_kernel_laid_out__pads_are_the_same(void **state)
+{
+    static const char *const modes[] = { "constant", "reflect", "edge", "wrap" };
+    static writer w;
+    source s = { 5 };
+    (void)state;
+    for (unsigned turn = 0; turn < 100; turn++) {
+        const image q = draw(&s);
+        const bool channels = turn % 5 == 4;
+        int64_t pads[2 * DIMS] = { 0 };
+        for (uint32_t i = 0; i < 2 * q.rank; i++)
+            if (i % q.rank > 1 || (channels && i % q.rank == 1))
+                pads[i] = (int64_t)below(&s, 3) - (turn % 3 == 0) * (int64_t)below(&s, 2);
+        begin_model(&w, &s, &q);
+        add_numbers(&w, "p", pads, 2 * q.rank);
+        add(&w, " z = Constant <value = float {0.75}> ()\n b = Pad <mode = \"%s\"> (a, p, z)\n", modes[below(&s, 4)]);
+        compare(&w, &s, &q, "Pad");
+    }
+}
+
+static void test_kernel_laid_out__slices_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 6 };
+    (void)state;
+    for (unsigned turn = 0; turn < 100; turn++) {
+        const image q = draw(&s);
+        int64_t start[DIMS], end[DIMS], step[DIMS];
+        for (uint32_t d = 0; d < q.rank; d++) {
+            const bool blocks = d == 1 && turn % 2;
+            const uint32_t unit = blocks ? MADE_OF : 1, size = (uint32_t)q.dims[d] / unit, from = below(&s, size);
+            const bool back = !blocks && turn % 7 == 3 && below(&s, 2);
+            start[d] = back ? from + below(&s, size - from) : from * unit;
+            end[d] = back ? (int64_t)from - 1 - q.dims[d] : (from + 1 + below(&s, size - from)) * unit;
+            step[d] = back ? -1 : blocks ? 1 : 1 + (int64_t)below(&s, 5) / 4;
+        }
+        begin_model(&w, &s, &q);
+        add_numbers(&w, "f", start, q.rank);
+        add_numbers(&w, "t", end, q.rank);
+        add_numbers(&w, "i", (const int64_t[]){ 0, 1, 2, 3, 4 }, q.rank);
+        add_numbers(&w, "n", step, q.rank);
+        add(&w, " b = Slice (a, f, t, i, n)\n");
+        compare(&w, &s, &q, "Slice");
+    }
+}
+
+/* Elementwise nodes of which zero is no zero, too. */
+static void test_kernel_laid_out__elements_are_the_same(void **state)
+{
+    static const char *const nodes[] = { "b = Sigmoid (a)",
+                                         "b = Exp (a)",
+                                         "t = Cos (a) b = Div (a, t)",
+                                         "t = Exp (a) u = Sigmoid (a) b = Mul (t, u)",
+                                         "b = Softplus (a)",
+                                         "t = Abs (a) u = Exp (t) b = Log (u)" };
+    static writer w;
+    source s = { 7 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const image q = draw(&s);
+        begin_model(&w, &s, &q);
+        add(&w, " %s\n", nodes[turn % (sizeof nodes / sizeof *nodes)]);
+        compare(&w, &s, &q, "Neg");
+    }
+}
+
+static void count_reorders(void *user, const onx_run_event *event)
+{
+    *(unsigned *)user += onx_str_is(event->op_type, "Reorder");
+}
+
+/* After a convolution no image goes through row-major values on its way to another one. */
+static void test_kernel_laid_out__layouts_stay(void **state)
+{
+    static const char *const nodes[] = { "b = Sigmoid (a)", "t = Exp (a) u = Tanh (a) b = Mul (t, u)",
+                                         "b = Pad <mode = \"reflect\"> (a, p)", "b = Slice (a, f, e, i)" };
+    static writer w;
+    source s = { 8 };
+    (void)state;
+    if (onxi_isa_best() < (unsigned)ONX_ISA_V4)
+        skip();
+    for (size_t n = 0; n < sizeof nodes / sizeof *nodes; n++) {
+        onx_doc *doc = NULL;
+        onx_session *session = NULL;
+        unsigned reorders = 0;
+        const onx_run_options watch = { .event = count_reorders, .user = &reorders };
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 21]>\n g (float[1, 32, 20, 20] x) => (float[N, M, P, Q] y) <");
+        add_windows(&w, &s, "w", 32, 32, 1);
+        add(&w, "> {\n c = Conv (x, w)\n a = Relu (c)\n");
+        add_numbers(&w, "p", (const int64_t[]){ 0, 0, 1, 1, 0, 0, 1, 1 }, 8);
+        add_numbers(&w, "f", (const int64_t[]){ 1 }, 1);
+        add_numbers(&w, "e", (const int64_t[]){ 5 }, 1);
+        add_numbers(&w, "i", (const int64_t[]){ 2 }, 1);
+        add(&w, " %s\n y = Conv (b, w)\n}\n", nodes[n]);
+        onx_value *x = floats(&s, 4, (const int64_t[]){ 1, 32, 20, 20 }), *y = NULL;
+        const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc);
+        say_all();
+        assert_int_equal(status, ONX_OK);
+        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &session), ONX_OK);
+        assert_int_equal(onx_session_run_with(session, cx, (const onx_value *const[]){ x }, &y, &watch), ONX_OK);
+        if (reorders != 2) /* of the graph's input and output */
+            fail_msg("%s: the layout changes %u times", nodes[n], reorders);
+        onx_session_free(session);
+        onx_value_free(x);
+        onx_value_free(y);
+        onx_doc_free(doc);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_laid_out__pads_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__slices_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__layouts_stay),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
