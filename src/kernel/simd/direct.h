@@ -5,7 +5,7 @@
 #define ONXI_KERNEL_SIMD_DIRECT_H
 
 #include "kernel/simd/post.h"
-#include "kernel/simd/tile.h"
+#include "kernel/simd/steps.h"
 
 /* Most vectors of a panel: the last panel has three where two would leave one, which would be limited by loads. Most
  * pixels of a tile, which is one of one vector; all tiles have as many sums. Floats from one row of partial sums to the
@@ -44,41 +44,7 @@ static inline onxi_vf direct_load(const direct_tile *t, const float *at, bool is
     return is_last && t->last < ONXI_LANES ? vf_load_part(at, t->last, 0) : vf_load(at);
 }
 
-/* Addresses of the rows of a tile: nine share a base. The multiples of the distance are opaque to the compiler, which
- * otherwise keeps an address for each row, and registers run out. */
-enum { DIRECT_SHARE = 9, DIRECT_BASES = (DIRECT_M + DIRECT_SHARE - 1) / DIRECT_SHARE };
-typedef struct direct_steps {
-    uint64_t one, three, five, seven; /* times the distance in bytes */
-} direct_steps;
-#define DIRECT_OPAQUE(x) __asm__("" : "+r"(x))
-
-__attribute__((always_inline)) static inline direct_steps direct_steps_of(uint64_t elements)
-{
-    direct_steps s = { .one = elements * sizeof(float) };
-    s.three = 3 * s.one;
-    s.five = 5 * s.one;
-    s.seven = 7 * s.one;
-    return s;
-}
-
-/* A row of the nine that share a base. */
-__attribute__((always_inline)) static inline const float *direct_row(const char *base, const direct_steps *s, int i)
-{
-    const uint64_t times[DIRECT_SHARE] = { 0,       s->one,       2 * s->one, s->three,  4 * s->one,
-                                           s->five, 2 * s->three, s->seven,   8 * s->one };
-    return (const float *)(base + times[i]);
-}
-
-/* Sets the bases of the rows, `offset` elements from others that are nine rows apart. */
-__attribute__((always_inline)) static inline void direct_bases(const char **to, const float *from,
-                                                               const direct_steps *s, const int rows)
-{
-    UNROLL
-    for (int i = 0; i < rows; i += DIRECT_SHARE)
-        to[i / DIRECT_SHARE] = (const char *)from + (uint64_t)i * s->one;
-}
-
-#define DIRECT_AT(bases, i, steps) direct_row(bases[(i) / DIRECT_SHARE], steps, (i) % DIRECT_SHARE)
+enum { DIRECT_BASES = (DIRECT_M + ROW_SHARE - 1) / ROW_SHARE };
 
 /* Applies one post-operation to the sums of a tile. NaN passes through all of them. */
 __attribute__((always_inline)) static inline void
@@ -97,12 +63,12 @@ direct_post(const direct_tile *t, uint32_t index, onxi_vf sum[DIRECT_M][DIRECT_V
     switch (f->kind) {
     case ONX_POST_ADD: {
         const char *other[DIRECT_BASES];
-        const direct_steps step = direct_steps_of(t->other_step);
-        direct_bases(other, t->others[index] + t->place, &step, rows);
+        const row_steps step = row_steps_of(t->other_step);
+        row_bases(other, t->others[index] + t->place, &step, rows);
         if (t->last < ONXI_LANES) {
-            EACH(x + direct_load(t, DIRECT_AT(other, i, &step) + v * ONXI_LANES, v + 1 == vectors))
+            EACH(x + direct_load(t, ROW_AT(other, i, &step) + v * ONXI_LANES, v + 1 == vectors))
         } else {
-            EACH(x + vf_load(DIRECT_AT(other, i, &step) + v * ONXI_LANES))
+            EACH(x + vf_load(ROW_AT(other, i, &step) + v * ONXI_LANES))
         }
         break;
     }
@@ -123,10 +89,10 @@ __attribute__((always_inline)) static inline void direct_store(const direct_tile
                                                                const int rows, const int vectors)
 {
     const char *c[DIRECT_BASES];
-    const direct_steps step = direct_steps_of(t->c_step);
+    const row_steps step = row_steps_of(t->c_step);
     const int end = vectors - 1;
-    direct_bases(c, t->c, &step, rows);
-#define TO(i, v) ((float *)DIRECT_AT(c, i, &step) + (v)*ONXI_LANES)
+    row_bases(c, t->c, &step, rows);
+#define TO(i, v) ((float *)ROW_AT(c, i, &step) + (v)*ONXI_LANES)
     UNROLL
     for (int i = 0; i < rows; i++)
         UNROLL
@@ -149,27 +115,27 @@ __attribute__((always_inline)) static inline void direct_of(const direct_tile *t
     const float *restrict b = t->b, *fetch = t->fetch;
     const char *a[DIRECT_BASES], *start[DIRECT_BASES];
     const int32_t *at = t->at;
-    direct_steps step = direct_steps_of(t->start_step);
+    row_steps step = row_steps_of(t->start_step);
     onxi_vf sum[DIRECT_M][DIRECT_V];
-    direct_bases(start, t->start, &step, rows);
+    row_bases(start, t->start, &step, rows);
     UNROLL
     for (int i = 0; i < rows; i++)
         UNROLL
     for (int v = 0; v < vectors; v++)
-        sum[i][v] = vf_load(DIRECT_AT(start, i, &step) + v * ONXI_LANES);
-    step = direct_steps_of(t->step);
-    direct_bases(a, t->a, &step, rows);
+        sum[i][v] = vf_load(ROW_AT(start, i, &step) + v * ONXI_LANES);
+    step = row_steps_of(t->step);
+    row_bases(a, t->a, &step, rows);
     for (uint64_t k = t->k; k; k--, at++) {
         const char *from[DIRECT_BASES];
         onxi_vf x[DIRECT_V];
-        DIRECT_OPAQUE(step.one);
-        DIRECT_OPAQUE(step.three);
-        DIRECT_OPAQUE(step.five);
-        DIRECT_OPAQUE(step.seven);
+        ROW_OPAQUE(step.one);
+        ROW_OPAQUE(step.three);
+        ROW_OPAQUE(step.five);
+        ROW_OPAQUE(step.seven);
         UNROLL
-        for (int i = 0; i < rows; i += DIRECT_SHARE) {
-            from[i / DIRECT_SHARE] = a[i / DIRECT_SHARE] + (int64_t)sizeof(float) * *at;
-            DIRECT_OPAQUE(from[i / DIRECT_SHARE]);
+        for (int i = 0; i < rows; i += ROW_SHARE) {
+            from[i / ROW_SHARE] = a[i / ROW_SHARE] + (int64_t)sizeof(float) * *at;
+            ROW_OPAQUE(from[i / ROW_SHARE]);
         }
         UNROLL
         for (int v = 0; v < vectors; v++)
@@ -182,7 +148,7 @@ __attribute__((always_inline)) static inline void direct_of(const direct_tile *t
         for (int i = 0; i < rows; i++)
             UNROLL
         for (int v = 0; v < vectors; v++)
-            sum[i][v] += *DIRECT_AT(from, i, &step) * x[v];
+            sum[i][v] += *ROW_AT(from, i, &step) * x[v];
         b += vectors * ONXI_LANES;
     }
     for (uint32_t p = 0; p < t->applied; p++)
