@@ -64,6 +64,13 @@
 #define FAST_TABLES(TABLE)                                                                                             \
     TABLE(dnnl_conv_gradient) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool) TABLE(dnnl_layout)
 
+/* Tables that builds for browsers, which have no room for them, leave out. */
+#if ONXI_PLATFORM_ROOMY
+#define ROOMY_TABLES(TABLE, level) TABLE(simd_dots##level)
+#else
+#define ROOMY_TABLES(TABLE, level)
+#endif
+
 /* Compiled once per instruction set (simd/simd.h). */
 #define SIMD_TABLES(TABLE, level)                                                                                      \
     TABLE(simd_unary##level)                                                                                           \
@@ -86,7 +93,7 @@
     TABLE(simd_einsum##level)                                                                                          \
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_conv##level)                                                                                            \
-    TABLE(simd_groups##level)                                                                                       \
+    TABLE(simd_groups##level)                                                                                          \
     TABLE(simd_three##level)                                                                                           \
     TABLE(simd_few##level)                                                                                             \
     TABLE(simd_lines##level)                                                                                           \
@@ -96,6 +103,7 @@
     TABLE(simd_pool_whole##level)                                                                                      \
     TABLE(simd_unfold##level)                                                                                          \
     TABLE(simd_direct##level)                                                                                          \
+    ROOMY_TABLES(TABLE, level)                                                                                         \
     TABLE(simd_spread##level)                                                                                          \
     TABLE(simd_resize##level)                                                                                          \
     TABLE(simd_sample##level)                                                                                          \

@@ -34,10 +34,10 @@ typedef struct images {
     int64_t in[5], out[5];
 } images;
 
-/* Draws padding and sizes of an axis; where a window does not fit, there is padding at the end. */
-static void draw_size(source *s, images *q, uint32_t i)
+/* Draws padding and sizes of an axis, of at least `least`; where a window does not fit, there is padding at the end. */
+static void draw_size(source *s, images *q, uint32_t i, uint32_t least)
 {
-    const uint32_t reach = (q->kernel[i] - 1) * q->dilation[i] + 1, size = 2 + below(s, q->rank > 2 ? 8 : 30);
+    const uint32_t reach = (q->kernel[i] - 1) * q->dilation[i] + 1, size = least + below(s, q->rank > 2 ? 8 : 30);
     uint32_t *begin = &q->pad[i], *end = &q->pad[i + q->rank];
     *begin = below(s, 2) * below(s, reach);
     *end = below(s, 2) * below(s, reach);
@@ -65,7 +65,7 @@ static images draw(source *s, unsigned turn)
         q.kernel[i] = 1 + below(s, turn % 4 ? 4 : 1);
         q.stride[i] = 1 + below(s, 3) % 2 * below(s, 3);
         q.dilation[i] = 1 + below(s, 4) / 3;
-        draw_size(s, &q, i);
+        draw_size(s, &q, i, 2);
     }
     return q;
 }
@@ -87,7 +87,31 @@ static images draw_groups(source *s, unsigned turn)
         q.kernel[i] = has_code ? kind[0] : 1 + below(s, q.rank > 2 ? 3 : 9);
         q.stride[i] = has_code ? kind[1] : 1 + below(s, 3);
         q.dilation[i] = has_code ? kind[2] : 1 + below(s, 4) / 2;
-        draw_size(s, &q, i);
+        draw_size(s, &q, i, 2);
+    }
+    return q;
+}
+
+/* The same to a few output channels: strips of pixels in the image, at its edges and wider than it, several pieces of a
+ * line; inputs that are whole vectors and not. */
+static images draw_few(source *s, unsigned turn)
+{
+    static const uint32_t channels[] = { 8, 12, 15, 16, 17, 24, 32, 48, 64, 130 };
+    images q = { .rank = 1 + (turn + 1) % 5 % 3, .c = channels[below(s, 10)], .m = 1 + turn % 12, .group = 1 };
+    q.in[0] = q.out[0] = 1 + below(s, 2);
+    q.in[1] = q.c;
+    q.out[1] = q.m;
+    for (uint32_t i = 0; i < q.rank; i++) {
+        const bool last = i + 1 == q.rank;
+        q.kernel[i] = 1 + below(s, last && q.rank < 3 ? 9 : 4);
+        q.stride[i] = 1 + below(s, 4) / 3 * below(s, 3);
+        q.dilation[i] = 1 + below(s, 4) / 3 * below(s, 3);
+        draw_size(s, &q, i, last && turn % 11 == 0 ? 290 : 2); /* longer than a piece */
+    }
+    if (q.rank == 2 && turn % 4 == 1) { /* a vertical line */
+        q.in[3] = q.out[3] = 1;
+        q.kernel[1] = q.stride[1] = q.dilation[1] = 1;
+        q.pad[1] = q.pad[3] = 0;
     }
     return q;
 }
@@ -174,11 +198,38 @@ static void test_kernel_direct__small_groups_are_the_same(void **state)
     }
 }
 
+static void test_kernel_direct__few_outputs_are_the_same(void **state)
+{
+    static const char *const makers[] = { NULL, "Conv", "ConvTranspose" };
+    static writer w;
+    source s = { 81 };
+    (void)state;
+    for (unsigned turn = 0; turn < 180; turn++) {
+        const images q = draw_few(&s, turn);
+        const char *maker = makers[turn % 3];
+        int64_t in[5];
+        memcpy(in, q.in, sizeof in);
+        if (maker)
+            in[1] = MADE_OF;
+        onx_value *x = floats(&s, q.rank + 2, in), *residual = floats(&s, q.rank + 2, q.out);
+        if (turn % 8 == 7) {
+            static const float odd[] = { NAN, INFINITY, -INFINITY };
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[turn / 8 % 3];
+        }
+        write_model(&w, &s, &q, maker, below(&s, 4), turn % 2);
+        const char *variant = compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 600);
+        assert_true(strcmp(variant, "plain") != 0);
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_direct__images_are_the_same),
         cmocka_unit_test(test_kernel_direct__small_groups_are_the_same),
+        cmocka_unit_test(test_kernel_direct__few_outputs_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
