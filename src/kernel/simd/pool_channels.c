@@ -28,6 +28,13 @@ typedef struct strip {
     bool inside;        /* the windows of a whole strip are in the image horizontally */
 } strip;
 
+/* clang unrolls these loops by itself, and complains if it has removed one before it is to be unrolled. */
+#if defined(__clang__)
+#define POOL_UNROLL
+#else
+#define POOL_UNROLL WINDOW_UNROLL
+#endif
+
 typedef void strip_run(const struct pool_params *q, const strip *s);
 
 typedef struct pool_params {
@@ -46,7 +53,7 @@ __attribute__((always_inline)) static inline onxi_vf column(const pool_params *q
 {
     onxi_vf v = lines ? vf_load(x) : vf_all(average ? 0 : -INFINITY);
     if (lines) {
-        WINDOW_UNROLL
+        POOL_UNROLL
         for (int l = 1; l < lines; l++)
             v = window_both(average, v, vf_load(x + (uint64_t)l * q->step[1]));
         return v;
@@ -76,20 +83,20 @@ __attribute__((always_inline)) static inline void strip_of(const pool_params *q,
         const float *x = s->x + c;
         float *y = s->y + c;
         onxi_vf sum[STRIP];
-        WINDOW_UNROLL
+        POOL_UNROLL
         for (int j = 0; j < STRIP; j++) /* the first column replaces it, if it is inside */
             sum[j] = vf_all(average ? 0 : -INFINITY);
-        WINDOW_UNROLL
+        POOL_UNROLL
         for (int k = 0; k < (STRIP - 1) * stride + taps; k++, x = window_onward(x, q->block)) {
             if (!inside && (k < from || k >= end))
                 continue;
             const onxi_vf v = column(q, s, x, average, lines);
-            WINDOW_UNROLL
+            POOL_UNROLL
             for (int j = 0; j < STRIP; j++)
                 if (k >= j * stride && k < j * stride + taps)
                     sum[j] = inside && k == j * stride ? v : window_both(average, sum[j], v);
         }
-        WINDOW_UNROLL
+        POOL_UNROLL
         for (int j = 0; j < STRIP; j++)
             if (j < s->pixels)
                 finish(s, average, j, sum[j], y + (uint64_t)j * q->block);
