@@ -630,6 +630,9 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
         p->thread_workspace = 0;
         for (uint32_t k = 0; p->want && k < p->operand_count; k++)
             p->want[k] = as_laid_out[k] ? as_laid_out[k]->layout : NULL;
+        for (uint32_t k = 0; k < p->output_count; k++)
+            if (p->outputs[k]) /* the row may have chosen one before it declined */
+                p->outputs[k]->layout = NULL;
     }
     p->kernel = NULL;
     if (unsized)

@@ -66,6 +66,61 @@ static void test_run_own_kernels__own_kernel(void **state)
     onx_ctx_free(cx);
 }
 
+static bool never_equal(const onx_layout *a, const onx_layout *b)
+{
+    (void)a, (void)b;
+    return false;
+}
+
+static onx_status reorder_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return onx_work_fail(work, ONX_E_INVALID, "nothing is in this layout");
+}
+
+/* Chooses a layout of the output, and then declines. */
+static onx_status declining_prepare(onx_prepare *p)
+{
+    static const onx_kernel reorder = { .op = "Reorder", .run = reorder_run };
+    static const onx_layout_ops ops = { never_equal, &reorder };
+    static const onx_layout layout = { &ops, 4096 };
+    p->outputs[0]->layout = &layout;
+    return ONX_E_UNSUPPORTED;
+}
+
+static void test_run_own_kernels__layout_of_a_row_that_declines(void **state)
+{
+    (void)state;
+    static const onx_kernel own[] = { { .op = "Times",
+                                        .domain = "own",
+                                        .since = 1,
+                                        .flags = ONX_KERNEL_LAYOUTS,
+                                        .prepare = declining_prepare,
+                                        .run = twice_run,
+                                        .types = twice_types },
+                                      { .op = "Times",
+                                        .domain = "own",
+                                        .since = 1,
+                                        .prepare = twice_prepare,
+                                        .run = twice_run,
+                                        .types = twice_types },
+                                      { 0 } };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, "<ir_version: 8, opset_import: [\"\" : 15, \"own\" : 1]> g (float[2] x) => (float[2] y) {"
+                             " t = own.Times <by = 3.0> (x) y = Neg (t) }");
+    onx_session *s;
+    int64_t two = 2;
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+    onx_value *x = random_floats(cx, 1, &two), *y = NULL;
+    assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+    assert_true(((float *)y->data)[1] == -3 * ((float *)x->data)[1]);
+    onx_value_free(x);
+    onx_value_free(y);
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 static onx_status double_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
@@ -322,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_own_kernels__own_kernel),
+        cmocka_unit_test(test_run_own_kernels__layout_of_a_row_that_declines),
         cmocka_unit_test(test_run_own_kernels__weights_that_follow_from_shapes),
         cmocka_unit_test(test_run_own_kernels__own_kernels_are_asked_first),
         cmocka_unit_test(test_run_own_kernels__own_kernels_are_asked_before_registered_ones),
