@@ -12,7 +12,7 @@ static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value
 
 static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *const *inputs, onx_value *const *outputs)
 {
-    uint64_t threads = p->threads ? p->threads : 1, each, total;
+    uint64_t threads = p->threads, each, total;
     p->thread_workspace = (p->thread_workspace + 63u) & ~(uint64_t)63u;
     p->workspace = (p->workspace + 63u) & ~(uint64_t)63u;
     if (!onxi_mul_u64(p->thread_workspace, threads, &each) || !onxi_add_u64(each, p->workspace + 64, &total) ||

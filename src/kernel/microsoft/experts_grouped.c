@@ -253,7 +253,7 @@ onx_status onxi_ms_experts_group(onx_prepare *p)
         !p->inputs[q->second.weights]->data || q->experts > UINT32_MAX || (q->quantized && p->nonfinite))
         return ONX_E_UNSUPPORTED;
     g->chunk = q->tokens < CHUNK ? q->tokens : CHUNK;
-    g->threads = p->threads ? p->threads : 1;
+    g->threads = p->threads;
     for (int i = 0; i < 2; i++) {
         const experts_layer *l = i ? &q->second : &q->first;
         ONX_TRY((q->quantized ? pack_few_bits : pack_real)(p, l, &g->of[i]));

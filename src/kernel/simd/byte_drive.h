@@ -100,7 +100,7 @@ static inline onx_status drive_pack(onx_prepare *p, uint32_t input, const byte_p
 static inline bool drive_cut(onx_prepare *p, drive *q)
 {
     enum { CACHE = 256 << 10, MOST = 512 };
-    const uint64_t threads = p->threads ? p->threads : 1;
+    const uint64_t threads = p->threads;
     uint64_t rows, space;
     if (q->k > UINT32_MAX)
         return false;

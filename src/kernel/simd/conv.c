@@ -477,7 +477,7 @@ static onx_status conv_prepare(onx_prepare *p)
     q->depth = q->c * (uint64_t)(q->kh * q->kw);
     take_line(q);
     q->pixels = batch * (uint64_t)(q->oh * q->ow);
-    q->each = pixels_of(q, p->threads ? p->threads : 1);
+    q->each = pixels_of(q, p->threads);
     p->rows = (q->pixels + q->each - 1) / q->each;
     p->grain = onxi_worth_a_thread(q->each * q->depth * q->m);
     p->thread_workspace = ((uint64_t)PIXELS * PANEL + q->each * q->depth) * sizeof(float);

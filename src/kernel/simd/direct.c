@@ -524,7 +524,7 @@ static onx_status prepare(onx_prepare *p)
     q->depth = q->c * taps;
     q->panels = panels_of(q->m);
     q->padded = vectors_of(q->m) * ONXI_LANES;
-    cut(q, p->threads ? p->threads : 1);
+    cut(q, p->threads);
     if (q->patch_size > PATCH_MOST)
         return ONX_E_UNSUPPORTED;
     take_view(q, (uint64_t)q->win.in[DEPTH], (uint64_t)q->win.in[DOWN], (uint64_t)q->win.in[ACROSS], &q->place);

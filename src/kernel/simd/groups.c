@@ -549,7 +549,6 @@ static onx_status prepare(onx_prepare *p)
     q->sets = (q->channels + q->each - 1) / q->each;
     /* A thread computes whole pixels, since it probably reads them next. */
     q->stretches = p->threads < q->y.lines ? p->threads : q->y.lines;
-    q->stretches = q->stretches ? q->stretches : 1;
     q->stretch = (q->y.lines + q->stretches - 1) / q->stretches;
     q->fetch = q->x.image >= FETCH_LEAST;
     p->params = q;

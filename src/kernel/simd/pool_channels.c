@@ -277,7 +277,6 @@ static onx_status prepare(onx_prepare *p)
     q->run = run_of(win, average);
     /* A thread computes whole pixels, since it probably reads them next. */
     q->stretches = p->threads < lines ? p->threads : lines;
-    q->stretches = q->stretches ? q->stretches : 1;
     q->stretch = (lines + q->stretches - 1) / q->stretches;
     p->params = q;
     p->rows = images * q->stretches * q->stretch;

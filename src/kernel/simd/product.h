@@ -192,7 +192,7 @@ static inline product_piece product_piece_of(const product *q, uint64_t piece)
  * of a piece; fewer if threads would otherwise be idle. */
 static inline void product_cut(onx_prepare *p, product *q, uint64_t batch, uint64_t height, uint64_t least)
 {
-    const uint64_t threads = p->threads ? p->threads : 1, most = BLOCK_M / height * height;
+    const uint64_t threads = p->threads, most = BLOCK_M / height * height;
     q->panels = (q->n + PANEL - 1) / PANEL;
     q->m_blocks = (q->m + most - 1) / most;
     if (q->m_blocks > 1 && batch == 1) /* all threads end at the same time */

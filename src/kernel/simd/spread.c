@@ -291,7 +291,7 @@ static bool cut(onx_prepare *p, spread_params *q)
 /* Blocks of a stripe are separate pieces if there are fewer stripes than the threads can use. */
 static void split(onx_prepare *p, spread_params *q)
 {
-    const uint64_t threads = p->threads ? p->threads : 1, pieces = q->batch * q->group * (uint64_t)q->stripes;
+    const uint64_t threads = p->threads, pieces = q->batch * q->group * (uint64_t)q->stripes;
     q->splits = pieces >= 2 * threads ? 1 : (2 * threads + pieces - 1) / pieces;
     q->splits = q->splits < q->block_count ? q->splits : q->block_count;
     const uint64_t each = (q->block_count + q->splits - 1) / q->splits;

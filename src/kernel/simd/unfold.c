@@ -495,7 +495,7 @@ static uint64_t cut_pixels(unfold_params *q, uint64_t most)
 static bool cut(onx_prepare *p, unfold_params *q)
 {
     enum { CACHE = 320 << 10, PANELS_MAX = 1 << 12 };
-    const uint64_t threads = p->threads ? p->threads : 1;
+    const uint64_t threads = p->threads;
     q->panels = (q->m + PANEL - 1) / PANEL;
     if (q->panels > PANELS_MAX)
         return false;

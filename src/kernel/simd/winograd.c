@@ -372,7 +372,7 @@ static bool worth_it(const wino *q)
 static void cut(onx_prepare *p, wino *q)
 {
     enum { CACHE = 320 << 10, LEAST = 24, MOST = 96 };
-    const uint64_t tiles = q->tiles, threads = p->threads ? p->threads : 1;
+    const uint64_t tiles = q->tiles, threads = p->threads;
     uint64_t most = CACHE / (POINTS * sizeof(float) * (q->c + CHUNK));
     most = most < LEAST ? LEAST : most > MOST ? MOST : most;
     q->groups = (tiles + most - 1) / most;
