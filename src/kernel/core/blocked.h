@@ -25,4 +25,14 @@ static inline bool onxi_channels_last(onx_prepare *p, const onx_value *v, const 
     return v->dims[1] <= INT32_MAX && (*out = onxi_blocked_layout(p->arena, v, (uint32_t)v->dims[1])) != NULL;
 }
 
+/* Asks for the image, input 0, in the layout `in`, for the other inputs row-major, and gives the result the layout
+ * `out`. */
+static inline void onxi_image_layouts(onx_prepare *p, const onx_layout *in, const onx_layout *out)
+{
+    for (uint32_t i = 1; i < p->input_count; i++)
+        p->want[i] = NULL;
+    p->want[0] = in;
+    p->outputs[0]->layout = out;
+}
+
 #endif

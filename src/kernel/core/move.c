@@ -474,10 +474,7 @@ static onx_status lay_out(onx_prepare *p, onxi_move *m)
         m->axis[1] = channels;
         m->axis[m->rank++] = (onxi_move_axis){ .out = block, .step = 1, .count = block, .stride = 1 };
     }
-    for (uint32_t i = 1; i < p->input_count; i++)
-        p->want[i] = NULL;
-    p->want[0] = x->layout;
-    y->layout = layout;
+    onxi_image_layouts(p, x->layout, layout);
     return ONX_OK;
 }
 

@@ -431,11 +431,7 @@ static onx_status take(onx_prepare *p, conv_params *q)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
     post_take_image(p, &q->posts, out);
-    p->want[0] = in;
-    p->want[1] = NULL;
-    if (p->input_count > 2)
-        p->want[2] = NULL;
-    p->outputs[0]->layout = out;
+    onxi_image_layouts(p, in, out);
     p->params = q;
     return ONX_OK;
 }

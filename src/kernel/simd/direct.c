@@ -492,11 +492,7 @@ static onx_status take_layouts(onx_prepare *p, direct_params *q)
     post_take_image(p, &q->posts, out);
     while (q->applied < q->posts.count && direct_applies(&q->posts.list[q->applied]))
         q->applied++;
-    p->want[0] = in;
-    p->want[1] = NULL;
-    if (p->input_count > 2)
-        p->want[2] = NULL;
-    p->outputs[0]->layout = out;
+    onxi_image_layouts(p, in, out);
     p->params = q;
     return ONX_OK;
 }

@@ -21,7 +21,6 @@ struct groups_params;
 /* Distances in an image: its layout has all channels in one block, or blocks of a vector. */
 typedef struct side {
     uint64_t image;   /* elements */
-    uint64_t lines;   /* of an image */
     uint64_t pixel;   /* from a pixel to the next */
     uint64_t channel; /* times a channel at which a vector begins: the elements from that of channel 0 */
 } side;
@@ -47,10 +46,9 @@ typedef struct groups_params {
     uint64_t group; /* channels of one */
     int64_t pixels; /* of a strip */
     side x, y;      /* input, result */
-    /* Units of work, from the inside: the lines of a stretch, the sets of channels, the stretches of an image. */
-    uint64_t stretch, stretches; /* lines of one; of an image */
-    uint64_t each, sets;         /* channels of a set; of an image */
-    uint64_t taps;               /* of a window */
+    window_units units;
+    uint64_t each; /* channels of a set */
+    uint64_t taps; /* of a window */
     strip_run *run;
     const float *weights, *bias; /* weights: a vector of channels after the other, by tap */
     bool fetch;                  /* the image is too large for the caches near the processor */
@@ -405,16 +403,15 @@ static void line_of(const groups_params *q, const onx_work *work, uint64_t image
     }
 }
 
-/* A unit of work is a line of the result for a set of channels. The last stretch of an image may have fewer lines. */
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const groups_params *q = work->params;
     for (uint64_t i = first; i < last; i++) {
-        const uint64_t set = i / q->stretch % q->sets, stretch = i / q->stretch / q->sets % q->stretches;
-        const uint64_t line = stretch * q->stretch + i % q->stretch, image = i / q->stretch / q->sets / q->stretches;
-        const uint64_t channel = set * q->each, left = q->channels - channel;
-        if (line < q->y.lines)
-            line_of(q, work, image, line, channel, left < q->each ? left : q->each);
+        window_unit u;
+        if (!window_unit_at(&q->units, i, &u))
+            continue;
+        const uint64_t channel = u.set * q->each, left = q->channels - channel;
+        line_of(q, work, u.image, u.line, channel, left < q->each ? left : q->each);
     }
     return ONX_OK;
 }
@@ -496,8 +493,7 @@ static uint64_t set_of(uint64_t channels)
 
 static void take_side(uint64_t channels, const int64_t size[WINDOW_DIMS], bool blocks, side *q)
 {
-    q->lines = (uint64_t)(size[0] * size[1]);
-    q->image = q->lines * (uint64_t)size[2] * channels;
+    q->image = (uint64_t)(size[0] * size[1] * size[2]) * channels;
     q->pixel = blocks ? ONXI_LANES : channels;
     q->channel = blocks ? q->image / channels : 1;
 }
@@ -517,11 +513,7 @@ static bool take_layouts(onx_prepare *p, groups_params *q)
     take_side(q->channels, q->win.in, blocks, &q->x);
     take_side(q->channels, q->win.out, blocks && KEEPS, &q->y);
     post_take_image(p, &q->posts, out);
-    p->want[0] = in;
-    p->want[1] = NULL;
-    if (p->input_count > 2)
-        p->want[2] = NULL;
-    p->outputs[0]->layout = out;
+    onxi_image_layouts(p, in, out);
     return true;
 }
 
@@ -546,13 +538,11 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
     q->each = set_of(q->channels);
-    q->sets = (q->channels + q->each - 1) / q->each;
-    /* A thread computes whole pixels, since it probably reads them next. */
-    q->stretches = p->threads < q->y.lines ? p->threads : q->y.lines;
-    q->stretch = (q->y.lines + q->stretches - 1) / q->stretches;
+    q->units =
+        window_units_of((uint64_t)(q->win.out[0] * q->win.out[1]), (q->channels + q->each - 1) / q->each, p->threads);
     q->fetch = q->x.image >= FETCH_LEAST;
     p->params = q;
-    p->rows = (uint64_t)p->inputs[0]->dims[0] * q->stretches * q->sets * q->stretch;
+    p->rows = (uint64_t)p->inputs[0]->dims[0] * window_units_count(&q->units);
     p->grain = onxi_worth_a_thread((uint64_t)q->win.out[2] * q->taps * q->group * q->each);
     return ONX_OK;
 }

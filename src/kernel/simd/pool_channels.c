@@ -39,10 +39,10 @@ typedef void strip_run(const struct pool_params *q, const strip *s);
 
 typedef struct pool_params {
     simd_window win;
-    uint64_t block, sets;        /* channels that are contiguous for a pixel; times that an image has them */
-    uint64_t x_image, y_image;   /* elements of one that have these channels */
-    uint64_t step[2];            /* elements from a tap to the next: across planes, across lines */
-    uint64_t stretch, stretches; /* lines of the result that a thread computes; stretches of an image */
+    uint64_t block;            /* channels that are contiguous for a pixel: a set */
+    uint64_t x_image, y_image; /* elements of one that have these channels */
+    uint64_t step[2];          /* elements from a tap to the next: across planes, across lines */
+    window_units units;
     strip_run *run;
     const float *divisor[WINDOW_DIMS];
 } pool_params;
@@ -222,17 +222,16 @@ static void line_of(const pool_params *q, const float *x, float *y, uint64_t lin
     }
 }
 
-/* A unit of work is a line of the result for a set of channels. The last stretch of an image may have fewer lines. */
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool_params *q = work->params;
-    const uint64_t lines = (uint64_t)(q->win.out[0] * q->win.out[1]);
     for (uint64_t i = first; i < last; i++) {
-        const uint64_t set = i / q->stretch % q->sets, stretch = i / q->stretch / q->sets % q->stretches;
-        const uint64_t line = stretch * q->stretch + i % q->stretch, image = i / q->stretch / q->sets / q->stretches;
-        if (line < lines)
-            line_of(q, (const float *)work->inputs[0]->data + (image * q->sets + set) * q->x_image,
-                    (float *)work->outputs[0]->data + (image * q->sets + set) * q->y_image, line);
+        window_unit u;
+        if (!window_unit_at(&q->units, i, &u))
+            continue;
+        const uint64_t set = u.image * q->units.sets + u.set;
+        line_of(q, (const float *)work->inputs[0]->data + set * q->x_image,
+                (float *)work->outputs[0]->data + set * q->y_image, u.line);
     }
     return ONX_OK;
 }
@@ -247,7 +246,6 @@ static bool take_layouts(onx_prepare *p, pool_params *q)
     q->block = onxi_blocked_of(x);
     if (!p->want || q->block < ONXI_LANES)
         return false;
-    q->sets = (uint64_t)x->dims[1] / q->block;
     if (onxi_product(y->dims, 2, y->rank) == 1)
         return true; /* all layouts are equal */
     return (y->layout = onxi_blocked_layout(p->arena, y, (uint32_t)q->block)) != NULL;
@@ -269,17 +267,16 @@ static onx_status prepare(onx_prepare *p)
     if (average)
         ONX_TRY(window_divisors(p, &from, &q->win, true, q->divisor));
     const simd_window *win = &q->win;
-    const uint64_t lines = (uint64_t)(win->out[0] * win->out[1]), images = (uint64_t)x->dims[0] * q->sets;
+    const uint64_t lines = (uint64_t)(win->out[0] * win->out[1]), sets = (uint64_t)x->dims[1] / q->block;
+    const uint64_t images = (uint64_t)x->dims[0] * sets;
     q->x_image = x->count / images;
     q->y_image = y->count / images;
     q->step[1] = (uint64_t)(win->dilation[1] * win->in[2]) * q->block;
     q->step[0] = (uint64_t)(win->dilation[0] * win->in[1] * win->in[2]) * q->block;
     q->run = run_of(win, average);
-    /* A thread computes whole pixels, since it probably reads them next. */
-    q->stretches = p->threads < lines ? p->threads : lines;
-    q->stretch = (lines + q->stretches - 1) / q->stretches;
+    q->units = window_units_of(lines, sets, p->threads);
     p->params = q;
-    p->rows = images * q->stretches * q->stretch;
+    p->rows = (uint64_t)x->dims[0] * window_units_count(&q->units);
     p->grain = onxi_worth_a_thread((x->count + y->count) / (images * lines) * ONXI_COST_ELEMENT);
     return ONX_OK;
 }

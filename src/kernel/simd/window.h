@@ -53,6 +53,43 @@ static inline void window_taps(const simd_window *q, int d, int64_t origin, int6
     *last = *last < q->kernel[d] ? *last : q->kernel[d];
 }
 
+/* ---- units of work ---- */
+
+/* A unit is a line of the result for a set of channels. From the inside they are the lines of a stretch, the sets, the
+ * stretches of an image, the images: so a thread computes whole pixels as far as possible, since it probably reads them
+ * next. */
+typedef struct window_units {
+    uint64_t lines, sets;        /* of an image */
+    uint64_t stretch, stretches; /* lines of one, of which the last may have fewer; of an image */
+} window_units;
+
+typedef struct window_unit {
+    uint64_t image, set, line;
+} window_unit;
+
+static inline window_units window_units_of(uint64_t lines, uint64_t sets, unsigned threads)
+{
+    window_units u = { .lines = lines, .sets = sets, .stretches = threads < lines ? threads : lines };
+    u.stretch = (lines + u.stretches - 1) / u.stretches;
+    return u;
+}
+
+/* How many numbers there are for the units of an image. */
+static inline uint64_t window_units_count(const window_units *u)
+{
+    return u->stretches * u->sets * u->stretch;
+}
+
+/* False: there is no such line. */
+static inline bool window_unit_at(const window_units *u, uint64_t i, window_unit *out)
+{
+    const uint64_t stretch = i / u->stretch / u->sets % u->stretches;
+    *out = (window_unit){ .image = i / window_units_count(u),
+                          .set = i / u->stretch % u->sets,
+                          .line = stretch * u->stretch + i % u->stretch };
+    return out->line < u->lines;
+}
+
 /* ---- strips of pixels, whose loops over taps are unrolled ---- */
 
 #if defined(__clang__)
