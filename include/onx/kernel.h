@@ -57,8 +57,9 @@ struct onx_prepare {
     const bool *last_use;           /* the memory of the input is free after this node and holds no other operand */
     bool nonfinite;     /* the data may contain NaN or infinities, because a row declined for them during a run: a row
                          * that loses them must decline */
-    unsigned threads;   /* that may run the work, at least 1 */
-    unsigned precision; /* ONX_PRECISION_* */
+    bool row_major_next; /* no reader of the outputs supports layouts: they are converted unless they are row-major */
+    unsigned threads;    /* that may run the work, at least 1 */
+    unsigned precision;  /* ONX_PRECISION_* */
     const onx_post_op *post_ops;
     uint32_t post_op_count;
     /* set by the kernel */

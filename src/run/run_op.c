@@ -517,6 +517,9 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     p->output_count = op->output_count;
     p->operand_count = op->input_count;
     p->nonfinite = e->nonfinite;
+    p->row_major_next = e->graph != NULL;
+    for (uint32_t i = 0; p->row_major_next && i < op->output_count; i++)
+        p->row_major_next = op->outputs[i] == ONXI_NO_SLOT || !e->graph->slots[op->outputs[i]].in_layouts;
     p->threads = e->session->threads;
     p->precision = e->session->options.precision;
     p->rows = 1;

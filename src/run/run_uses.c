@@ -23,6 +23,28 @@ static void count_uses_of_parts(onxi_run_graph *g, uint32_t index)
         }
 }
 
+/* Marks the values that reach a row that supports layouts. Elementwise ops and views hand on the layout that they get.
+ */
+static void mark_layouts(onxi_run_graph *g)
+{
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        g->slots[i].in_layouts = false;
+    for (uint32_t i = g->op_count; i-- > 0;) {
+        const onxi_run_op *op = &g->ops[i];
+        bool takes = false, hands_on = false;
+        for (uint32_t k = 0; k < op->kernel_count; k++) {
+            const onx_kernel *kernel = op->kernels[k];
+            hands_on |= kernel->flags & (ONX_KERNEL_FLAT | ONX_KERNEL_VIEW) || onxi_element_is(kernel, op->input_count);
+            takes |= (kernel->flags & ONX_KERNEL_LAYOUTS) != 0;
+        }
+        if (hands_on)
+            takes = op->output_count && op->outputs[0] != ONXI_NO_SLOT && g->slots[op->outputs[0]].in_layouts;
+        for (uint32_t k = 0; takes && k < op->input_count; k++)
+            if (op->inputs[k] != ONXI_NO_SLOT)
+                g->slots[op->inputs[k]].in_layouts = true;
+    }
+}
+
 onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
 {
     uint32_t kept = 0;
@@ -54,6 +76,7 @@ onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
         while (op->output_count > 1 && op->outputs[op->output_count - 1] == ONXI_NO_SLOT)
             op->output_count--;
     }
+    mark_layouts(g);
     return ONX_OK;
 }
 
