@@ -1,6 +1,6 @@
 /* test_kernel_laid_out.c - nodes between convolutions, whose fast rows leave images in layouts of their own: Pad,
- * Slice, Split and elementwise nodes take them as they lie. By the plain rows and by others, with one thread and with
- * two. */
+ * Slice, Split, Resize and elementwise nodes take them as they lie. By the plain rows and by others, with one thread
+ * and with two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,14 +50,14 @@ static void add_numbers(writer *w, const char *name, const int64_t *of, uint32_t
     add(w, "}> ()\n");
 }
 
-/* Runs the model, whose last node reads b. */
+/* Runs the model, whose last node reads b, in any layout. */
 static void compare(writer *w, source *s, const image *q, const char *op)
 {
     int64_t in[DIMS];
     memcpy(in, q->dims, sizeof in);
     in[1] = MADE_OF;
     onx_value *x = floats(s, q->rank, in);
-    add(w, " y = Neg (b)\n}\n");
+    add(w, " y = Concat <axis = 0> (b, b)\n}\n");
     compare_any(w, op, (const onx_value *const[]){ x }, 100);
     onx_value_free(x);
 }
@@ -108,6 +108,58 @@ static void test_kernel_laid_out__slices_are_the_same(void **state)
     }
 }
 
+/* Into up to three parts, of channels or along another axis; parts of channels are whole blocks or not. */
+static void test_kernel_laid_out__parts_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 9 };
+    (void)state;
+    for (unsigned turn = 0; turn < 100; turn++) {
+        const image q = draw(&s);
+        const uint32_t axis = turn % 2 ? 1 : below(&s, q.rank), unit = axis == 1 && turn % 4 == 1 ? MADE_OF : 1;
+        int64_t sizes[3], left = q.dims[axis];
+        uint32_t count = 0;
+        while (count < 2 && left > (int64_t)unit)
+            left -= sizes[count++] = unit * (1 + below(&s, (uint32_t)(left - 1) / unit));
+        sizes[count++] = left;
+        begin_model(&w, &s, &q);
+        add_numbers(&w, "n", sizes, count);
+        add(&w, " t0%s%s = Split <axis = %u> (a, n)\n", count > 1 ? ", t1" : "", count > 2 ? ", t2" : "", axis);
+        add(&w, " s = Sigmoid (t0)\n b = Concat <axis = %u> (s%s%s)\n", axis, count > 1 ? ", t1" : "",
+            count > 2 ? ", t2" : "");
+        compare(&w, &s, &q, "Split");
+    }
+}
+
+/* Of up to three axes, larger and smaller, in all ways to read pixels. */
+static void test_kernel_laid_out__resized_images_are_the_same(void **state)
+{
+    static const char *const modes[] = { "nearest", "linear", "cubic" };
+    static const char *const places[] = { "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel",
+                                          "tf_crop_and_resize" };
+    static writer w;
+    source s = { 10 };
+    (void)state;
+    for (unsigned turn = 0; turn < 150; turn++) {
+        const image q = draw(&s);
+        const char *mode = modes[below(&s, 3)];
+        const bool cubic = mode == modes[2], smooth = mode != modes[0] && turn % 4 == 3;
+        int64_t sizes[DIMS];
+        memcpy(sizes, q.dims, sizeof sizes);
+        for (uint32_t d = 2; d < q.rank && (!cubic || d < 4); d++)
+            sizes[d] = turn % 3 ? 1 + below(&s, 20) : q.dims[d] * (1 + below(&s, 3));
+        begin_model(&w, &s, &q);
+        add_numbers(&w, "n", sizes, q.rank);
+        add(&w, " r = Constant <value = float[%u] {", 2 * q.rank);
+        for (uint32_t d = 0; d < 2 * q.rank; d++)
+            add(&w, "%s%g", d ? ", " : "", d % q.rank < 2 ? d >= q.rank : d < q.rank ? -0.1 : 0.9);
+        add(&w, "}> ()\n e = Constant <value = float[0] {}> ()\n");
+        add(&w, " b = Resize <mode = \"%s\", antialias = %d, coordinate_transformation_mode = \"%s\"> (a, r, e, n)\n",
+            mode, smooth, places[below(&s, 5)]);
+        compare(&w, &s, &q, "Resize");
+    }
+}
+
 /* Elementwise nodes of which zero is no zero, too. */
 static void test_kernel_laid_out__elements_are_the_same(void **state)
 {
@@ -124,7 +176,7 @@ static void test_kernel_laid_out__elements_are_the_same(void **state)
         const image q = draw(&s);
         begin_model(&w, &s, &q);
         add(&w, " %s\n", nodes[turn % (sizeof nodes / sizeof *nodes)]);
-        compare(&w, &s, &q, "Neg");
+        compare(&w, &s, &q, "Concat");
     }
 }
 
@@ -136,8 +188,15 @@ static void count_reorders(void *user, const onx_run_event *event)
 /* After a convolution no image goes through row-major values on its way to another one. */
 static void test_kernel_laid_out__layouts_stay(void **state)
 {
-    static const char *const nodes[] = { "b = Sigmoid (a)", "t = Exp (a) u = Tanh (a) b = Mul (t, u)",
-                                         "b = Pad <mode = \"reflect\"> (a, p)", "b = Slice (a, f, e, i)" };
+    static const char *const nodes[] = { "b = Sigmoid (a)",
+                                         "t = Exp (a) u = Tanh (a) b = Mul (t, u)",
+                                         "b = Pad <mode = \"reflect\"> (a, p)",
+                                         "b = Slice (a, f, e, i)",
+                                         "b = Resize <mode = \"linear\"> (a, e0, q)",
+                                         "b = Resize (a, e0, q)",
+                                         "t, u = Split <axis = 1> (a, o) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
+                                         "t, u = Split <axis = 1> (a, h) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
+                                         "t, u = Split <axis = 3, num_outputs = 2> (a) b = Concat <axis = 2> (t, u)" };
     static writer w;
     source s = { 8 };
     (void)state;
@@ -156,7 +215,11 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         add_numbers(&w, "f", (const int64_t[]){ 1 }, 1);
         add_numbers(&w, "e", (const int64_t[]){ 5 }, 1);
         add_numbers(&w, "i", (const int64_t[]){ 2 }, 1);
-        add(&w, " %s\n y = Conv (b, w)\n}\n", nodes[n]);
+        add_numbers(&w, "o", (const int64_t[]){ 5, 27 }, 2);
+        add_numbers(&w, "h", (const int64_t[]){ 16, 16 }, 2);
+        add(&w,
+            " e0 = Constant <value = float[0] {}> () q = Constant <value = float[4] {1, 1, 2, 1.5}> ()\n %s\n y = Conv (b, w)\n}\n",
+            nodes[n]);
         onx_value *x = floats(&s, 4, (const int64_t[]){ 1, 32, 20, 20 }), *y = NULL;
         const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc);
         say_all();
@@ -177,6 +240,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_laid_out__pads_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__slices_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__parts_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__layouts_stay),
     };

@@ -80,18 +80,21 @@ static const onxi_resize_loops others = { line, points, widen, narrow };
 #endif
 static const onxi_resize_loops loops = { .line = line, .points = points };
 
-#define ROW(name, version, types, body_)                                                                               \
+/* Rows for images whose channels lie next to each other have preference 6, one more than those of other types. */
+#define ROW(name, version, types, preference_, flags_, body_)                                                          \
     {                                                                                                                  \
-        .op = name, .since = version, .dtypes = types, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,    \
-        .body = &body_, .prepare = onxi_resize_prepare, .run = onxi_resize_run                                         \
+        .op = name, .since = version, .dtypes = types, .preference = preference_, .flags = flags_, .isa = ONXI_LEVEL,  \
+        .variant = ONXI_VARIANT, .body = &body_, .prepare = onxi_resize_prepare, .run = onxi_resize_run                \
     }
 
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_resize)[] = {
-    ROW("Resize", 10, ONXI_F32, loops),
-    ROW("Upsample", 1, ONXI_F32, loops),
+    ROW("Resize", 10, ONXI_F32, 6, ONX_KERNEL_LAYOUTS, loops),
+    ROW("Upsample", 1, ONXI_F32, 6, ONX_KERNEL_LAYOUTS, loops),
+    ROW("Resize", 10, ONXI_F32, 1, 0, loops),
+    ROW("Upsample", 1, ONXI_F32, 1, 0, loops),
 #if ONXI_PLATFORM_ROOMY
-    ROW("Resize", 10, OTHERS, others),
-    ROW("Upsample", 1, OTHERS, others),
+    ROW("Resize", 10, OTHERS, 1, 0, others),
+    ROW("Upsample", 1, OTHERS, 1, 0, others),
 #endif
     { 0 },
 };

@@ -1,4 +1,5 @@
 /* slice.c - Slice, Split and Tile: parts of the input, or the input several times. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/move.h"
 
 /* ---- Slice ---- */
@@ -126,6 +127,34 @@ typedef struct split_params {
     int64_t parts;    /* number of equal parts, where no sizes are given */
 } split_params;
 
+/* For an image whose channels lie next to each other: the parts get the same kind of layout. Parts of channels are
+ * whole blocks, which lie in memory as the planes of as many channels do, or they are parts of each pixel. */
+static onx_status split_lay_out(onx_prepare *p, split_params *q)
+{
+    const onx_value *x = p->inputs[0], *sizes = onxi_operand(p->input_count, p->inputs, 1);
+    const uint32_t block = onxi_blocked_of(x);
+    if (!p->want || !block || p->row_major_next || (sizes && !sizes->data) || p->output_count != p->node->output_count)
+        return ONX_E_UNSUPPORTED;
+    const bool last = block == x->dims[1];
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        onx_value *y = p->outputs[i];
+        const onx_layout *layout = NULL;
+        if (!y || y->kind != ONX_VALUE_TENSOR || y->rank != x->rank || !y->count ||
+            (last ? !onxi_channels_last(p, y, &layout) : !(layout = onxi_blocked_layout(p->arena, y, block))))
+            return ONX_E_UNSUPPORTED;
+        y->layout = layout;
+    }
+    onxi_image_layouts(p, x->layout, p->outputs[0]->layout);
+    if (q->axis == 1 && last) {
+        q->outer *= q->inner;
+        q->inner = 1;
+    } else if (q->axis > 1) {
+        q->outer /= block;
+        q->inner *= block;
+    }
+    return ONX_OK;
+}
+
 static onx_status split_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
@@ -138,6 +167,8 @@ static onx_status split_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     q->outer = onxi_product(x->dims, 0, q->axis);
     q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
+    if (p->kernel->flags & ONX_KERNEL_LAYOUTS)
+        ONX_TRY(split_lay_out(p, q));
     if (p->since < 13)
         q->sizes = onx_prepare_ints(p, "split", &q->size_count);
     q->outputs = p->node->output_count;
@@ -193,6 +224,19 @@ static onx_status split_output(onx_work *work, uint32_t i, int64_t size)
     return onx_value_reset(work->outputs[i], (onx_dtype)x->dtype, x->rank, dims);
 }
 
+/* Copies `rows` runs of `count` elements, which begin `whole` elements apart in x. */
+static void split_copy(const split_params *q, const onx_value *x, uint64_t from, uint64_t whole, onx_value *y,
+                       uint64_t to, uint64_t count, uint64_t rows)
+{
+    const uint64_t size = q->bits / 8;
+    if (rows == 1 || q->bits < 8)
+        for (uint64_t row = 0; row < rows; row++)
+            onxi_move_copy(q->bits, x, from + row * whole, y, to + row * count, count);
+    else
+        onxi_move_apart((char *)y->data + to * size, (int64_t)(count * size), (const char *)x->data + from * size,
+                        (int64_t)(whole * size), count * size, (int64_t)rows);
+}
+
 static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const split_params *q = work->params;
@@ -200,6 +244,7 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *x = work->inputs[0];
     const onx_value *sizes = p->input_count > 1 ? work->inputs[1] : NULL;
     int64_t length = x->dims[q->axis], at = 0;
+    const uint64_t whole = (uint64_t)length * q->inner;
     if (p->kernel->flags & ONX_KERNEL_SIZES_OUTPUT) {
         first = 0;
         last = q->outer;
@@ -214,8 +259,8 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
         if (i >= p->output_count || !work->outputs[i])
             continue;
         ONX_TRY(split_output(work, i, size));
-        for (uint64_t row = first; count && row < last; row++)
-            onxi_move_copy(q->bits, x, row * (uint64_t)length * q->inner + start, work->outputs[i], row * count, count);
+        if (count && first < last)
+            split_copy(q, x, first * whole + start, whole, work->outputs[i], first * count, count, last - first);
     }
     if ((sizes || q->sizes) && at != length)
         return onx_work_fail(work, ONX_E_INVALID, "the parts add up to %lld, the dimension has %lld", (long long)at,
@@ -230,6 +275,13 @@ static const onxi_move_body slice = { slice_describe, 0 }, tile = { tile_describ
 const onx_kernel onxi_kernels_slice[] = {
 #if ONXI_PLATFORM_ROOMY
     ONXI_MOVE_LAID_OUT("Slice", 1, &slice, onxi_move_prepare),
+    { .op = "Split",
+      .since = 2,
+      .preference = 5,
+      .flags = ONX_KERNEL_LAYOUTS,
+      .variant = "blocked",
+      .prepare = split_prepare,
+      .run = split_run },
 #endif
     { .op = "Slice",
       .since = 1,

@@ -2,8 +2,14 @@
  * interpolates one axis after the other, in float for floats of up to 32 bits, else in double. */
 #include "kernel/core/resize.h"
 
+#include "kernel/core/blocked.h"
+
 typedef struct resize_params {
     bool known;
+    /* Images whose channels lie next to each other are resized as row-major tensors of one more dim, which these are,
+     * and a row of work is one line of the output instead of a whole image. */
+    bool laid_out;
+    int64_t dims[2][ONX_RANK_MAX]; /* of the input and of the output */
     onxi_taps_list taps;
     uint64_t rows, grain, space; /* space: bytes of a thread's workspace */
     const onx_prepare *kept;     /* for tables that each run has to make */
@@ -202,15 +208,16 @@ static uint32_t first_axis(const onxi_taps_list *list, uint32_t rank)
     return first;
 }
 
-/* Real numbers per row of the input, and per largest intermediate row. */
-static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, uint64_t *largest)
+/* Real numbers per row of the input, and per largest intermediate row. With `lines`, these are of one line of the
+ * output along the first resized axis. */
+static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, bool lines, uint64_t *largest)
 {
     int64_t dims[ONX_RANK_MAX];
-    uint32_t first = first_axis(list, x->rank);
+    uint32_t first = first_axis(list, x->rank) + lines;
     uint64_t parts = onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX ? 2 : 1, start;
     onxi_copy_dims(dims, x->dims, x->rank);
     *largest = start = onxi_product(dims, first, x->rank) * parts;
-    for (uint32_t i = 0; i < list->count; i++) {
+    for (uint32_t i = lines; i < list->count; i++) {
         dims[list->axis[i].axis] = list->axis[i].out;
         uint64_t now = onxi_product(dims, first, x->rank) * parts;
         *largest = now > *largest ? now : *largest;
@@ -249,49 +256,89 @@ static void narrow(const resize_params *q, int computed, int stored, const char 
         onx_convert((onx_dtype)stored, out, (onx_dtype)computed, x, count, true);
 }
 
+/* Resizes a part of x, whose dims from `lead` on are `dims`, along the axes from number `i` on. The result is in
+ * `end`; intermediate results alternate between the buffers, starting with number i % 2. */
+static void weigh_axes(const resize_params *q, uint32_t i, uint32_t lead, int64_t *dims, uint32_t rank, uint64_t parts,
+                       bool single, const char *now, char *const *buffers, char *end)
+{
+    const onxi_taps_list *list = &q->taps;
+    for (; i < list->count; i++) {
+        const onxi_taps *t = &list->axis[i];
+        const pass p = { t, onxi_product(dims, lead, t->axis), onxi_product(dims, t->axis + 1, rank) * parts,
+                         list->extrapolation };
+        char *to = i + 1 == list->count ? end : buffers[i % 2];
+        if (single && t->pair.at[0])
+            pass_of_two(&p, q->loops, (const float *)(const void *)now, (float *)(void *)to);
+        else if (single)
+            pass_float(&p, (const float *)(const void *)now, (float *)(void *)to);
+        else
+            pass_double(&p, (const double *)(const void *)now, (double *)(void *)to);
+        dims[t->axis] = t->out;
+        now = to;
+    }
+}
+
 static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y, void *space, uint64_t first,
                        uint64_t last)
 {
     const onxi_taps_list *list = &q->taps;
     uint32_t lead = first_axis(list, x->rank);
     uint64_t parts = onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX ? 2 : 1, largest;
-    uint64_t in = row_parts(list, x, &largest), out = onxi_product(y->dims, lead, y->rank) * parts;
+    uint64_t in = row_parts(list, x, false, &largest), out = onxi_product(y->dims, lead, y->rank) * parts;
     bool single = in_float(x->dtype);
     int stored = part_of(x->dtype), computed = single ? ONX_FLOAT : ONX_DOUBLE;
     uint64_t width = single ? sizeof(float) : sizeof(double), size = onx_dtype_bits(stored) / 8;
-    char *buffers[2] = { space, (char *)space + largest * width };
+    char *const buffers[2] = { space, (char *)space + largest * width };
     for (uint64_t row = first; row < last; row++) {
         int64_t dims[ONX_RANK_MAX];
         const char *now = (const char *)x->data + row * in * size;
-        char *end = (char *)y->data + row * out * size;
+        char *end = (char *)y->data + row * out * size, *to = end;
         onxi_copy_dims(dims, x->dims, x->rank);
         if (stored != computed) {
             widen(q, computed, stored, now, in, buffers[1]);
             now = buffers[1];
+            to = buffers[(list->count - 1) % 2];
         }
-        for (uint32_t i = 0; i < list->count; i++) {
-            const onxi_taps *t = &list->axis[i];
-            const pass p = { t, onxi_product(dims, lead, t->axis), onxi_product(dims, t->axis + 1, x->rank) * parts,
-                             list->extrapolation };
-            char *to = i + 1 == list->count && stored == computed ? end : buffers[i % 2];
-            if (single && t->pair.at[0])
-                pass_of_two(&p, q->loops, (const float *)(const void *)now, (float *)(void *)to);
-            else if (single)
-                pass_float(&p, (const float *)(const void *)now, (float *)(void *)to);
-            else
-                pass_double(&p, (const double *)(const void *)now, (double *)(void *)to);
-            dims[t->axis] = t->out;
-            now = to;
-        }
+        weigh_axes(q, 0, lead, dims, x->rank, parts, single, now, buffers, to);
         if (stored != computed)
-            narrow(q, computed, stored, now, out, end);
+            narrow(q, computed, stored, to, out, end);
+    }
+}
+
+/* Makes lines along the first resized axis, of floats: each from lines of the input, which then are resized along the
+ * other axes while they are in the cache. */
+static void weigh_lines(const resize_params *q, const onx_value *x, onx_value *y, void *space, uint64_t first,
+                        uint64_t last)
+{
+    const onxi_taps_list *list = &q->taps;
+    const onxi_taps *t = &list->axis[0];
+    const uint32_t lead = t->axis + 1;
+    const uint64_t inner = onxi_product(x->dims, lead, x->rank), out = onxi_product(y->dims, lead, y->rank);
+    const pass p = { t, 1, inner, list->extrapolation };
+    uint64_t largest;
+    row_parts(list, x, true, &largest);
+    char *const buffers[2] = { space, (char *)space + largest * sizeof(float) };
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t k = row % (uint64_t)t->out;
+        const float *from = (const float *)x->data + row / (uint64_t)t->out * (uint64_t)t->in * inner;
+        char *const end = (char *)((float *)y->data + row * out);
+        float *to = (float *)(void *)(list->count == 1 ? end : buffers[0]);
+        int64_t dims[ONX_RANK_MAX];
+        if (t->pair.at[0])
+            q->loops->line(from + (uint64_t)t->pair.at[0][k] * inner, t->pair.weight[0][k],
+                           from + (uint64_t)t->pair.at[1][k] * inner, t->pair.weight[1][k], to, inner);
+        else
+            line_float(&p, from + (uint64_t)t->start[k] * inner, t->weight + k * (uint64_t)t->most, t->count[k], to);
+        onxi_copy_dims(dims, x->dims, x->rank);
+        weigh_axes(q, 1, lead, dims, x->rank, 1, true, (const char *)to, buffers, end);
     }
 }
 
 /* ---- the node ---- */
 
-static void size_work(const onxi_taps_list *list, const onx_value *x, const onx_value *y, resize_params *q)
+static void size_work(const onx_value *x, const onx_value *y, resize_params *q)
 {
+    const onxi_taps_list *list = &q->taps;
     uint64_t largest;
     if (!list->count || list->nearest) {
         uint32_t run = list->count ? last_axis(list) : 0;
@@ -300,10 +347,47 @@ static void size_work(const onxi_taps_list *list, const onx_value *x, const onx_
         q->grain = ONXI_MOVE_GRAIN / (y->count / q->rows) + 1;
         return;
     }
-    row_parts(list, x, &largest);
-    q->rows = onxi_product(x->dims, 0, first_axis(list, x->rank));
+    row_parts(list, x, q->laid_out, &largest);
+    q->rows = onxi_product(y->dims, 0, first_axis(list, x->rank) + q->laid_out);
     q->space = 2 * largest * (in_float(x->dtype) ? sizeof(float) : sizeof(double));
     q->grain = ONXI_MOVE_GRAIN / (largest + 1) + 1;
+}
+
+/* An image as a row-major tensor in the order that its elements have in memory. */
+static onx_value view_of(const resize_params *q, const onx_value *image, uint32_t which)
+{
+    onx_value v = *image;
+    if (q->laid_out) {
+        v.rank++;
+        v.dims = (int64_t *)(uintptr_t)(const void *)q->dims[which];
+    }
+    return v;
+}
+
+/* For an image whose channels lie next to each other: the result gets the same kind of layout. If it has to be
+ * converted, the smaller one of the two images should be. */
+static onx_status lay_out(onx_prepare *p, resize_params *q)
+{
+    const onx_value *x = p->inputs[0];
+    onx_value *y = p->outputs[0], view;
+    onxi_taps_list *list = &q->taps;
+    const uint32_t block = onxi_blocked_of(x), rank = x->rank;
+    const onx_layout *layout = p->want && block ? onxi_blocked_layout(p->arena, y, block) : NULL;
+    if (!layout || rank == ONX_RANK_MAX || (p->row_major_next && y->count > x->count) || !list->count || first_axis(list, rank) < 2 ||
+        (!list->nearest && x->dtype != ONX_FLOAT) || !onxi_blocked_view(x, rank, block, q->dims[0], &view))
+        return ONX_E_UNSUPPORTED;
+    onxi_copy_dims(q->dims[1], q->dims[0], rank + 1);
+    for (uint32_t i = 0; i < list->count; i++) {
+        q->dims[1][list->axis[i].axis] = list->axis[i].out;
+        for (uint32_t k = i; k && list->axis[k].axis < list->axis[k - 1].axis; k--) {
+            const onxi_taps t = list->axis[k];
+            list->axis[k] = list->axis[k - 1];
+            list->axis[k - 1] = t;
+        }
+    }
+    q->laid_out = true;
+    onxi_image_layouts(p, x->layout, layout);
+    return ONX_OK;
 }
 
 onx_status onxi_resize_prepare(onx_prepare *p)
@@ -323,11 +407,17 @@ onx_status onxi_resize_prepare(onx_prepare *p)
         return ONX_OK;
     }
     q->known = onxi_taps_known(p);
+    const bool laid_out = (p->kernel->flags & ONX_KERNEL_LAYOUTS) != 0;
+    if (!q->known && laid_out)
+        return ONX_E_UNSUPPORTED;
     if (!q->known)
         return (q->kept = onxi_prepare_keep(p)) ? ONX_OK : ONX_E_MEMORY;
     const onxi_move_call call = { .p = p, .inputs = p->inputs, .output = y };
     ONX_TRY(onxi_taps_make(&call, p->arena, &q->taps));
-    size_work(&q->taps, x, y, q);
+    if (laid_out)
+        ONX_TRY(lay_out(p, q));
+    const onx_value in = view_of(q, x, 0), out = view_of(q, y, 1);
+    size_work(&in, &out, q);
     p->rows = q->rows;
     p->grain = q->grain;
     p->thread_workspace = q->space;
@@ -345,7 +435,7 @@ onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last)
         const onx_prepare again = onxi_prepare_again(q->kept, work);
         const onxi_move_call call = { .p = &again, .inputs = work->inputs, .output = y };
         ONX_TRY(onxi_taps_make(&call, work->text, &own.taps));
-        size_work(&own.taps, x, y, &own);
+        size_work(x, y, &own);
         space = own.space ? onxi_arena_array(work->text, own.space, 1) : NULL;
         if (own.space && !space)
             return onx_work_fail(work, ONX_E_MEMORY, "there is no memory for the intermediate result");
@@ -353,16 +443,28 @@ onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last)
         first = 0;
         last = own.rows;
     }
+    const onx_value in = view_of(q, x, 0);
+    onx_value out = view_of(q, y, 1);
     if (!q->taps.count)
         memcpy(y->data, x->data, x->size);
     else if (q->taps.nearest)
-        take_nearest(&q->taps, x, y, first, last);
+        take_nearest(&q->taps, &in, &out, first, last);
+    else if (q->laid_out)
+        weigh_lines(q, &in, &out, space, first, last);
     else
-        weigh_rows(q, x, y, space, first, last);
+        weigh_rows(q, &in, &out, space, first, last);
     return ONX_OK;
 }
 
+#define LAID_OUT(name, version)                                                                                        \
+    {                                                                                                                  \
+        .op = name, .since = version, .preference = 5, .flags = ONX_KERNEL_LAYOUTS, .variant = "blocked",              \
+        .prepare = onxi_resize_prepare, .run = onxi_resize_run                                                         \
+    }
+
 const onx_kernel onxi_kernels_resize[] = {
+    LAID_OUT("Resize", 10),
+    LAID_OUT("Upsample", 1),
     { .op = "Resize", .since = 10, .prepare = onxi_resize_prepare, .run = onxi_resize_run },
     { .op = "Upsample", .since = 1, .prepare = onxi_resize_prepare, .run = onxi_resize_run },
     { 0 }
