@@ -117,6 +117,7 @@
 /* For the instruction sets after v4, the widest first. A session uses the rows of each one that it has. */
 #define BYTE_TABLES(TABLE, level)                                                                                      \
     TABLE(byte_product##level)                                                                                         \
+    TABLE(byte_both##level)                                                                                            \
     TABLE(byte_conv##level)                                                                                            \
     TABLE(byte_alone##level)
 #define HALF_TABLES(TABLE, level) TABLE(half_product##level)

@@ -258,6 +258,8 @@ static const struct {
     { "Conv", "bf16", ONX_FLOAT, "likewise: test_kernel_convolutions" },
     { "Conv", "amx", ONX_FLOAT, "of channels enough for tiles: test_kernel_convolutions" },
     { "MatMulNBits", "avx512", ONX_FLOAT, "blocks that a wider instruction set does not take: test_kernel_few_bits" },
+    { "MatMulInteger", "avx512", ONX_UNDEFINED, "likewise: test_kernel_bytes" },
+    { "QLinearMatMul", "avx512", ONX_UNDEFINED, "likewise" },
     { "QMoE", NULL, ONX_UNDEFINED, "by constant weights of whole vectors, which test_kernel_microsoft has" },
     { "DynamicQuantizeLSTM", NULL, ONX_FLOAT, "likewise" },
     { "TopK", NULL, ONX_UNDEFINED, "few of long lines, which test_kernel_moves has" },

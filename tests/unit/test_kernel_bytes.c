@@ -1,4 +1,4 @@
-/* test_kernel_bytes.c - 8-bit products and convolutions by constant weights, by the plain rows and by those of every
+/* test_kernel_bytes.c - 8-bit products and convolutions, by the plain rows and by those of every
  * instruction set that the CPU has: all signs and zero points, sizes around those of tiles, bit by bit. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,6 +91,69 @@ static void test_kernel_bytes__products_are_the_same(void **state)
         onx_value_free(a);
         onx_value_free(za);
     }
+}
+
+/* Zero points or scales: one, one per line of a matrix, or one per line of all matrices. */
+static onx_value *vector(source *s, uint32_t type, uint32_t lines, uint32_t matrices)
+{
+    const uint32_t form = below(s, 3);
+    const int64_t dims[] = { form == 2 ? lines * matrices : lines };
+    onx_value *v = tensor(type < 2 ? types[type].dtype : ONX_FLOAT, form > 0, dims);
+    for (uint64_t i = 0; i < v->count; i++)
+        if (type < 2)
+            ((uint8_t *)v->data)[i] = (uint8_t)number(s, type);
+        else
+            ((float *)v->data)[i] = below(s, 3) ? between(s, 0.0005f, 0.02f) : 0x1p-5f;
+    return v;
+}
+
+/* Both operands, their zero points and scales come with a run. The right matrix of a large one is packed in parts, and
+ * so is the left one. */
+static void two(source *s, writer *w, unsigned turn, bool large)
+{
+    static const uint32_t ks[] = { 1, 3, 4, 8, 9, 63, 64, 65, 68, 128, 200 },
+                          ns[] = { 1, 7, 15, 16, 17, 31, 32, 33, 70 };
+    const uint32_t k = large ? 2002 : ks[below(s, 11)], n = large ? 140 : ns[below(s, 9)];
+    const uint32_t m = large ? 270 : 1 + below(s, turn % 5 ? 40 : 600);
+    const uint32_t ta = turn % 2, tb = turn / 2 % 2, many = 1 + below(s, 3), ty = below(s, 2);
+    const bool a_has = !large && below(s, 3) != 0, b_has = !large && (!a_has || below(s, 2)), a_flat = below(s, 8) == 0,
+               zeros = below(s, 3) != 0;
+    const uint32_t as = a_has ? many : 1, bs = b_has ? many : 1, rows = a_flat ? 1 : m;
+    const uint32_t a_rank = a_flat ? 1 : a_has ? 4 : 2, b_rank = below(s, 8) == 0 ? 1 : b_has ? 3 : 2;
+    const uint32_t columns = b_rank == 1 ? 1 : n, a_all = a_flat ? 1 : as, b_all = b_rank == 1 ? 1 : bs;
+    onx_value *in[] = {
+        numbers(s, ta, a_rank,
+                a_flat  ? (int64_t[]){ k }
+                : a_has ? (int64_t[]){ 1, as, m, k }
+                        : (int64_t[]){ m, k }),
+        vector(s, 2, rows, a_all),
+        vector(s, ta, rows, a_all),
+        numbers(s, tb, b_rank,
+                b_rank == 1 ? (int64_t[]){ k }
+                : b_has     ? (int64_t[]){ bs, k, n }
+                            : (int64_t[]){ k, n }),
+        vector(s, 2, columns, b_all),
+        vector(s, tb, columns, b_all),
+    };
+    w->len = 0;
+    add(w,
+        "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+        "g (%s[] a, float[] sa, %s[] za, %s[] b, float[] sb, %s[] zb) => (int32[] s, %s[] y) <float sy = {%s}, %s zy = {7}> {\n"
+        " s = MatMulInteger (a, b%s)\n y = QLinearMatMul (a, sa, za, b, sb, zb, sy, zy)\n}\n",
+        types[ta].name, types[ta].name, types[tb].name, types[tb].name, types[ty].name, result_scale(s, "0.9"),
+        types[ty].name, zeros ? ", za, zb" : "");
+    compare_any(w, turn % 4 < 2 ? "QLinearMatMul" : "MatMulInteger", (const onx_value *const *)in, 0);
+    for (size_t i = 0; i < sizeof in / sizeof *in; i++)
+        onx_value_free(in[i]);
+}
+
+static void test_kernel_bytes__products_of_two_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 26 };
+    (void)state;
+    for (unsigned turn = 0; turn < 160; turn++)
+        two(&s, &w, turn, turn % 40 == 39);
 }
 
 static void convolution(source *s, writer *w, unsigned turn)
@@ -250,19 +313,22 @@ static void test_kernel_bytes__fast_rows_run(void **state)
     (void)state;
     if (onxi_isa_best() < (unsigned)ONX_ISA_VNNI)
         skip();
-    for (unsigned isa = (unsigned)ONX_ISA_VNNI; isa <= onxi_isa_best(); isa++) {
-        onx_value *a = numbers(&s, 1, 2, (int64_t[]){ 5, 64 });
+    for (unsigned turn = 0; turn < 2 * (onxi_isa_best() - (unsigned)ONX_ISA_VNNI + 1); turn++) {
+        onx_value *in[] = { numbers(&s, 1, 2, (int64_t[]){ 5, 64 }), numbers(&s, 0, 2, (int64_t[]){ 64, 40 }) };
         w.len = 0;
         add(&w,
-            "<ir_version: 10, opset_import: [\"\" : 21]>\ng (uint8[M, K] a) => (int32[M, N] y) <int64[1] unused = {0}");
-        constant(&w, &s, 0, "[64, 40]", "b", 64 * 40);
+            "<ir_version: 10, opset_import: [\"\" : 21]>\ng (uint8[M, K] a%s) => (int32[M, N] y) <int64[1] unused = {0}",
+            turn % 2 ? ", int8[K, N] b" : "");
+        if (turn % 2 == 0)
+            constant(&w, &s, 0, "[64, 40]", "b", 64 * 40);
         add(&w, "> {\n y = MatMulInteger (a, b)\n}\n");
         assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc), ONX_OK);
-        const onx_session_options options = { .threads = 1, .isa = isa };
-        assert_true(is_fast(run(doc, "MatMulInteger", &options, (const onx_value *const[]){ a }, out)));
+        const onx_session_options options = { .threads = 1, .isa = (unsigned)ONX_ISA_VNNI + turn / 2 };
+        assert_true(is_fast(run(doc, "MatMulInteger", &options, (const onx_value *const *)in, out)));
         onx_value_free(out[0]);
         out[0] = NULL;
-        onx_value_free(a);
+        onx_value_free(in[0]);
+        onx_value_free(in[1]);
         onx_doc_free(doc);
     }
 }
@@ -271,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_bytes__products_are_the_same),
+        cmocka_unit_test(test_kernel_bytes__products_of_two_are_the_same),
         cmocka_unit_test(test_kernel_bytes__convolutions_are_the_same),
         cmocka_unit_test(test_kernel_bytes__channels_alone_are_the_same),
         cmocka_unit_test(test_kernel_bytes__layouts_are_the_same),

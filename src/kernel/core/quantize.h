@@ -72,6 +72,33 @@ typedef struct onxi_quantize_body {
 #endif
 } onxi_quantize_body;
 
+static inline const onxi_quantize_body *onxi_quantize_body_of(const onx_kernel *kernel)
+{
+    return kernel->body;
+}
+
+/* Operands of MatMulInteger and QLinearMatMul; NULL: absent. */
+typedef struct onxi_qoperands {
+    const onx_value *a, *a_scale, *a_zero, *b, *b_scale, *b_zero, *y_scale, *y_zero;
+} onxi_qoperands;
+
+static inline onxi_qoperands onxi_qoperands_of(const onx_kernel *kernel, uint32_t count, const onx_value *const *in)
+{
+    if (onxi_quantize_body_of(kernel)->back)
+        return (onxi_qoperands){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7] };
+    return (onxi_qoperands){
+        .a = in[0], .b = in[1], .a_zero = onxi_operand(count, in, 2), .b_zero = onxi_operand(count, in, 3)
+    };
+}
+
+/* Sizes of such a product. A vector of zero points or scales has one element, or one per row of a (column of b) of one
+ * matrix or of all matrices. */
+typedef struct onxi_qproduct {
+    onxi_broadcast batch; /* of the leading dims; its elements are matrices */
+    uint64_t m, n, k, chunks, matrices_a, matrices_b;
+    bool floats;
+} onxi_qproduct;
+
 onx_status onxi_quantize_prepare(onx_prepare *p);
 onx_status onxi_dequantize_prepare(onx_prepare *p);
 /* The same for images with blocked channels: with a single scale and zero point, the result keeps the layout of the
@@ -81,6 +108,7 @@ onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last);
 /* Describes the kernel as a step of an elementwise chain, for kernels with loops that were prepared with a single
  * scale. */
 void onxi_quantize_element(const onx_kernel *kernel, const void *params, onxi_element *out);
+/* Prepares a product: p->params becomes an onxi_qproduct. */
 onx_status onxi_qproduct_prepare(onx_prepare *p);
 onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_qconv_prepare(onx_prepare *p);

@@ -7,15 +7,10 @@
 
 enum { ROWS_EACH = 96, COLUMNS_EACH = 256 }; /* tile of the output of a matrix product */
 
-static const onxi_quantize_body *body_of(const onx_kernel *kernel)
-{
-    return kernel->body;
-}
-
 /* Multiplies operands from which the zero points have been subtracted: int32, or float for 8-bit floats. */
 static void multiply(const onx_kernel *kernel, const onxi_gemm *g, void *pack)
 {
-    const onxi_quantize_loops *fast = body_of(kernel)->fast;
+    const onxi_quantize_loops *fast = onxi_quantize_body_of(kernel)->fast;
     if (fast && g->dtype == ONX_INT32)
         fast->product(g, pack);
     else
@@ -24,7 +19,7 @@ static void multiply(const onx_kernel *kernel, const onxi_gemm *g, void *pack)
 
 static uint64_t multiply_workspace(const onx_kernel *kernel, uint64_t m, uint64_t n, uint64_t k)
 {
-    const onxi_quantize_loops *fast = body_of(kernel)->fast;
+    const onxi_quantize_loops *fast = onxi_quantize_body_of(kernel)->fast;
     const uint64_t plain = onxi_gemm_workspace(ONX_INT32, m, n, k), own = fast ? fast->product_workspace() : 0;
     return plain > own ? plain : own;
 }
@@ -129,7 +124,7 @@ static onx_status check_types(const onx_prepare *p, const onx_value *v, const on
 static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t first, uint64_t count, const void *sums,
                             bool floats, const float *scale, uint64_t step, double zero)
 {
-    const onxi_quantize_loops *fast = body_of(kernel)->fast;
+    const onxi_quantize_loops *fast = onxi_quantize_body_of(kernel)->fast;
     if (fast && !floats && fast->requantize[y->dtype]) {
         const uint64_t width = onx_dtype_bits(y->dtype) / 8;
         fast->requantize[y->dtype](sums, (char *)y->data + first * width, count, scale, step, (int32_t)zero);
@@ -151,26 +146,7 @@ static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t fir
 
 /* ---- MatMulInteger, QLinearMatMul ---- */
 
-/* Input indices of the operands, for either operator. */
-typedef struct operands {
-    const onx_value *a, *a_scale, *a_zero, *b, *b_scale, *b_zero, *y_scale, *y_zero;
-} operands;
-
-static operands operands_of(const onx_kernel *kernel, uint32_t count, const onx_value *const *in)
-{
-    if (body_of(kernel)->back)
-        return (operands){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7] };
-    return (
-        operands){ .a = in[0], .b = in[1], .a_zero = onxi_operand(count, in, 2), .b_zero = onxi_operand(count, in, 3) };
-}
-
-typedef struct product_params {
-    onxi_broadcast batch; /* of the leading dims; its elements are matrices */
-    uint64_t m, n, k, chunks, matrices_a, matrices_b;
-    bool floats;
-} product_params;
-
-static onx_status check_operands(const onx_prepare *p, const operands *o, const product_params *q)
+static onx_status check_operands(const onx_prepare *p, const onxi_qoperands *o, const onxi_qproduct *q)
 {
     ONX_TRY(check_vector(p, o->a_zero, q->m, q->matrices_a, "zero points"));
     ONX_TRY(check_vector(p, o->a_scale, q->m, q->matrices_a, "scales"));
@@ -187,9 +163,9 @@ static onx_status check_operands(const onx_prepare *p, const operands *o, const 
 
 onx_status onxi_qproduct_prepare(onx_prepare *p)
 {
-    const operands o = operands_of(p->kernel, p->input_count, p->inputs);
+    const onxi_qoperands o = onxi_qoperands_of(p->kernel, p->input_count, p->inputs);
     const onx_value *a = o.a, *b = o.b, *y = p->outputs[0];
-    product_params *q = ONXI_NEW(p->arena, product_params);
+    onxi_qproduct *q = ONXI_NEW(p->arena, onxi_qproduct);
     if (!q)
         return ONX_E_MEMORY;
     if (!a->rank || !b->rank)
@@ -225,9 +201,9 @@ typedef struct tile {
     uint64_t matrix, a, b, r0, rows, c0, columns;
 } tile;
 
-static void store_tile(onx_work *work, const operands *o, const tile *t, const char *sums)
+static void store_tile(onx_work *work, const onxi_qoperands *o, const tile *t, const char *sums)
 {
-    const product_params *q = work->params;
+    const onxi_qproduct *q = work->params;
     onx_value *y = work->outputs[0];
     float columns[COLUMNS_EACH] = { 0 }, scales[COLUMNS_EACH];
     const uint64_t step = o->y_scale && o->b_scale->count > 1, count = step ? t->columns : 1;
@@ -251,9 +227,9 @@ static void store_tile(onx_work *work, const operands *o, const tile *t, const c
 
 onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const product_params *q = work->params;
+    const onxi_qproduct *q = work->params;
     const onxi_broadcast *b = &q->batch;
-    const operands o = operands_of(work->prepared->kernel, work->prepared->input_count, work->inputs);
+    const onxi_qoperands o = onxi_qoperands_of(work->prepared->kernel, work->prepared->input_count, work->inputs);
     char *rows = work->thread_workspace, *columns = rows + q->k * ROWS_EACH * 4;
     char *sums = rows + ((q->k * (ROWS_EACH + COLUMNS_EACH) * 4 + 63u) & ~(uint64_t)63u);
     for (uint64_t row = first; row < last; row++) {
@@ -300,7 +276,7 @@ typedef struct convolved {
 
 static convolved convolved_of(const onx_kernel *kernel, uint32_t count, const onx_value *const *in)
 {
-    if (body_of(kernel)->back)
+    if (onxi_quantize_body_of(kernel)->back)
         return (convolved){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], onxi_operand(count, in, 8) };
     return (convolved){
         .x = in[0], .w = in[1], .x_zero = onxi_operand(count, in, 2), .w_zero = onxi_operand(count, in, 3)

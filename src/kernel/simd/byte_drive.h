@@ -136,16 +136,79 @@ typedef struct drive_run {
     const void *params;
 } drive_run;
 
-static inline void drive_piece(const drive_run *r, uint64_t piece)
+/* Rows of the left operand as they are multiplied: `count` rows of k bytes in space, or where they lie. */
+static inline const uint8_t *drive_gather(const drive *d, const uint8_t *a, uint64_t count, uint8_t *space,
+                                          uint64_t *lda)
+{
+    const bool raise = d->a_is_signed && raises;
+    if (dot_reads_alone(d->k, count) && !raise) {
+        *lda = d->k;
+        return a;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        copy_bytes(space + i * d->lda, a + i * d->k, d->k);
+        if (raise)
+            raise_bytes(space + i * d->lda, d->slices * DEPTH);
+    }
+    return space;
+}
+
+/* Some rows times some panels. */
+typedef struct drive_part {
+    const uint8_t *a;
+    uint64_t lda, count;
+    const int8_t *b;    /* panel 0 */
+    uint64_t p0, p1;    /* panels */
+    int32_t a_zero;     /* as it is multiplied */
+    finish_block block; /* of the first panel and all rows */
+} drive_part;
+
+static inline void drive_part_run(const drive *q, const finish *f, const drive_part *t)
 {
     enum { PANELS_KEPT = 512 << 10 }; /* bytes */
+    /* If all panels fit into the L2 cache, they are all multiplied with a block of rows, which stays in the L1
+     * cache. */
+    const uint64_t blocks = (t->count + BLOCK_ROWS - 1) / BLOCK_ROWS, some = t->p1 - t->p0;
+    const bool rows_first = some * q->slices * SLICE <= PANELS_KEPT;
+    for (uint64_t n = 0; n < blocks * some; n++) {
+        const uint64_t i = (rows_first ? n / some : n % blocks) * BLOCK_ROWS;
+        const uint64_t p = t->p0 + (rows_first ? n % some : n / blocks);
+        const uint64_t rows = t->count - i < BLOCK_ROWS ? t->count - i : BLOCK_ROWS;
+        int32_t begin[COLUMNS];
+        finish_begin(f, p * COLUMNS, t->a_zero, begin);
+        finish_block b = t->block;
+        b.row += i;
+        b.rows = rows;
+        b.column = p * COLUMNS;
+        b.row_sums += i;
+        b.row_zeros = b.row_zeros ? b.row_zeros + i : NULL;
+        b.row_scales = b.row_scales ? b.row_scales + i : NULL;
+        dot_block(&(dot_operands){ t->a + i * t->lda, t->b + p * q->slices * SLICE, begin, t->lda, q->slices, q->k,
+                                   q->a_is_signed && !raises },
+                  rows, b.sums);
+        finish_run(f, &b);
+    }
+}
+
+static inline uint64_t finish_width(const finish *f)
+{
+    return f->kind == AS_SUMS || f->kind == AS_FLOATS ? 4 : 1;
+}
+
+static inline void drive_row_sums(const drive *q, const uint8_t *a, uint64_t lda, uint64_t count, int32_t *out)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = sum_bytes(a + i * lda, q->k, q->a_is_signed && !raises);
+}
+
+static inline void drive_piece(const drive_run *r, uint64_t piece)
+{
     const drive *q = r->q;
     const uint64_t group = piece / (q->m_blocks * q->chunks), m0 = piece / q->chunks % q->m_blocks * q->m_block;
     const uint64_t count = q->m - m0 < q->m_block ? q->m - m0 : q->m_block, p0 = piece % q->chunks * q->chunk;
-    const uint64_t p1 = q->panels - p0 < q->chunk ? q->panels : p0 + q->chunk, columns = q->panels * COLUMNS;
+    const uint64_t columns = q->panels * COLUMNS;
     char *space = r->work->thread_workspace;
     int32_t *row_sums = (int32_t *)(void *)(space + q->row_sums_at);
-    const bool is_signed = q->a_is_signed && !raises;
     uint64_t lda = q->lda;
     const uint8_t *a = r->rows(r->params, r->work, group, m0, count, (uint8_t *)space, &lda);
     finish f = q->finish;
@@ -154,31 +217,21 @@ static inline void drive_piece(const drive_run *r, uint64_t piece)
     f.bias = f.bias ? f.bias + group * columns : NULL;
     f.factor = f.factor ? f.factor + group * columns : NULL;
     f.shift = f.shift ? f.shift + group * columns : NULL;
-    for (uint64_t i = 0; f.zero && i < count; i++)
-        row_sums[i] = sum_bytes(a + i * lda, q->k, is_signed);
-    const uint64_t width = f.kind == AS_SUMS || f.kind == AS_FLOATS ? 4 : 1;
-    /* If all panels fit into the L2 cache, they are all multiplied with a block of rows, which stays in the L1
-     * cache. */
-    const uint64_t blocks = (count + BLOCK_ROWS - 1) / BLOCK_ROWS, some = p1 - p0;
-    const bool rows_first = some * q->slices * SLICE <= PANELS_KEPT;
-    for (uint64_t n = 0; n < blocks * some; n++) {
-        const uint64_t i = (rows_first ? n / some : n % blocks) * BLOCK_ROWS;
-        const uint64_t p = p0 + (rows_first ? n % some : n / blocks);
-        const uint64_t rows = count - i < BLOCK_ROWS ? count - i : BLOCK_ROWS;
-        int32_t begin[COLUMNS];
-        finish_begin(&f, p * COLUMNS, r->a_zero, begin);
-        const finish_block b = { .y = (char *)r->work->outputs[0]->data + group * f.n * width,
-                                 .row = m0 + i,
-                                 .rows = rows,
-                                 .column = p * COLUMNS,
-                                 .row_sums = row_sums + i,
-                                 .inputs = r->work->inputs,
-                                 .sums = (int32_t *)(void *)(space + q->sums_at) };
-        dot_block(&(dot_operands){ a + i * lda, q->b + (group * q->panels + p) * q->slices * SLICE, begin, lda,
-                                   q->slices, q->k, is_signed },
-                  rows, b.sums);
-        finish_run(&f, &b);
-    }
+    if (f.zero)
+        drive_row_sums(q, a, lda, count, row_sums);
+    drive_part_run(q, &f,
+                   &(drive_part){ .a = a,
+                                  .lda = lda,
+                                  .count = count,
+                                  .b = q->b + group * q->panels * q->slices * SLICE,
+                                  .p0 = p0,
+                                  .p1 = q->panels - p0 < q->chunk ? q->panels : p0 + q->chunk,
+                                  .a_zero = r->a_zero,
+                                  .block = { .y = (char *)r->work->outputs[0]->data + group * f.n * finish_width(&f),
+                                             .row = m0,
+                                             .row_sums = row_sums,
+                                             .inputs = r->work->inputs,
+                                             .sums = (int32_t *)(void *)(space + q->sums_at) } });
 }
 
 static inline void drive_pieces(const drive_run *r, uint64_t first, uint64_t last)

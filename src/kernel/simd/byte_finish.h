@@ -44,23 +44,46 @@ typedef struct finish_block {
     void *y; /* the result */
     uint64_t row, rows, column;
     const int32_t *row_sums;        /* per row: the sum of the left operand, where columns have zero points */
+    const int32_t *row_zeros;       /* per row: the zero point of the left operand; NULL: the sums begin with it */
+    const float *row_scales;        /* per row, for AGAIN: the scale of the left operand; NULL: factors contain it */
     const onx_value *const *inputs; /* for post-ops */
     int32_t *sums;                  /* BLOCK_ROWS x COLUMNS; overwritten */
 } finish_block;
+
+/* What the sums of columns change by for each unit of the left operand's zero point. */
+static inline onxi_vu per_left_zero(const finish *f, uint64_t column)
+{
+    onxi_vu sums, zero = { 0 };
+    memcpy(&sums, f->sums + column, sizeof sums);
+    if (f->zero)
+        memcpy(&zero, f->zero + column, sizeof zero);
+    return zero * (uint32_t)f->k - sums;
+}
 
 /* The initial values of the sums of a panel: the bias, plus the correction for the left operand's zero point. With zero
  * points, sum of (a - a0)(b - b0) = sum of ab - a0 sum of b - b0 sum of a + k a0 b0. */
 static inline void finish_begin(const finish *f, uint64_t column, int32_t a_zero, int32_t begin[COLUMNS])
 {
     for (uint64_t v = 0; v < COLUMNS; v += ONXI_LANES) {
-        onxi_vu shift = { 0 }, sums, zero = { 0 };
-        memcpy(&sums, f->sums + column + v, sizeof sums);
-        if (f->zero)
-            memcpy(&zero, f->zero + column + v, sizeof zero);
+        onxi_vu shift = { 0 };
         if (f->bias)
             memcpy(&shift, f->bias + column + v, sizeof shift);
-        shift += (zero * (uint32_t)f->k - sums) * (uint32_t)a_zero;
+        shift += per_left_zero(f, column + v) * (uint32_t)a_zero;
         memcpy(begin + v, &shift, sizeof shift);
+    }
+}
+
+/* Adds the correction for the zero points of rows. */
+static inline void add_row_zeros(const finish *f, const finish_block *b)
+{
+    for (uint64_t v = 0; v < COLUMNS; v += ONXI_LANES) {
+        const onxi_vu each = per_left_zero(f, b->column + v);
+        for (uint64_t i = 0; i < b->rows; i++) {
+            onxi_vu x;
+            memcpy(&x, b->sums + i * COLUMNS + v, sizeof x);
+            x += each * (uint32_t)b->row_zeros[i];
+            memcpy(b->sums + i * COLUMNS + v, &x, sizeof x);
+        }
     }
 }
 
@@ -92,6 +115,17 @@ static inline __m128i low_bytes(onxi_vi x)
     return _mm512_cvtepi32_epi8((__m512i)x);
 }
 
+static inline void finish_sums(const finish *f, const finish_block *b, uint64_t width)
+{
+    int32_t *to = (int32_t *)b->y + b->row * f->y_step + b->column;
+    for (uint64_t i = 0; i < b->rows; i++, to += f->y_step) {
+        if (width == COLUMNS) /* of a size that is known, no function is called */
+            memcpy(to, b->sums + i * COLUMNS, COLUMNS * sizeof *to);
+        else
+            memcpy(to, b->sums + i * COLUMNS, width * sizeof *to);
+    }
+}
+
 static inline void finish_again(const finish *f, const finish_block *b, uint64_t width)
 {
     const float low = f->low, high = f->high;
@@ -99,10 +133,11 @@ static inline void finish_again(const finish *f, const finish_block *b, uint64_t
         const onxi_vf factor = vf_load(f->factor + b->column + v);
         const uint64_t left = width - v;
         for (uint64_t i = 0; i < b->rows; i++) {
+            const onxi_vf by = b->row_scales ? b->row_scales[i] * factor / vf_all(f->y_scale) : factor;
             onxi_vi x;
             memcpy(&x, b->sums + i * COLUMNS + v, sizeof x);
             store_part((char *)b->y + (b->row + i) * f->y_step + b->column + v,
-                       low_bytes(requantized(x, factor, low, high, f->y_zero)), left);
+                       low_bytes(requantized(x, by, low, high, f->y_zero)), left);
         }
     }
 }
@@ -206,13 +241,13 @@ static inline void finish_run(const finish *f, const finish_block *b)
 {
     const uint64_t width = f->n - b->column < COLUMNS ? f->n - b->column : COLUMNS;
     float low, high;
+    if (b->row_zeros)
+        add_row_zeros(f, b);
     if (f->zero)
         take_zeros(f, b);
     switch (f->kind) {
     case AS_SUMS:
-        for (uint64_t i = 0; i < b->rows; i++)
-            memcpy((int32_t *)b->y + (b->row + i) * f->y_step + b->column, b->sums + i * COLUMNS,
-                   width * sizeof(int32_t));
+        finish_sums(f, b, width);
         break;
     case AGAIN:
         finish_again(f, b, width);

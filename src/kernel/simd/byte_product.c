@@ -11,19 +11,8 @@ static const uint8_t *rows(const void *params, const onx_work *work, uint64_t gr
                            uint8_t *space, uint64_t *lda)
 {
     const drive *d = &((const product_params *)params)->drive;
-    const uint8_t *a = (const uint8_t *)work->inputs[0]->data + first * d->k;
-    const bool raise = d->a_is_signed && raises;
     (void)group;
-    if (dot_reads_alone(d->k, count) && !raise) {
-        *lda = d->k;
-        return a;
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        copy_bytes(space + i * d->lda, a + i * d->k, d->k);
-        if (raise)
-            raise_bytes(space + i * d->lda, d->slices * DEPTH);
-    }
-    return space;
+    return drive_gather(d, (const uint8_t *)work->inputs[0]->data + first * d->k, count, space, lda);
 }
 
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
