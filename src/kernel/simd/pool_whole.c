@@ -4,6 +4,7 @@
  * threads. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/reduce.h"
+#include "kernel/simd/doubles.h"
 #include "kernel/simd/window.h"
 
 #if !ONXI_PLATFORM_ROOMY /* browsers reduce planes */
@@ -23,27 +24,6 @@ typedef struct whole_params {
     uint64_t each, units;   /* channels of a unit of work; units of a block */
     double by;              /* the factor of sums */
 } whole_params;
-
-/* Half a vector: as doubles, it fills a whole vector. */
-typedef float half_floats __attribute__((vector_size(ONXI_LANES * 2)));
-typedef double doubles __attribute__((vector_size(ONXI_LANES * 4)));
-enum { DOUBLES = ONXI_LANES / 2 };
-
-/* Adds to a total, or begins it. */
-static inline void add_wide(onxi_vf v, bool begins, double *total)
-{
-    float floats[ONXI_LANES];
-    vf_store(floats, v);
-    for (int i = 0; i < ONXI_LANES; i += DOUBLES) {
-        half_floats half;
-        doubles sum = { 0 };
-        memcpy(&half, floats + i, sizeof half);
-        if (!begins)
-            memcpy(&sum, total + i, sizeof sum);
-        sum += __builtin_convertvector(half, doubles);
-        memcpy(total + i, &sum, sizeof sum);
-    }
-}
 
 static inline onxi_vf narrow(const double *total, double by)
 {
@@ -75,7 +55,7 @@ __attribute__((always_inline)) static inline void group(const bool sum, const fl
     for (int v = 0; v < vectors; v++) {
         for (int w = 1; w < ways; w++)
             part[v] = window_both(sum, part[v], part[w * vectors + v]);
-        add_wide(part[v], begins, total + v * ONXI_LANES);
+        doubles_add(part[v], begins, total + v * ONXI_LANES);
     }
 }
 

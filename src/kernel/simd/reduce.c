@@ -2,6 +2,7 @@
  * across lines a vector of neighbouring outputs at a time; the axes must be contiguous. ReduceProd accumulates in
  * double, as the plain row does: a float product could leave its range in between although the result does not. */
 #include "kernel/core/reduce.h"
+#include "kernel/simd/doubles.h"
 #include "kernel/simd/math.h"
 
 /* Sums are accumulated in float over blocks that are short enough, and in double over the blocks. */
@@ -132,18 +133,6 @@ static inline void line_extreme(bool least, const float *x, uint64_t n, float *y
     if (i < n)
         best = extreme(best, vf_load_part(x + i, n - i, x[0]), least);
     *y = extreme_lane(best, least);
-}
-
-/* Half a vector: as doubles, it fills a whole vector. */
-typedef float half_floats __attribute__((vector_size(ONXI_LANES * 2)));
-typedef double doubles __attribute__((vector_size(ONXI_LANES * 4)));
-enum { DOUBLES = ONXI_LANES / 2 };
-
-static inline doubles doubles_at(const float *x)
-{
-    half_floats v;
-    memcpy(&v, x, sizeof v);
-    return __builtin_convertvector(v, doubles);
 }
 
 static double product_of(const float *x, uint64_t n, uint64_t step)
