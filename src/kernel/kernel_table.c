@@ -83,6 +83,7 @@
     TABLE(simd_softmax##level)                                                                                         \
     TABLE(simd_softmax_wide##level)                                                                                    \
     TABLE(simd_norm##level)                                                                                            \
+    TABLE(simd_norm_channels##level)                                                                                   \
     TABLE(simd_channels##level)                                                                                        \
     TABLE(simd_reduce##level)                                                                                          \
     TABLE(simd_arg##level)                                                                                             \

@@ -1,6 +1,6 @@
 /* test_kernel_laid_out.c - nodes between convolutions, whose fast rows leave images in layouts of their own: Pad,
- * Slice, Split, Resize and elementwise nodes take them as they lie. By the plain rows and by others, with one thread
- * and with two. */
+ * Slice, Split, Resize, normalizations and elementwise nodes take them as they lie. By the plain rows and by others,
+ * with one thread and with two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,6 +180,81 @@ static void test_kernel_laid_out__elements_are_the_same(void **state)
     }
 }
 
+/* An image of channels around the widths of vectors and blocks, of more pixels than one sum in float has. */
+static image draw_channels(source *s)
+{
+    static const uint32_t channels[] = { 8, 12, 16, 17, 24, 32, 40, 48, 64, 72, 80, 136 };
+    image q = draw(s);
+    q.c = channels[below(s, sizeof channels / sizeof *channels)];
+    q.dims[1] = q.c;
+    for (uint32_t d = 2; d < q.rank; d++)
+        q.dims[d] = 1 + below(s, q.rank == 3 ? 700 : q.rank == 4 ? 24 : 9);
+    return q;
+}
+
+static uint32_t divisor(source *s, uint32_t n)
+{
+    uint32_t d;
+    do
+        d = 1 + below(s, n);
+    while (n % d);
+    return d;
+}
+
+/* A constant with a number per channel. */
+static void add_channels(writer *w, source *s, const char *name, uint32_t c)
+{
+    add(w, " %s = Constant <value = float[%u] {", name, c);
+    for (uint32_t i = 0; i < c; i++)
+        add(w, "%s%.3f", i ? ", " : "", (double)between(s, -2, 2));
+    add(w, "}> ()\n");
+}
+
+/* Adds a normalization of t, and functions of its result that a row may apply itself. */
+static void add_norm(writer *w, source *s, uint32_t c)
+{
+    static const char *const behind[] = { "b = Neg (n)", "b = Relu (n)", "u = Sigmoid (n) b = Mul (n, u)",
+                                          "u = LeakyRelu <alpha = 0.1> (n) b = Relu (u)",
+                                          "u = Abs (n) b = Add (u, n)" };
+    add_channels(w, s, "e", c);
+    add_channels(w, s, "f", c);
+    if (below(s, 3))
+        add(w, " n = GroupNormalization <num_groups = %u> (t, e, f)\n", divisor(s, c));
+    else
+        add(w, " n = InstanceNormalization <epsilon = %.1e> (t, e, f)\n", below(s, 2) ? 1e-5 : 1e-30);
+    add(w, " %s\n", behind[below(s, sizeof behind / sizeof *behind)]);
+}
+
+/* Means that are not zero, channels that are constant, and numbers whose squares leave the range of float or that are
+ * not finite, too: what the factors m and the summands k of the channels make of the image. */
+static void test_kernel_laid_out__normalizations_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 9 };
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        const image q = draw_channels(&s);
+        const bool far = turn % 4 == 3;
+        begin_model(&w, &s, &q);
+        for (int k = 0; k < 2; k++) {
+            add(&w, " %s = Constant <value = float[%u%s] {", k ? "k" : "m", q.c, &", 1, 1, 1"[3 * (5 - q.rank)]);
+            for (uint32_t i = 0; i < q.c; i++) {
+                const uint32_t any = far ? below(&s, 40) : 10;
+                add(&w, "%s%g", i ? ", " : "",
+                    k          ? (double)between(&s, -8, 8)
+                    : any == 0 ? 0
+                    : any == 1 ? 1e30
+                    : any == 2 ? 1e-30
+                               : 1.0);
+            }
+            add(&w, "}> ()\n");
+        }
+        add(&w, " o = Mul (a, m) r = Mul (o, %s) t = Add (r, k)\n", turn % 8 == 7 ? "m" : "k");
+        add_norm(&w, &s, q.c);
+        compare(&w, &s, &q, "Neg");
+    }
+}
+
 static void count_reorders(void *user, const onx_run_event *event)
 {
     *(unsigned *)user += onx_str_is(event->op_type, "Reorder");
@@ -195,8 +270,10 @@ static void test_kernel_laid_out__layouts_stay(void **state)
                                          "b = Resize <mode = \"linear\"> (a, e0, q)",
                                          "b = Resize (a, e0, q)",
                                          "t, u = Split <axis = 1> (a, o) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
-                                         "t, u = Split <axis = 1> (a, h) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
-                                         "t, u = Split <axis = 3, num_outputs = 2> (a) b = Concat <axis = 2> (t, u)" };
+                                         "t, u = Split <axis = 1> (a, g) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
+                                         "t, u = Split <axis = 3, num_outputs = 2> (a) b = Concat <axis = 2> (t, u)",
+                                         "b = InstanceNormalization (a, h, h)",
+                                         "b = GroupNormalization <num_groups = 8> (a, h, h)" };
     static writer w;
     source s = { 8 };
     (void)state;
@@ -216,7 +293,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         add_numbers(&w, "e", (const int64_t[]){ 5 }, 1);
         add_numbers(&w, "i", (const int64_t[]){ 2 }, 1);
         add_numbers(&w, "o", (const int64_t[]){ 5, 27 }, 2);
-        add_numbers(&w, "h", (const int64_t[]){ 16, 16 }, 2);
+        add_channels(&w, &s, "h", 32);
+        add_numbers(&w, "g", (const int64_t[]){ 16, 16 }, 2);
         add(&w,
             " e0 = Constant <value = float[0] {}> () q = Constant <value = float[4] {1, 1, 2, 1.5}> ()\n %s\n y = Conv (b, w)\n}\n",
             nodes[n]);
@@ -243,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__parts_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__layouts_stay),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

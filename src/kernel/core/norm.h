@@ -23,6 +23,10 @@ typedef struct onxi_norm_loops {
                    const void *b, int64_t step_b);
 } onxi_norm_loops;
 
+/* The channels of a group, if the node is one that a fast row of GroupNormalization or InstanceNormalization for floats
+ * takes: a number of scale and shift for each channel. 0: it is not. */
+uint64_t onxi_group_norm_each(const onx_prepare *p);
+
 /* LayerNormalization, RMSNormalization; the body of the row is a list of loops by element type. */
 onx_status onxi_layer_norm_prepare(onx_prepare *p);
 onx_status onxi_layer_norm_run(onx_work *work, uint64_t first, uint64_t last);

@@ -138,6 +138,22 @@ typedef struct group_params {
     double epsilon;
 } group_params;
 
+uint64_t onxi_group_norm_each(const onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    if (p->op == ONXI_ID_GroupNormalization && p->since < 21) /* a number per group */
+        return 0;
+    if (p->output_count < 1 || !p->outputs[0] || x->rank < 2 || !x->count)
+        return 0;
+    for (uint32_t i = 1; i < 3; i++) {
+        const onx_value *v = onxi_operand(p->input_count, p->inputs, i);
+        if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT || v->count != (uint64_t)x->dims[1])
+            return 0;
+    }
+    const int64_t groups = p->op == ONXI_ID_InstanceNormalization ? x->dims[1] : onx_prepare_int(p, "num_groups");
+    return groups < 1 || x->dims[1] % groups ? 0 : (uint64_t)(x->dims[1] / groups);
+}
+
 /* InstanceNormalization: a group per channel. GroupNormalization has a scale per group before version 21. */
 onx_status onxi_group_norm_prepare(onx_prepare *p)
 {

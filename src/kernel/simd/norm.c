@@ -328,47 +328,13 @@ static onx_status scaling_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* ---- GroupNormalization with its post-operations, of images in either layout ---- */
+/* ---- GroupNormalization and InstanceNormalization with their post-operations, of planes ---- */
 
 typedef struct grouping {
-    uint64_t channels, pixels, block; /* block 0: row-major */
-    uint64_t each, unit;              /* channels of a group, and of a piece of work (whole groups and whole blocks) */
+    uint64_t channels, pixels, each; /* channels of a group */
     double epsilon;
     simd_posts posts;
 } grouping;
-
-/* Normalises the elements of each channel of a piece: (x * before - mean - rest) * scale. */
-typedef struct moved {
-    float *before, *mean, *rest, *scale;
-} moved;
-
-static void move_channels(const moved *m, uint64_t first, uint64_t count, double mean, double scale)
-{
-    const double before = onxi_norm_fits_float(mean, scale)        ? 1
-                          : fabs(scale) > 1 && fabs(mean) < 0x1p60 ? 0x1p60
-                                                                   : 0x1p-60;
-    for (uint64_t c = first; c < first + count; c++) {
-        m->before[c] = (float)before;
-        m->mean[c] = (float)(mean * before);
-        m->rest[c] = (float)(mean * before - (double)m->mean[c]);
-        m->scale[c] = (float)(scale / before);
-    }
-}
-
-/* Applies post-operations to contiguous elements. */
-static void post_line(const simd_posts *posts, float *y, uint64_t n)
-{
-    const uint64_t whole = n / ONXI_LANES, left = n % ONXI_LANES;
-    for (uint32_t i = 0; i < posts->count; i++) {
-        post_apply(&posts->list[i], y, ONXI_LANES, whole, 1, NULL, NULL, 0);
-        if (left) {
-            float last[ONXI_LANES] = { 0 };
-            memcpy(last, y + whole * ONXI_LANES, left * sizeof *last);
-            post_apply(&posts->list[i], last, ONXI_LANES, 1, 1, NULL, NULL, 0);
-            memcpy(y + whole * ONXI_LANES, last, left * sizeof *last);
-        }
-    }
-}
 
 /* Processes a contiguous group. */
 static void group_of_planes(const grouping *q, const float *x, float *y, const float *a, const float *b)
@@ -379,112 +345,7 @@ static void group_of_planes(const grouping *q, const float *x, float *y, const f
         for (uint64_t at = 0; at < q->pixels; at += AT_ONCE) {
             const uint64_t n = q->pixels - at < AT_ONCE ? q->pixels - at : AT_ONCE, from = c * q->pixels + at;
             affine(x + from, y + from, n, mean, 1 / sqrt(second + q->epsilon), &a[c], 0, &b[c], 0);
-            post_line(&q->posts, y + from, n);
-        }
-}
-
-/* Sums of (x - about) and of its square, for a vector of channels, over all pixels of a block. */
-static void sums_of_lanes(const float *x, uint64_t pixels, uint64_t step, onxi_vf about, double *first, double *second)
-{
-    for (uint64_t start = 0; start < pixels; start += BLOCK) {
-        const uint64_t end = pixels - start < BLOCK ? pixels : start + BLOCK;
-        onxi_vf s = vf_all(0), ss = vf_all(0);
-        for (uint64_t p = start; p < end; p++) {
-            const onxi_vf u = vf_load(x + p * step) - about;
-            s += u;
-            ss += u * u;
-        }
-        float lanes[2][ONXI_LANES];
-        vf_store(lanes[0], s);
-        vf_store(lanes[1], ss);
-        for (uint32_t i = 0; i < ONXI_LANES; i++) {
-            first[i] += (double)lanes[0][i];
-            second[i] += (double)lanes[1][i];
-        }
-    }
-}
-
-/* For all channels of a piece; `about` has one float per channel. */
-static void sums_of_piece(const grouping *q, const float *x, const float *about, double *first, double *second)
-{
-    memset(first, 0, q->unit * sizeof *first);
-    memset(second, 0, q->unit * sizeof *second);
-    for (uint64_t c = 0; c < q->unit; c += ONXI_LANES)
-        sums_of_lanes(x + c / q->block * q->block * q->pixels + c % q->block, q->pixels, q->block, vf_load(about + c),
-                      first + c, second + c);
-}
-
-/* For one group in double, if sums leave the range of float. */
-static void moments_of_far(const grouping *q, const float *x, uint64_t first, double *mean, double *second)
-{
-    const double count = (double)(q->each * q->pixels);
-    double added[2] = { 0, 0 };
-    *mean = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint64_t c = first; c < first + q->each; c++)
-            for (uint64_t p = 0; p < q->pixels; p++) {
-                const double u =
-                    (double)x[c / q->block * q->block * q->pixels + p * q->block + c % q->block] - *mean * pass;
-                added[pass] += pass ? u * u : u;
-            }
-        if (!pass)
-            *mean = added[0] / count;
-    }
-    *second = added[1] / count;
-}
-
-static double sum_of_group(const double *list, uint64_t count)
-{
-    double sum = 0;
-    for (uint64_t i = 0; i < count; i++)
-        sum += list[i];
-    return sum;
-}
-
-/* The groups of a piece of blocks. */
-static void moments_of_piece(const grouping *q, const float *x, double *first, double *second, const moved *m)
-{
-    const double count = (double)(q->each * q->pixels);
-    memset(m->mean, 0, q->unit * sizeof *m->mean);
-    sums_of_piece(q, x, m->mean, first, second);
-    for (uint64_t g = 0; g < q->unit; g += q->each) {
-        const float near = (float)(sum_of_group(first + g, q->each) / count);
-        for (uint64_t c = g; c < g + q->each; c++)
-            m->mean[c] = near;
-    }
-    sums_of_piece(q, x, m->mean, first, second);
-    for (uint64_t g = 0; g < q->unit; g += q->each) {
-        const double off = sum_of_group(first + g, q->each) / count, squares = sum_of_group(second + g, q->each);
-        double mean = (double)m->mean[g] + off, moment = squares / count - off * off;
-        if (!isfinite(mean) || !isfinite(moment) || !(squares >= 0x1p-90))
-            moments_of_far(q, x, g, &mean, &moment);
-        move_channels(m, g, q->each, mean, 1 / sqrt(moment + q->epsilon));
-    }
-}
-
-static void group_of_blocks(const grouping *q, const float *x, float *y, const float *a, const float *b, double *room)
-{
-    float *numbers = (float *)(void *)(room + 2 * q->unit);
-    const moved m = { numbers, numbers + q->unit, numbers + 2 * q->unit, numbers + 3 * q->unit };
-    const uint64_t step = AT_ONCE / q->block + 1;
-    moments_of_piece(q, x, room, room + q->unit, &m);
-    for (uint64_t c = 0; c < q->unit; c += q->block)
-        for (uint64_t start = 0; start < q->pixels; start += step) {
-            const uint64_t end = q->pixels - start < step ? q->pixels : start + step;
-            const float *from = x + c * q->pixels;
-            float *to = y + c * q->pixels;
-            for (uint64_t v = 0; v < q->block; v += ONXI_LANES) {
-                const onxi_vf before = vf_load(m.before + c + v), mean = vf_load(m.mean + c + v);
-                const onxi_vf rest = vf_load(m.rest + c + v), scale = vf_load(m.scale + c + v);
-                const onxi_vf factor = vf_load(a + c + v), shift = vf_load(b + c + v);
-                for (uint64_t p = start; p < end; p++) {
-                    const onxi_vf u = vf_load(from + p * q->block + v);
-                    vf_store(to + p * q->block + v, (u * before - mean - rest) * scale * factor + shift);
-                }
-            }
-            for (uint32_t i = 0; i < q->posts.count; i++)
-                post_apply(&q->posts.list[i], to + start * q->block, q->block, end - start, q->block / ONXI_LANES, NULL,
-                           NULL, 0);
+            post_apply_line(&q->posts, y + from, n);
         }
 }
 
@@ -493,29 +354,11 @@ static onx_status grouping_run(onx_work *work, uint64_t first, uint64_t last)
     const grouping *q = work->params;
     const float *a = work->inputs[1]->data, *b = work->inputs[2]->data;
     for (uint64_t r = first; r < last; r++) {
-        const uint64_t channel = r % (q->channels / q->unit) * q->unit, at = r * q->unit * q->pixels;
-        const float *x = (const float *)work->inputs[0]->data + at;
-        float *y = (float *)work->outputs[0]->data + at;
-        if (q->block)
-            group_of_blocks(q, x, y, a + channel, b + channel, work->thread_workspace);
-        else
-            group_of_planes(q, x, y, a + channel, b + channel);
+        const uint64_t channel = r % (q->channels / q->each) * q->each, at = r * q->each * q->pixels;
+        group_of_planes(q, (const float *)work->inputs[0]->data + at, (float *)work->outputs[0]->data + at, a + channel,
+                        b + channel);
     }
     return ONX_OK;
-}
-
-static bool has_numbers(const onx_value *v, uint64_t count)
-{
-    return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT && v->count == count;
-}
-
-/* One of the two must be a multiple of the other one, otherwise a piece would span many blocks. */
-static bool cut_blocks(grouping *q)
-{
-    if (q->block % ONXI_LANES || (q->block % q->each && q->each % q->block))
-        return false;
-    q->unit = q->block > q->each ? q->block : q->each;
-    return true;
 }
 
 static onx_status grouping_types(onx_prepare *p)
@@ -529,36 +372,18 @@ static onx_status grouping_types(onx_prepare *p)
 static onx_status grouping_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
-    onx_value *y = p->outputs[0];
-    const int64_t groups = onx_prepare_int(p, "num_groups");
     grouping *q = ONXI_NEW(p->arena, grouping);
     if (!q)
         return ONX_E_MEMORY;
-    if (p->op == ONXI_ID_GroupNormalization && p->since < 21) /* one element per group */
-        return ONX_E_UNSUPPORTED;
-    if (!y || x->rank < 2 || !x->count || groups < 1 || x->dims[1] % groups ||
-        !has_numbers(p->inputs[1], (uint64_t)x->dims[1]) || !has_numbers(p->inputs[2], (uint64_t)x->dims[1]))
+    if (!(q->each = onxi_group_norm_each(p)))
         return ONX_E_UNSUPPORTED; /* the plain row reports errors */
     q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
-    q->block = onxi_blocked_of(x);
-    q->each = q->unit = q->channels / (uint64_t)groups;
     q->epsilon = (double)onx_prepare_float(p, "epsilon");
-    if ((q->block || x->layout) && (!p->want || !q->block || !cut_blocks(q)))
-        return ONX_E_UNSUPPORTED;
-    for (uint32_t i = 0; i < p->post_op_count && q->posts.count < POST_MAX; i++) {
-        if (!post_take_function(&p->post_ops[i], &q->posts.list[q->posts.count]))
-            break;
-        q->posts.count++;
-        p->post_ops_done++;
-    }
-    if (q->block && !(y->layout = onxi_blocked_layout(p->arena, y, (uint32_t)q->block)))
-        return ONX_E_MEMORY;
+    post_take_functions(p, &q->posts);
     p->params = q;
-    p->rows = (uint64_t)x->dims[0] * (q->channels / q->unit);
-    p->grain = onxi_worth_a_thread(q->pixels * q->unit * ONXI_COST_ELEMENT);
-    if (q->block)
-        p->thread_workspace = q->unit * (2 * sizeof(double) + 4 * sizeof(float));
+    p->rows = (uint64_t)x->dims[0] * (q->channels / q->each);
+    p->grain = onxi_worth_a_thread(q->pixels * q->each * ONXI_COST_ELEMENT);
     return ONX_OK;
 }
 
@@ -570,8 +395,8 @@ static onx_status grouping_prepare(onx_prepare *p)
     }
 #define GROUPING(name, version)                                                                                        \
     .op = name, .since = version, .dtypes = ONXI_F32, .preference = 2, .isa = ONXI_LEVEL,                              \
-    .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_IN_PLACE | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT,                  \
-    .prepare = grouping_prepare, .run = grouping_run
+    .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .prepare = grouping_prepare,          \
+    .run = grouping_run
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_norm)[] = {
     { .op = "BatchNormalization",
       .since = 1,
@@ -585,6 +410,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_norm)[] = {
     ROW("LayerNormalization", 17, layer, ONXI_KERNEL_LINES),
     ROW("RMSNormalization", 23, layer, ONXI_KERNEL_LINES),
     { GROUPING("GroupNormalization", 18) },
+    { GROUPING("InstanceNormalization", 1) },
     { GROUPING("GroupNorm", 1), .domain = "onx", .types = grouping_types },
     ROW("GroupNormalization", 18, group, 0),
     ROW("InstanceNormalization", 1, group, 0),

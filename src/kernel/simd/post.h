@@ -195,4 +195,19 @@ static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint6
 #undef EACH
 }
 
+/* The same for n contiguous elements, by post-operations that are functions of one element. */
+static inline void post_apply_line(const simd_posts *posts, float *y, uint64_t n)
+{
+    const uint64_t whole = n / ONXI_LANES, left = n % ONXI_LANES;
+    for (uint32_t i = 0; i < posts->count; i++) {
+        post_apply(&posts->list[i], y, ONXI_LANES, whole, 1, NULL, NULL, 0);
+        if (left) {
+            float last[ONXI_LANES] = { 0 };
+            memcpy(last, y + whole * ONXI_LANES, left * sizeof *last);
+            post_apply(&posts->list[i], last, ONXI_LANES, 1, 1, NULL, NULL, 0);
+            memcpy(y + whole * ONXI_LANES, last, left * sizeof *last);
+        }
+    }
+}
+
 #endif
