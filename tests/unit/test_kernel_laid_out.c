@@ -255,6 +255,21 @@ static void test_kernel_laid_out__normalizations_are_the_same(void **state)
     }
 }
 
+static void test_kernel_laid_out__lrn_is_the_same(void **state)
+{
+    static writer w;
+    source s = { 10 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const image q = draw_channels(&s);
+        const uint32_t size = turn % 10 == 9 ? 1u << 31 : 1 + below(&s, turn % 3 ? 8 : 2 * q.c + 2);
+        begin_model(&w, &s, &q);
+        add(&w, " b = LRN <size = %u, alpha = %f, beta = %f, bias = %f> (a)\n", size, (double)between(&s, 0, 2),
+            turn % 2 ? 0.75 : (double)between(&s, 0, 2), 1.0 + below(&s, 3));
+        compare(&w, &s, &q, "LRN");
+    }
+}
+
 static void count_reorders(void *user, const onx_run_event *event)
 {
     *(unsigned *)user += onx_str_is(event->op_type, "Reorder");
@@ -273,7 +288,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
                                          "t, u = Split <axis = 1> (a, g) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
                                          "t, u = Split <axis = 3, num_outputs = 2> (a) b = Concat <axis = 2> (t, u)",
                                          "b = InstanceNormalization (a, h, h)",
-                                         "b = GroupNormalization <num_groups = 8> (a, h, h)" };
+                                         "b = GroupNormalization <num_groups = 8> (a, h, h)",
+                                         "b = LRN <size = 5> (a)" };
     static writer w;
     source s = { 8 };
     (void)state;
@@ -322,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__lrn_is_the_same),
         cmocka_unit_test(test_kernel_laid_out__layouts_stay),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,8 +1,11 @@
-/* lrn.c - LRN on channels stored as planes, a vector of neighbouring pixels at a time. */
+/* lrn.c - LRN, a vector at a time: of neighbouring pixels if channels are stored as planes, of neighbouring channels if
+ * those of a pixel are contiguous (channels last, blocks of channels). */
+#include "kernel/core/blocked.h"
 #include "kernel/simd/math.h"
 
 typedef struct lrn_params {
     uint64_t channels, plane, before, after; /* neighbours on each side */
+    uint64_t block;                          /* channels that are contiguous for a pixel; 0: planes */
     float alpha, beta, bias;
 } lrn_params;
 
@@ -53,34 +56,133 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static onx_status prepare(onx_prepare *p)
+/* The sizes are clipped: there are no neighbours beyond the other channels. */
+static onx_status take(onx_prepare *p, lrn_params *q)
 {
     const onx_value *x = p->inputs[0];
     const int64_t size = onx_prepare_int(p, "size");
-    lrn_params *q = ONXI_NEW(p->arena, lrn_params);
-    if (!q)
-        return ONX_E_MEMORY;
     if (x->rank < 2 || size < 1 || !x->count)
         return ONX_E_UNSUPPORTED;
-    *q = (lrn_params){ .channels = (uint64_t)x->dims[1],
+    const uint64_t channels = (uint64_t)x->dims[1], before = (uint64_t)(size - 1) / 2, after = (uint64_t)size / 2;
+    *q = (lrn_params){ .channels = channels,
                        .plane = onxi_product(x->dims, 2, x->rank),
-                       .before = (uint64_t)(size - 1) / 2,
-                       .after = (uint64_t)size / 2,
+                       .before = before < channels ? before : channels - 1,
+                       .after = after < channels ? after : channels - 1,
                        .alpha = (float)((double)onx_prepare_float(p, "alpha") / (double)size),
                        .beta = onx_prepare_float(p, "beta"),
                        .bias = onx_prepare_float(p, "bias") };
     p->params = q;
-    p->rows = x->count / q->plane;
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    lrn_params *q = ONXI_NEW(p->arena, lrn_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(take(p, q));
+    p->rows = p->inputs[0]->count / q->plane;
     p->grain = 16384 / q->plane + 1;
     return ONX_OK;
 }
 
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lrn)[] = { { .op = "LRN",
-                                                             .since = 1,
-                                                             .dtypes = ONXI_F32,
-                                                             .preference = 1,
-                                                             .isa = ONXI_LEVEL,
-                                                             .variant = ONXI_VARIANT,
-                                                             .prepare = prepare,
-                                                             .run = run },
-                                                           { 0 } };
+#if ONXI_PLATFORM_ROOMY /* browsers have the planes only */
+
+/* ---- channels next to each other ---- */
+
+/* Pixels whose squares are computed before the first of them is read again: loads at other addresses than those of the
+ * stores have to wait for these. */
+enum { TOGETHER = 8 };
+
+/* Elements of the squares of a pixel: zeros in place of neighbours beyond the ends, and the excess of a last vector. */
+static uint64_t room_of(const lrn_params *q)
+{
+    return q->before + q->channels + q->after + ONXI_LANES;
+}
+
+/* Squares the channels of a pixel; `x` is its first element in the image. */
+static void square(const lrn_params *q, const float *x, float *squares)
+{
+    float *to = squares + q->before;
+    for (uint64_t c = 0; c < q->channels; c += q->block, x += q->block * q->plane) {
+        uint64_t i = 0;
+        for (; i + ONXI_LANES <= q->block; i += ONXI_LANES)
+            vf_store(to + c + i, vf_load(x + i) * vf_load(x + i));
+        for (; i < q->block; i++)
+            to[c + i] = x[i] * x[i];
+    }
+}
+
+static inline onxi_vf sum_of(const lrn_params *q, const float *squares)
+{
+    onxi_vf sum = vf_load(squares);
+    for (uint64_t k = 1; k <= q->before + q->after; k++)
+        sum += vf_load(squares + k);
+    return sum;
+}
+
+static void pixel(const lrn_params *q, const float *x, float *y, const float *squares)
+{
+    for (uint64_t c = 0; c < q->channels; c += q->block, x += q->block * q->plane, y += q->block * q->plane) {
+        uint64_t i = 0;
+        for (; i + ONXI_LANES <= q->block; i += ONXI_LANES)
+            vf_store(y + i, scaled(q, vf_load(x + i), sum_of(q, squares + c + i)));
+        const uint64_t left = q->block - i;
+        if (left)
+            vf_store_part(y + i, scaled(q, vf_load_part(x + i, left, 0), sum_of(q, squares + c + i)), left);
+    }
+}
+
+/* A row of work is some pixels. */
+static onx_status run_channels(onx_work *work, uint64_t first, uint64_t last)
+{
+    const lrn_params *q = work->params;
+    const uint64_t image = q->channels * q->plane, room = room_of(q), rows = (q->plane + TOGETHER - 1) / TOGETHER;
+    float *squares = work->thread_workspace;
+    memset(squares, 0, TOGETHER * room * sizeof *squares);
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t from = row % rows * TOGETHER, left = q->plane - from, count = left < TOGETHER ? left : TOGETHER;
+        const uint64_t at = row / rows * image + from * q->block;
+        const float *x = (const float *)work->inputs[0]->data + at;
+        float *y = (float *)work->outputs[0]->data + at;
+        for (uint64_t i = 0; i < count; i++)
+            square(q, x + i * q->block, squares + i * room);
+        for (uint64_t i = 0; i < count; i++)
+            pixel(q, x + i * q->block, y + i * q->block, squares + i * room);
+    }
+    return ONX_OK;
+}
+
+static onx_status prepare_channels(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    onx_value *y = p->outputs[0];
+    lrn_params *q = ONXI_NEW(p->arena, lrn_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    const uint32_t block = onxi_blocked_of(x);
+    if (!p->want || !y || block < ONXI_LANES)
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(take(p, q));
+    q->block = block;
+    if (!(y->layout = onxi_blocked_layout(p->arena, y, block)))
+        return ONX_E_MEMORY;
+    p->rows = (uint64_t)x->dims[0] * ((q->plane + TOGETHER - 1) / TOGETHER);
+    p->grain = onxi_worth_a_thread(TOGETHER * q->channels * ONXI_COST_ELEMENT);
+    p->thread_workspace = TOGETHER * room_of(q) * sizeof(float);
+    return ONX_OK;
+}
+#endif
+
+#define ROW(preference_, flags_, prepare_, run_)                                                                       \
+    {                                                                                                                  \
+        .op = "LRN", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .flags = flags_,    \
+        .variant = ONXI_VARIANT, .prepare = prepare_, .run = run_                                                      \
+    }
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lrn)[] = {
+#if ONXI_PLATFORM_ROOMY
+    ROW(2, ONX_KERNEL_LAYOUTS, prepare_channels, run_channels),
+#endif
+    ROW(1, 0, prepare, run),
+    { 0 }
+};
