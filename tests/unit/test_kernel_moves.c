@@ -546,6 +546,43 @@ static void test_kernel_moves__padding(void **state)
     }
 }
 
+/* Rows of some repeats, and long ones of a single element, of few and of many. */
+static void test_kernel_moves__tiling(void **state)
+{
+    enum { RANK = 3 };
+    static const int64_t times[] = { 1, 2, 3, 7, 40, 700 };
+    static writer w;
+    source s = { 43 };
+    (void)state;
+    for (unsigned turn = 0; turn < 200; turn++) {
+        int64_t dims[RANK], repeats[RANK], out_dims[RANK], pos[RANK] = { 0 };
+        const uint32_t type = below(&s, 5);
+        draw_dims(&s, RANK, dims);
+        for (uint32_t d = 0; d < RANK; d++) {
+            if (!below(&s, 3))
+                dims[d] = 1;
+            repeats[d] = times[below(&s, d == turn % RANK && dims[d] < 4 ? 6 : 4)];
+            out_dims[d] = dims[d] * repeats[d];
+        }
+        onx_value *x = numbered(types[type], RANK, dims), *y = NULL;
+        w.len = 0;
+        add(&w, "<ir_version: 9, opset_import: [\"\" : 19]> g (%s[A, B, C] x) => (%s[E, F, G] y) {", type_names[type],
+            type_names[type]);
+        add(&w, " r = Constant <value_ints = [%d, %d, %d]> () y = Tile (x, r) }", (int)repeats[0], (int)repeats[1],
+            (int)repeats[2]);
+        run_text(&w, "Tile", (const onx_value *const[]){ x }, &y, 1);
+        assert_memory_equal(y->dims, out_dims, sizeof out_dims);
+        do {
+            int64_t from[RANK];
+            for (uint32_t d = 0; d < RANK; d++)
+                from[d] = pos[d] % dims[d];
+            check_moved(x, from, y, pos, NULL);
+        } while (next_position(out_dims, pos, RANK));
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
 /* Places inside and outside, over one to three axes, blocks of places and parts of one, more channels than go together.
  */
 static void test_kernel_moves__sampling(void **state)
@@ -624,7 +661,7 @@ int main(void)
         cmocka_unit_test(test_kernel_moves__scattering),  cmocka_unit_test(test_kernel_moves__lines),
         cmocka_unit_test(test_kernel_moves__slicing),     cmocka_unit_test(test_kernel_moves__padding),
         cmocka_unit_test(test_kernel_moves__sampling),    cmocka_unit_test(test_kernel_moves__broadcasting),
-        cmocka_unit_test(test_kernel_moves__unique),
+        cmocka_unit_test(test_kernel_moves__unique),      cmocka_unit_test(test_kernel_moves__tiling),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -218,28 +218,41 @@ static void copy_runs(uint32_t bits, const runs *r, const onx_value *x, uint64_t
                     (int64_t)r->count);
 }
 
-/* Fills by copying the part that is filled already, up to a size that fits into a cache. */
+/* Repeats the first `period` bytes up to `size` by copying what is there already, up to a size that fits into a
+ * cache. */
+static void repeat_bytes(char *at, uint64_t period, uint64_t size)
+{
+    const uint64_t most = 1u << 15;
+    uint64_t whole = period; /* periods that are copied at once */
+    for (uint64_t done = period, n; done < size; done += n) {
+        whole = done < most ? done : whole;
+        n = whole < size - done ? whole : size - done;
+        memcpy(at + done, at, (size_t)n);
+    }
+}
+
 static void fill_run(uint32_t bits, const void *fill, onx_value *y, uint64_t to, uint64_t count)
 {
-    const uint64_t width = bits / 8, most = 8192;
+    const uint64_t width = bits / 8;
     char *at = (char *)y->data + to * width;
     if (bits < 8) {
         for (uint64_t i = 0; i < count; i++)
             onxi_move_bits(bits, fill, 0, y->data, to + i);
-        return;
-    }
-    for (uint64_t done = 0, n; done < count; done += n) {
-        n = done < most ? done : most;
-        n = !done ? 1 : n < count - done ? n : count - done;
-        memcpy(at + done * width, done ? at : fill, (size_t)(n * width));
+    } else if (count) {
+        memcpy(at, fill, (size_t)width);
+        repeat_bytes(at, width, count * width);
     }
 }
 
 static void move_row(const onxi_move *m, const onx_value *x, uint64_t base, onx_value *y, uint64_t to, const void *fill)
 {
     const onxi_move_axis *along = &m->axis[m->rank - 1];
-    for (int64_t o = 0; o < along->out;) {
-        const piece run = piece_at(along, o);
+    const bool repeats = along->mode == ONXI_MOVE_WRAP && along->out > along->count && m->bits >= 8;
+    const int64_t end = repeats ? along->count : along->out;
+    char *const start = (char *)y->data + to * (m->bits / 8);
+    for (int64_t o = 0; o < end;) {
+        piece run = piece_at(along, o);
+        run.count = least(run.count, end - o);
         const uint64_t from = base + (uint64_t)run.from * along->stride, count = (uint64_t)run.count * m->inner;
         if (run.from < 0)
             fill_run(m->bits, fill, y, to, count);
@@ -251,6 +264,10 @@ static void move_row(const onxi_move *m, const onx_value *x, uint64_t base, onx_
                       from, y, to);
         to += count;
         o += run.count;
+    }
+    if (repeats) {
+        const uint64_t width = m->inner * (m->bits / 8);
+        repeat_bytes(start, (uint64_t)along->count * width, (uint64_t)along->out * width);
     }
 }
 
@@ -271,18 +288,26 @@ static void place_from(const onxi_move *m, row_place *r, uint32_t d)
     }
 }
 
-/* The part of a row that comes from the input, if it is one run and the rows are short: then many rows are copied at
- * once. Count 0 if there is none. */
+/* The part of a row that comes from the input, if it is one run, or one that is repeated, and the rows are short: then
+ * many rows are copied at once. Count 0 if there is none. */
 typedef struct thin_rows {
     uint64_t each, from, start, count; /* elements: of a row; in the input, in the row, of the run */
+    uint64_t times;                    /* the run follows itself */
 } thin_rows;
 
 static thin_rows thin_of(const onxi_move *m)
 {
     enum { THIN = 32 }; /* elements */
     const onxi_move_axis *a = &m->axis[m->rank - 1];
-    thin_rows t = { .each = (uint64_t)a->out * m->inner };
-    if (m->rank < 2 || t.each > THIN || a->step != 1 || (a->mode != ONXI_MOVE_EXACT && a->mode != ONXI_MOVE_FILL))
+    thin_rows t = { .each = (uint64_t)a->out * m->inner, .times = 1 };
+    if (m->rank < 2 || t.each > THIN)
+        return t;
+    if (a->mode == ONXI_MOVE_WRAP && !a->offset && !a->low && a->out % a->count == 0) {
+        t.times = (uint64_t)(a->out / a->count);
+        t.count = (uint64_t)a->count * m->inner;
+        return t;
+    }
+    if (a->step != 1 || (a->mode != ONXI_MOVE_EXACT && a->mode != ONXI_MOVE_FILL))
         return t;
     int64_t start = 0;
     piece run = piece_at(a, 0);
@@ -305,10 +330,11 @@ static uint64_t move_thin(const onxi_move *m, const thin_rows *t, const row_plac
     const onxi_move_axis *a = &m->axis[m->rank - 2];
     const piece run = piece_at(a, r->at[m->rank - 2]);
     const uint64_t count = (uint64_t)run.count < most ? (uint64_t)run.count : most;
-    if (t->count < t->each)
+    if (t->count * t->times < t->each)
         fill_run(m->bits, fill, y, to, count * t->each);
-    copy_runs(m->bits, &(runs){ count, t->count, run.step * (int64_t)a->stride, (int64_t)t->each }, x,
-              r->base[m->rank - 1] + t->from, y, to + t->start);
+    for (uint64_t i = 0; i < t->times; i++)
+        copy_runs(m->bits, &(runs){ count, t->count, run.step * (int64_t)a->stride, (int64_t)t->each }, x,
+                  r->base[m->rank - 1] + t->from, y, to + t->start + i * t->count);
     return count;
 }
 
