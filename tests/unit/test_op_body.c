@@ -55,7 +55,24 @@ static uint64_t choose(const onxi_schema *row, const given *g, int dtype)
     return parts;
 }
 
-/* `others`: calls of floats are none of it, so that it may call the operator for those. */
+/* Does a call that gives what the node gives, of what may be left out, have no body? */
+static bool runs_by_kernel(const onxi_schema *row, const onx_node *node)
+{
+    given g = { 0 };
+    for (uint32_t i = 0; row->inputs[i].name; i++)
+        if (row->inputs[i].flags & ONXI_PORT_OPTIONAL)
+            g.bits |= (uint32_t)(i < node->input_count && onx_view(node->input[i]).len > 0) << g.inputs++;
+    uint32_t bit = g.inputs;
+    for (const onxi_attr *a = row->attrs; a && a->name; a++)
+        if (may_be_left_out(a)) {
+            for (uint32_t i = 0; i < node->attribute_count; i++)
+                g.bits |= (uint32_t)onx_str_is(onx_view(node->attribute[i]->name), a->name) << bit;
+            bit++;
+        }
+    return !choose(row, &g, ONX_UNDEFINED);
+}
+
+/* `others`: calls of floats are none of it, so that it may call the operator for those, or with less given. */
 static void check_body(const onxi_schema *row, uint64_t parts, bool others)
 {
     onx_doc *doc;
@@ -74,6 +91,8 @@ static void check_body(const onxi_schema *row, uint64_t parts, bool others)
         if (!onx_kernel_variants(domain, type, used->since, &variant, 1) && !used->body_parts)
             fail_msg("%s-%d is made of %.*s, which does not run", row->name, row->since, ONX_ARG(type));
         if (used == row && others)
+            continue;
+        if (used->body_first && runs_by_kernel(used, f->node[i]))
             continue;
         if (used == row || (strcmp(used->name, row->name) == 0 && !*onxi_schema_domain(row) &&
                             onxi_operator_at(onx_str_of(""), type, row->since) ==

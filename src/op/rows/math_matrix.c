@@ -166,19 +166,56 @@ static const onxi_attr gemm_attrs_6[] = {
     { 0 },
 };
 
+/* Kernels multiply by floating-point weights and add a constant row. What else the operator can do runs as nodes of its
+ * own, for which there are kernels of every type and which are fused into the product where that pays. Factors are
+ * applied in float, so the type has to be known when the model is resolved. */
+static bool gemm_adds_row(onxi_call *call)
+{
+    const onxi_type *c = onxi_call_ranked(call, 2), *b = onxi_call_ranked(call, 1);
+    bool row = c && c->rank > 0;
+    for (uint32_t i = 0; row && i + 1 < c->rank; i++)
+        row = c->dims[i] == onxi_dim_of_int(1);
+    return row && (!b || b->rank != 2 || c->dims[c->rank - 1] == b->dims[onxi_call_int(call, "transB") ? 0 : 1]);
+}
+static bool gemm_in_float(onxi_call *call)
+{
+    return onxi_call_dtype(call, 1) == ONX_FLOAT || onxi_call_dtype(call, 2) == ONX_FLOAT;
+}
+WHEN(gemm_has_c, onxi_call_has_input(call, 2))
+WHEN(gemm_alpha, onxi_call_float(call, "alpha") != 1.0f)
+WHEN(gemm_beta, gemm_has_c(call) && onxi_call_float(call, "beta") != 1.0f)
+WHEN(gemm_apart, gemm_alpha(call) || gemm_beta(call) ? gemm_in_float(call) : gemm_has_c(call) && !gemm_adds_row(call))
+WHEN(gemm_scales, gemm_apart(call) && gemm_alpha(call))
+WHEN(gemm_scales_c, gemm_apart(call) && gemm_beta(call))
+WHEN(gemm_only_scales, gemm_scales(call) && !gemm_has_c(call))
+WHEN(gemm_sum, gemm_apart(call) && gemm_has_c(call) && !gemm_alpha(call) && !gemm_beta(call))
+WHEN(gemm_sum_scaled, gemm_scales(call) && gemm_has_c(call) && !gemm_beta(call))
+WHEN(gemm_sum_c, gemm_scales_c(call) && !gemm_alpha(call))
+WHEN(gemm_sum_both, gemm_scales(call) && gemm_beta(call))
+#define GEMM_APART                                                                                                     \
+    BODY_FIRST(18, { gemm_apart, NODES(product = Gemm <transA: int = @transA, transB: int = @transB> (A, B)) },        \
+               { gemm_scales, NODES(factor = Constant <value_float: float = @alpha> () scaled = Mul (product, factor)) }, \
+               { gemm_scales_c, NODES(share = Constant <value_float: float = @beta> () part = Mul (C, share)) },       \
+               { gemm_only_scales, NODES(Y = Identity (scaled)) },                                                     \
+               { gemm_sum, NODES(Y = Add (product, C)) },                                                              \
+               { gemm_sum_scaled, NODES(Y = Add (scaled, C)) },                                                        \
+               { gemm_sum_c, NODES(Y = Add (product, part)) },                                                         \
+               { gemm_sum_both, NODES(Y = Add (scaled, part)) })
+
 const onxi_schema onxi_op_Gemm[] = {
     { .name = "Gemm", .since = 13, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(2, 3, 1, 1),
       .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", DIFF }, { "C", "T", OPT | DIFF }),
-      .outputs = PORTS({ "Y", "T", DIFF }), .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+      .outputs = PORTS({ "Y", "T", DIFF }), .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }),
+      GEMM_APART },
     { .name = "Gemm", .since = 11, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(2, 3, 1, 1),
       .inputs = PORTS({ "A", "T", 0 }, { "B", "T", 0 }, { "C", "T", OPT }), .outputs = PORTS({ "Y", "T", 0 }),
-      .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
+      .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC) }), GEMM_APART },
     { .name = "Gemm", .since = 9, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_13,
-      .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
+      .types = TYPES({ "T", T(WIDE_NUMERIC) }), GEMM_APART },
     { .name = "Gemm", .since = 7, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_13,
-      .types = TYPES({ "T", T(FLOATING) }) },
+      .types = TYPES({ "T", T(FLOATING) }), GEMM_APART },
     { .name = "Gemm", .since = 6, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_6,
       .types = TYPES({ "T", T(FLOATING) }) },
