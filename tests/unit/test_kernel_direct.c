@@ -92,6 +92,23 @@ static images draw_groups(source *s, unsigned turn)
     return q;
 }
 
+/* Groups of one of so many channels that sets of them leave less than a vector at first, of each width. */
+static images draw_sets(source *s, unsigned turn)
+{
+    static const uint32_t channels[] = { 481, 488, 495, 721, 970, 1226, 1444 };
+    images q = { .rank = 2, .c = channels[turn % 7] };
+    q.m = q.group = q.c;
+    q.in[0] = q.out[0] = 1 + below(s, 2);
+    q.in[1] = q.out[1] = q.c;
+    for (uint32_t i = 0; i < q.rank; i++) {
+        q.kernel[i] = 3;
+        q.stride[i] = q.dilation[i] = 1;
+        q.pad[i] = q.pad[i + q.rank] = 1;
+        q.in[i + 2] = q.out[i + 2] = 2 + below(s, 9);
+    }
+    return q;
+}
+
 /* The same to a few output channels: strips of pixels in the image, at its edges and wider than it, several pieces of a
  * line; inputs that are whole vectors and not. */
 static images draw_few(source *s, unsigned turn)
@@ -205,6 +222,12 @@ static void test_kernel_direct__small_groups_are_the_same(void **state)
     compare_drawn(79, 252, draw_groups, false);
 }
 
+static void test_kernel_direct__sets_of_channels_are_the_same(void **state)
+{
+    (void)state;
+    compare_drawn(80, 21, draw_sets, true);
+}
+
 static void test_kernel_direct__few_outputs_are_the_same(void **state)
 {
     (void)state;
@@ -216,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_direct__images_are_the_same),
         cmocka_unit_test(test_kernel_direct__small_groups_are_the_same),
+        cmocka_unit_test(test_kernel_direct__sets_of_channels_are_the_same),
         cmocka_unit_test(test_kernel_direct__few_outputs_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -487,8 +487,10 @@ static bool shape_of(onx_prepare *p, groups_params *q)
 static uint64_t set_of(uint64_t channels)
 {
     const uint64_t sets = channels < 2 * SET ? 1 : channels / SET;
-    const uint64_t each = ((channels + sets - 1) / sets + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
-    return channels % each && channels % each < ONXI_LANES ? each + ONXI_LANES : each;
+    uint64_t each = ((channels + sets - 1) / sets + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
+    while (channels % each && channels % each < ONXI_LANES) /* ends, since there is at least a vector of channels */
+        each += ONXI_LANES;
+    return each;
 }
 
 static void take_side(uint64_t channels, const int64_t size[WINDOW_DIMS], bool blocks, side *q)
