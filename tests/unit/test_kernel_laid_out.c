@@ -160,6 +160,36 @@ static void test_kernel_laid_out__resized_images_are_the_same(void **state)
     }
 }
 
+/* Adds a channel shuffle of a, which a rule finds; the names of the shapes are `apart` and `back`. */
+static void add_shuffle(writer *w, const int64_t *dims, uint32_t rank, int64_t groups)
+{
+    int64_t shape[DIMS + 1] = { dims[0], groups, dims[1] / groups };
+    for (uint32_t d = 2; d < rank && d < DIMS; d++)
+        shape[d + 1] = dims[d];
+    add_numbers(w, "apart", shape, rank + 1);
+    add_numbers(w, "back", dims, rank);
+    add(w, " split = Reshape (a, apart) turned = Transpose <perm = [0, 2, 1");
+    for (uint32_t d = 3; d <= rank; d++)
+        add(w, ", %u", d);
+    add(w, "]> (split) b = Reshape (turned, back)\n");
+}
+
+static void test_kernel_laid_out__shuffles_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 11 };
+    (void)state;
+    for (unsigned turn = 0; turn < 40; turn++) {
+        const image q = draw(&s);
+        int64_t groups = 1 + below(&s, q.c);
+        while (q.c % groups)
+            groups--;
+        begin_model(&w, &s, &q);
+        add_shuffle(&w, q.dims, q.rank, groups);
+        compare(&w, &s, &q, "ChannelShuffle");
+    }
+}
+
 /* Elementwise nodes of which zero is no zero, too. */
 static void test_kernel_laid_out__elements_are_the_same(void **state)
 {
@@ -278,18 +308,21 @@ static void count_reorders(void *user, const onx_run_event *event)
 /* After a convolution no image goes through row-major values on its way to another one. */
 static void test_kernel_laid_out__layouts_stay(void **state)
 {
-    static const char *const nodes[] = { "b = Sigmoid (a)",
-                                         "t = Exp (a) u = Tanh (a) b = Mul (t, u)",
-                                         "b = Pad <mode = \"reflect\"> (a, p)",
-                                         "b = Slice (a, f, e, i)",
-                                         "b = Resize <mode = \"linear\"> (a, e0, q)",
-                                         "b = Resize (a, e0, q)",
-                                         "t, u = Split <axis = 1> (a, o) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
-                                         "t, u = Split <axis = 1> (a, g) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
-                                         "t, u = Split <axis = 3, num_outputs = 2> (a) b = Concat <axis = 2> (t, u)",
-                                         "b = InstanceNormalization (a, h, h)",
-                                         "b = GroupNormalization <num_groups = 8> (a, h, h)",
-                                         "b = LRN <size = 5> (a)" };
+    static const char *const nodes[] = {
+        "b = Sigmoid (a)",
+        "t = Exp (a) u = Tanh (a) b = Mul (t, u)",
+        "b = Pad <mode = \"reflect\"> (a, p)",
+        "b = Slice (a, f, e, i)",
+        "b = Resize <mode = \"linear\"> (a, e0, q)",
+        "b = Resize (a, e0, q)",
+        "t, u = Split <axis = 1> (a, o) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
+        "t, u = Split <axis = 1> (a, g) v = Sigmoid (t) b = Concat <axis = 1> (v, u)",
+        "t, u = Split <axis = 3, num_outputs = 2> (a) b = Concat <axis = 2> (t, u)",
+        "c3 = Reshape (a, m) d3 = Transpose <perm = [0, 2, 1, 3, 4]> (c3) b = Reshape (d3, l)",
+        "b = InstanceNormalization (a, h, h)",
+        "b = GroupNormalization <num_groups = 8> (a, h, h)",
+        "b = LRN <size = 5> (a)"
+    };
     static writer w;
     source s = { 8 };
     (void)state;
@@ -309,6 +342,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         add_numbers(&w, "e", (const int64_t[]){ 5 }, 1);
         add_numbers(&w, "i", (const int64_t[]){ 2 }, 1);
         add_numbers(&w, "o", (const int64_t[]){ 5, 27 }, 2);
+        add_numbers(&w, "m", (const int64_t[]){ 1, 2, 16, 20, 20 }, 5);
+        add_numbers(&w, "l", (const int64_t[]){ 1, 32, 20, 20 }, 4);
         add_channels(&w, &s, "h", 32);
         add_numbers(&w, "g", (const int64_t[]){ 16, 16 }, 2);
         add(&w,
@@ -336,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__slices_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__parts_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__shuffles_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__lrn_is_the_same),

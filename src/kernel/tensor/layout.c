@@ -423,6 +423,16 @@ static onx_status shuffle_prepare(onx_prepare *p)
     if (!x->count)
         return ONX_OK;
     const int64_t plane = (int64_t)onxi_product(x->dims, 2, x->rank), each = x->dims[1] / groups;
+    if (p->kernel->flags & ONX_KERNEL_LAYOUTS) { /* channels last */
+        if (!p->want || onxi_blocked_of(x) != x->dims[1])
+            return ONX_E_UNSUPPORTED;
+        *q = (transpose_params){ .rank = 3,
+                                 .dims = { x->dims[0] * plane, each, groups },
+                                 .steps = { x->dims[1], 1, each } };
+        transpose_finish(p, q);
+        onxi_image_layouts(p, x->layout, x->layout);
+        return ONX_OK;
+    }
     *q = (transpose_params){ .rank = 4,
                              .dims = { x->dims[0], each, groups, plane },
                              .steps = { x->dims[1] * plane, plane, each * plane, 1 } };
@@ -752,6 +762,17 @@ const onx_kernel onxi_kernels_layout[] = {
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = onxi_transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = onxi_transpose_run },
     { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = onxi_transpose_run },
+#if ONXI_PLATFORM_ROOMY
+    { .op = "ChannelShuffle",
+      .domain = "onx",
+      .since = 1,
+      .preference = 5,
+      .flags = ONX_KERNEL_LAYOUTS,
+      .variant = "blocked",
+      .prepare = shuffle_prepare,
+      .run = onxi_transpose_run,
+      .types = shuffle_types },
+#endif
     { .op = "ChannelShuffle",
       .domain = "onx",
       .since = 1,
