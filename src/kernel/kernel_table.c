@@ -102,6 +102,7 @@
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_pool_channels##level)                                                                                   \
     TABLE(simd_pool_whole##level)                                                                                      \
+    TABLE(simd_pool_types##level)                                                                                      \
     TABLE(simd_unfold##level)                                                                                          \
     TABLE(simd_direct##level)                                                                                          \
     ROOMY_TABLES(TABLE, level)                                                                                         \

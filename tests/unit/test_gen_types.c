@@ -243,8 +243,6 @@ static const struct {
     { "Upsample", "blocked", ONX_UNDEFINED, "likewise" },
     { "MatMul", NULL, ONX_FLOAT, "by constant weights, which test_kernel_variants has" },
     { "MaxPool", NULL, ONX_FLOAT, "by whichever of two fast rows suits the processor: test_kernel_pools" },
-    { "MaxPool", "channels", ONX_INT8, "in a layout of its own: test_kernel_pools" },
-    { "MaxPool", "channels", ONX_UINT8, "likewise" },
     { "AveragePool", NULL, ONX_FLOAT, "likewise" },
     { "GlobalMaxPool", NULL, ONX_FLOAT, "likewise" },
     { "GlobalAveragePool", NULL, ONX_FLOAT, "likewise" },

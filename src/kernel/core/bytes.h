@@ -93,8 +93,6 @@ typedef struct onxi_byte_mean {
 typedef struct onxi_byte_loops {
     void (*pair)(const onxi_byte_pair *t);
     void (*mean)(const onxi_byte_mean *t);
-    /* y[i] = the maximum of x[k][i] over k; if count is 0, the lowest byte. */
-    void (*greatest)(const uint8_t *const *x, uint64_t count, uint8_t flip, uint64_t n, uint8_t *y);
     /* sums[i] += x[i] ^ flip */
     void (*total)(const uint8_t *x, uint8_t flip, uint64_t n, uint32_t *sums);
     uint32_t (*sum)(const uint8_t *x, uint8_t flip, uint64_t n);

@@ -1,4 +1,4 @@
-/* bytes.c - loops over 8-bit quantized elements: sums and products of two operands, maximum, and sums. */
+/* bytes.c - loops over 8-bit quantized elements: sums and products of two operands, means, and sums. */
 #include "kernel/core/bytes.h"
 #include "kernel/simd/round.h"
 
@@ -144,51 +144,6 @@ static void mean(const onxi_byte_mean *t)
     }
 }
 
-/* A vector of bytes as wide as a register. */
-typedef uint8_t wide_bytes __attribute__((vector_size(ONXI_LANES * 4)));
-
-#if ONXI_LANES == 16 && defined(__AVX512BW__)
-static inline wide_bytes greater_of(wide_bytes a, wide_bytes b)
-{
-    return (wide_bytes)_mm512_max_epu8((__m512i)a, (__m512i)b);
-}
-#elif ONXI_LANES == 8 && defined(__AVX2__)
-static inline wide_bytes greater_of(wide_bytes a, wide_bytes b)
-{
-    return (wide_bytes)_mm256_max_epu8((__m256i)a, (__m256i)b);
-}
-#else
-static inline wide_bytes greater_of(wide_bytes a, wide_bytes b)
-{
-    const wide_bytes above = (wide_bytes)(a > b);
-    return (a & above) | (b & ~above);
-}
-#endif
-
-__attribute__((always_inline)) static inline wide_bytes take(const uint8_t *x, const uint64_t n)
-{
-    wide_bytes v = { 0 };
-    memcpy(&v, x, n);
-    return v;
-}
-
-static void greatest(const uint8_t *const *x, uint64_t count, uint8_t flip, uint64_t n, uint8_t *y)
-{
-    for (uint64_t i = 0; i < n; i += sizeof(wide_bytes)) {
-        wide_bytes most = { 0 };
-        const uint64_t left = n - i;
-        for (uint64_t k = 0; k < count; k++) {
-            const wide_bytes v = (left < sizeof most ? take(x[k] + i, left) : take(x[k] + i, sizeof most)) ^ flip;
-            most = greater_of(v, most);
-        }
-        most ^= flip;
-        if (left < sizeof most)
-            memcpy(y + i, &most, (size_t)left);
-        else
-            memcpy(y + i, &most, sizeof most);
-    }
-}
-
 static void total(const uint8_t *x, uint8_t flip, uint64_t n, uint32_t *sums)
 {
     uint64_t i = 0;
@@ -226,5 +181,5 @@ static uint32_t sum(const uint8_t *x, uint8_t flip, uint64_t n)
     return all;
 }
 
-const onxi_byte_loops ONXI_LEVELED(onxi_byte_loops) = { pair, mean, greatest, total, sum };
+const onxi_byte_loops ONXI_LEVELED(onxi_byte_loops) = { pair, mean, total, sum };
 #endif

@@ -1,11 +1,11 @@
-/* pool.c - MaxPool and AveragePool on planar channels, for which oneDNN is vectorized with 512-bit vectors only. A
- * window is reduced vertically first, a vector of columns at a time, then horizontally, a vector of output positions at
+/* pool.c - MaxPool and AveragePool on planar channels, which oneDNN vectorizes with 512-bit vectors only. A window is
+ * reduced vertically first, a vector of columns at a time, then horizontally, a vector of output positions at
  * a time. */
 #include "kernel/simd/window.h"
 
 #include <math.h>
 
-enum { DIMS = WINDOW_DIMS, ROOM_MAX = WINDOW_SIDE_MAX /* most floats of a line */ };
+enum { DIMS = WINDOW_DIMS, ROOM_MAX = WINDOW_SIDE_MAX /* most floats of a line */, TOGETHER = 4 /* lines */ };
 
 typedef struct pool_params {
     bool where; /* MaxPool outputs the indices of the maxima, too */
@@ -16,16 +16,28 @@ typedef struct pool_params {
 
 typedef struct pool_body {
     bool average, global;
+    bool planes; /* takes no input in another layout */
 } pool_body;
 
-__attribute__((always_inline)) static inline void add_line(const bool average, const bool begins, const float *x,
-                                                           uint64_t n, float *line)
+/* Lines that are reduced together; the result of some is one of the next ones. */
+typedef struct pool_terms {
+    const float *x[16];
+    uint64_t count;
+} pool_terms;
+
+/* y = the sum, or the maximum, of lines of n floats, of which y may be the first. */
+__attribute__((always_inline)) static inline void reduce(const pool_terms *t, const bool average, uint64_t n, float *y)
 {
-    uint64_t i = 0;
-    for (; i + ONXI_LANES <= n; i += ONXI_LANES)
-        vf_store(line + i, begins ? vf_load(x + i) : window_both(average, vf_load(line + i), vf_load(x + i)));
-    for (; i < n; i++)
-        line[i] = begins ? x[i] : window_both(average, vf_all(line[i]), vf_all(x[i]))[0];
+    for (uint64_t i = 0; i < n; i += ONXI_LANES) {
+        const bool whole = i + ONXI_LANES <= n;
+        onxi_vf v = whole ? vf_load(t->x[0] + i) : vf_load_part(t->x[0] + i, n - i, 0);
+        for (uint64_t k = 1; k < t->count; k++)
+            v = window_both(average, v, whole ? vf_load(t->x[k] + i) : vf_load_part(t->x[k] + i, n - i, 0));
+        if (whole)
+            vf_store(y + i, v);
+        else
+            vf_store_part(y + i, v, n - i);
+    }
 }
 
 /* Reduces the lines of a window column by column; returns false if all of them are padding. */
@@ -33,7 +45,7 @@ __attribute__((always_inline)) static inline bool go_down(const pool_params *q, 
                                                           const int64_t *place, float *line)
 {
     int64_t origin[2], first[2], last[2];
-    bool begins = true;
+    pool_terms t = { .count = 0 };
     for (int d = 0; d < 2; d++) {
         origin[d] = place[d] * q->win.stride[d] - q->win.pad[d];
         window_taps(&q->win, d, origin[d], &first[d], &last[d]);
@@ -42,13 +54,16 @@ __attribute__((always_inline)) static inline bool go_down(const pool_params *q, 
         for (int64_t j = first[1]; j < last[1]; j++) {
             const int64_t row =
                 (origin[0] + k * q->win.dilation[0]) * q->win.in[1] + origin[1] + j * q->win.dilation[1];
-            if (begins)
-                add_line(average, true, x + row * q->win.in[2], (uint64_t)q->win.in[2], line);
-            else
-                add_line(average, false, x + row * q->win.in[2], (uint64_t)q->win.in[2], line);
-            begins = false;
+            if (t.count == sizeof t.x / sizeof *t.x) {
+                reduce(&t, average, (uint64_t)q->win.in[2], line);
+                t.x[0] = line;
+                t.count = 1;
+            }
+            t.x[t.count++] = x + row * q->win.in[2];
         }
-    return !begins;
+    if (t.count)
+        reduce(&t, average, (uint64_t)q->win.in[2], line);
+    return t.count != 0;
 }
 
 /* Reduces horizontally: computes a line of the output from the reduced columns. */
@@ -74,29 +89,39 @@ __attribute__((always_inline)) static inline void go_across(const pool_params *q
     }
     if (stride == 1)
         memcpy(y, spare, (uint64_t)n * sizeof *y);
+    else if (stride == 2) /* by a known step whole vectors are shuffled */
+        for (int64_t o = 0; o < n; o++)
+            y[o] = spare[2 * o];
     else
         for (int64_t o = 0; o < n; o++)
             y[o] = spare[o * stride];
 }
 
+/* Some lines are reduced vertically before the first one is read again, since a vector that spans two that have just
+ * been stored waits for them. */
 __attribute__((always_inline)) static inline void plane(const pool_params *q, const bool average, const float *x,
                                                         float *line, float *spare, float *y)
 {
     const float neutral = average ? 0 : -INFINITY;
-    float *inside = line + q->win.pad[2];
-    for (uint64_t i = 0; i < q->line; i++)
+    const int64_t lines = q->win.out[0] * q->win.out[1];
+    for (uint64_t i = 0; i < TOGETHER * q->line; i++)
         line[i] = neutral;
-    for (int64_t k = 0; k < q->win.out[0]; k++)
-        for (int64_t j = 0; j < q->win.out[1]; j++, y += q->win.out[2]) {
-            const int64_t place[] = { k, j };
+    for (int64_t from = 0, end; from < lines; from = end) {
+        end = from + TOGETHER < lines ? from + TOGETHER : lines;
+        float *inside = line + q->win.pad[2];
+        for (int64_t i = from; i < end; i++, inside += q->line) {
+            const int64_t place[] = { i / q->win.out[1], i % q->win.out[1] };
             if (!go_down(q, average, x, place, inside))
-                for (int64_t i = 0; i < q->win.in[2]; i++)
-                    inside[i] = neutral;
-            go_across(q, average, line, spare, y);
-            const float down = average ? q->divisor[0][k] * q->divisor[1][j] : 1;
-            for (int64_t i = 0; average && i < q->win.out[2]; i++)
-                y[i] /= down * q->divisor[2][i];
+                for (int64_t k = 0; k < q->win.in[2]; k++)
+                    inside[k] = neutral;
         }
+        for (int64_t i = from; i < end; i++, y += q->win.out[2]) {
+            go_across(q, average, line + (uint64_t)(i - from) * q->line, spare, y);
+            const float down = average ? q->divisor[0][i / q->win.out[1]] * q->divisor[1][i % q->win.out[1]] : 1;
+            for (int64_t k = 0; average && k < q->win.out[2]; k++)
+                y[k] /= down * q->divisor[2][k];
+        }
+    }
 }
 
 /* ---- MaxPool with indices ---- */
@@ -208,9 +233,9 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     float *y = work->outputs[0]->data, *line = work->thread_workspace;
     for (uint64_t i = first; i < last; i++) {
         if (average)
-            plane(q, true, x + i * in, line, line + q->line, y + i * out);
+            plane(q, true, x + i * in, line, line + TOGETHER * q->line, y + i * out);
         else
-            plane(q, false, x + i * in, line, line + q->line, y + i * out);
+            plane(q, false, x + i * in, line, line + TOGETHER * q->line, y + i * out);
     }
     return ONX_OK;
 }
@@ -222,7 +247,7 @@ static onx_status prepare(onx_prepare *p)
     onxi_window w;
     const bool where = !body->average && !body->global && p->output_count == 2 && p->outputs[1];
     if (x->rank < 3 || x->rank > 5 || (p->output_count != 1 && !where) || !x->count || !y || !y->count ||
-        (where && onx_prepare_is_set(p, "storage_order")))
+        (where && onx_prepare_is_set(p, "storage_order")) || (body->planes && x->layout))
         return ONX_E_UNSUPPORTED;
     if (body->global)
         w = window_whole(x);
@@ -245,23 +270,33 @@ static onx_status prepare(onx_prepare *p)
     q->line = q->span + reach > least ? q->span + reach : least;
     if (q->line > ROOM_MAX)
         return ONX_E_UNSUPPORTED;
-    p->thread_workspace = (where ? 2 * q->line + 3 * q->span : q->line + q->span) * sizeof(float);
+    p->thread_workspace = (where ? 2 * q->line + 3 * q->span : TOGETHER * q->line + q->span) * sizeof(float);
     p->params = q;
     p->rows = (uint64_t)x->dims[0] * (uint64_t)x->dims[1];
     p->grain = 65536 / (x->count / p->rows + 1) + 1;
     return ONX_OK;
 }
 
-static const pool_body max_body = { false, false }, average_body = { true, false };
-static const pool_body global_max = { false, true }, global_average = { true, true };
+static const pool_body max_body = { .average = false }, average_body = { .average = true };
+#if ONXI_PLATFORM_ROOMY
+static const pool_body max_planes = { .planes = true }, average_planes = { .average = true, .planes = true };
+#endif
+static const pool_body global_max = { .global = true }, global_average = { .average = true, .global = true };
 
-#define ROW(name, body_)                                                                                               \
+#define POOL(name, body_, preference_, flags_)                                                                         \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,       \
-        .body = &body_, .prepare = prepare, .run = run                                                                 \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = preference_, .flags = flags_, .isa = ONXI_LEVEL,     \
+        .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run                                        \
     }
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_pool)[] = { ROW("MaxPool", max_body),
-                                                            ROW("AveragePool", average_body),
-                                                            ROW("GlobalMaxPool", global_max),
-                                                            ROW("GlobalAveragePool", global_average),
-                                                            { 0 } };
+#define ROW(name, body_) POOL(name, body_, 1, 0)
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_pool)[] = {
+#if ONXI_PLATFORM_ROOMY /* before oneDNN's rows, if the input is planes already */
+    POOL("MaxPool", max_planes, 11, ONX_KERNEL_LAYOUTS),
+    POOL("AveragePool", average_planes, 11, ONX_KERNEL_LAYOUTS),
+#endif
+    ROW("MaxPool", max_body),
+    ROW("AveragePool", average_body),
+    ROW("GlobalMaxPool", global_max),
+    ROW("GlobalAveragePool", global_average),
+    { 0 }
+};

@@ -1,4 +1,4 @@
-/* pool_bytes.c - MaxPool and average pooling of 8-bit elements with channels last: processes all channels of a pixel
+/* pool_bytes.c - average pooling of 8-bit elements with channels last: processes all channels of a pixel
  * together. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/bytes.h"
@@ -9,7 +9,7 @@ enum { TAPS = 64 }; /* most taps of a window */
 typedef struct pool_params {
     onxi_window window;
     uint64_t lines; /* output rows per image */
-    bool average, count_pads;
+    bool count_pads;
     int64_t taps[TAPS]; /* byte offset of each tap from the first tap of the window */
 } pool_params;
 
@@ -50,13 +50,7 @@ static onx_status prepare(onx_prepare *p, pool_params *q)
     return ONX_OK;
 }
 
-static onx_status pool_prepare(onx_prepare *p)
-{
-    pool_params *q = ONXI_NEW(p->arena, pool_params);
-    return q ? prepare(p, q) : ONX_E_MEMORY;
-}
-
-/* ---- average pooling; inputs: x with its scale and zero point, then scale and zero point of the result ---- */
+/* ---- preparing; inputs: x with its scale and zero point, then scale and zero point of the result ---- */
 
 enum { X, X_SCALE, X_ZERO, Y_SCALE, Y_ZERO };
 
@@ -75,7 +69,6 @@ static onx_status average_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     if (!suits_average(p) || !p->outputs[0] || p->outputs[0]->dtype != p->inputs[X]->dtype)
         return ONX_E_UNSUPPORTED;
-    q->average = true;
     q->count_pads = onxi_attrs_int(p->attrs, "count_include_pad");
     return prepare(p, q);
 }
@@ -137,14 +130,12 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
     const onxi_window *w = &q->window;
     const onxi_byte_loops *l = onxi_byte_loops_best();
     const uint8_t *taps[TAPS];
-    const uint8_t flip = work->inputs[0]->dtype == ONX_INT8 ? 0x80 : 0;
     const uint32_t across = w->spatial - 1;
     const int dtype = work->inputs[0]->dtype;
-    onxi_byte_mean mean = { .x = taps, .count = w->channels };
-    if (q->average) {
-        mean.of[0] = onxi_byte_meaning_of(operand(work, X_SCALE), operand(work, X_ZERO), dtype);
-        mean.of[1] = onxi_byte_meaning_of(operand(work, Y_SCALE), operand(work, Y_ZERO), dtype);
-    }
+    onxi_byte_mean mean = { .x = taps,
+                            .count = w->channels,
+                            .of = { onxi_byte_meaning_of(operand(work, X_SCALE), operand(work, X_ZERO), dtype),
+                                    onxi_byte_meaning_of(operand(work, Y_SCALE), operand(work, Y_ZERO), dtype) } };
     for (uint64_t row = first; row < last; row++) {
         const uint8_t *image = (const uint8_t *)work->inputs[0]->data + row / q->lines * w->in_size * w->channels;
         uint8_t *y = (uint8_t *)work->outputs[0]->data + row * (uint64_t)w->out[across] * w->channels;
@@ -155,10 +146,6 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
         for (int64_t x = 0; x < w->out[across]; x++, y += w->channels) {
             origin[across] = x * w->stride[across] - w->pad[across];
             const uint64_t count = find_taps(q, image, origin, taps);
-            if (!q->average) {
-                l->greatest(taps, count, flip, w->channels, y);
-                continue;
-            }
             mean.taps = count;
             mean.divisor = (float)(q->count_pads ? w->kernel_size : count);
             mean.y = y;
@@ -176,7 +163,6 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
     }
 const onx_kernel onxi_kernels_pool_bytes[] = {
 #if ONXI_PLATFORM_ROOMY
-    ROW("MaxPool", pool_prepare, .domain = NULL),
     ROW("QAveragePool", average_prepare, .domain = "onx", .types = average_types),
 #endif
     { 0 },
