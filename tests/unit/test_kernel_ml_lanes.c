@@ -16,7 +16,7 @@ static const char *const curves[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
 static const onx_dtype types[] = { ONX_FLOAT, ONX_DOUBLE, ONX_INT64, ONX_INT32 };
 static const char *const type_names[] = { "float", "double", "int64", "int32" };
 static const int64_t batches[] = { 1, 15, 16, 17, 700 };
-static const int64_t widths[] = { 1, 4, 16, 21, 40, 131, 300 };
+static const int64_t widths[] = { 1, 4, 10, 16, 21, 40, 131, 300 };
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
 /* Multiples of 1/8 from -2 to 2, and few of them that are not finite. */
@@ -58,7 +58,7 @@ static void test_kernel_ml_lanes__linear_models_are_the_same(void **state)
     for (unsigned turn = 0; turn < 80; turn++) {
         const unsigned type = turn % 4;
         const int64_t columns = widths[below(&s, WIDTHS)];
-        const uint32_t scores = 1 + below(&s, 24);
+        const uint32_t scores = 1 + below(&s, 36);
         begin(&w, type, columns, "float[N, T] y");
         add(&w, "y = ai.onnx.ml.LinearRegressor <targets = %u, ", scores);
         if (below(&s, 2))

@@ -30,13 +30,21 @@ typedef struct onxi_ml_loops {
     void (*distances)(const double *x, const double *lists, uint64_t n, uint64_t count, double *out);
     /* Applies the kernel function in place to n values of each row: dot products (ONXI_ML_RBF: squared distances). */
     void (*curve)(const onxi_ml_curve *curve, double *x, uint64_t n);
+    /* The same from dot products of floats, for kernels other than ONXI_ML_RBF. */
+    void (*curve_narrow)(const onxi_ml_curve *curve, const float *x, uint64_t n, double *out);
     void (*softmax)(double *scores, uint64_t n);
+    void (*softmax_narrow)(float *scores, uint64_t n);
     void (*logistic)(double *scores, uint64_t n);
     /* out[r] = onxi_ml_argmax of the n scores of row r. */
     void (*argmax)(const double *scores, uint64_t n, uint64_t *out);
     /* The same in float; products_narrow returns a bit for each row with a sum that is not finite. */
     void (*turn_narrow)(const float *rows, uint64_t row_count, uint64_t columns, float *out);
     uint32_t (*products_narrow)(const float *x, const float *lists, uint64_t n, uint64_t count, float *out);
+    /* The same for `count` contiguous rows, without adding to out: the sums begin with `begin`. Groups of ONXI_ML_LANES
+     * lists are packed: element i of list j is at i * ONXI_ML_LANES + j of its group. In the last group some may be 0,
+     * as their `begin` is; out has room for them. */
+    uint32_t (*panels_narrow)(const float *rows, uint64_t row_count, const float *packed, const float *begin,
+                              uint64_t n, uint64_t count, float *out);
     void (*argmax_narrow)(const float *scores, uint64_t n, uint64_t *out);
     /* Writes the n scores of each row contiguously. Both arrays have room for ONXI_ML_LANES scores of a row, and `rows`
      * for ONXI_ML_LANES more. */

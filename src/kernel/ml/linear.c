@@ -9,6 +9,7 @@ typedef struct linear_params {
     uint64_t scores;                          /* number of scores computed */
     onxi_ml_transform transform;
     const float *narrow; /* coefficients, then intercepts, if all of them and the features are floats; else NULL */
+    const float *packed; /* the same with coefficients in groups of lists, as for panels_narrow; NULL: not */
     /* For the classifier. */
     onxi_ml_labels labels;
     bool opposed; /* one score s decides between two classes, whose scores are -s and s */
@@ -34,6 +35,36 @@ static void score_row(const linear_params *q, const onx_value *x, uint64_t row, 
 }
 
 #if ONXI_PLATFORM_ROOMY
+/* Scores, rounded up to whole groups of lanes. */
+static uint64_t grouped(const linear_params *q)
+{
+    return (q->scores + ONXI_ML_LANES - 1) / ONXI_ML_LANES * ONXI_ML_LANES;
+}
+
+/* Does what is lost in the last group of lists cost less than interleaving the features? */
+static bool fills_groups(const linear_params *q)
+{
+    return grouped(q) - q->scores <= 4 + q->scores / 8;
+}
+
+static onx_status pack_groups(const onx_prepare *p, linear_params *q)
+{
+    const uint64_t n = q->batch.columns, all = grouped(q);
+    uint64_t count;
+    if (!onxi_mul_u64(all, n + 1, &count))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many coefficients");
+    float *packed = onxi_arena_array(p->arena, count, sizeof *packed);
+    if (!packed)
+        return ONX_E_MEMORY;
+    memset(packed, 0, count * sizeof *packed);
+    for (uint64_t s = 0; s < q->scores; s++)
+        for (uint64_t i = 0; i < n; i++)
+            packed[(s / ONXI_ML_LANES * n + i) * ONXI_ML_LANES + s % ONXI_ML_LANES] = q->narrow[s * n + i];
+    memcpy(packed + all * n, q->narrow + q->coefficients.count, q->scores * sizeof *packed);
+    q->packed = packed;
+    return ONX_OK;
+}
+
 /* Sums of products of floats are sums of floats, as in onnxruntime and in the reference of onnx, but in short
  * stretches. A row with a sum that is not finite is computed again in double, as plain rows are: the sum may be finite
  * although a part of it exceeds the range of floats. Without features there may be any number of scores, which no
@@ -52,7 +83,7 @@ static onx_status narrow_numbers(const onx_prepare *p, linear_params *q, uint32_
     memset(numbers + n, 0, q->scores * sizeof *numbers);
     onxi_convert(ONX_FLOAT, numbers + n, ONX_DOUBLE, q->intercepts.at, 0, q->intercepts.count, true);
     q->narrow = numbers;
-    return ONX_OK;
+    return fills_groups(q) ? pack_groups(p, q) : ONX_OK;
 }
 
 /* The workspace of a thread. `features` and `scores` hold ONXI_ML_LANES interleaved rows; `rows` holds the scores row
@@ -110,14 +141,18 @@ static bool score_lanes(const linear_params *q, const lanes *l, const onx_value 
 {
     const uint64_t n = q->batch.columns;
     uint32_t odd = UINT32_MAX; /* a bit for each row that has to be computed in double */
-    if (q->narrow) {
-        l->loops->turn_narrow((const float *)x->data + row * n, count, n, l->narrow_features);
+    const float *from = q->narrow ? (const float *)x->data + row * n : NULL;
+    if (q->packed) {
+        odd =
+            l->loops->panels_narrow(from, count, q->packed, q->packed + grouped(q) * n, n, q->scores, l->narrow_scores);
+    } else if (q->narrow) {
+        l->loops->turn_narrow(from, count, n, l->narrow_features);
         for (uint64_t s = 0; s < q->scores; s++)
             for (uint64_t r = 0; r < ONXI_ML_LANES; r++)
                 l->narrow_scores[s * ONXI_ML_LANES + r] = q->narrow[q->coefficients.count + s];
         odd = l->loops->products_narrow(l->narrow_features, q->narrow, n, q->scores, l->narrow_scores);
     }
-    if (!odd && q->transform == ONXI_ML_NONE)
+    if (!odd && (q->transform == ONXI_ML_NONE || q->transform == ONXI_ML_SOFTMAX))
         return true;
     if (odd)
         score_wide(q, l, x, row, count);
@@ -140,6 +175,8 @@ static void finish_lanes(const linear_params *q, const lanes *l, bool narrow, ui
     }
     if (best)
         l->loops->argmax_narrow(l->narrow_scores, columns, best);
+    if (q->transform == ONXI_ML_SOFTMAX) /* keeps the order; what is too close to differ as floats did differ before */
+        l->loops->softmax_narrow(l->narrow_scores, columns);
     for (uint64_t r = 0; columns == 1 && r < ONXI_ML_LANES; r++)
         l->rows[r] = (double)l->narrow_scores[r];
     if (!y)

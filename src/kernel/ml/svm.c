@@ -19,6 +19,7 @@ typedef struct svm_params {
     uint64_t classes, pairs, raw;   /* raw: scores per row before the transform */
     uint64_t columns;               /* scores per row of the output */
     bool positive;                  /* all coefficients are nonnegative */
+    const float *narrow;            /* the support vectors, if their dot products are sums of floats; else NULL */
 } svm_params;
 
 /* x^degree. The degree is an integer, usually a small one. */
@@ -112,10 +113,11 @@ static onx_status join_vectors(const onx_prepare *p, svm_params *q)
 enum { VECTORS = 64 };
 
 /* The workspace of a thread, for ONXI_ML_LANES interleaved rows: features, kernel values of one block of support
- * vectors, and sums of scores. `rows` is the part that is used for one row at a time. */
+ * vectors, and sums of scores. `rows` is the part that is used for one row at a time; it is the last one. */
 typedef struct lanes {
     const onxi_ml_loops *loops;
     double *features, *kernels, *sums, *rows;
+    float *narrow_features, *dots; /* of one block, for narrow support vectors */
 } lanes;
 
 static lanes lanes_of(const onx_work *work, uint64_t sums)
@@ -125,6 +127,11 @@ static lanes lanes_of(const onx_work *work, uint64_t sums)
     l.kernels = l.features + ONXI_ML_LANES * q->batch.columns;
     l.sums = l.kernels + ONXI_ML_LANES * VECTORS;
     l.rows = l.sums + ONXI_ML_LANES * sums;
+    if (q->narrow) {
+        l.narrow_features = (float *)l.rows;
+        l.dots = l.narrow_features + ONXI_ML_LANES * q->batch.columns;
+        l.rows += ONXI_ML_LANES / 2 * (q->batch.columns + VECTORS); /* two floats per double */
+    }
     return l;
 }
 
@@ -132,17 +139,60 @@ static lanes lanes_of(const onx_work *work, uint64_t sums)
 static onx_status lanes_workspace(onx_prepare *p, const svm_params *q, uint64_t sums)
 {
     uint64_t numbers, all;
+    const uint64_t shares = q->narrow ? 2 : 1;
     p->grain = (p->grain + ONXI_ML_LANES - 1) / ONXI_ML_LANES * ONXI_ML_LANES;
-    if (!onxi_add_u64(q->batch.columns, VECTORS + 1, &numbers) || !onxi_add_u64(numbers, sums, &numbers) ||
-        !onxi_mul_u64(numbers, ONXI_ML_LANES, &all))
+    if (!onxi_mul_u64(q->batch.columns, shares, &numbers) || !onxi_add_u64(numbers, shares * VECTORS + 1, &numbers) ||
+        !onxi_add_u64(numbers, sums, &numbers) || !onxi_mul_u64(numbers, ONXI_ML_LANES, &all))
         all = UINT64_MAX; /* refused below, with a message */
     return onxi_ml_workspace(p, q->batch.columns, all);
+}
+
+/* Dot products of floats are sums of floats in short stretches, as those of linear models are; those that are not
+ * finite are computed again in double. Sums over support vectors are sums of doubles. */
+static onx_status narrow_vectors(const onx_prepare *p, svm_params *q)
+{
+    const bool suits = q->kernel.kind == ONXI_ML_POLY || q->kernel.kind == ONXI_ML_SIGMOID;
+    if (!p->kernel->body || !suits || !q->vector_count || !q->batch.columns || p->inputs[0]->dtype != ONX_FLOAT ||
+        q->vectors.dtype != ONX_FLOAT)
+        return ONX_OK;
+    float *numbers = ONXI_ARRAY(p->arena, float, q->vectors.count);
+    if (!numbers)
+        return ONX_E_MEMORY;
+    onxi_convert(ONX_FLOAT, numbers, ONX_DOUBLE, q->vectors.at, 0, q->vectors.count, true);
+    q->narrow = numbers;
+    return ONX_OK;
+}
+
+static void load_rows(const svm_params *q, const lanes *l, const onx_value *x, uint64_t row, uint64_t count,
+                      double *space)
+{
+    const uint64_t n = q->batch.columns;
+    if (q->narrow)
+        l->loops->turn_narrow((const float *)x->data + row * n, count, n, l->narrow_features);
+    else
+        onxi_ml_lanes_load(l->loops, x, row, count, n, space, l->features);
+}
+
+/* Computes kernel values from narrow support vectors; false: not all dot products are finite. */
+static bool find_narrow(const svm_params *q, const lanes *l, uint64_t from, uint64_t count)
+{
+    const uint64_t n = q->batch.columns;
+    memset(l->dots, 0, count * ONXI_ML_LANES * sizeof *l->dots);
+    if (!l->loops->products_narrow(l->narrow_features, q->narrow + from * n, n, count, l->dots)) {
+        l->loops->curve_narrow(&q->kernel, l->dots, count, l->kernels);
+        return true;
+    }
+    for (uint64_t i = 0; i < n * ONXI_ML_LANES; i++)
+        l->features[i] = (double)l->narrow_features[i];
+    return false;
 }
 
 /* Computes the kernel values of support vectors from .. from + count - 1. */
 static void find_kernels(const svm_params *q, const lanes *l, uint64_t from, uint64_t count)
 {
     const double *vectors = q->vectors.at + from * q->batch.columns;
+    if (q->narrow && find_narrow(q, l, from, count))
+        return;
     memset(l->kernels, 0, count * ONXI_ML_LANES * sizeof *l->kernels);
     if (q->kernel.kind == ONXI_ML_RBF)
         l->loops->distances(l->features, vectors, q->batch.columns, count, l->kernels);
@@ -157,7 +207,7 @@ static onx_status regressor_lanes(onx_work *work, uint64_t first, uint64_t last)
     const lanes l = lanes_of(work, 1);
     for (uint64_t row = first, count; row < last; row += count) {
         count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
-        onxi_ml_lanes_load(l.loops, work->inputs[0], row, count, q->batch.columns, l.rows, l.features);
+        load_rows(q, &l, work->inputs[0], row, count, l.rows);
         memset(l.sums, 0, ONXI_ML_LANES * sizeof *l.sums);
         for (uint64_t v = 0, some; v < q->vector_count; v += some) {
             some = q->vector_count - v < VECTORS ? q->vector_count - v : VECTORS;
@@ -198,6 +248,7 @@ static onx_status regressor_prepare(onx_prepare *p)
     p->rows = q->batch.rows;
     p->grain = 16384 / (q->vector_count * q->batch.columns + q->batch.columns + 1) + 1;
 #if ONXI_PLATFORM_ROOMY
+    ONX_TRY(narrow_vectors(p, q));
     if (p->kernel->body)
         return lanes_workspace(p, q, 1);
 #endif
@@ -304,6 +355,7 @@ static onx_status classifier_prepare(onx_prepare *p)
 #if ONXI_PLATFORM_ROOMY
     const uint64_t sums = q->pairs > q->classes ? q->pairs : q->classes;
     if (p->kernel->body) {
+        ONX_TRY(narrow_vectors(p, q));
         ONX_TRY(lanes_workspace(p, q, sums));
         const uint64_t shared = p->thread_workspace / sizeof(double);
         return onxi_ml_workspace(p, shared, more);
@@ -507,7 +559,7 @@ static onx_status classifier_lanes(onx_work *work, uint64_t first, uint64_t last
     const svm_space s = space_of(q, l.rows, 0);
     for (uint64_t row = first, count; row < last; row += count) {
         count = last - row < ONXI_ML_LANES ? last - row : ONXI_ML_LANES;
-        onxi_ml_lanes_load(l.loops, work->inputs[0], row, count, q->batch.columns, s.features, l.features);
+        load_rows(q, &l, work->inputs[0], row, count, s.features);
         if (q->vector_count) {
             score_pairs_lanes(q, &l);
         } else {

@@ -1,8 +1,11 @@
 /* ml_products.h - sums of products, or of squared differences, of interleaved rows of features and contiguous lists,
- * and the greatest of such sums. ml_lanes.c includes this file once per element type, with REAL (the element), VECTOR
- * (its vector type), MASK (the type of a comparison) and OF_TYPE(name), which makes names distinct. */
+ * the greatest of such sums, and their softmax. ml_lanes.c includes this file once per element type, with REAL (the
+ * element), VECTOR (its vector type), MASK (the type of a comparison), EXP (a function) and OF_TYPE(name), which makes
+ * names distinct. */
 #include "kernel/core/ml_lanes.h"
 #include "kernel/simd/simd.h"
+
+#include <math.h>
 
 #ifdef REAL
 
@@ -124,6 +127,27 @@ static inline void OF_TYPE(argmax)(const REAL *scores, uint64_t n, uint64_t *out
         }
         for (unsigned r = 0; r < OF_TYPE(WIDTH); r++)
             out[v + r] = (uint64_t)best[r];
+    }
+}
+
+static inline void OF_TYPE(softmax)(REAL *scores, uint64_t n)
+{
+    for (unsigned v = 0; v < ONXI_ML_LANES; v += OF_TYPE(WIDTH)) {
+        VECTOR most = OF_TYPE(all)(-(REAL)INFINITY), sum = OF_TYPE(all)(0);
+        for (uint64_t i = 0; i < n; i++) {
+            const VECTOR x = OF_TYPE(load)(scores + i * ONXI_ML_LANES + v);
+            most = OF_TYPE(choose)((x > most) | (x != x), x, most);
+        }
+        for (uint64_t i = 0; i < n; i++) {
+            REAL *at = scores + i * ONXI_ML_LANES + v;
+            const VECTOR e = EXP(OF_TYPE(load)(at) - most);
+            OF_TYPE(store)(at, e);
+            sum += e;
+        }
+        for (uint64_t i = 0; i < n; i++) {
+            REAL *at = scores + i * ONXI_ML_LANES + v;
+            OF_TYPE(store)(at, OF_TYPE(load)(at) / sum);
+        }
     }
 }
 
