@@ -90,46 +90,51 @@ static onx_status prepare(onx_prepare *p)
 
 /* ---- channels next to each other ---- */
 
-/* Pixels whose squares are computed before the first of them is read again: loads at other addresses than those of the
- * stores have to wait for these. */
-enum { TOGETHER = 8 };
+/* Pixels are copied before the first of them is read again, since loads at other addresses than those of the stores
+ * have to wait for these: as many as the first-level cache has room for, as blocks are read and written in long pieces
+ * then. */
+enum { LEAST = 8, MOST = 64, ROOM = 6144 };
 
-/* Elements of the squares of a pixel: zeros in place of neighbours beyond the ends, and the excess of a last vector. */
+/* Elements of the copy of a pixel: zeros in place of neighbours beyond the ends, and the excess of a last vector. */
 static uint64_t room_of(const lrn_params *q)
 {
     return q->before + q->channels + q->after + ONXI_LANES;
 }
 
-/* Squares the channels of a pixel; `x` is its first element in the image. */
-static void square(const lrn_params *q, const float *x, float *squares)
+static uint64_t pixels_of(const lrn_params *q)
 {
-    float *to = squares + q->before;
-    for (uint64_t c = 0; c < q->channels; c += q->block, x += q->block * q->plane) {
-        uint64_t i = 0;
-        for (; i + ONXI_LANES <= q->block; i += ONXI_LANES)
-            vf_store(to + c + i, vf_load(x + i) * vf_load(x + i));
-        for (; i < q->block; i++)
-            to[c + i] = x[i] * x[i];
+    const uint64_t pixels = ROOM / room_of(q);
+    return pixels < LEAST ? LEAST : pixels > MOST ? MOST : pixels;
+}
+
+/* Copies the channels of a pixel; `x` is its first element in the image. */
+static void take_pixel(const lrn_params *q, const float *x, float *copy)
+{
+    for (uint64_t c = 0; c < q->channels; c += q->block, x += q->block * q->plane)
+        if (q->block == ONXI_LANES)
+            vf_store(copy + q->before + c, vf_load(x));
+        else
+            memcpy(copy + q->before + c, x, q->block * sizeof *x);
+}
+
+static inline onxi_vf scaled_at(const lrn_params *q, const float *copy)
+{
+    onxi_vf sum = vf_all(0);
+    for (uint64_t k = 0; k <= q->before + q->after; k++) {
+        const onxi_vf v = vf_load(copy + k);
+        sum += v * v;
     }
+    return scaled(q, vf_load(copy + q->before), sum);
 }
 
-static inline onxi_vf sum_of(const lrn_params *q, const float *squares)
+static void pixel(const lrn_params *q, const float *copy, float *y)
 {
-    onxi_vf sum = vf_load(squares);
-    for (uint64_t k = 1; k <= q->before + q->after; k++)
-        sum += vf_load(squares + k);
-    return sum;
-}
-
-static void pixel(const lrn_params *q, const float *x, float *y, const float *squares)
-{
-    for (uint64_t c = 0; c < q->channels; c += q->block, x += q->block * q->plane, y += q->block * q->plane) {
+    for (uint64_t c = 0; c < q->channels; c += q->block, y += q->block * q->plane) {
         uint64_t i = 0;
         for (; i + ONXI_LANES <= q->block; i += ONXI_LANES)
-            vf_store(y + i, scaled(q, vf_load(x + i), sum_of(q, squares + c + i)));
-        const uint64_t left = q->block - i;
-        if (left)
-            vf_store_part(y + i, scaled(q, vf_load_part(x + i, left, 0), sum_of(q, squares + c + i)), left);
+            vf_store(y + i, scaled_at(q, copy + c + i));
+        if (i < q->block)
+            vf_store_part(y + i, scaled_at(q, copy + c + i), q->block - i);
     }
 }
 
@@ -137,18 +142,19 @@ static void pixel(const lrn_params *q, const float *x, float *y, const float *sq
 static onx_status run_channels(onx_work *work, uint64_t first, uint64_t last)
 {
     const lrn_params *q = work->params;
-    const uint64_t image = q->channels * q->plane, room = room_of(q), rows = (q->plane + TOGETHER - 1) / TOGETHER;
-    float *squares = work->thread_workspace;
-    memset(squares, 0, TOGETHER * room * sizeof *squares);
+    const uint64_t image = q->channels * q->plane, room = room_of(q);
+    const uint64_t each = pixels_of(q), rows = (q->plane + each - 1) / each;
+    float *copies = work->thread_workspace;
+    memset(copies, 0, each * room * sizeof *copies);
     for (uint64_t row = first; row < last; row++) {
-        const uint64_t from = row % rows * TOGETHER, left = q->plane - from, count = left < TOGETHER ? left : TOGETHER;
+        const uint64_t from = row % rows * each, left = q->plane - from, count = left < each ? left : each;
         const uint64_t at = row / rows * image + from * q->block;
         const float *x = (const float *)work->inputs[0]->data + at;
         float *y = (float *)work->outputs[0]->data + at;
         for (uint64_t i = 0; i < count; i++)
-            square(q, x + i * q->block, squares + i * room);
+            take_pixel(q, x + i * q->block, copies + i * room);
         for (uint64_t i = 0; i < count; i++)
-            pixel(q, x + i * q->block, y + i * q->block, squares + i * room);
+            pixel(q, copies + i * room, y + i * q->block);
     }
     return ONX_OK;
 }
@@ -167,9 +173,9 @@ static onx_status prepare_channels(onx_prepare *p)
     q->block = block;
     if (!(y->layout = onxi_blocked_layout(p->arena, y, block)))
         return ONX_E_MEMORY;
-    p->rows = (uint64_t)x->dims[0] * ((q->plane + TOGETHER - 1) / TOGETHER);
-    p->grain = onxi_worth_a_thread(TOGETHER * q->channels * ONXI_COST_ELEMENT);
-    p->thread_workspace = TOGETHER * room_of(q) * sizeof(float);
+    p->rows = (uint64_t)x->dims[0] * ((q->plane + pixels_of(q) - 1) / pixels_of(q));
+    p->grain = onxi_worth_a_thread(pixels_of(q) * q->channels * ONXI_COST_ELEMENT);
+    p->thread_workspace = pixels_of(q) * room_of(q) * sizeof(float);
     return ONX_OK;
 }
 #endif

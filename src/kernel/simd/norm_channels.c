@@ -278,17 +278,21 @@ static void post_pixels(const norm_params *q, float *y, uint64_t pixels, uint64_
         post_apply_line(&q->posts, y + p * q->block, width);
 }
 
+/* The pixels that were read last come first, since they may still be in a cache, and those that the next node reads
+ * first come last. */
 static void scale_span(const norm_params *q, const norm_room *m, const span *s, const float *x, float *y)
 {
     const uint64_t step = AT_ONCE / s->width + 1;
-    for (uint64_t start = 0; start < q->pixels; start += step, x += step * q->block, y += step * q->block) {
-        const uint64_t pixels = q->pixels - start < step ? q->pixels - start : step;
+    for (uint64_t end = q->pixels, pixels; end; end -= pixels) {
+        pixels = end % step ? end % step : step;
+        const float *from = x + (end - pixels) * q->block;
+        float *to = y + (end - pixels) * q->block;
         uint64_t i = 0;
         for (; i + ONXI_LANES <= s->width; i += ONXI_LANES)
-            scale_vector(q, m, s->c + i, x + i, y + i, pixels, true, part_of(0));
+            scale_vector(q, m, s->c + i, from + i, to + i, pixels, true, part_of(0));
         if (i < s->width)
-            scale_vector(q, m, s->c + i, x + i, y + i, pixels, false, part_of(s->width - i));
-        post_pixels(q, y, pixels, s->width);
+            scale_vector(q, m, s->c + i, from + i, to + i, pixels, false, part_of(s->width - i));
+        post_pixels(q, to, pixels, s->width);
     }
 }
 
