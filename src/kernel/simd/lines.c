@@ -297,6 +297,7 @@ typedef struct line_row {
     uint32_t least, most; /* ranks */
     bool alone;
     uint64_t room;
+    bool planes; /* only if the channels are planes already */
 } line_row;
 
 static onx_status prepare(onx_prepare *p)
@@ -306,7 +307,7 @@ static onx_status prepare(onx_prepare *p)
     onxi_conv made;
     uint64_t kernel[DIMS], dilation[DIMS];
     if (p->inputs[0]->rank < row->least || p->inputs[0]->rank > row->most || w->rank != p->inputs[0]->rank ||
-        p->inputs[0]->layout || w->dtype != ONX_FLOAT || (row->alone && !p->want))
+        p->inputs[0]->layout || w->dtype != ONX_FLOAT || (row->planes && !p->want))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_conv_make(p, w, b, &made));
     line_params *q = ONXI_NEW(p->arena, line_params);
@@ -325,7 +326,7 @@ static onx_status prepare(onx_prepare *p)
     if (!place_taps(p, q, kernel, dilation))
         return ONX_E_MEMORY;
     p->thread_workspace = (p->thread_workspace + CHANNELS * q->padded) * sizeof(float);
-    for (uint32_t i = 0; row->alone && i < p->operand_count; i++)
+    for (uint32_t i = 0; row->planes && i < p->operand_count; i++)
         p->want[i] = NULL;
     post_take_functions(p, &q->posts);
     p->params = q;
@@ -334,16 +335,19 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static const line_row lines = { 3, 3, false, ROOM_MAX }, planes = { 4, 5, true, ROOM_MAX };
-static const line_row images = { 4, 5, false, ROOM_LAST };
+static const line_row lines = { 3, 3, false, ROOM_MAX, true }, planes = { 4, 5, true, ROOM_MAX, true };
+static const line_row any_lines = { 3, 3, false, ROOM_MAX, false }, images = { 4, 5, false, ROOM_LAST, false };
 
 #define ROW(preference_, how, body_)                                                                                   \
     {                                                                                                                  \
         .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL, .packs = 1 << 1,   \
         .flags = ONX_KERNEL_POST_OPS | (how), .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run  \
     }
-/* For images it ranks below the good cases of oneDNN, except if channels are planes already: layout conversions would
- * take longer. */
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = {
-    ROW(12, 0, lines), ROW(11, ONX_KERNEL_LAYOUTS, planes), ROW(8, 0, images), { 0 }
-};
+/* Where channels are planes already it comes first, except for images whose groups have several channels. Otherwise
+ * channels next to each other are for groups.c, and for images it ranks below the good cases of oneDNN: layout
+ * conversions would take longer. */
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = { ROW(12, ONX_KERNEL_LAYOUTS, lines),
+                                                             ROW(11, ONX_KERNEL_LAYOUTS, planes),
+                                                             ROW(11, 0, any_lines),
+                                                             ROW(8, 0, images),
+                                                             { 0 } };
