@@ -43,6 +43,33 @@ static uint64_t turn_rest(const float *from, uint64_t rest, uint64_t length, uin
     return i;
 }
 
+/* The largest power of two that divides n. */
+static uint64_t even_part(uint64_t n)
+{
+    return n & (0 - n);
+}
+
+/* Turns whole fours of lines and columns, usually four columns after the others. But lines of memory that are a power
+ * of two apart share some sets of the first-level cache, and SETS * WAYS elements of them fit: if those that are read
+ * do not, they are read to their end four at a time. Columns that are far apart are then written in pieces. */
+static void turn_fours(const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to, uint64_t out)
+{
+    enum { SETS = 1024, WAYS = 8 }; /* SETS: elements of one way */
+    const uint64_t piece = in < out ? 16 : length;
+    if (even_part(in) <= even_part(out) || lines <= SETS * WAYS / even_part(in)) {
+        for (uint64_t i = 0; i < length; i += 4)
+            for (uint64_t l = 0; l < lines; l += 4)
+                onxi_move_turned(from + l * in + i, (int64_t)in, to + i * out + l, (int64_t)out);
+        return;
+    }
+    for (uint64_t start = 0; start < length; start += piece) {
+        const uint64_t end = length - start < piece ? length : start + piece;
+        for (uint64_t l = 0; l < lines; l += 4)
+            for (uint64_t i = start; i < end; i += 4)
+                onxi_move_turned(from + l * in + i, (int64_t)in, to + i * out + l, (int64_t)out);
+    }
+}
+
 /* Interleaves `lines` lines of `length`, `in` apart, into columns, which are `out` apart. */
 static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to, uint64_t out)
 {
@@ -53,15 +80,12 @@ static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_
         to += done * out;
         length -= done;
     }
-    uint64_t i = 0;
-    for (; i + 4 <= length; i += 4) {
-        for (uint64_t l = 0; l < whole; l += 4)
-            onxi_move_turned(from + l * in + i, (int64_t)in, to + i * out + l, (int64_t)out);
-        for (uint64_t l = whole; l < lines; l++)
-            for (uint64_t k = i; k < i + 4; k++)
-                to[k * out + l] = from[l * in + k];
-    }
-    for (; i < length; i++)
+    const uint64_t columns = length / 4 * 4;
+    turn_fours(from, whole, columns, in, to, out);
+    for (uint64_t l = whole; l < lines; l++)
+        for (uint64_t i = 0; i < columns; i++)
+            to[i * out + l] = from[l * in + i];
+    for (uint64_t i = columns; i < length; i++)
         for (uint64_t l = 0; l < lines; l++)
             to[i * out + l] = from[l * in + i];
 }
