@@ -30,16 +30,21 @@ static image draw(source *s)
     return q;
 }
 
-static void begin_model(writer *w, source *s, const image *q)
+static void begin_model_to(writer *w, source *s, const image *q, uint32_t rank)
 {
     const char *maker = below(s, 2) ? "ConvTranspose" : "Conv";
     w->len = 0;
     add(w, "<ir_version: 10, opset_import: [\"\" : 21]>\n g (float[");
     for (uint32_t d = 0; d < q->rank; d++)
         add(w, "%s%lld", d ? ", " : "", (long long)(d == 1 ? MADE_OF : q->dims[d]));
-    add(w, "] x) => (float[%.*s] y) <", 3 * (int)q->rank - 2, "N, M, P, Q, R");
+    add(w, "] x) => (float[%.*s] y) <", 3 * (int)rank - 2, "N, M, P, Q, R");
     add_maker(w, s, maker, q->rank - 2, q->c);
     add(w, "> {\n a = %s (x, v)\n", maker);
+}
+
+static void begin_model(writer *w, source *s, const image *q)
+{
+    begin_model_to(w, s, q, q->rank);
 }
 
 static void add_numbers(writer *w, const char *name, const int64_t *of, uint32_t count)
@@ -307,6 +312,36 @@ static void test_kernel_laid_out__lrn_is_the_same(void **state)
     }
 }
 
+/* Over any axes, so that the result has channels next to each other, or none, or fewer axes. */
+static void test_kernel_laid_out__reductions_are_the_same(void **state)
+{
+    static const char *const ops[] = { "ReduceMean", "ReduceMax", "ReduceSum",  "ReduceMin",       "ReduceL1",
+                                       "ReduceL2",   "ReduceMax", "ReduceProd", "ReduceLogSumExp", "ReduceSumSquare" };
+    static writer w;
+    source s = { 13 };
+    (void)state;
+    for (unsigned turn = 0; turn < 200; turn++) {
+        const image q = draw_channels(&s);
+        const char *op = ops[turn % (sizeof ops / sizeof *ops)];
+        const bool keep = below(&s, 2);
+        int64_t axes[DIMS];
+        uint32_t count = 0;
+        for (uint32_t d = 0; d < q.rank; d++)
+            if (below(&s, 3) == 0 && count + 1 < q.rank)
+                axes[count++] = d;
+        if (!count)
+            axes[count++] = q.rank - 1;
+        begin_model_to(&w, &s, &q, keep ? q.rank : q.rank - count);
+        add_numbers(&w, "s", axes, count);
+        add(&w, " m = Constant <value = float[%u%s] {", q.c, &", 1, 1, 1"[3 * (5 - q.rank)]);
+        for (uint32_t i = 0; i < q.c; i++)
+            add(&w, "%s%s", i ? ", " : "", turn % 7 == 6 && below(&s, 10) == 0 ? "1e30" : "1.0");
+        add(&w, "}> ()\n o = Mul (a, m) l = Mul (o, m)\n"); /* some channels are infinite */
+        add(&w, " b = %s <keepdims = %u> (l, s)\n", op, keep ? 1u : 0u);
+        compare(&w, &s, &q, op);
+    }
+}
+
 static void count_reorders(void *user, const onx_run_event *event)
 {
     *(unsigned *)user += onx_str_is(event->op_type, "Reorder");
@@ -350,7 +385,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         "c3 = Reshape (a, m) d3 = Transpose <perm = [0, 2, 1, 3, 4]> (c3) b = Reshape (d3, l)",
         "b = InstanceNormalization (a, h, h)",
         "b = GroupNormalization <num_groups = 8> (a, h, h)",
-        "b = LRN <size = 5> (a)"
+        "b = LRN <size = 5> (a)",
+        "b = ReduceMax (a, i)"
     };
     static writer w;
     source s = { 8 };
@@ -410,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__lrn_is_the_same),
+        cmocka_unit_test(test_kernel_laid_out__reductions_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__layouts_stay),
         cmocka_unit_test(test_kernel_laid_out__layouts_of_signals_stay),
     };

@@ -19,7 +19,8 @@ typedef enum onxi_reduce_kind {
 
 typedef struct onxi_reduce_params {
     onxi_lines lines;
-    uint32_t kept, reduced; /* dims of each sort, outermost first */
+    bool is_reduced[ONX_RANK_MAX]; /* per axis */
+    uint32_t kept, reduced;        /* dims of each sort, outermost first */
     int64_t kept_dims[ONX_RANK_MAX], kept_steps[ONX_RANK_MAX];
     int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
     uint64_t count; /* elements that go into one */
@@ -29,11 +30,13 @@ typedef struct onxi_reduce_params {
     uint32_t width;
     uint64_t line;  /* contiguous elements of a line, if one output reduces several lines; 0: all are contiguous */
     uint64_t inner; /* adjacent outputs that the simd row reduces together; 0: one at a time */
+    uint32_t block; /* channels per block of the result (core/blocked.h); 0: it is row-major */
     /* The axes are an input that a run computes: only kind, loop and width of the members above are set, and only the
      * plain row runs. NULL: the axes are known. */
     const onx_prepare *kept_prepare;
 } onxi_reduce_params;
 
+/* If input 0 has blocked channels, dims and steps are those of its memory, and the result has such channels as well. */
 onx_status onxi_reduce_prepare(onx_prepare *p);
 /* Of ArgMax and ArgMin: one axis. */
 onx_status onxi_arg_prepare(onx_prepare *p);

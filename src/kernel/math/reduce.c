@@ -1,6 +1,7 @@
 /* reduce.c - sums, means, extremes and norms over axes, and the indices of extremes. Each output element is accumulated
  * serially, in double for floats, so the bits do not depend on the number of threads. */
 #include "kernel/core/reduce.h"
+#include "kernel/core/blocked.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -198,6 +199,25 @@ static void split_dims(onxi_reduce_params *q, const onx_value *x, const bool *is
     }
 }
 
+/* The same for an image with blocked channels, whose memory has one more dim. False: the result has no such layout. */
+static bool split_blocks(const onx_prepare *p, onxi_reduce_params *q, uint32_t block, const bool *is_reduced)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    bool reduced[ONX_RANK_MAX];
+    int64_t dims[ONX_RANK_MAX];
+    onx_value view;
+    if (x->rank >= ONX_RANK_MAX || !onxi_blocked_view(x, x->rank, block, dims, &view))
+        return false;
+    memcpy(reduced, is_reduced, x->rank * sizeof *reduced);
+    reduced[x->rank] = is_reduced[1];
+    split_dims(q, &view, reduced);
+    const uint64_t per_pixel = (uint64_t)x->dims[1] * (is_reduced[0] ? 1 : (uint64_t)x->dims[0]);
+    if (is_reduced[1] || y->count == per_pixel) /* no channels, or one pixel: the result is row-major */
+        return true;
+    q->block = block;
+    return y->rank == x->rank || !is_reduced[0]; /* channels must stay axis 1 */
+}
+
 /* Selects the loop for the type of the input. A row of work is an element of the output. */
 static onx_status take_loop(onx_prepare *p, onxi_reduce_params *q, const reduce_loop *loops)
 {
@@ -217,7 +237,7 @@ static onx_status take_loop(onx_prepare *p, onxi_reduce_params *q, const reduce_
 static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
 {
     const onx_value *x = p->inputs[0], *axes_in = onxi_operand(p->input_count, p->inputs, 1);
-    bool is_reduced[ONX_RANK_MAX] = { false };
+    bool *is_reduced = q->is_reduced;
     uint32_t count = 0;
     const int64_t *axes = onx_prepare_ints(p, "axes", &count);
     if (axes_in) {
@@ -236,8 +256,10 @@ static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
     bool all = !count && !onx_prepare_is_set(p, "noop_with_empty_axes");
     for (uint32_t d = 0; d < x->rank; d++)
         is_reduced[d] |= all;
-    split_dims(q, x, is_reduced);
-    return ONX_OK;
+    const uint32_t block = onxi_blocked_of(x);
+    if (!block)
+        split_dims(q, x, is_reduced);
+    return !block || split_blocks(p, q, block, is_reduced) ? ONX_OK : ONX_E_UNSUPPORTED;
 }
 
 onx_status onxi_reduce_prepare(onx_prepare *p)

@@ -111,9 +111,10 @@ static onx_status reduce_prepare(onx_prepare *p)
     ONX_TRY(onxi_reduce_prepare(p));
     const onxi_reduce_params *plain = p->params;
     q->kind = plain->kind;
-    if (plain->kept_prepare || plain->kept != 1 || plain->reduced + 1 != x->rank ||
-        plain->count != x->count / q->images.channels || plain->kept_dims[0] != x->dims[1] ||
-        plain->kept_steps[0] != (int64_t)q->images.pixels)
+    bool others = !plain->kept_prepare;
+    for (uint32_t d = 0; d < x->rank; d++)
+        others &= plain->is_reduced[d] == (d != 1);
+    if (!others)
         return ONX_E_UNSUPPORTED;
     p->params = q;
     p->rows = piece_count(&q->images);

@@ -144,15 +144,15 @@ static bool window_covers(onx_prepare *p, whole_params *q)
 }
 
 /* Are all axes but images and channels reduced? */
-static bool axes_cover(onx_prepare *p, const whole_params *q)
+static bool axes_cover(onx_prepare *p)
 {
-    const onx_value *x = p->inputs[0];
     if (onxi_reduce_prepare(p) != ONX_OK)
         return false;
     const onxi_reduce_params *plain = p->params;
-    return !plain->kept_prepare && plain->kept == 2 && plain->reduced + 2 == x->rank &&
-           plain->kept_dims[1] == x->dims[1] && plain->kept_steps[1] == (int64_t)q->pixels &&
-           plain->kept_steps[0] == x->dims[1] * (int64_t)q->pixels;
+    bool covers = !plain->kept_prepare;
+    for (uint32_t d = 0; d < p->inputs[0]->rank; d++)
+        covers &= plain->is_reduced[d] == (d > 1);
+    return covers;
 }
 
 static onx_status prepare(onx_prepare *p)
@@ -168,7 +168,7 @@ static onx_status prepare(onx_prepare *p)
     q->kind = body->kind;
     q->pixels = onxi_product(x->dims, 2, x->rank);
     q->by = q->kind == ONXI_REDUCE_MEAN ? 1 / (double)q->pixels : 1;
-    if ((body->form == WHOLE_WINDOW && !window_covers(p, q)) || (body->form == WHOLE_AXES && !axes_cover(p, q)))
+    if ((body->form == WHOLE_WINDOW && !window_covers(p, q)) || (body->form == WHOLE_AXES && !axes_cover(p)))
         return ONX_E_UNSUPPORTED;
     const uint64_t share = q->block / (2 * (uint64_t)p->threads) / GROUP * GROUP;
     q->each = p->threads == 1 || share > MOST / 2 ? MOST / 2 : share < GROUP ? GROUP : share;
@@ -191,8 +191,8 @@ const onx_kernel
                                                      ROW("GlobalMaxPool", ONXI_REDUCE_MAX, WHOLE_ALWAYS, 12),
                                                      ROW("AveragePool", ONXI_REDUCE_MEAN, WHOLE_WINDOW, 12),
                                                      ROW("MaxPool", ONXI_REDUCE_MAX, WHOLE_WINDOW, 12),
-                                                     ROW("ReduceMean", ONXI_REDUCE_MEAN, WHOLE_AXES, 2),
-                                                     ROW("ReduceSum", ONXI_REDUCE_SUM, WHOLE_AXES, 2),
-                                                     ROW("ReduceMax", ONXI_REDUCE_MAX, WHOLE_AXES, 2),
+                                                     ROW("ReduceMean", ONXI_REDUCE_MEAN, WHOLE_AXES, 3),
+                                                     ROW("ReduceSum", ONXI_REDUCE_SUM, WHOLE_AXES, 3),
+                                                     ROW("ReduceMax", ONXI_REDUCE_MAX, WHOLE_AXES, 3),
                                                      { 0 } };
 #endif

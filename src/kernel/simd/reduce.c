@@ -1,7 +1,9 @@
 /* reduce.c - reductions of floats: along contiguous lines a vector at a time (an output may have several lines), or
- * across lines a vector of neighbouring outputs at a time; the axes must be contiguous. ReduceProd accumulates in
+ * across lines a vector of neighbouring outputs at a time; the axes must be contiguous. Images with channels next to
+ * each other are read as they lie. ReduceProd accumulates in
  * double, as the plain row does: a float product could leave its range in between although the result does not. */
 #include "kernel/core/reduce.h"
+#include "kernel/core/blocked.h"
 #include "kernel/simd/doubles.h"
 #include "kernel/simd/math.h"
 
@@ -242,7 +244,8 @@ static void column_extremes(onxi_reduce_kind kind, const float *x, uint64_t coun
                             uint64_t width)
 {
     const column_work w = { .kind = kind, .step = step };
-    for (uint64_t i = 0; i < COLUMNS; i++)
+    const uint64_t wide = (width + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
+    for (uint64_t i = 0; i < wide; i++)
         best[i] = x[i < width ? i : 0];
     strips(&w, x, count, best, width);
 }
@@ -266,8 +269,9 @@ static void column_products(const float *x, uint64_t count, uint64_t step, float
 static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
 {
     const onxi_reduce_kind kind = q->kind;
+    const uint64_t wide = (width + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
     float part[COLUMNS], most[COLUMNS];
-    double total[COLUMNS] = { 0 };
+    double total[COLUMNS];
     column_work w = { .kind = kind, .step = step };
     if (kind == ONXI_REDUCE_PROD) {
         column_products(x, q->count, step, y, width);
@@ -282,8 +286,9 @@ static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, 
         column_extremes(ONXI_REDUCE_MAX, x, q->count, step, most, width);
         w.most = most;
     }
+    memset(total, 0, width * sizeof *total);
     for (uint64_t start = 0; start < q->count; start += BLOCK) {
-        memset(part, 0, sizeof part);
+        memset(part, 0, wide * sizeof *part);
         strips(&w, x + start * step, q->count - start < BLOCK ? q->count - start : BLOCK, part, width);
         for (uint64_t i = 0; i < width; i++)
             total[i] += (double)part[i];
@@ -385,6 +390,22 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+#if ONXI_PLATFORM_ROOMY /* browsers reduce planes */
+/* Images whose channels are next to each other and fill vectors, as they lie. */
+static onx_status prepare_blocks(onx_prepare *p)
+{
+    if (!p->want || onxi_blocked_of(p->inputs[0]) < ONXI_LANES)
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(prepare(p));
+    onxi_reduce_params *q = p->params;
+    onx_value *y = p->outputs[0];
+    q->lines.count = 0;
+    if (q->block && !(y->layout = onxi_blocked_layout(p->arena, y, q->block)))
+        return ONX_E_MEMORY;
+    return ONX_OK;
+}
+#endif
+
 /* Reductions of one element each, as in gradients of broadcasting where nothing was broadcast. */
 static void run_alone(onxi_reduce_kind kind, const float *x, float *y, uint64_t n)
 {
@@ -427,19 +448,25 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-#define ROW(name, kind)                                                                                                \
+#define ROW(name, kind, preference_, flags_, prepare_)                                                                 \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,       \
-        .flags = ONXI_KERNEL_LINES, .body = &(const onxi_reduce_kind){ ONXI_REDUCE_##kind }, .prepare = prepare,       \
-        .run = run                                                                                                     \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL,                      \
+        .variant = ONXI_VARIANT, .flags = flags_, .body = &(const onxi_reduce_kind){ ONXI_REDUCE_##kind },             \
+        .prepare = prepare_, .run = run                                                                                \
     }
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ROW("ReduceSum", SUM),
-                                                              ROW("ReduceMean", MEAN),
-                                                              ROW("ReduceMax", MAX),
-                                                              ROW("ReduceMin", MIN),
-                                                              ROW("ReduceL1", L1),
-                                                              ROW("ReduceL2", L2),
-                                                              ROW("ReduceSumSquare", SUM_SQUARE),
-                                                              ROW("ReduceProd", PROD),
-                                                              ROW("ReduceLogSumExp", LOG_SUM_EXP),
+#if ONXI_PLATFORM_ROOMY
+#define ROWS(name, kind)                                                                                               \
+    ROW(name, kind, 2, ONX_KERNEL_LAYOUTS, prepare_blocks), ROW(name, kind, 1, ONXI_KERNEL_LINES, prepare)
+#else
+#define ROWS(name, kind) ROW(name, kind, 1, ONXI_KERNEL_LINES, prepare)
+#endif
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ROWS("ReduceSum", SUM),
+                                                              ROWS("ReduceMean", MEAN),
+                                                              ROWS("ReduceMax", MAX),
+                                                              ROWS("ReduceMin", MIN),
+                                                              ROWS("ReduceL1", L1),
+                                                              ROWS("ReduceL2", L2),
+                                                              ROWS("ReduceSumSquare", SUM_SQUARE),
+                                                              ROWS("ReduceProd", PROD),
+                                                              ROWS("ReduceLogSumExp", LOG_SUM_EXP),
                                                               { 0 } };
