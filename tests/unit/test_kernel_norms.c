@@ -233,6 +233,31 @@ static void test_kernel_norms__extremes_and_powers_are_the_same(void **state)
     }
 }
 
+/* Lines of a few elements, as many as fill vectors and more or fewer, with NaN, infinities and sums that overflow. */
+static void test_kernel_norms__short_lines_are_the_same(void **state)
+{
+    static const char *const ops[] = { "ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean",
+                                       "ReduceL1",  "ReduceL2",  "ReduceMax", "ReduceSumSquare" };
+    static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f, 3e38f };
+    static writer w;
+    source s = { 55 };
+    (void)state;
+    for (unsigned turn = 0; turn < 200; turn++) {
+        const char *op = ops[turn % (sizeof ops / sizeof *ops)];
+        const int64_t dims[] = { 1 + below(&s, turn % 10 ? 70 : 3000), 2 + below(&s, 68) };
+        onx_value *x = floats(&s, 2, dims);
+        for (uint32_t i = 0; i < turn / 8 % 4; i++)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[below(&s, 5)];
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 20]> g (float[A, B] x) => (float[C] y) <int64[1] axes = {1}> {"
+            " y = %s <keepdims = 0> (x, axes) }\n",
+            op);
+        assert_string_not_equal(compare_any(&w, op, (const onx_value *const[]){ x }, 20), "plain");
+        onx_value_free(x);
+    }
+}
+
 /* Whole numbers of every type, over axes that are neighbours and that are not, with lines of a few elements and of
  * many, so that all ways are taken; with NaN where there is one. */
 static void test_kernel_norms__all_types_are_the_same(void **state)
@@ -355,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_kernel_norms__groups_of_blocks),
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),
         cmocka_unit_test(test_kernel_norms__extremes_and_powers_are_the_same),
+        cmocka_unit_test(test_kernel_norms__short_lines_are_the_same),
         cmocka_unit_test(test_kernel_norms__all_types_are_the_same),
         cmocka_unit_test(test_kernel_norms__classes_are_the_same),
         cmocka_unit_test(test_kernel_norms__softmax_of_doubles_is_the_same),

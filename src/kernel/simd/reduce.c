@@ -1,14 +1,14 @@
 /* reduce.c - reductions of floats: along contiguous lines a vector at a time (an output may have several lines), or
- * across lines a vector of neighbouring outputs at a time; the axes must be contiguous. Images with channels next to
- * each other are read as they lie. ReduceProd accumulates in
- * double, as the plain row does: a float product could leave its range in between although the result does not. */
+ * across lines a vector of neighbouring outputs at a time, to which short lines are turned; the axes must be
+ * contiguous. Images with channels next to each other are read as they lie. ReduceProd accumulates in double, as the
+ * plain row does: a float product could leave its range in between although the result does not. */
 #include "kernel/core/reduce.h"
 #include "kernel/core/blocked.h"
 #include "kernel/simd/doubles.h"
 #include "kernel/simd/math.h"
 
 /* Sums are accumulated in float over blocks that are short enough, and in double over the blocks. */
-enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32 };
+enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32, FEW_BEST = ONXI_LANES == 16 ? 64 : 16 };
 
 static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
 {
@@ -300,33 +300,94 @@ static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, 
             y[i] = finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
 }
 
-/* The same for few elements per output, where float accumulation is accurate enough. */
+/* For few elements per output, float accumulation is accurate enough; squares may leave its range. */
+static bool is_few(const onxi_reduce_params *q)
+{
+    return q->count <= FEW && q->kind != ONXI_REDUCE_L2 && q->kind != ONXI_REDUCE_PROD &&
+           q->kind != ONXI_REDUCE_LOG_SUM_EXP;
+}
+
+static inline onxi_vf few_next(onxi_reduce_kind kind, onxi_vf a, onxi_vf v)
+{
+    return kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN ? extreme(a, v, kind == ONXI_REDUCE_MIN)
+                                                              : a + term(kind, v);
+}
+
+static inline onxi_vf few_first(onxi_reduce_kind kind, onxi_vf v)
+{
+    return kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN ? v : term(kind, v);
+}
+
+/* Stores n outputs. Their first elements, from `x` on, are `apart` apart, the elements of one `step`. */
+static inline void few_store(const onxi_reduce_params *q, onxi_vf a, const float *x, uint64_t apart, uint64_t step,
+                             float *y, uint64_t n)
+{
+    const bool best = q->kind == ONXI_REDUCE_MAX || q->kind == ONXI_REDUCE_MIN;
+    if (q->kind == ONXI_REDUCE_MEAN)
+        a = a / vf_all((float)q->count);
+    if (n == ONXI_LANES)
+        vf_store(y, a);
+    else
+        vf_store_part(y, a, n);
+    for (uint64_t k = 0; !best && vi_any((onxi_vi) ~(vf_abs(a) < INFINITY)) && k < n; k++)
+        if (!isfinite(y[k]))
+            y[k] = finish(q->kind, wide_sum(q->kind, x + k * apart, q->count, step), q->count);
+}
+
+/* Columns of few elements. */
 static void few_columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
 {
-    const onxi_reduce_kind kind = q->kind;
-    const bool best = kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN, least = kind == ONXI_REDUCE_MIN;
-    const onxi_vf count = vf_all((float)q->count);
     for (uint64_t i = 0; i < width; i += ONXI_LANES) {
         const uint64_t n = width - i < ONXI_LANES ? width - i : ONXI_LANES;
         const float *at = x + i;
-        onxi_vf a = n == ONXI_LANES ? vf_load(at) : vf_load_part(at, n, 0);
-        if (!best)
-            a = term(kind, a);
-        for (uint64_t k = 1; k < q->count; k++) {
-            const onxi_vf v = n == ONXI_LANES ? vf_load(at + k * step) : vf_load_part(at + k * step, n, 0);
-            a = best ? extreme(a, v, least) : a + term(kind, v);
-        }
-        if (kind == ONXI_REDUCE_MEAN)
-            a = a / count;
-        if (n == ONXI_LANES)
-            vf_store(y + i, a);
-        else
-            vf_store_part(y + i, a, n);
-        for (uint64_t k = 0; !best && vi_any((onxi_vi) ~(vf_abs(a) < INFINITY)) && k < n; k++)
-            if (!isfinite(y[i + k]))
-                y[i + k] = finish(kind, wide_sum(kind, at + k, q->count, step), q->count);
+        onxi_vf a = few_first(q->kind, n == ONXI_LANES ? vf_load(at) : vf_load_part(at, n, 0));
+        for (uint64_t k = 1; k < q->count; k++)
+            a = few_next(q->kind, a, n == ONXI_LANES ? vf_load(at + k * step) : vf_load_part(at + k * step, n, 0));
+        few_store(q, a, at, 1, step, y + i, n);
     }
 }
+
+#if ONXI_PLATFORM_ROOMY
+/* Lines of few elements: as many as there are lanes are turned into columns. Excess elements are read behind the last
+ * line, and excess lines behind the `n` that count. */
+static void few_lines_at(const onxi_reduce_params *q, const float *x, float *y, uint64_t n)
+{
+    float turned[ONXI_LANES * ONXI_LANES];
+    onxi_vf a = vf_all(0);
+    for (uint64_t start = 0; start < q->count; start += ONXI_LANES) {
+        const uint64_t left = q->count - start, count = left < ONXI_LANES ? left : ONXI_LANES;
+        vf_turn((const char *)(x + start), q->count * sizeof *x, turned, ONXI_LANES);
+        if (!start)
+            a = few_first(q->kind, vf_load(turned));
+        for (uint64_t k = start ? 0 : 1; k < count; k++)
+            a = few_next(q->kind, a, vf_load(turned + k * ONXI_LANES));
+    }
+    few_store(q, a, x, q->count, 1, y, n);
+}
+
+/* Lines that are faster turned. Extremes, for which floats are always accurate enough, take longer along a line with
+ * more lanes; narrower vectors that a line fills are reduced faster as they lie. */
+static bool suits_few_lines(const onxi_reduce_params *q)
+{
+    if (ONXI_LANES < 16 && q->count % (2 * ONXI_LANES) == 0)
+        return false;
+    return q->kind == ONXI_REDUCE_MAX || q->kind == ONXI_REDUCE_MIN ? q->count <= FEW_BEST : is_few(q);
+}
+
+static void few_lines(const onxi_reduce_params *q, const float *x, float *y, uint64_t count)
+{
+    float copy[ONXI_LANES * ((FEW > FEW_BEST ? FEW : FEW_BEST) + 1)];
+    uint64_t i = 0;
+    for (; i + 2 * ONXI_LANES <= count; i += ONXI_LANES) /* there are at least as many elements behind as lines */
+        few_lines_at(q, x + i * q->count, y + i, ONXI_LANES);
+    for (uint64_t n; i < count; i += n) {
+        n = count - i < ONXI_LANES ? count - i : ONXI_LANES;
+        memcpy(copy, x + i * q->count, n * q->count * sizeof *copy);
+        memset(copy + n * q->count, 0, (ONXI_LANES * (q->count + 1) - n * q->count) * sizeof *copy);
+        few_lines_at(q, copy, y + i, n);
+    }
+}
+#endif
 
 #define LINES(kind)                                                                                                    \
     static void lines_##kind(const onxi_reduce_params *q, const void *x, void *y)                                      \
@@ -432,13 +493,18 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     if (!q->inner) { /* lines are contiguous */
         const float *x = work->inputs[0]->data;
         float *y = work->outputs[0]->data;
+#if ONXI_PLATFORM_ROOMY
+        if (suits_few_lines(q)) {
+            few_lines(q, x + first * q->count, y + first, last - first);
+            return ONX_OK;
+        }
+#endif
         for (uint64_t row = first; row < last; row++)
             q->loop(q, x + row * q->count, y + row);
         return ONX_OK;
     }
     const uint64_t blocks = (q->inner + COLUMNS - 1) / COLUMNS;
-    const bool few = q->count <= FEW && q->kind != ONXI_REDUCE_L2 && /* squares may leave the range of float */
-                     q->kind != ONXI_REDUCE_PROD && q->kind != ONXI_REDUCE_LOG_SUM_EXP;
+    const bool few = is_few(q);
     for (uint64_t row = first; row < last; row++) {
         uint64_t at = row % blocks * COLUMNS, left = q->inner - at;
         (few ? few_columns : columns)(q, (const float *)work->inputs[0]->data + row / blocks * q->count * q->inner + at,
