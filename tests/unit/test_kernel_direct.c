@@ -109,6 +109,33 @@ static images draw_sets(source *s, unsigned turn)
     return q;
 }
 
+/* Windows that reach far into the padding of an image with many channels, whose copy would be large: in groups or not,
+ * sums of one stretch and of several, of whole panels and not. */
+static images draw_apart(source *s, unsigned turn)
+{
+    static const uint32_t channels[] = { 64, 72, 130, 200, 272 }, outputs[] = { 8, 16, 31, 48, 80 };
+    images q = { .rank = turn % 6 == 5 ? 3 : 2, .group = turn % 5 == 4 ? 2 : 1 };
+    q.c = q.group > 1 ? 96 : channels[below(s, 5)];
+    q.m = q.group > 1 ? 64 : outputs[below(s, 5)];
+    q.in[0] = q.out[0] = 1 + below(s, 2);
+    q.in[1] = q.c;
+    q.out[1] = q.m;
+    for (uint32_t i = 0; i < q.rank; i++) {
+        const bool depth = i + 2 < q.rank;
+        q.kernel[i] = depth ? 1 + below(s, 2) : 2 + below(s, 2);
+        q.stride[i] = 1 + below(s, 4) / 3;
+        q.dilation[i] = depth ? 1 + below(s, 2) : (turn % 3 ? 13 : 20) / (q.kernel[i] - 1) + below(s, 9);
+        draw_size(s, &q, i, depth ? 2 : 4);
+        for (uint32_t k = 0; k < 2; k++) {
+            uint32_t *pad = &q.pad[i + k * q.rank], more = below(s, q.dilation[i]);
+            *pad += more;
+            q.out[i + 2] =
+                (q.in[i + 2] + q.pad[i] + q.pad[i + q.rank] - (q.kernel[i] - 1) * q.dilation[i] - 1) / q.stride[i] + 1;
+        }
+    }
+    return q;
+}
+
 /* The same to a few output channels: strips of pixels in the image, at its edges and wider than it, several pieces of a
  * line; inputs that are whole vectors and not. */
 static images draw_few(source *s, unsigned turn)
@@ -228,6 +255,12 @@ static void test_kernel_direct__sets_of_channels_are_the_same(void **state)
     compare_drawn(80, 21, draw_sets, true);
 }
 
+static void test_kernel_direct__taps_apart_are_the_same(void **state)
+{
+    (void)state;
+    compare_drawn(82, 48, draw_apart, true);
+}
+
 static void test_kernel_direct__few_outputs_are_the_same(void **state)
 {
     (void)state;
@@ -240,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_kernel_direct__images_are_the_same),
         cmocka_unit_test(test_kernel_direct__small_groups_are_the_same),
         cmocka_unit_test(test_kernel_direct__sets_of_channels_are_the_same),
+        cmocka_unit_test(test_kernel_direct__taps_apart_are_the_same),
         cmocka_unit_test(test_kernel_direct__few_outputs_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -30,6 +30,7 @@ typedef struct direct_params {
     uint64_t batch, depth;
     bool planes; /* reads a row-major input */
     bool skips;  /* leaves out lines of windows in the padding; the sum has lines of windows one after the other */
+    bool apart;  /* adds one tap after the other, each to the pixels for which it is in the image; nothing is copied */
     view place, patch;
     uint64_t patch_size; /* elements */
     uint64_t panels;     /* of a group */
@@ -107,6 +108,7 @@ typedef struct unit {
     uint64_t lines, columns, p0, p1; /* panels p0 to p1 - 1 of all groups */
     const view *from;
     const float *x;
+    int64_t begin[DIMS]; /* input of the first tap of the first pixel */
 } unit;
 
 static inline int64_t extent_of(const direct_params *q, int axis, int64_t outputs)
@@ -163,7 +165,7 @@ static unit take_unit(const direct_params *q, const onx_work *work, uint64_t pie
     u.lines = lines < q->lines ? lines : q->lines;
     u.columns = columns < q->columns ? columns : q->columns;
     const int64_t covers[DIMS] = { 1, (int64_t)u.lines, (int64_t)u.columns };
-    int64_t begin[DIMS];
+    int64_t *begin = u.begin;
     bool inside = true;
     for (int i = 0; i < DIMS; i++) {
         begin[i] = u.at[i] * q->win.stride[i] - q->win.pad[i];
@@ -172,11 +174,12 @@ static unit take_unit(const direct_params *q, const onx_work *work, uint64_t pie
     const float *image =
         (const float *)work->inputs[0]->data +
         u.image * q->groups * q->c * (uint64_t)(q->win.in[DEPTH] * q->win.in[DOWN] * q->win.in[ACROSS]);
-    u.from = inside ? &q->place : &q->patch;
-    u.x = inside ? image + (uint64_t)begin[DEPTH] * q->place.plane + (uint64_t)begin[DOWN] * q->place.line +
-                       (uint64_t)begin[ACROSS] * q->place.column
-                 : patch;
-    if (!inside)
+    u.from = inside || q->apart ? &q->place : &q->patch;
+    u.x = q->apart ? image
+          : inside ? image + (uint64_t)begin[DEPTH] * q->place.plane + (uint64_t)begin[DOWN] * q->place.line +
+                         (uint64_t)begin[ACROSS] * q->place.column
+                   : patch;
+    if (!inside && !q->apart)
         copy_patch(q, &u, image, begin, patch);
     return u;
 }
@@ -256,51 +259,176 @@ static void skip_padding(const direct_params *q, const unit *u, uint64_t line, u
     t->b = whole->b + from * vectors * ONXI_LANES;
 }
 
+/* Tiles of nearly the same size for some pixels of a line, from where `t` is. */
+static void run_line(direct_tile t, uint64_t vectors, uint64_t pixels)
+{
+    const uint64_t most = direct_most(vectors), across = (pixels + most - 1) / most, longer = pixels % across;
+    for (uint64_t i = 0, count; i < across; i++) {
+        count = pixels / across + (i < longer);
+        direct_tiles[vectors - 1][count - 1](&t);
+        t.a += count * t.step;
+        t.start += count * t.start_step;
+        t.c += count * t.c_step;
+        t.place += count * t.other_step;
+        t.fetch += t.fetch_step * t.k;
+    }
+}
+
+/* Weights of a panel of a group, from element k of the sum on. */
+static const float *weights_of(const direct_params *q, uint64_t panel, uint64_t k)
+{
+    const uint64_t group = panel / q->panels, index = panel % q->panels;
+    return q->weights + (group * q->padded + 2 * index * ONXI_LANES) * q->depth +
+           k * panel_vectors(q->m, index) * ONXI_LANES;
+}
+
+/* What all tiles of a panel have in common that give results or, without `ends`, partial sums. */
+static direct_tile panel_tile(const direct_params *q, const unit *u, uint64_t panel, bool ends, const float **others)
+{
+    const uint64_t index = panel % q->panels, vectors = panel_vectors(q->m, index);
+    const uint64_t left = q->m - 2 * index * ONXI_LANES;
+    return (direct_tile){ .at = u->from->at,
+                          .step = u->from->column * (uint64_t)q->win.stride[ACROSS],
+                          .start_step = DIRECT_ROW,
+                          .c_step = ends ? q->groups * q->m : DIRECT_ROW,
+                          .posts = &q->posts,
+                          .applied = ends ? q->applied : 0,
+                          .others = others,
+                          .other_step = q->groups * q->m,
+                          .last =
+                              ends && left < vectors * ONXI_LANES ? left - (vectors - 1) * ONXI_LANES : ONXI_LANES };
+}
+
 /* A range of the sums of a panel, for all pixels of a unit. */
 static void one_stretch(const direct_params *q, const onx_work *work, const unit *u, uint64_t panel, uint64_t k,
                         uint64_t size, float *sums)
 {
     const uint64_t group = panel / q->panels, index = panel % q->panels, vectors = panel_vectors(q->m, index);
-    const uint64_t first = 2 * index * ONXI_LANES, left = q->m - first;
-    const uint64_t channel = group * q->m + first, padded = group * q->padded + first, channels = q->groups * q->m;
-    const uint64_t most = direct_most(vectors);
-    const uint64_t across = (u->columns + most - 1) / most, rows = u->columns / across, longer = u->columns % across;
+    const uint64_t first = 2 * index * ONXI_LANES, most = direct_most(vectors);
+    const uint64_t tiles = (u->columns + most - 1) / most * u->lines;
     const bool ends = k + size == q->depth;
     const float *others[POST_MAX];
     for (uint32_t p = 0; p < q->applied; p++)
         others[p] = other_of(q, work, p);
-    direct_tile t = { .at = u->from->at + k,
-                      .k = size,
-                      .step = u->from->column * (uint64_t)q->win.stride[ACROSS],
-                      .b = q->weights + padded * q->depth + k * vectors * ONXI_LANES,
-                      .start_step = k ? DIRECT_ROW : 0,
-                      .c_step = ends ? channels : DIRECT_ROW,
-                      .posts = &q->posts,
-                      .applied = ends ? q->applied : 0,
-                      .others = others,
-                      .other_step = channels,
-                      .last = ends && left < vectors * ONXI_LANES ? left - (vectors - 1) * ONXI_LANES : ONXI_LANES,
-                      .fetch_step = (vectors * ONXI_LANES + across * u->lines - 1) / (across * u->lines) };
-    t.fetch =
-        ends && panel + 1 == u->p1 ? q->weights + u->p0 * 2 * ONXI_LANES * q->depth : t.b + size * vectors * ONXI_LANES;
+    direct_tile t = panel_tile(q, u, panel, ends, others);
+    t.at += k;
+    t.k = size;
+    t.b = weights_of(q, panel, k);
+    t.start_step = k ? DIRECT_ROW : 0;
+    t.fetch_step = (vectors * ONXI_LANES + tiles - 1) / tiles;
+    const float *fetch = ends && panel + 1 == u->p1 ? weights_of(q, u->p0, 0) : t.b + size * vectors * ONXI_LANES;
     const direct_tile whole = t;
     for (uint64_t line = 0; line < u->lines; line++) {
         if (q->skips)
             skip_padding(q, u, line, vectors, k, &whole, &t);
         float *partial = sums + line * u->columns * DIRECT_ROW;
         t.a = u->x + group * q->c + line * (uint64_t)q->win.stride[DOWN] * u->from->line;
-        t.place = line_of(q, u, line) + channel;
-        for (uint64_t i = 0, count; i < across; i++) { /* tiles of nearly the same size */
-            count = rows + (i < longer);
-            t.start = k ? partial : q->start + padded;
-            t.c = ends ? (float *)work->outputs[0]->data + t.place : partial;
-            direct_tiles[vectors - 1][count - 1](&t);
-            t.a += count * t.step;
-            t.place += count * channels;
-            partial += count * DIRECT_ROW;
-            t.fetch += t.fetch_step * size;
+        t.place = line_of(q, u, line) + group * q->m + first;
+        t.start = k ? partial : q->start + group * q->padded + first;
+        t.c = ends ? (float *)work->outputs[0]->data + t.place : partial;
+        t.fetch = fetch + line * (tiles / u->lines) * t.fetch_step * size;
+        run_line(t, vectors, u->columns);
+    }
+}
+
+/* ---- taps apart ---- */
+
+/* Pixels of a unit along an axis for which a tap is in the image: from .. to - 1. */
+typedef struct reach {
+    uint64_t from, to;
+} reach;
+
+static reach reach_of(const direct_params *q, const unit *u, int axis, int64_t tap, uint64_t count)
+{
+    const int64_t at = u->begin[axis] + tap * q->win.dilation[axis], step = q->win.stride[axis];
+    const int64_t from = at < 0 ? (-at + step - 1) / step : 0, left = q->win.in[axis] - at;
+    const int64_t to = left <= 0 ? 0 : (left + step - 1) / step;
+    const uint64_t end = to < (int64_t)count ? (uint64_t)to : count;
+    return (reach){ (uint64_t)from < end ? (uint64_t)from : end, end };
+}
+
+/* The sums of a panel of the unit begin with the bias, or end as results. */
+static void begin_or_end(const direct_params *q, const onx_work *work, const unit *u, uint64_t panel, bool ends,
+                         float *sums)
+{
+    const uint64_t group = panel / q->panels, index = panel % q->panels, first = 2 * index * ONXI_LANES;
+    const float *others[POST_MAX];
+    for (uint32_t p = 0; p < q->applied; p++)
+        others[p] = other_of(q, work, p);
+    direct_tile t = panel_tile(q, u, panel, ends, others);
+    t.a = u->x;
+    t.b = t.fetch = weights_of(q, panel, 0);
+    t.start_step = ends ? DIRECT_ROW : 0;
+    for (uint64_t line = 0; line < u->lines; line++) {
+        float *partial = sums + line * u->columns * DIRECT_ROW;
+        t.place = line_of(q, u, line) + group * q->m + first;
+        t.start = ends ? partial : q->start + group * q->padded + first;
+        t.c = ends ? (float *)work->outputs[0]->data + t.place : partial;
+        run_line(t, panel_vectors(q->m, index), u->columns);
+    }
+}
+
+/* Adds a range of the channels of a tap to the pixels of the unit for which it is there; `tap`: its place in the sum.
+ */
+static void one_tap(const direct_params *q, const unit *u, const float *x, uint64_t tap, const reach *down,
+                    const reach *across, float *sums)
+{
+    const uint64_t each = u->lines * u->columns * DIRECT_ROW, columns = across->to - across->from;
+    for (uint64_t k = 0, size; k < q->c; k += size) {
+        size = tile_depth(q->c - k);
+        for (uint64_t p = u->p0; p < u->p1; p++) {
+            const uint64_t vectors = panel_vectors(q->m, p % q->panels), most = direct_most(vectors);
+            const uint64_t tiles = (columns + most - 1) / most * (down->to - down->from);
+            direct_tile t = panel_tile(q, u, p, false, NULL);
+            t.k = size;
+            t.b = weights_of(q, p, tap * q->c + k);
+            t.fetch = p + 1 < u->p1 ? weights_of(q, p + 1, tap * q->c + k) : t.b + size * vectors * ONXI_LANES;
+            t.fetch_step = (vectors * ONXI_LANES + tiles - 1) / tiles;
+            for (uint64_t line = down->from; line < down->to; line++) {
+                t.a =
+                    x + p / q->panels * q->c + k + (line - down->from) * (uint64_t)q->win.stride[DOWN] * q->place.line;
+                t.c = sums + (p - u->p0) * each + (line * u->columns + across->from) * DIRECT_ROW;
+                t.start = t.c;
+                run_line(t, vectors, columns);
+                t.fetch += (columns + most - 1) / most * t.fetch_step * size;
+            }
         }
     }
+}
+
+/* The input of a tap for the first pixel of the unit for which it is there, in elements of the image. */
+static uint64_t input_of(const direct_params *q, const unit *u, const int64_t tap[DIMS], const reach *down,
+                         const reach *across)
+{
+    const int64_t first[DIMS] = { 0, (int64_t)down->from, (int64_t)across->from };
+    const uint64_t each[DIMS] = { q->place.plane, q->place.line, q->place.column };
+    uint64_t at = 0;
+    for (int i = 0; i < DIMS; i++)
+        at += (uint64_t)(u->begin[i] + tap[i] * q->win.dilation[i] + first[i] * q->win.stride[i]) * each[i];
+    return at;
+}
+
+static void taps_apart(const direct_params *q, const onx_work *work, const unit *u, float *sums)
+{
+    const uint64_t each = u->lines * u->columns * DIRECT_ROW;
+    const int64_t *kernel = q->win.kernel;
+    uint64_t tap = 0;
+    for (uint64_t p = u->p0; p < u->p1; p++)
+        begin_or_end(q, work, u, p, false, sums + (p - u->p0) * each);
+    for (int64_t kz = 0; kz < kernel[DEPTH]; kz++) {
+        const reach slice = reach_of(q, u, DEPTH, kz, 1);
+        for (int64_t ky = 0; ky < kernel[DOWN]; ky++) {
+            const reach down = reach_of(q, u, DOWN, ky, u->lines);
+            for (int64_t kx = 0; kx < kernel[ACROSS]; kx++, tap++) {
+                const reach across = reach_of(q, u, ACROSS, kx, u->columns);
+                if (slice.from < slice.to && down.from < down.to && across.from < across.to)
+                    one_tap(q, u, u->x + input_of(q, u, (const int64_t[]){ kz, ky, kx }, &down, &across), tap, &down,
+                            &across, sums);
+            }
+        }
+    }
+    for (uint64_t p = u->p0; p < u->p1; p++)
+        begin_or_end(q, work, u, p, true, sums + (p - u->p0) * each);
 }
 
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
@@ -309,7 +437,9 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     float *patch = work->thread_workspace, *sums = patch + q->patch_size;
     for (uint64_t piece = first; piece < last; piece++) {
         const unit u = take_unit(q, work, piece, patch);
-        for (uint64_t p = u.p0; p < u.p1; p++)
+        if (q->apart)
+            taps_apart(q, work, &u, sums);
+        for (uint64_t p = u.p0; !q->apart && p < u.p1; p++)
             for (uint64_t k = 0, size; k < q->depth; k += size) {
                 size = tile_depth(q->depth - k);
                 one_stretch(q, work, &u, p, k, size, sums);
@@ -418,7 +548,7 @@ static void cut(direct_params *q, uint64_t threads)
     enum { LEAST_GAIN = 50 }; /* a smaller unit must gain at least this fraction */
     const uint64_t down = (uint64_t)q->win.out[DOWN], across = (uint64_t)q->win.out[ACROSS];
     const uint64_t others = q->batch * (uint64_t)q->win.out[DEPTH];
-    const bool padded = is_padded(q), single = down == 1;
+    const bool padded = is_padded(q) && !q->apart, single = down == 1;
     const uint64_t most = padded ? PIXELS_PADDED : q->depth > BLOCK_K ? PIXELS_LEAST : PIXELS;
     const uint64_t pieces = (across + most - 1) / most;
     uint64_t columns = ((across + pieces - 1) / pieces + TILE_M - 1) / TILE_M * TILE_M;
@@ -447,6 +577,15 @@ static void cut(direct_params *q, uint64_t threads)
     q->parts = units % threads && units < 2 * threads && q->m % ONXI_LANES == 0 ? threads : 1;
     q->parts = q->parts < panels ? q->parts : panels;
     q->patch_size = padded ? patch_elements(q, q->lines, q->columns) : 0;
+}
+
+/* Taps are added one by one where a window reaches over so much that copying it would cost more, or does not fit, and
+ * much of it is padding. Weights that are NaN or infinite have to be multiplied by padding. */
+static bool are_apart(const onx_prepare *p, const direct_params *q)
+{
+    const int64_t across = q->win.out[ACROSS] < PIXELS_LEAST ? q->win.out[ACROSS] : PIXELS_LEAST;
+    const uint64_t most = q->win.dilation[DOWN] > 1 || q->win.dilation[ACROSS] > 1 ? PATCH : PATCH_MOST;
+    return !q->planes && is_padded(q) && patch_elements(q, 1, (uint64_t)across) > most && onxi_weights_are_finite(p, 1);
 }
 
 static onx_status take_weights(onx_prepare *p, direct_params *q)
@@ -520,6 +659,7 @@ static onx_status prepare(onx_prepare *p)
     q->depth = q->c * taps;
     q->panels = panels_of(q->m);
     q->padded = vectors_of(q->m) * ONXI_LANES;
+    q->apart = are_apart(p, q);
     cut(q, p->threads);
     if (q->patch_size > PATCH_MOST)
         return ONX_E_UNSUPPORTED;
@@ -533,8 +673,8 @@ static onx_status prepare(onx_prepare *p)
         ONX_TRY(take_table(p, q, 1, &q->patch));
     p->rows = q->batch * (uint64_t)q->win.out[DEPTH] * q->down * q->across * q->parts;
     p->grain = onxi_worth_a_thread(q->lines * q->columns * q->depth * q->groups * q->m / q->parts);
-    p->thread_workspace =
-        (q->patch_size + (q->depth > BLOCK_K ? q->lines * q->columns * DIRECT_ROW : 0)) * sizeof(float);
+    const uint64_t partial = q->apart ? (q->groups * q->panels + q->parts - 1) / q->parts : q->depth > BLOCK_K;
+    p->thread_workspace = (q->patch_size + partial * q->lines * q->columns * DIRECT_ROW) * sizeof(float);
     return take_layouts(p, q);
 }
 
