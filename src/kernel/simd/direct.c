@@ -151,8 +151,9 @@ static void copy_patch(const direct_params *q, const unit *u, const float *image
 /* Finds out which part of the output a piece is, and copies its inputs if some are padding. */
 static unit take_unit(const direct_params *q, const onx_work *work, uint64_t piece, float *patch)
 {
-    const uint64_t panels = q->groups * q->panels, part = piece % q->parts;
-    uint64_t at = piece / q->parts;
+    const uint64_t panels = q->groups * q->panels, units = q->batch * (uint64_t)q->win.out[DEPTH] * q->down * q->across;
+    const uint64_t part = piece / units;
+    uint64_t at = piece % units;
     unit u = { .p0 = part * panels / q->parts, .p1 = (part + 1) * panels / q->parts };
     u.at[ACROSS] = (int64_t)(at % q->across * q->columns);
     at /= q->across;
@@ -569,12 +570,18 @@ static void cut(direct_params *q, uint64_t threads)
             best = each;
         }
     }
+    /* Where units would have to be smaller and weights are most of what is read, threads share the panels instead. */
+    const uint64_t panels = q->groups * q->panels;
+    const uint64_t inputs = others * (uint64_t)(q->win.in[DOWN] * q->win.in[ACROSS]) * q->groups * q->c;
+    const bool by_panels =
+        best < start && panels % threads == 0 && q->m % ONXI_LANES == 0 && q->groups * q->m * q->depth > inputs;
+    best = by_panels ? start : best;
     q->lines = single ? 1 : best;
     q->columns = single && best * TILE_M < across ? best * TILE_M : columns;
     q->down = (down + q->lines - 1) / q->lines;
     q->across = (across + q->columns - 1) / q->columns;
-    const uint64_t units = others * q->down * q->across, panels = q->groups * q->panels;
-    q->parts = units % threads && units < 2 * threads && q->m % ONXI_LANES == 0 ? threads : 1;
+    const uint64_t units = others * q->down * q->across;
+    q->parts = by_panels || (units % threads && units < 2 * threads && q->m % ONXI_LANES == 0) ? threads : 1;
     q->parts = q->parts < panels ? q->parts : panels;
     q->patch_size = padded ? patch_elements(q, q->lines, q->columns) : 0;
 }
