@@ -771,26 +771,26 @@ NETWORKS = dict(
     crosses=lambda: (Crosses(), (torch.randint(0, 1000, (64, 20)),)))
 
 
-def export(name, folder):
+def export(name, make, folder):
     torch.manual_seed(7)
-    model, inputs = NETWORKS[name]()
+    model, inputs = make()
     model.eval()
     path = os.path.join(folder, name + ".onnx")
     torch.onnx.export(model, inputs, path, opset_version=16)
     print("%-24s %8.1f MB" % (name, os.path.getsize(path) / 1e6), flush=True)
 
 
-def main():
+def main(networks, usage):
     if len(sys.argv) < 2:
-        sys.exit(__doc__)
+        sys.exit(usage)
     os.makedirs(sys.argv[1], exist_ok=True)
     torch.set_num_threads(1)
-    for name in sys.argv[2:] or NETWORKS:
+    for name in sys.argv[2:] or networks:
         try:
-            export(name, sys.argv[1])
+            export(name, networks[name], sys.argv[1])
         except Exception as problem:
             print("%-24s left out: %s" % (name, str(problem).splitlines()[0][:200]), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(NETWORKS, __doc__)
