@@ -237,6 +237,7 @@ static const struct {
     { "Greater", "blocked", ONX_FLOAT, "likewise" },
     { "Where", "blocked", ONX_BOOL, "likewise" },
     { "Pad", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
+    { "Expand", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
     { "Slice", "blocked", ONX_UNDEFINED, "likewise" },
     { "Split", "blocked", ONX_UNDEFINED, "likewise" },
     { "Resize", "blocked", ONX_UNDEFINED, "likewise" },

@@ -195,6 +195,27 @@ static void test_kernel_laid_out__shuffles_are_the_same(void **state)
     }
 }
 
+/* Of images some of whose axes have one element. */
+static void test_kernel_laid_out__expansions_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 14 };
+    (void)state;
+    for (unsigned turn = 0; turn < 80; turn++) {
+        image q = draw(&s);
+        int64_t to[DIMS] = { 0 };
+        for (uint32_t d = 0; d < q.rank; d++) {
+            if (d != 1 && below(&s, 2))
+                q.dims[d] = 1;
+            to[d] = q.dims[d] > 1 ? below(&s, 2) ? 1 : q.dims[d] : 1 + below(&s, 5);
+        }
+        begin_model(&w, &s, &q);
+        add_numbers(&w, "t", to, q.rank);
+        add(&w, " b = Expand (a, t)\n");
+        compare(&w, &s, &q, "Expand");
+    }
+}
+
 /* Elementwise nodes of which zero is no zero, too. */
 static void test_kernel_laid_out__elements_are_the_same(void **state)
 {
@@ -386,7 +407,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         "b = InstanceNormalization (a, h, h)",
         "b = GroupNormalization <num_groups = 8> (a, h, h)",
         "b = LRN <size = 5> (a)",
-        "b = ReduceMax (a, i)"
+        "b = ReduceMax (a, i)",
+        "t = ReduceMax (a, i) b = Expand (t, k)"
     };
     static writer w;
     source s = { 8 };
@@ -405,6 +427,7 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         add_numbers(&w, "o", (const int64_t[]){ 5, 27 }, 2);
         add_numbers(&w, "m", (const int64_t[]){ 1, 2, 16, 20, 20 }, 5);
         add_numbers(&w, "l", (const int64_t[]){ 1, 32, 20, 20 }, 4);
+        add_numbers(&w, "k", (const int64_t[]){ 1, 1, 20, 1 }, 4);
         add_channels(&w, &s, "h", 32);
         add_numbers(&w, "g", (const int64_t[]){ 16, 16 }, 2);
         add(&w,
@@ -443,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__parts_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__shuffles_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__expansions_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__lrn_is_the_same),

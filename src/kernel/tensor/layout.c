@@ -614,20 +614,43 @@ static onx_status size_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- Expand, Gather ---- */
 
-static onx_status expand_prepare(onx_prepare *p)
+static onx_status expand_as(onx_prepare *p, const onx_value *x, const onx_value *y)
 {
     onxi_broadcast *b = ONXI_NEW(p->arena, onxi_broadcast);
     if (!b)
         return ONX_E_MEMORY;
-    if (!onxi_element_size(p->inputs[0]->dtype))
+    if (!onxi_element_size(x->dtype))
         return ONX_E_UNSUPPORTED;
-    if (!onxi_broadcast_make(b, p->inputs, 1, p->outputs[0], NULL))
+    if (!onxi_broadcast_make(b, &x, 1, y, NULL))
         return onx_prepare_fail(p, ONX_E_INVALID, "the input does not broadcast to the shape");
     p->params = b;
-    p->rows = p->outputs[0]->count ? b->outer : 0;
+    p->rows = y->count ? b->outer : 0;
     p->grain = b->inner < ONXI_MOVE_GRAIN ? (uint64_t)(ONXI_MOVE_GRAIN / (b->inner + 1)) + 1 : 1;
     return ONX_OK;
 }
+
+static onx_status expand_prepare(onx_prepare *p)
+{
+    return expand_as(p, p->inputs[0], p->outputs[0]);
+}
+
+#if ONXI_PLATFORM_ROOMY
+/* Images whose channels lie next to each other, if these are not repeated. */
+static onx_status expand_in_blocks_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    const uint32_t block = onxi_blocked_of(x);
+    onx_value *y = p->outputs[0], whole = *y, views[2];
+    int64_t dims[2][ONX_RANK_MAX];
+    if (!p->want || !block || x->rank != y->rank || y->rank >= ONX_RANK_MAX || x->dims[1] != y->dims[1] ||
+        !(whole.layout = onxi_blocked_layout(p->arena, y, block)) ||
+        !onxi_blocked_view(x, x->rank, block, dims[0], &views[0]) ||
+        !onxi_blocked_view(&whole, y->rank, block, dims[1], &views[1]))
+        return ONX_E_UNSUPPORTED;
+    y->layout = whole.layout;
+    return expand_as(p, &views[0], &views[1]);
+}
+#endif
 
 /* Writes `count` copies of one element. */
 #define FILL(T, name)                                                                                                  \
@@ -781,6 +804,15 @@ const onx_kernel onxi_kernels_layout[] = {
       .types = shuffle_types },
     { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .prepare = shape_prepare, .run = shape_run },
     { .op = "Size", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = size_run },
+#if ONXI_PLATFORM_ROOMY
+    { .op = "Expand",
+      .since = 8,
+      .preference = 1,
+      .flags = ONX_KERNEL_LAYOUTS,
+      .variant = "blocked",
+      .prepare = expand_in_blocks_prepare,
+      .run = expand_run },
+#endif
     { .op = "Expand", .since = 8, .prepare = expand_prepare, .run = expand_run },
     { .op = "Gather", .since = 1, .prepare = gather_prepare, .run = gather_run },
     { 0 }
