@@ -363,6 +363,22 @@ static void test_kernel_laid_out__reductions_are_the_same(void **state)
     }
 }
 
+/* Few pixels, so that no two channels are as large as each other but for rounding. */
+static void test_kernel_laid_out__indices_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 15 };
+    (void)state;
+    for (unsigned turn = 0; turn < 30; turn++) {
+        const image q = draw(&s);
+        const bool keep = below(&s, 2);
+        begin_model_to(&w, &s, &q, keep ? q.rank : q.rank - 1);
+        add(&w, " m = Arg%s <axis = %u, keepdims = %u> (a)\n b = Cast <to = 1> (m)\n", below(&s, 2) ? "Max" : "Min",
+            turn % 3 ? 1 : below(&s, q.rank), keep ? 1u : 0u);
+        compare(&w, &s, &q, "Cast");
+    }
+}
+
 static void count_reorders(void *user, const onx_run_event *event)
 {
     *(unsigned *)user += onx_str_is(event->op_type, "Reorder");
@@ -471,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__lrn_is_the_same),
         cmocka_unit_test(test_kernel_laid_out__reductions_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__indices_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__layouts_stay),
         cmocka_unit_test(test_kernel_laid_out__layouts_of_signals_stay),
     };

@@ -283,13 +283,12 @@ onx_status onxi_arg_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
     onxi_reduce_params *q = ONXI_NEW(p->arena, onxi_reduce_params);
-    bool is_reduced[ONX_RANK_MAX] = { false };
     uint32_t axis;
     if (!q)
         return ONX_E_MEMORY;
     ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
-    is_reduced[axis] = true;
-    split_dims(q, x, is_reduced);
+    q->is_reduced[axis] = true;
+    split_dims(q, x, q->is_reduced);
     q->arg_max = *(const bool *)p->kernel->body;
     q->last_index = onx_prepare_is_set(p, "select_last_index");
     return take_loop(p, q, arg_loops);

@@ -1,9 +1,12 @@
 /* arg.c - ArgMax and ArgMin of floats: across lines, a vector of adjacent outputs at a time; or along a line, where
- * each lane keeps its own best element until the end. NaN is the extreme, as in NumPy: the first or the last one. */
+ * each lane keeps its own best element until the end, or has a short line of its own. NaN is the extreme, as in NumPy:
+ * the first or the last one. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/reduce.h"
-#include "kernel/simd/simd.h"
+#include "kernel/simd/turned.h"
 
-enum { VECTORS = 2, COLUMNS = 8 * VECTORS * ONXI_LANES };
+/* SHORT: lines of which each lane has one. */
+enum { VECTORS = 2, COLUMNS = 8 * VECTORS * ONXI_LANES, SHORT = ONXI_LANES == 16 ? TURNED_MOST : 3 * ONXI_LANES };
 
 /* Does v replace the best element so far? */
 static inline onxi_vi is_taken(const onxi_reduce_params *q, onxi_vf v, onxi_vf best)
@@ -61,6 +64,31 @@ static int64_t along(const onxi_reduce_params *q, const float *x, uint64_t n)
     return where;
 }
 
+#if ONXI_PLATFORM_ROOMY
+/* Short lines, a line per lane. */
+static void along_turned(const void *params, const float *x, uint64_t first, uint64_t n, void *y)
+{
+    const onxi_reduce_params *q = params;
+    float turned[ONXI_LANES * ONXI_LANES];
+    onxi_vf best = vf_all(0);
+    onxi_vi index = { 0 };
+    for (uint64_t start = 0; start < q->count; start += ONXI_LANES) {
+        const uint64_t left = q->count - start, count = left < ONXI_LANES ? left : ONXI_LANES;
+        vf_turn((const char *)(x + start), q->count * sizeof *x, turned, ONXI_LANES);
+        if (!start)
+            best = vf_load(turned);
+        for (uint64_t k = start ? 0 : 1; k < count; k++) {
+            const onxi_vf v = vf_load(turned + k * ONXI_LANES);
+            const onxi_vi taken = is_taken(q, v, best);
+            best = vf_select(taken, v, best);
+            index = pick(taken, vi_all((int32_t)(start + k)), index);
+        }
+    }
+    for (uint64_t i = 0; i < n; i++)
+        ((int64_t *)y)[first + i] = index[i];
+}
+#endif
+
 /* Processes some vectors of adjacent outputs; the last vector has n. */
 __attribute__((always_inline)) static inline void across(const onxi_reduce_params *q, const float *x, uint64_t n,
                                                          int64_t *y, const int vectors)
@@ -91,6 +119,12 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     const onxi_reduce_params *q = work->params;
     const float *x = work->inputs[0]->data;
     int64_t *y = work->outputs[0]->data;
+#if ONXI_PLATFORM_ROOMY
+    if (q->inner == 1 && q->count <= SHORT) {
+        turned_lines(along_turned, q, x + first * q->count, q->count, last - first, y + first);
+        return ONX_OK;
+    }
+#endif
     if (q->inner == 1) {
         for (uint64_t row = first; row < last; row++)
             y[row] = along(q, x + row * q->count, q->count);
@@ -110,22 +144,48 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static onx_status prepare(onx_prepare *p)
+static onx_status prepare_lines(onx_prepare *p, uint64_t inner)
 {
-    ONX_TRY(onxi_arg_prepare(p));
     onxi_reduce_params *q = p->params;
     if (!q->count || q->count > INT32_MAX || !p->outputs[0]->count)
         return ONX_E_UNSUPPORTED;
-    q->inner = (uint64_t)q->steps[0];
-    const uint64_t blocks = q->inner == 1 ? 1 : (q->inner + COLUMNS - 1) / COLUMNS;
-    p->rows = p->outputs[0]->count / q->inner * blocks;
-    p->grain = onxi_worth_a_thread(q->count * (q->inner < COLUMNS ? q->inner : COLUMNS));
+    q->inner = inner;
+    const uint64_t blocks = inner == 1 ? 1 : (inner + COLUMNS - 1) / COLUMNS;
+    p->rows = p->outputs[0]->count / inner * blocks;
+    p->grain = onxi_worth_a_thread(q->count * (inner < COLUMNS ? inner : COLUMNS));
     return ONX_OK;
 }
 
-#define ROW(name, max)                                                                                                 \
+static onx_status prepare(onx_prepare *p)
+{
+    ONX_TRY(onxi_arg_prepare(p));
+    return prepare_lines(p, (uint64_t)((const onxi_reduce_params *)p->params)->steps[0]);
+}
+
+#if ONXI_PLATFORM_ROOMY
+/* Over the channels of an image that has them last, which are lines. */
+static onx_status prepare_channels(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    if (!p->want || !x->layout || onxi_blocked_of(x) != x->dims[1])
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(onxi_arg_prepare(p));
+    const onxi_reduce_params *q = p->params;
+    return q->is_reduced[1] ? prepare_lines(p, 1) : ONX_E_UNSUPPORTED;
+}
+#endif
+
+#define ROW(name, max, preference_, flags_, prepare_)                                                                  \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,       \
-        .body = &(const bool){ max }, .prepare = prepare, .run = run                                                   \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = preference_, .flags = flags_, .isa = ONXI_LEVEL,     \
+        .variant = ONXI_VARIANT, .body = &(const bool){ max }, .prepare = prepare_, .run = run                         \
     }
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_arg)[] = { ROW("ArgMax", true), ROW("ArgMin", false), { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_arg)[] = {
+#if ONXI_PLATFORM_ROOMY
+    ROW("ArgMax", true, 2, ONX_KERNEL_LAYOUTS, prepare_channels),
+    ROW("ArgMin", false, 2, ONX_KERNEL_LAYOUTS, prepare_channels),
+#endif
+    ROW("ArgMax", true, 1, 0, prepare),
+    ROW("ArgMin", false, 1, 0, prepare),
+    { 0 }
+};

@@ -6,9 +6,10 @@
 #include "kernel/core/blocked.h"
 #include "kernel/simd/doubles.h"
 #include "kernel/simd/math.h"
+#include "kernel/simd/turned.h"
 
 /* Sums are accumulated in float over blocks that are short enough, and in double over the blocks. */
-enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32, FEW_BEST = ONXI_LANES == 16 ? 64 : 16 };
+enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32, FEW_BEST = ONXI_LANES == 16 ? TURNED_MOST : 16 };
 
 static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
 {
@@ -348,10 +349,10 @@ static void few_columns(const onxi_reduce_params *q, const float *x, uint64_t st
 }
 
 #if ONXI_PLATFORM_ROOMY
-/* Lines of few elements: as many as there are lanes are turned into columns. Excess elements are read behind the last
- * line, and excess lines behind the `n` that count. */
-static void few_lines_at(const onxi_reduce_params *q, const float *x, float *y, uint64_t n)
+/* Lines of few elements. */
+static void few_lines(const void *params, const float *x, uint64_t first, uint64_t n, void *y)
 {
+    const onxi_reduce_params *q = params;
     float turned[ONXI_LANES * ONXI_LANES];
     onxi_vf a = vf_all(0);
     for (uint64_t start = 0; start < q->count; start += ONXI_LANES) {
@@ -362,7 +363,7 @@ static void few_lines_at(const onxi_reduce_params *q, const float *x, float *y, 
         for (uint64_t k = start ? 0 : 1; k < count; k++)
             a = few_next(q->kind, a, vf_load(turned + k * ONXI_LANES));
     }
-    few_store(q, a, x, q->count, 1, y, n);
+    few_store(q, a, x, q->count, 1, (float *)y + first, n);
 }
 
 /* Lines that are faster turned. Extremes, for which floats are always accurate enough, take longer along a line with
@@ -372,20 +373,6 @@ static bool suits_few_lines(const onxi_reduce_params *q)
     if (ONXI_LANES < 16 && q->count % (2 * ONXI_LANES) == 0)
         return false;
     return q->kind == ONXI_REDUCE_MAX || q->kind == ONXI_REDUCE_MIN ? q->count <= FEW_BEST : is_few(q);
-}
-
-static void few_lines(const onxi_reduce_params *q, const float *x, float *y, uint64_t count)
-{
-    float copy[ONXI_LANES * ((FEW > FEW_BEST ? FEW : FEW_BEST) + 1)];
-    uint64_t i = 0;
-    for (; i + 2 * ONXI_LANES <= count; i += ONXI_LANES) /* there are at least as many elements behind as lines */
-        few_lines_at(q, x + i * q->count, y + i, ONXI_LANES);
-    for (uint64_t n; i < count; i += n) {
-        n = count - i < ONXI_LANES ? count - i : ONXI_LANES;
-        memcpy(copy, x + i * q->count, n * q->count * sizeof *copy);
-        memset(copy + n * q->count, 0, (ONXI_LANES * (q->count + 1) - n * q->count) * sizeof *copy);
-        few_lines_at(q, copy, y + i, n);
-    }
 }
 #endif
 
@@ -495,7 +482,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         float *y = work->outputs[0]->data;
 #if ONXI_PLATFORM_ROOMY
         if (suits_few_lines(q)) {
-            few_lines(q, x + first * q->count, y + first, last - first);
+            turned_lines(few_lines, q, x + first * q->count, q->count, last - first, y + first);
             return ONX_OK;
         }
 #endif
