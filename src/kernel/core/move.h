@@ -83,6 +83,10 @@ static inline void onxi_move_bits(unsigned bits, const void *from, uint64_t from
     *at = (uint8_t)((*at & ~(mask << shift)) | (v << shift));
 }
 
+typedef struct onxi_sixteen { /* an element of 16 bytes */
+    uint64_t a, b;
+} onxi_sixteen;
+
 /* Transposes 4 x 4 elements of four bytes, whose rows are `in` and `out` elements apart. */
 static inline void onxi_move_turned(const void *from, int64_t in, void *to, int64_t out)
 {

@@ -440,10 +440,6 @@ static onx_status shuffle_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-typedef struct sixteen {
-    uint64_t a, b;
-} sixteen;
-
 enum { TOGETHER = 16 };
 
 /* Moves `rows` rows of the output whose elements are adjacent in the input. They are transposed in square tiles through
@@ -467,7 +463,7 @@ enum { TOGETHER = 16 };
     }
 MOVE(uint16_t, 2)
 MOVE(uint64_t, 8)
-MOVE(sixteen, 16)
+MOVE(onxi_sixteen, 16)
 
 static void move_1(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)
 {
@@ -612,87 +608,7 @@ static onx_status size_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- Expand, Gather ---- */
-
-static onx_status expand_as(onx_prepare *p, const onx_value *x, const onx_value *y)
-{
-    onxi_broadcast *b = ONXI_NEW(p->arena, onxi_broadcast);
-    if (!b)
-        return ONX_E_MEMORY;
-    if (!onxi_element_size(x->dtype))
-        return ONX_E_UNSUPPORTED;
-    if (!onxi_broadcast_make(b, &x, 1, y, NULL))
-        return onx_prepare_fail(p, ONX_E_INVALID, "the input does not broadcast to the shape");
-    p->params = b;
-    p->rows = y->count ? b->outer : 0;
-    p->grain = b->inner < ONXI_MOVE_GRAIN ? (uint64_t)(ONXI_MOVE_GRAIN / (b->inner + 1)) + 1 : 1;
-    return ONX_OK;
-}
-
-static onx_status expand_prepare(onx_prepare *p)
-{
-    return expand_as(p, p->inputs[0], p->outputs[0]);
-}
-
-#if ONXI_PLATFORM_ROOMY
-/* Images whose channels lie next to each other, if these are not repeated. */
-static onx_status expand_in_blocks_prepare(onx_prepare *p)
-{
-    const onx_value *x = p->inputs[0];
-    const uint32_t block = onxi_blocked_of(x);
-    onx_value *y = p->outputs[0], whole = *y, views[2];
-    int64_t dims[2][ONX_RANK_MAX];
-    if (!p->want || !block || x->rank != y->rank || y->rank >= ONX_RANK_MAX || x->dims[1] != y->dims[1] ||
-        !(whole.layout = onxi_blocked_layout(p->arena, y, block)) ||
-        !onxi_blocked_view(x, x->rank, block, dims[0], &views[0]) ||
-        !onxi_blocked_view(&whole, y->rank, block, dims[1], &views[1]))
-        return ONX_E_UNSUPPORTED;
-    y->layout = whole.layout;
-    return expand_as(p, &views[0], &views[1]);
-}
-#endif
-
-/* Writes `count` copies of one element. */
-#define FILL(T, name)                                                                                                  \
-    static void fill_##name(char *to, const char *from, uint64_t count)                                                \
-    {                                                                                                                  \
-        const T v = *(const T *)(const void *)from;                                                                    \
-        T *y = (T *)(void *)to;                                                                                        \
-        for (uint64_t i = 0; i < count; i++)                                                                           \
-            y[i] = v;                                                                                                  \
-    }
-FILL(uint16_t, 2)
-FILL(uint32_t, 4)
-FILL(uint64_t, 8)
-FILL(sixteen, 16)
-
-static void fill(char *to, const char *from, uint64_t size, uint64_t count)
-{
-    if (size == 1)
-        memset(to, *from, count);
-    else
-        (size == 2 ? fill_2 : size == 4 ? fill_4 : size == 8 ? fill_8 : fill_16)(to, from, count);
-}
-
-static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const onxi_broadcast *b = work->params;
-    const uint64_t size = onxi_element_size(work->inputs[0]->dtype), inner = (uint64_t)b->inner;
-    int64_t at[ONXI_BROADCAST_MAX];
-    if (first == last) /* dims may be 0 */
-        return ONX_OK;
-    onxi_broadcast_offsets(b, first, at);
-    for (uint64_t row = first; row < last; row++) {
-        const char *from = (const char *)work->inputs[0]->data + (uint64_t)at[0] * size;
-        char *to = (char *)work->outputs[0]->data + row * inner * size;
-        if (b->step[0][b->rank - 1])
-            onxi_copy_item(to, from, inner * size);
-        else
-            fill(to, from, size, inner);
-        onxi_broadcast_next(b, row + 1, at);
-    }
-    return ONX_OK;
-}
+/* ---- Gather ---- */
 
 typedef struct gather_params {
     uint64_t outer, bytes; /* bytes per index */
@@ -804,16 +720,6 @@ const onx_kernel onxi_kernels_layout[] = {
       .types = shuffle_types },
     { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .prepare = shape_prepare, .run = shape_run },
     { .op = "Size", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = size_run },
-#if ONXI_PLATFORM_ROOMY
-    { .op = "Expand",
-      .since = 8,
-      .preference = 1,
-      .flags = ONX_KERNEL_LAYOUTS,
-      .variant = "blocked",
-      .prepare = expand_in_blocks_prepare,
-      .run = expand_run },
-#endif
-    { .op = "Expand", .since = 8, .prepare = expand_prepare, .run = expand_run },
     { .op = "Gather", .since = 1, .prepare = gather_prepare, .run = gather_run },
     { 0 }
 };

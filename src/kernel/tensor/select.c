@@ -2,19 +2,16 @@
  * a condition, OneHot from two values. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/chain.h"
+#include "kernel/core/move.h"
 
 /* Elements are moved as integers of their size. */
-typedef struct sixteen {
-    uint64_t a, b;
-} sixteen;
-
 /* ---- Where ---- */
 
 ONXI_WHERE(uint8_t)
 ONXI_WHERE(uint16_t)
 ONXI_WHERE(uint32_t)
 ONXI_WHERE(uint64_t)
-ONXI_WHERE(sixteen)
+ONXI_WHERE(onxi_sixteen)
 
 typedef struct where_params {
     onxi_broadcast broadcast;
@@ -27,9 +24,11 @@ typedef struct where_params {
 /* Prepares for the given inputs and output, which may be views of the actual ones. */
 static onx_status where_prepare_as(onx_prepare *p, const onx_value *const *inputs, const onx_value *z)
 {
-    static const onxi_where_body plain = {
-        { [1] = where_uint8_t, [2] = where_uint16_t, [4] = where_uint32_t, [8] = where_uint64_t, [16] = where_sixteen }
-    };
+    static const onxi_where_body plain = { { [1] = where_uint8_t,
+                                             [2] = where_uint16_t,
+                                             [4] = where_uint32_t,
+                                             [8] = where_uint64_t,
+                                             [16] = where_onxi_sixteen } };
     const onxi_where_body *body = p->kernel->body ? p->kernel->body : &plain;
     where_params *q = ONXI_NEW(p->arena, where_params);
     if (!q)
@@ -157,18 +156,18 @@ GATHER_BOTH(uint8_t)
 GATHER_BOTH(uint16_t)
 GATHER_BOTH(uint32_t)
 GATHER_BOTH(uint64_t)
-GATHER_BOTH(sixteen)
+GATHER_BOTH(onxi_sixteen)
 
 static const elements_line lines_by_int32[] = { [1] = gather_uint8_t_by_int32_t,
                                                 [2] = gather_uint16_t_by_int32_t,
                                                 [4] = gather_uint32_t_by_int32_t,
                                                 [8] = gather_uint64_t_by_int32_t,
-                                                [16] = gather_sixteen_by_int32_t };
+                                                [16] = gather_onxi_sixteen_by_int32_t };
 static const elements_line lines_by_int64[] = { [1] = gather_uint8_t_by_int64_t,
                                                 [2] = gather_uint16_t_by_int64_t,
                                                 [4] = gather_uint32_t_by_int64_t,
                                                 [8] = gather_uint64_t_by_int64_t,
-                                                [16] = gather_sixteen_by_int64_t };
+                                                [16] = gather_onxi_sixteen_by_int64_t };
 
 static onx_status elements_prepare(onx_prepare *p)
 {
