@@ -238,6 +238,7 @@ static const struct {
     { "Where", "blocked", ONX_BOOL, "likewise" },
     { "Pad", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
     { "Expand", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
+    { "Transpose", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
     { "Slice", "blocked", ONX_UNDEFINED, "likewise" },
     { "Split", "blocked", ONX_UNDEFINED, "likewise" },
     { "Resize", "blocked", ONX_UNDEFINED, "likewise" },

@@ -216,6 +216,28 @@ static void test_kernel_laid_out__expansions_are_the_same(void **state)
     }
 }
 
+static void test_kernel_laid_out__transposes_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 16 };
+    (void)state;
+    for (unsigned turn = 0; turn < 80; turn++) {
+        const image q = draw(&s);
+        uint32_t perm[DIMS] = { 0, 1, 2, 3, 4 };
+        for (uint32_t d = q.rank - 1; d > 0; d--) {
+            const uint32_t other = below(&s, d + 1), axis = perm[d];
+            perm[d] = perm[other];
+            perm[other] = axis;
+        }
+        begin_model(&w, &s, &q);
+        add(&w, " b = Transpose <perm = [");
+        for (uint32_t d = 0; d < q.rank; d++)
+            add(&w, "%s%u", d ? ", " : "", perm[d]);
+        add(&w, "]> (a)\n");
+        compare(&w, &s, &q, "Transpose");
+    }
+}
+
 /* Elementwise nodes of which zero is no zero, too. */
 static void test_kernel_laid_out__elements_are_the_same(void **state)
 {
@@ -483,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__shuffles_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__expansions_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__transposes_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__lrn_is_the_same),

@@ -302,6 +302,32 @@ onx_status onxi_transpose_make(onx_prepare *p, const int64_t *perm)
     return ONX_OK;
 }
 
+#if ONXI_PLATFORM_ROOMY
+/* The same from an image with blocked channels, whose memory has one more dim, to row-major. */
+static onx_status transpose_make_of_blocks(onx_prepare *p, const int64_t *perm, uint32_t block)
+{
+    const onx_value *x = p->inputs[0];
+    transpose_params *q = ONXI_NEW(p->arena, transpose_params);
+    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
+    onx_value view;
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!onxi_blocked_view(x, x->rank, block, dims, &view))
+        return ONX_E_UNSUPPORTED;
+    onxi_strides(&view, steps);
+    for (uint32_t d = 0; d < x->rank; d++) {
+        q->dims[q->rank] = dims[perm[d]];
+        q->steps[q->rank++] = steps[perm[d]];
+        if (perm[d] != 1)
+            continue;
+        q->dims[q->rank] = block; /* channels of a block come after the blocks */
+        q->steps[q->rank++] = 1;
+    }
+    transpose_finish(p, q);
+    return ONX_OK;
+}
+#endif
+
 /* The axis of the input that each axis of the output is. */
 static onx_status axes_of(const onx_prepare *p, int64_t *axes)
 {
@@ -328,6 +354,18 @@ static onx_status transpose_prepare(onx_prepare *p)
     ONX_TRY(axes_of(p, axes));
     return onxi_transpose_make(p, axes);
 }
+
+#if ONXI_PLATFORM_ROOMY
+static onx_status transpose_blocks_prepare(onx_prepare *p)
+{
+    int64_t axes[ONX_RANK_MAX];
+    const uint32_t block = onxi_blocked_of(p->inputs[0]);
+    if (!p->want || !block || p->inputs[0]->rank >= ONX_RANK_MAX)
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(axes_of(p, axes));
+    return transpose_make_of_blocks(p, axes, block);
+}
+#endif
 
 #if ONXI_PLATFORM_ROOMY /* browsers move them: their module has no room for this row */
 /* Elements stay where they are if only axes of size 1 pass others. */
@@ -697,6 +735,13 @@ const onx_kernel onxi_kernels_layout[] = {
       .variant = "view",
       .prepare = transpose_view_prepare,
       .run = view_run },
+    { .op = "Transpose",
+      .since = 1,
+      .preference = 5,
+      .flags = ONX_KERNEL_LAYOUTS,
+      .variant = "blocked",
+      .prepare = transpose_blocks_prepare,
+      .run = onxi_transpose_run },
 #endif
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = onxi_transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = onxi_transpose_run },

@@ -4,8 +4,7 @@
 #include "kernel/core/chain.h"
 #include "kernel/core/move.h"
 
-/* Elements are moved as integers of their size. */
-/* ---- Where ---- */
+/* ---- Where: elements are moved as integers of their size ---- */
 
 ONXI_WHERE(uint8_t)
 ONXI_WHERE(uint16_t)
