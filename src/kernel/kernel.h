@@ -287,8 +287,8 @@ onx_status onxi_chain_table_prepare(onx_prepare *p, const onxi_chain_op *ops, ui
 /* ---- random numbers (kernel/core/random.c) ---- */
 
 typedef struct onxi_random {
-    uint32_t state[624];
-    uint32_t next; /* index of the next word to return; 624: none is left */
+    uint32_t state[624], words[624]; /* words: what is returned, made of the state */
+    uint32_t next;                   /* index of the next word to return; 624: none is left */
     bool has_normal;
     double normal; /* the second one of a pair */
 } onxi_random;
@@ -297,6 +297,9 @@ void onxi_random_seed(onxi_random *r, uint32_t seed);
 void onxi_random_any(onxi_random *r, const void *place);
 double onxi_random_uniform(onxi_random *r); /* 0 <= x < 1, 53 bits */
 double onxi_random_normal(onxi_random *r);  /* mean 0, deviation 1 */
+/* As many calls of these. */
+void onxi_random_uniforms(onxi_random *r, double *out, uint64_t count);
+void onxi_random_normals(onxi_random *r, double *out, uint64_t count);
 
 /* ---- matrix products (kernel/core/gemm.c) ---- */
 

@@ -52,17 +52,34 @@ static onx_status uniform_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* Elements that are drawn and converted together. */
+enum { CHUNK = 256 };
+
 /* Rounds to the output's type, as the reference implementation does after each operation. */
-static double rounded(onx_dtype dtype, double x)
+static void round_all(onx_dtype dtype, double *x, uint64_t n)
 {
-    uint16_t half;
+    uint16_t half[CHUNK];
     if (dtype == ONX_DOUBLE)
-        return x;
-    if (dtype == ONX_FLOAT)
-        return (double)(float)x;
-    onx_convert(dtype, &half, ONX_DOUBLE, &x, 1, true);
-    onx_convert(ONX_DOUBLE, &x, dtype, &half, 1, true);
-    return x;
+        return;
+    if (dtype == ONX_FLOAT) {
+        for (uint64_t i = 0; i < n; i++)
+            x[i] = (double)(float)x[i];
+        return;
+    }
+    onx_convert(dtype, half, ONX_DOUBLE, x, n, true);
+    onx_convert(ONX_DOUBLE, x, dtype, half, n, true);
+}
+
+/* Elements `at` to `at + n` - 1 of a tensor, as numbers, which are written to it or read from it. */
+static void put_numbers(onx_value *y, uint64_t at, const double *x, uint64_t n)
+{
+    onx_convert((onx_dtype)y->dtype, (char *)y->data + at * (onx_dtype_bits(y->dtype) / 8), ONX_DOUBLE, x, n, true);
+}
+
+static void get_numbers(const onx_value *x, uint64_t at, double *out, uint64_t n)
+{
+    onx_convert(ONX_DOUBLE, out, (onx_dtype)x->dtype, (const char *)x->data + at * (onx_dtype_bits(x->dtype) / 8), n,
+                true);
 }
 
 static onx_status random_run(onx_work *work, uint64_t first, uint64_t last)
@@ -70,13 +87,24 @@ static onx_status random_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     const random_params *q = work->params;
     onx_value *y = work->outputs[0];
-    onx_dtype dtype = (onx_dtype)y->dtype;
-    double by = rounded(dtype, q->by), plus = rounded(dtype, q->plus);
+    const onx_dtype dtype = (onx_dtype)y->dtype;
+    double scale[2] = { q->by, q->plus }, x[CHUNK];
+    round_all(dtype, scale, 2);
     onxi_random r;
     start(work, &r);
-    for (uint64_t i = 0; i < y->count; i++) {
-        double x = rounded(dtype, q->normal ? onxi_random_normal(&r) : onxi_random_uniform(&r));
-        onxi_value_set_number(y, i, rounded(dtype, x * by) + plus);
+    for (uint64_t at = 0, n; at < y->count; at += n) {
+        n = y->count - at < CHUNK ? y->count - at : CHUNK;
+        if (q->normal)
+            onxi_random_normals(&r, x, n);
+        else
+            onxi_random_uniforms(&r, x, n);
+        round_all(dtype, x, n);
+        for (uint64_t i = 0; i < n; i++)
+            x[i] *= scale[0];
+        round_all(dtype, x, n);
+        for (uint64_t i = 0; i < n; i++)
+            x[i] += scale[1];
+        put_numbers(y, at, x, n);
     }
     return ONX_OK;
 }
@@ -91,29 +119,53 @@ static onx_status seeded_prepare(onx_prepare *p)
 
 /* Draws 1 with probability p, by the method that NumPy uses for a binomial distribution of one trial: it compares from
  * below for small p, from above for large p, and draws no number for 0. */
-static bool one_with(onxi_random *r, double p)
+static bool one_with(double p, double drawn)
 {
-    if (p == 0)
-        return false;
-    bool large = p > 0.5;
-    double rare = large ? 1 - p : p, other = exp(log(1 - rare));
-    bool beyond = onxi_random_uniform(r) > other;
-    return large ? !beyond : beyond;
+    const bool large = p > 0.5;
+    return large != (drawn > exp(log(large ? p : 1 - p)));
+}
+
+/* Replaces probabilities by 1 or 0. */
+static void draw_ones(onxi_random *r, double *p, uint64_t n)
+{
+    const double NEAR = 1e-12; /* far more than the rounding errors of exp and log */
+    double drawn[CHUNK];
+    bool none = false, close = false;
+    for (uint64_t i = 0; i < n; i++)
+        none |= p[i] == 0;
+    if (!none)
+        onxi_random_uniforms(r, drawn, n);
+    for (uint64_t i = 0; none && i < n; i++)
+        drawn[i] = p[i] == 0 ? 0 : onxi_random_uniform(r);
+    for (uint64_t i = 0; i < n; i++) {
+        const double rest = 1 - p[i], other = p[i] > rest ? p[i] : rest;
+        close |= fabs(drawn[i] - other) < NEAR;
+    }
+    for (uint64_t i = 0; close && i < n; i++)
+        p[i] = one_with(p[i], drawn[i]);
+    for (uint64_t i = 0; !close && i < n; i++) { /* without branches, which nobody could predict */
+        const double rest = 1 - p[i], other = p[i] > rest ? p[i] : rest;
+        const int large = p[i] > 0.5, beyond = drawn[i] > other;
+        p[i] = large ^ beyond;
+    }
 }
 
 static onx_status bernoulli_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const onx_value *x = work->inputs[0];
-    onx_value *y = work->outputs[0];
+    double p[CHUNK];
     onxi_random r;
     start(work, &r);
-    for (uint64_t i = 0; i < x->count; i++) {
-        double p = onxi_value_number(x, i);
-        if (!(p >= 0 && p <= 1))
-            return onx_work_fail(work, ONX_E_INVALID, "element %llu is %g, which is not a probability",
-                                 (unsigned long long)i, p);
-        onxi_value_set_number(y, i, one_with(&r, p));
+    for (uint64_t at = 0, n; at < x->count; at += n) {
+        n = x->count - at < CHUNK ? x->count - at : CHUNK;
+        get_numbers(x, at, p, n);
+        for (uint64_t i = 0; i < n; i++)
+            if (!(p[i] >= 0 && p[i] <= 1))
+                return onx_work_fail(work, ONX_E_INVALID, "element %llu is %g, which is not a probability",
+                                     (unsigned long long)(at + i), p[i]);
+        draw_ones(&r, p, n);
+        put_numbers(work->outputs[0], at, p, n);
     }
     return ONX_OK;
 }
@@ -139,10 +191,9 @@ static double cumulate(const onx_value *x, uint64_t row, double *sums)
 {
     uint64_t classes = (uint64_t)x->dims[1];
     double most = -INFINITY, sum = 0;
-    for (uint64_t c = 0; c < classes; c++) {
-        sums[c] = onxi_value_number(x, row * classes + c);
+    get_numbers(x, row * classes, sums, classes);
+    for (uint64_t c = 0; c < classes; c++)
         most = sums[c] > most ? sums[c] : most;
-    }
     for (uint64_t c = 0; c < classes; c++) {
         double p = sums[c] == most ? 1 : exp(sums[c] - most);
         sums[c] = sum += p;
