@@ -29,7 +29,8 @@ static onx_status move_start(const onxi_move_call *call, onxi_move *m)
         return ONX_E_UNSUPPORTED;
     uint64_t stride = 1;
     for (uint32_t d = x->rank; d-- > 0;) {
-        m->axis[d] = (onxi_move_axis){ .out = x->dims[d], .step = 1, .count = x->dims[d], .stride = stride };
+        const int64_t n = x->dims[d];
+        m->axis[d] = (onxi_move_axis){ .in = n, .out = n, .step = 1, .count = n, .stride = stride };
         stride *= (uint64_t)x->dims[d];
     }
     return ONX_OK;
@@ -50,7 +51,7 @@ static bool stays_inside(const onxi_move_axis *a)
 
 static bool is_whole(const onxi_move_axis *a)
 {
-    return a->offset == 0 && a->step == 1 && a->low == 0 && a->out == a->count;
+    return a->offset == 0 && a->step == 1 && a->low == 0 && a->out == a->in && a->count == a->in;
 }
 
 /* Merges an axis that is copied whole with the one before it, if that is contiguous. Pads that crop what they add may
@@ -64,7 +65,8 @@ static void merge_axes(onxi_move *m)
             continue;
         onxi_move_axis both = { .step = 1, .stride = b->stride, .mode = a->mode };
         if (!onxi_mul_i64(a->offset, b->out, &both.offset) || !onxi_mul_i64(a->low, b->out, &both.low) ||
-            !onxi_mul_i64(a->out, b->out, &both.out) || !onxi_mul_i64(a->count, b->count, &both.count))
+            !onxi_mul_i64(a->out, b->out, &both.out) || !onxi_mul_i64(a->count, b->count, &both.count) ||
+            !onxi_mul_i64(a->in, b->in, &both.in))
             continue;
         *a = both;
         memmove(&m->axis[d], b + 1, (--m->rank - d) * sizeof *b);
@@ -98,7 +100,7 @@ static onx_status move_finish(const onxi_move_call *call, onxi_move *m)
     while (m->rank && is_whole(&m->axis[m->rank - 1]))
         m->inner *= (uint64_t)m->axis[--m->rank].out;
     if (!m->rank) {
-        m->axis[0] = (onxi_move_axis){ .out = 1, .step = 1, .count = 1 };
+        m->axis[0] = (onxi_move_axis){ .in = 1, .out = 1, .step = 1, .count = 1 };
         m->rank = 1;
     }
     m->rows = 1;
@@ -461,13 +463,14 @@ static bool is_known(const onx_prepare *p, const onxi_move_body *body)
     return p->outputs[0] && p->outputs[0]->kind == ONX_VALUE_TENSOR;
 }
 
-/* Gives an axis of channels that is `count` long the unit of a block. False: parts of blocks would move. */
-static bool take_blocks(onxi_move_axis *a, int64_t count, int64_t block)
+/* Gives an axis of channels the unit of a block. False: parts of blocks would move. */
+static bool take_blocks(onxi_move_axis *a, int64_t block)
 {
+    const int64_t in = a->in / block;
     if (is_whole(a))
-        *a = (onxi_move_axis){ .out = count / block, .step = 1, .count = count / block };
+        *a = (onxi_move_axis){ .in = in, .out = in, .step = 1, .count = in };
     else if (a->mode == ONXI_MOVE_EXACT && a->step == 1 && a->offset % block == 0 && a->out % block == 0)
-        *a = (onxi_move_axis){ .out = a->out / block, .offset = a->offset / block, .step = 1, .count = count / block };
+        *a = (onxi_move_axis){ .in = in, .out = a->out / block, .offset = a->offset / block, .step = 1, .count = in };
     else
         return false;
     return true;
@@ -486,7 +489,7 @@ static onx_status lay_out(onx_prepare *p, onxi_move *m)
     onxi_move_axis channels = m->axis[1];
     const bool last = block == x->dims[1];
     if (last ? !onxi_channels_last(p, y, &layout)
-             : !take_blocks(&channels, x->dims[1], block) || !(layout = onxi_blocked_layout(p->arena, y, block)))
+             : !take_blocks(&channels, block) || !(layout = onxi_blocked_layout(p->arena, y, block)))
         return ONX_E_UNSUPPORTED;
     uint64_t stride = last ? (uint64_t)x->dims[1] : block;
     for (uint32_t d = rank; d-- > 2; stride *= (uint64_t)x->dims[d])
@@ -498,7 +501,7 @@ static onx_status lay_out(onx_prepare *p, onxi_move *m)
     } else {
         channels.stride = stride;
         m->axis[1] = channels;
-        m->axis[m->rank++] = (onxi_move_axis){ .out = block, .step = 1, .count = block, .stride = 1 };
+        m->axis[m->rank++] = (onxi_move_axis){ .in = block, .out = block, .step = 1, .count = block, .stride = 1 };
     }
     onxi_image_layouts(p, x->layout, layout);
     return ONX_OK;

@@ -15,7 +15,7 @@ typedef enum onxi_move_mode {
 } onxi_move_mode;
 
 typedef struct onxi_move_axis {
-    int64_t out;          /* size in the output */
+    int64_t in, out;      /* sizes in the input and in the output */
     int64_t offset, step; /* output index o reads input index offset + o * step; step is 1 except for EXACT */
     int64_t low, count;   /* the window of the input that may be read */
     uint64_t stride;      /* in elements of the input */
