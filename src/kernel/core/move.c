@@ -158,12 +158,7 @@ void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value 
     char *target = (char *)y->data + to * width;
     if (source == target)
         return;
-    if (count == 1 && width == 4)
-        memcpy(target, source, 4);
-    else if (count == 1 && width == 8)
-        memcpy(target, source, 8);
-    else
-        memcpy(target, source, count * width);
+    onxi_copy_item(target, source, count * width);
 }
 
 /* Contiguous runs, and the distance in elements between the starts of two runs. */
@@ -178,6 +173,19 @@ static inline __attribute__((always_inline)) void copy_apart(char *to, int64_t t
 {
     for (int64_t i = 0; i < count; i++)
         memcpy(to + i * to_step, from + i * from_step, width);
+}
+
+/* The same by `parts` parts from the start and as many from the end, which overlap. */
+static inline __attribute__((always_inline)) void copy_ends(char *to, int64_t to_step, const char *from,
+                                                            int64_t from_step, size_t width, int64_t count,
+                                                            const size_t part, const size_t parts)
+{
+    const size_t end = width - part * parts;
+    for (int64_t i = 0; i < count; i++, to += to_step, from += from_step)
+        for (size_t k = 0; k < parts; k++) {
+            memcpy(to + k * part, from + k * part, part);
+            memcpy(to + end + k * part, from + end + k * part, part);
+        }
 }
 
 void onxi_move_apart(char *to, int64_t to_step, const char *from, int64_t from_step, size_t width, int64_t count)
@@ -202,7 +210,20 @@ void onxi_move_apart(char *to, int64_t to_step, const char *from, int64_t from_s
         copy_apart(to, to_step, from, from_step, 32, count);
         break;
     default:
-        copy_apart(to, to_step, from, from_step, width, count);
+        if (width > 4 && width < 8)
+            copy_ends(to, to_step, from, from_step, width, count, 4, 1);
+        else if (width > 8 && width < 16)
+            copy_ends(to, to_step, from, from_step, width, count, 8, 1);
+        else if (width > 16 && width < 32)
+            copy_ends(to, to_step, from, from_step, width, count, 16, 1);
+        else if (width > 32 && width <= 64)
+            copy_ends(to, to_step, from, from_step, width, count, 16, 2);
+        else if (width > 64 && width <= 128)
+            copy_ends(to, to_step, from, from_step, width, count, 16, 4);
+        else if (width > 128 && width <= 256)
+            copy_ends(to, to_step, from, from_step, width, count, 16, 8);
+        else
+            copy_apart(to, to_step, from, from_step, width, count);
     }
 }
 
@@ -290,53 +311,43 @@ static void place_from(const onxi_move *m, row_place *r, uint32_t d)
     }
 }
 
-/* The part of a row that comes from the input, if it is one run, or one that is repeated, and the rows are short: then
- * many rows are copied at once. Count 0 if there is none. */
-typedef struct thin_rows {
-    uint64_t each, from, start, count; /* elements: of a row; in the input, in the row, of the run */
-    uint64_t times;                    /* the run follows itself */
-} thin_rows;
-
-static thin_rows thin_of(const onxi_move *m)
+/* Are the rows so short that a piece of them is copied for many rows at once? */
+static bool are_thin(const onxi_move *m)
 {
-    enum { THIN = 32 }; /* elements */
+    enum { THIN = 32 /* elements */, THIN_BYTES = 512 };
     const onxi_move_axis *a = &m->axis[m->rank - 1];
-    thin_rows t = { .each = (uint64_t)a->out * m->inner, .times = 1 };
-    if (m->rank < 2 || t.each > THIN)
-        return t;
-    if (a->mode == ONXI_MOVE_WRAP && !a->offset && !a->low && a->out % a->count == 0) {
-        t.times = (uint64_t)(a->out / a->count);
-        t.count = (uint64_t)a->count * m->inner;
-        return t;
-    }
-    if (a->step != 1 || (a->mode != ONXI_MOVE_EXACT && a->mode != ONXI_MOVE_FILL))
-        return t;
-    int64_t start = 0;
-    piece run = piece_at(a, 0);
-    if (run.from < 0 && run.count < a->out) {
-        start = run.count;
-        run = piece_at(a, start);
-    }
-    if (run.from < 0)
-        return t;
-    t.from = (uint64_t)run.from * a->stride;
-    t.start = (uint64_t)start * m->inner;
-    t.count = (uint64_t)run.count * m->inner;
-    return t;
+    const uint64_t each = (uint64_t)a->out * m->inner;
+    return m->rank > 1 && (each <= THIN || each * m->bits <= 8 * THIN_BYTES) && a->step == 1;
 }
 
 /* Copies at most `most` rows from a position inside of the input; returns their number. */
-static uint64_t move_thin(const onxi_move *m, const thin_rows *t, const row_place *r, const onx_value *x, onx_value *y,
-                          uint64_t to, const void *fill, uint64_t most)
+static uint64_t move_thin(const onxi_move *m, const row_place *r, const onx_value *x, onx_value *y, uint64_t to,
+                          const void *fill, uint64_t most)
 {
-    const onxi_move_axis *a = &m->axis[m->rank - 2];
-    const piece run = piece_at(a, r->at[m->rank - 2]);
-    const uint64_t count = (uint64_t)run.count < most ? (uint64_t)run.count : most;
-    if (t->count * t->times < t->each)
-        fill_run(m->bits, fill, y, to, count * t->each);
-    for (uint64_t i = 0; i < t->times; i++)
-        copy_runs(m->bits, &(runs){ count, t->count, run.step * (int64_t)a->stride, (int64_t)t->each }, x,
-                  r->base[m->rank - 1] + t->from, y, to + t->start + i * t->count);
+    enum { TOGETHER = 4096 }; /* elements, which stay in a cache until the last piece of their rows is there */
+    const onxi_move_axis *a = &m->axis[m->rank - 2], *along = a + 1;
+    const piece rows = piece_at(a, r->at[m->rank - 2]);
+    const uint64_t each = (uint64_t)along->out * m->inner, some = TOGETHER / each + 1;
+    uint64_t count = (uint64_t)rows.count < most ? (uint64_t)rows.count : most;
+    count = count < some ? count : some;
+    const uint64_t base = r->base[m->rank - 1];
+    runs run = { count, 0, rows.step * (int64_t)a->stride, (int64_t)each };
+    bool filled = false;
+    piece p;
+    for (int64_t o = 0; o < along->out && !filled; o += p.count) {
+        p = piece_at(along, o);
+        filled = p.from < 0;
+    }
+    if (filled)
+        fill_run(m->bits, fill, y, to, count * each);
+    for (int64_t o = 0; o < along->out; o += p.count) {
+        p = piece_at(along, o);
+        const int64_t parts = p.step == 1 ? 1 : p.count;
+        run.each = (uint64_t)(p.count / parts) * m->inner;
+        for (int64_t i = 0; i < parts && p.from >= 0; i++)
+            copy_runs(m->bits, &run, x, base + (uint64_t)(p.from + i * p.step) * along->stride, y,
+                      to + (uint64_t)(o + i) * m->inner);
+    }
     return count;
 }
 
@@ -354,7 +365,7 @@ static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, cons
 {
     if (first >= last) /* of an output without elements rows have no places */
         return;
-    const thin_rows thin = thin_of(m);
+    const bool thin = are_thin(m);
     const uint64_t each = (uint64_t)m->axis[m->rank - 1].out * m->inner;
     row_place r;
     uint64_t rest = first;
@@ -368,8 +379,8 @@ static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, cons
         if (r.filled[m->rank - 1]) {
             done = filled_rows(m, &r, last - row);
             fill_run(m->bits, fill, y, row * each, done * each);
-        } else if (thin.count)
-            done = move_thin(m, &thin, &r, x, y, row * each, fill, last - row);
+        } else if (thin)
+            done = move_thin(m, &r, x, y, row * each, fill, last - row);
         else
             move_row(m, x, r.base[m->rank - 1], y, row * each, fill);
         uint32_t d = m->rank - 1;
@@ -380,6 +391,34 @@ static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, cons
         if (d > 0)
             place_from(m, &r, d - 1);
     }
+}
+
+/* ---- moves that repeat whole axes ---- */
+
+/* False: it does something else, too. */
+static bool only_repeats(const onxi_move *m)
+{
+    bool any = false;
+    for (uint32_t d = 0; d < m->rank; d++) {
+        const onxi_move_axis *a = &m->axis[d];
+        const bool wraps = a->mode == ONXI_MOVE_WRAP && a->offset == 0 && a->count == a->in && a->out % a->in == 0;
+        if (!wraps && !is_whole(a))
+            return false;
+        any = any || wraps;
+    }
+    return any && m->bits % 8 == 0;
+}
+
+static void repeat_as(const onxi_move *m, unsigned threads, onxi_copies *r)
+{
+    onxi_copies_start(r, m->bits / 8);
+    for (uint32_t d = 0; d < m->rank; d++) {
+        const onxi_move_axis *a = &m->axis[d];
+        onxi_copies_add(r, (uint64_t)(a->out / a->count), true);
+        onxi_copies_add(r, (uint64_t)a->count, false);
+    }
+    onxi_copies_add(r, m->inner, false);
+    onxi_copies_finish(r, threads);
 }
 
 /* ---- bytes that are transposed ---- */
@@ -528,6 +567,14 @@ onx_status onxi_move_prepare(onx_prepare *p)
         ONX_TRY(lay_out(p, &q->move));
     ONX_TRY(move_finish(&call, &q->move));
     p->rows = q->move.rows;
+    if (p->rows && only_repeats(&q->move)) {
+        if (!(q->repeat = ONXI_NEW(p->arena, onxi_copies)))
+            return ONX_E_MEMORY;
+        repeat_as(&q->move, p->threads, q->repeat);
+        p->rows = q->repeat->rows;
+        p->grain = ONXI_MOVE_GRAIN / (p->outputs[0]->count / p->rows) + 1;
+        return ONX_OK;
+    }
     uint64_t row = q->move.rows ? (uint64_t)q->move.axis[q->move.rank - 1].out * q->move.inner : 1;
     p->grain = q->move.bits < 8 ? p->rows + 1 : ONXI_MOVE_GRAIN / row + 1; /* threads do not share bytes */
     return ONX_OK;
@@ -554,6 +601,10 @@ onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_INVALID, "the value to fill with is %s, the input %s",
                              onx_dtype_name(value->dtype), onx_dtype_name(x->dtype));
     const void *fill = value && value->count ? value->data : q->fill;
+    if (q->repeat) {
+        onxi_copies_run(q->repeat, x->data, y->data, first, last);
+        return ONX_OK;
+    }
     if (q->known) {
         move_rows(&q->move, x, y, fill, first, last);
         return ONX_OK;
@@ -567,6 +618,12 @@ onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last)
         ONX_TRY(size_output(&own, x, y));
     ONX_TRY(move_check(&call, &own));
     ONX_TRY(move_finish(&call, &own));
-    move_rows(&own, x, y, fill, 0, own.rows);
+    if (own.rows && only_repeats(&own)) {
+        onxi_copies repeat;
+        repeat_as(&own, 1, &repeat);
+        onxi_copies_run(&repeat, x->data, y->data, 0, repeat.rows);
+    } else {
+        move_rows(&own, x, y, fill, 0, own.rows);
+    }
     return ONX_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef ONXI_KERNEL_MOVE_H
 #define ONXI_KERNEL_MOVE_H
 
-#include "kernel/kernel.h"
+#include "kernel/core/copies.h"
 
 /* The meaning of an index outside of the input's window. */
 typedef enum onxi_move_mode {
@@ -55,6 +55,7 @@ typedef struct onxi_move_params {
     onxi_move move;
     bool known;              /* `move` is there, else it depends on data */
     const onx_prepare *kept; /* for describing it then */
+    onxi_copies *repeat;     /* the same as `move`, which only repeats; NULL: it does not */
     uint64_t fill[2];        /* fill value if no input gives one: zero, or the empty string */
 } onxi_move_params;
 

@@ -272,16 +272,24 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
 
 static onx_status expand_as(onx_prepare *p, const onx_value *x, const onx_value *y)
 {
-    onxi_broadcast *b = ONXI_NEW(p->arena, onxi_broadcast);
-    if (!b)
+    onxi_copies *q = ONXI_NEW(p->arena, onxi_copies);
+    onxi_broadcast b;
+    if (!q)
         return ONX_E_MEMORY;
     if (!onxi_element_size(x->dtype))
         return ONX_E_UNSUPPORTED;
-    if (!onxi_broadcast_make(b, &x, 1, y, NULL))
+    if (!onxi_broadcast_make(&b, &x, 1, y, NULL))
         return onx_prepare_fail(p, ONX_E_INVALID, "the input does not broadcast to the shape");
-    p->params = b;
-    p->rows = y->count ? b->outer : 0;
-    p->grain = b->inner < ONXI_MOVE_GRAIN ? (uint64_t)(ONXI_MOVE_GRAIN / (b->inner + 1)) + 1 : 1;
+    p->params = q;
+    p->rows = 0;
+    if (!y->count)
+        return ONX_OK;
+    onxi_copies_start(q, onxi_element_size(x->dtype));
+    for (uint32_t d = 0; d < b.rank; d++)
+        onxi_copies_add(q, (uint64_t)b.dims[d], !b.step[0][d]);
+    onxi_copies_finish(q, p->threads);
+    p->rows = q->rows;
+    p->grain = ONXI_MOVE_GRAIN / (y->count / q->rows) + 1;
     return ONX_OK;
 }
 
@@ -308,45 +316,9 @@ static onx_status expand_in_blocks_prepare(onx_prepare *p)
 }
 #endif
 
-/* Writes `count` copies of one element. */
-#define FILL(T, name)                                                                                                  \
-    static void fill_##name(char *to, const char *from, uint64_t count)                                                \
-    {                                                                                                                  \
-        const T v = *(const T *)(const void *)from;                                                                    \
-        T *y = (T *)(void *)to;                                                                                        \
-        for (uint64_t i = 0; i < count; i++)                                                                           \
-            y[i] = v;                                                                                                  \
-    }
-FILL(uint16_t, 2)
-FILL(uint32_t, 4)
-FILL(uint64_t, 8)
-FILL(onxi_sixteen, 16)
-
-static void fill(char *to, const char *from, uint64_t size, uint64_t count)
-{
-    if (size == 1)
-        memset(to, *from, count);
-    else
-        (size == 2 ? fill_2 : size == 4 ? fill_4 : size == 8 ? fill_8 : fill_16)(to, from, count);
-}
-
 static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const onxi_broadcast *b = work->params;
-    const uint64_t size = onxi_element_size(work->inputs[0]->dtype), inner = (uint64_t)b->inner;
-    int64_t at[ONXI_BROADCAST_MAX];
-    if (first == last) /* dims may be 0 */
-        return ONX_OK;
-    onxi_broadcast_offsets(b, first, at);
-    for (uint64_t row = first; row < last; row++) {
-        const char *from = (const char *)work->inputs[0]->data + (uint64_t)at[0] * size;
-        char *to = (char *)work->outputs[0]->data + row * inner * size;
-        if (b->step[0][b->rank - 1])
-            onxi_copy_item(to, from, inner * size);
-        else
-            fill(to, from, size, inner);
-        onxi_broadcast_next(b, row + 1, at);
-    }
+    onxi_copies_run(work->params, work->inputs[0]->data, work->outputs[0]->data, first, last);
     return ONX_OK;
 }
 
