@@ -10,8 +10,9 @@
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { { 0 } };
 #else
 
-/* Bytes of a row of accumulators; lanes for lines shorter than two such rows; most elements of short lines. */
-enum { ROW_BYTES = 512, LANES = 8, SHORT = 8 };
+/* Bytes of a row of accumulators; lanes for lines shorter than two such rows; most elements of short lines, and of
+ * those whose sum the rows of floats are slower at. */
+enum { ROW_BYTES = 512, LANES = 8, SHORT = 32, SHORT_SUM = 24 };
 
 /* Accumulates count x width elements: x[k * step + i * apart] into accumulator i. */
 typedef void (*fold_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, void *acc, uint64_t width);
@@ -240,6 +241,7 @@ typedef struct types_params {
     uint64_t row;          /* accumulators per row */
     uint64_t lanes;        /* lanes of a line; 0: accumulators belong to adjacent outputs */
     uint64_t apart;        /* elements between adjacent outputs: more than 1 for short lines */
+    bool block;            /* an output has several lines, which are accumulated element by element */
 } types_params;
 
 /* Merges adjacent reduced dims and drops those of size 1. */
@@ -258,6 +260,17 @@ static void merge(onxi_reduce_params *q)
         }
     }
     q->reduced = r;
+}
+
+/* Is it a reduction of floats that the rows of floats do not support, or for which they are slower? They sum long
+ * lines. */
+static bool takes_floats(const types_params *t)
+{
+    const onxi_reduce_kind kind = t->q->kind;
+    const bool extreme = t->fold->find != NULL;
+    if (t->q->reduced > 1)
+        return t->block || t->inner > 1 || extreme || kind == ONXI_REDUCE_LOG_SUM;
+    return kind == ONXI_REDUCE_LOG_SUM || (t->inner == 1 && t->count <= (extreme ? SHORT : SHORT_SUM));
 }
 
 static onx_status prepare_with(onx_prepare *p, const fold *f)
@@ -279,13 +292,17 @@ static onx_status prepare_with(onx_prepare *p, const fold *f)
     t->count = (uint64_t)q->dims[q->reduced - 1];
     t->row = q->kind == ONXI_REDUCE_LOG_SUM_EXP ? EXPS : ROW_BYTES / f->width;
     const bool short_lines = t->inner == 1 && q->reduced == 1 && t->count <= SHORT;
+    t->block = t->inner == 1 && q->reduced > 1 && t->count <= t->row;
     if (t->inner == 1 && !short_lines)
         t->lanes = t->count >= 2 * t->row ? t->row : LANES;
-    if (x->dtype == ONX_FLOAT && !short_lines && q->kind != ONXI_REDUCE_LOG_SUM)
+    if (t->block)
+        for (t->lanes = 1; t->lanes < t->count;)
+            t->lanes *= 2;
+    if (x->dtype == ONX_FLOAT && !takes_floats(t))
         return ONX_E_UNSUPPORTED;
     t->apart = short_lines ? t->count : 1;
-    if (t->is_half && short_lines && t->row > ONXI_HALVES / SHORT)
-        t->row = ONXI_HALVES / SHORT; /* so that they fit into one stretch */
+    if (t->is_half && short_lines && t->row > ONXI_HALVES / t->count)
+        t->row = ONXI_HALVES / t->count; /* so that they fit into one stretch */
     if (t->inner == 1 && q->reduced == 1)
         t->lines.count = t->count;
     const uint64_t width = t->inner < t->row ? t->inner : t->row;
@@ -328,15 +345,21 @@ static int64_t outer_at(const types_params *t, uint64_t index)
     return at;
 }
 
-/* The offset of run `index` of an output. */
-static int64_t run_at(const types_params *t, uint64_t index)
+/* The offset of number `index` along the reduced dims before `d`. */
+static int64_t reduced_at(const types_params *t, uint32_t d, uint64_t index)
 {
     int64_t at = 0;
-    for (uint32_t d = t->q->reduced - 1; d-- > 0;) {
+    while (d-- > 0) {
         at += (int64_t)(index % (uint64_t)t->q->dims[d]) * t->q->steps[d];
         index /= (uint64_t)t->q->dims[d];
     }
     return at;
+}
+
+/* The offset of run `index` of an output. */
+static int64_t run_at(const types_params *t, uint64_t index)
+{
+    return reduced_at(t, t->q->reduced - 1, index);
 }
 
 /* Accumulates a run for each of `width` adjacent outputs. */
@@ -376,6 +399,24 @@ static void take_line(const types_params *t, const char *x, void *acc)
         m = half_stretch(t->count - i);
         half_widen(t->half, (const uint16_t *)(const void *)x + i, wide, m);
         take_lanes(t, (const char *)wide, sizeof *wide, m, acc);
+    }
+}
+
+/* Accumulates all lines of an output: one accumulator for each of their elements. */
+static void take_block(const types_params *t, const char *x, void *acc)
+{
+    const uint32_t d = t->q->reduced - 2;
+    const uint64_t beside = (uint64_t)t->q->dims[d], step = (uint64_t)t->q->steps[d];
+    const uint64_t blocks = t->q->count / (t->count * beside);
+    float wide[ONXI_HALVES];
+    for (uint64_t i = 0; i < blocks; i++) {
+        const char *from = x + reduced_at(t, d, i) * (int64_t)t->width;
+        if (!t->is_half)
+            t->fold->rows(from, step, 1, beside, acc, t->count);
+        for (uint64_t k = 0; t->is_half && k < beside; k++) {
+            half_widen(t->half, (const uint16_t *)(const void *)from + k * step, wide, t->count);
+            t->fold->rows(wide, 0, 1, 1, acc, t->count);
+        }
     }
 }
 
@@ -518,7 +559,9 @@ static void run_line(const types_params *t, const onx_value *x, const onx_value 
     const char *data = (const char *)x->data + outer_at(t, row) * (int64_t)t->width;
     const uint64_t runs = t->q->count / t->count;
     t->fold->start(acc, t->lanes);
-    for (uint64_t r = 0; r < runs; r++)
+    if (t->block)
+        take_block(t, data, acc);
+    for (uint64_t r = 0; !t->block && r < runs; r++)
         take_line(t, data + run_at(t, r) * (int64_t)t->width, acc);
     t->fold->combine(acc, t->lanes);
     if (t->is_arg)
