@@ -12,7 +12,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { { 0 } };
 
 /* Bytes of a row of accumulators; lanes for lines shorter than two such rows; most elements of short lines, and of
  * those whose sum the rows of floats are slower at. */
-enum { ROW_BYTES = 512, LANES = 8, SHORT = 32, SHORT_SUM = 24 };
+enum { ROW_BYTES = 512, LANES = 8, SHORT = 32, SHORT_FLOATS = 8 };
 
 /* Accumulates count x width elements: x[k * step + i * apart] into accumulator i. */
 typedef void (*fold_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, void *acc, uint64_t width);
@@ -267,13 +267,12 @@ static void merge(onxi_reduce_params *q)
 static bool takes_floats(const types_params *t)
 {
     const onxi_reduce_kind kind = t->q->kind;
-    const bool extreme = t->fold->find != NULL;
     if (t->q->reduced > 1)
-        return t->block || t->inner > 1 || extreme || kind == ONXI_REDUCE_LOG_SUM;
-    return kind == ONXI_REDUCE_LOG_SUM || (t->inner == 1 && t->count <= (extreme ? SHORT : SHORT_SUM));
+        return t->block || t->inner > 1 || t->fold->find || kind == ONXI_REDUCE_LOG_SUM;
+    return kind == ONXI_REDUCE_LOG_SUM || (t->inner == 1 && t->count <= (t->is_arg ? SHORT : SHORT_FLOATS));
 }
 
-static onx_status prepare_with(onx_prepare *p, const fold *f)
+static onx_status prepare_with(onx_prepare *p, const fold *f, bool is_arg)
 {
     onxi_reduce_params *q = p->params;
     const onx_value *x = p->inputs[0];
@@ -285,7 +284,7 @@ static onx_status prepare_with(onx_prepare *p, const fold *f)
     types_params *t = ONXI_NEW(p->arena, types_params);
     if (!t)
         return ONX_E_MEMORY;
-    *t = (types_params){ .q = q, .fold = f, .width = q->width };
+    *t = (types_params){ .q = q, .fold = f, .width = q->width, .is_arg = is_arg };
     t->is_half = x->dtype == ONX_FLOAT16 || x->dtype == ONX_BFLOAT16;
     t->half = x->dtype == ONX_BFLOAT16 ? HALF_BFLOAT16 : HALF_FLOAT16;
     t->inner = (uint64_t)q->steps[q->reduced - 1];
@@ -317,7 +316,7 @@ static onx_status prepare(onx_prepare *p)
     ONX_TRY(onxi_reduce_prepare(p));
     const onxi_reduce_kind kind = ((const onxi_reduce_params *)p->params)->kind;
     const bool known = (size_t)kind < sizeof folds / sizeof *folds;
-    return prepare_with(p, known ? folds[kind][p->inputs[0]->dtype] : NULL);
+    return prepare_with(p, known ? folds[kind][p->inputs[0]->dtype] : NULL, false);
 }
 
 static onx_status prepare_arg(onx_prepare *p)
@@ -326,9 +325,7 @@ static onx_status prepare_arg(onx_prepare *p)
     const onxi_reduce_params *q = p->params;
     if (q->count > INT32_MAX)
         return ONX_E_UNSUPPORTED;
-    ONX_TRY(prepare_with(p, folds[q->arg_max ? ONXI_REDUCE_MAX : ONXI_REDUCE_MIN][p->inputs[0]->dtype]));
-    ((types_params *)p->params)->is_arg = true;
-    return ONX_OK;
+    return prepare_with(p, folds[q->arg_max ? ONXI_REDUCE_MAX : ONXI_REDUCE_MIN][p->inputs[0]->dtype], true);
 }
 
 /* ---- running ---- */
