@@ -9,7 +9,7 @@
 #include "kernel/simd/turned.h"
 
 /* Sums are accumulated in float over blocks that are short enough, and in double over the blocks. */
-enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32, FEW_BEST = ONXI_LANES == 16 ? TURNED_MOST : 16 };
+enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32, FEW_BEST = 16 };
 
 static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
 {
@@ -19,8 +19,14 @@ static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
 /* The greater or lesser element; NaN if either is NaN. */
 static inline onxi_vf extreme(onxi_vf a, onxi_vf v, bool least)
 {
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+    const __mmask16 number = _mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_ORD_Q); /* of NaN and a number v counts */
+    return (onxi_vf)(least ? _mm512_mask_min_ps((__m512)a, number, (__m512)a, (__m512)v)
+                           : _mm512_mask_max_ps((__m512)a, number, (__m512)a, (__m512)v));
+#else
     onxi_vi take = least ? v < a : v > a;
     return vf_select(take | (v != v), v, a);
+#endif
 }
 
 typedef float four __attribute__((vector_size(16)));
@@ -69,20 +75,25 @@ static inline bool fits(onxi_reduce_kind kind, double sum)
     return isfinite(sum) && (kind != ONXI_REDUCE_L2 || sum >= 0x1p-90);
 }
 
+/* Sums of n elements, at most a block, by lane. */
+static inline onxi_vf block_sum(onxi_reduce_kind kind, const float *x, uint64_t n)
+{
+    onxi_vf s = vf_all(0), t = vf_all(0);
+    uint64_t i = 0;
+    for (; i + 2 * ONXI_LANES <= n; i += 2 * ONXI_LANES) {
+        s += term(kind, vf_load(x + i));
+        t += term(kind, vf_load(x + i + ONXI_LANES));
+    }
+    for (; i < n; i += ONXI_LANES)
+        s += term(kind, vf_load_part(x + i, n - i < ONXI_LANES ? n - i : ONXI_LANES, 0));
+    return s + t;
+}
+
 static inline double sum_of(onxi_reduce_kind kind, const float *x, uint64_t n)
 {
     double sum = 0;
-    for (uint64_t start = 0; start < n; start += BLOCK) {
-        uint64_t end = n - start < BLOCK ? n : start + BLOCK, i = start;
-        onxi_vf s = vf_all(0), t = vf_all(0);
-        for (; i + 2 * ONXI_LANES <= end; i += 2 * ONXI_LANES) {
-            s += term(kind, vf_load(x + i));
-            t += term(kind, vf_load(x + i + ONXI_LANES));
-        }
-        for (; i < end; i += ONXI_LANES)
-            s += term(kind, vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, 0));
-        sum += (double)vf_sum(s + t);
-    }
+    for (uint64_t start = 0; start < n; start += BLOCK)
+        sum += (double)vf_sum(block_sum(kind, x + start, n - start < BLOCK ? n - start : BLOCK));
     return sum;
 }
 
@@ -115,27 +126,27 @@ static inline void lines_sum(onxi_reduce_kind kind, const onxi_reduce_params *q,
     *y = finish(kind, fits(kind, sum) ? sum : wide, q->count);
 }
 
-static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
+/* The extremes of a line by lane. */
+static inline onxi_vf lanes_extreme(bool least, const float *x, uint64_t n)
 {
     enum { WAYS = 4 }; /* independent accumulators */
-    onxi_vf best = vf_all(x[0]), more[WAYS] = { best, best, best, best };
-    onxi_vi nan = { 0 };
+    if (n < ONXI_LANES)
+        return vf_load_part(x, n, x[0]);
     uint64_t i = 0;
+    onxi_vf best = vf_load(x), more[WAYS] = { best, best, best, best };
     for (; i + WAYS * ONXI_LANES <= n; i += WAYS * ONXI_LANES)
-        for (int k = 0; k < WAYS; k++) {
-            const onxi_vf v = vf_load(x + i + (uint64_t)k * ONXI_LANES);
-            more[k] = least ? vf_min(v, more[k]) : vf_max(v, more[k]); /* these ignore NaN */
-            nan |= v != v;
-        }
-    for (int k = 0; k < WAYS; k++)
+        for (int k = 0; k < WAYS; k++)
+            more[k] = extreme(more[k], vf_load(x + i + (uint64_t)k * ONXI_LANES), least);
+    for (int k = 0; i && k < WAYS; k++)
         best = extreme(best, more[k], least);
-    if (vi_any(nan))
-        best = vf_all(NAN);
     for (; i + ONXI_LANES <= n; i += ONXI_LANES)
         best = extreme(best, vf_load(x + i), least);
-    if (i < n)
-        best = extreme(best, vf_load_part(x + i, n - i, x[0]), least);
-    *y = extreme_lane(best, least);
+    return i < n ? extreme(best, vf_load(x + n - ONXI_LANES), least) : best;
+}
+
+static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
+{
+    *y = extreme_lane(lanes_extreme(least, x, n), least);
 }
 
 static double product_of(const float *x, uint64_t n, uint64_t step)
@@ -452,6 +463,58 @@ static onx_status prepare_blocks(onx_prepare *p)
         return ONX_E_MEMORY;
     return ONX_OK;
 }
+
+/* Are lines so short that combining the lanes of each would take longer than its elements? */
+static bool goes_together(const onxi_reduce_params *q)
+{
+    return q->count <= BLOCK && q->kind != ONXI_REDUCE_PROD && q->kind != ONXI_REDUCE_LOG_SUM_EXP;
+}
+
+/* Reduces up to ONXI_LANES lines by lane, then turns these lanes, so that all lines are combined at once. The result of
+ * a line does not depend on the others. */
+__attribute__((always_inline)) static inline void
+lines_together(const onxi_reduce_params *q, const onxi_reduce_kind kind, const float *x, float *y, uint64_t count)
+{
+    const bool best = kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN, least = kind == ONXI_REDUCE_MIN;
+    const uint64_t n = q->count;
+    float lanes[ONXI_LANES * ONXI_LANES], sums[ONXI_LANES];
+    onxi_vf v[ONXI_LANES];
+    for (uint64_t r = 0; r < ONXI_LANES; r++)
+        vf_store(lanes + r * ONXI_LANES, r >= count ? vf_all(0)
+                                         : best     ? lanes_extreme(least, x + r * n, n)
+                                                    : block_sum(kind, x + r * n, n));
+    vf_turn((const char *)lanes, ONXI_LANES * sizeof *lanes, lanes, ONXI_LANES);
+    for (int i = 0; i < ONXI_LANES; i++)
+        v[i] = vf_load(lanes + i * ONXI_LANES);
+    for (int half = ONXI_LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++)
+            v[i] = best ? extreme(v[i], v[i + half], least) : v[i] + v[i + half];
+    vf_store(sums, v[0]);
+    for (uint64_t r = 0; r < count; r++) {
+        const double sum = (double)sums[r];
+        y[r] = best ? sums[r] : finish(kind, fits(kind, sum) ? sum : wide_sum(kind, x + r * n, n, 1), n);
+    }
+}
+
+static void all_together(const onxi_reduce_params *q, const float *x, float *y, uint64_t count)
+{
+#define KIND(name)                                                                                                     \
+    case ONXI_REDUCE_##name:                                                                                           \
+        lines_together(q, ONXI_REDUCE_##name, x, y, count);                                                            \
+        break;
+    switch (q->kind) {
+        KIND(SUM)
+        KIND(MEAN)
+        KIND(L1)
+        KIND(L2)
+        KIND(MAX)
+        KIND(MIN)
+    default:
+        lines_together(q, ONXI_REDUCE_SUM_SQUARE, x, y, count);
+        break;
+    }
+#undef KIND
+}
 #endif
 
 /* Reductions of one element each, as in gradients of broadcasting where nothing was broadcast. */
@@ -485,6 +548,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             turned_lines(few_lines, q, x + first * q->count, q->count, last - first, y + first);
             return ONX_OK;
         }
+        for (; first < last && goes_together(q); first += last - first < ONXI_LANES ? last - first : ONXI_LANES)
+            all_together(q, x + first * q->count, y + first, last - first < ONXI_LANES ? last - first : ONXI_LANES);
 #endif
         for (uint64_t row = first; row < last; row++)
             q->loop(q, x + row * q->count, y + row);
