@@ -55,8 +55,8 @@ struct onx_prepare {
     onx_value *const *outputs;      /* output_count entries (omitted trailing outputs have none); NULL: not requested;
                                      * type and dims are set unless the shape depends on data */
     const bool *last_use;           /* the memory of the input is free after this node and holds no other operand */
-    bool nonfinite;     /* the data may contain NaN or infinities, because a row declined for them during a run: a row
-                         * that loses them must decline */
+    bool nonfinite;      /* the data may contain NaN or infinities, because a row declined for them during a run: a row
+                          * that loses them must decline */
     bool row_major_next; /* no reader of the outputs supports layouts: they are converted unless they are row-major */
     unsigned threads;    /* that may run the work, at least 1 */
     unsigned precision;  /* ONX_PRECISION_* */

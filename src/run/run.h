@@ -116,7 +116,7 @@ typedef struct onxi_run_graph_slot {
     uint32_t capture;                 /* index among the captures of that op */
     bool is_output;
     bool in_layouts; /* some op that uses it takes layouts, or hands it on, element by element, to one that does */
-    bool shared; /* the constant belongs to the root session of this variant */
+    bool shared;     /* the constant belongs to the root session of this variant */
     /* The element type that the model gives a constant that was widened to float; ONX_UNDEFINED: that of the value. */
     uint8_t narrow;
 } onxi_run_graph_slot;

@@ -373,8 +373,9 @@ static onx_status lay_out(onx_prepare *p, resize_params *q)
     onxi_taps_list *list = &q->taps;
     const uint32_t block = onxi_blocked_of(x), rank = x->rank;
     const onx_layout *layout = p->want && block ? onxi_blocked_layout(p->arena, y, block) : NULL;
-    if (!layout || rank == ONX_RANK_MAX || (p->row_major_next && y->count > x->count) || !list->count || first_axis(list, rank) < 2 ||
-        (!list->nearest && x->dtype != ONX_FLOAT) || !onxi_blocked_view(x, rank, block, q->dims[0], &view))
+    if (!layout || rank == ONX_RANK_MAX || (p->row_major_next && y->count > x->count) || !list->count ||
+        first_axis(list, rank) < 2 || (!list->nearest && x->dtype != ONX_FLOAT) ||
+        !onxi_blocked_view(x, rank, block, q->dims[0], &view))
         return ONX_E_UNSUPPORTED;
     onxi_copy_dims(q->dims[1], q->dims[0], rank + 1);
     for (uint32_t i = 0; i < list->count; i++) {
