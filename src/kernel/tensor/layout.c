@@ -188,15 +188,15 @@ static uint64_t elements_to_change(const onx_prepare *p, uint32_t kind)
     return count;
 }
 
-/* Concatenates channels of images with channel blocks: whole blocks are contiguous, or, where one block has all
- * channels, the work is pixel by pixel. */
+/* Concatenates images with channel blocks. Of channels, whole blocks are contiguous, or, where one block has all
+ * channels, the work is pixel by pixel; along other axes each element is a block of channels. */
 static onx_status concat_in_blocks_prepare(onx_prepare *p)
 {
     static const uint32_t kinds[] = { 1, 0, 16, 8 };
     onx_value *y = p->outputs[0];
     uint32_t axis, best = 0;
     if (!p->want || p->since < 4 || y->rank < 3 || !y->count ||
-        onx_prepare_axis(p, onx_prepare_int(p, "axis"), y->rank, &axis) != ONX_OK || axis != 1)
+        onx_prepare_axis(p, onx_prepare_int(p, "axis"), y->rank, &axis) != ONX_OK)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(concat_prepare(p));
     for (uint32_t k = 1; k < sizeof kinds / sizeof *kinds; k++)
@@ -218,15 +218,14 @@ static onx_status concat_in_blocks_prepare(onx_prepare *p)
     if (!layout)
         return ONX_E_UNSUPPORTED;
     y->layout = layout;
-    if (!block) { /* a row is a pixel */
-        const uint64_t pixels = onxi_product(y->dims, 2, y->rank);
-        q->outer *= pixels;
-        q->total /= pixels;
-        for (uint32_t i = 0; i < p->input_count; i++)
-            q->bytes[i] /= pixels;
-        p->rows = q->outer;
-        p->grain = 65536 / q->total + 1;
-    }
+    const uint64_t pixels = onxi_product(y->dims, 2, y->rank), channels = block ? block : (uint64_t)y->dims[1];
+    const uint64_t more = axis == 1 && !block ? pixels : 1, fewer = axis > 1 ? channels : 1; /* rows than of planes */
+    q->outer = q->outer / fewer * more;
+    q->total = q->total / more * fewer;
+    for (uint32_t i = 0; i < p->input_count; i++)
+        q->bytes[i] = q->bytes[i] / more * fewer;
+    p->rows = q->outer;
+    p->grain = 65536 / q->total + 1;
     return ONX_OK;
 }
 
