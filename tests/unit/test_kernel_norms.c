@@ -360,24 +360,25 @@ static void test_kernel_norms__classes_are_the_same(void **state)
     }
 }
 
-/* Softmax of doubles, in lines and columns of all lengths of the last vector. */
-static void test_kernel_norms__softmax_of_doubles_is_the_same(void **state)
+/* Softmax of doubles and floats, in lines and columns of all lengths of the last vector. */
+static void test_kernel_norms__softmax_is_the_same(void **state)
 {
     static const float odd[] = { INFINITY, -INFINITY, NAN, 1e30f, -1e30f };
     static writer w;
     source s = { 37 };
     (void)state;
-    for (unsigned turn = 0; turn < 60; turn++) {
-        const int64_t dims[] = { 1 + below(&s, 4), 1 + below(&s, 90), 1 + below(&s, turn % 5 ? 40 : 300) };
+    for (unsigned turn = 0; turn < 120; turn++) {
+        const bool doubles = turn / 6 % 2;
+        const int64_t dims[] = { 1 + below(&s, 4), 1 + below(&s, 90), 1 + below(&s, turn % 5 ? 70 : 300) };
         onx_value *x = floats(&s, 3, dims);
         for (uint64_t i = 0; i < x->count; i++)
             ((float *)x->data)[i] = turn % 3 || below(&s, 300) ? ((float *)x->data)[i] * 30 : odd[below(&s, 5)];
         w.len = 0;
         add(&w,
             "<ir_version: 10, opset_import: [\"\" : 20]> g (float[A, B, C] x) => (float[A, B, C] y) {"
-            " a = Cast <to = 11> (x) b = %s <axis = %u> (a) y = Cast <to = 1> (b) }",
-            turn % 2 ? "Softmax" : "LogSoftmax", turn / 2 % 3);
-        compare_any(&w, "Softmax", (const onx_value *const[]){ x }, 2);
+            " a = Cast <to = %d> (x) b = %s <axis = %u> (a) y = Cast <to = 1> (b) }",
+            doubles ? 11 : 1, turn % 2 ? "Softmax" : "LogSoftmax", turn / 2 % 3);
+        compare_any(&w, "Softmax", (const onx_value *const[]){ x }, doubles ? 2 : 60);
         onx_value_free(x);
     }
 }
@@ -394,7 +395,7 @@ int main(void)
         cmocka_unit_test(test_kernel_norms__short_lines_are_the_same),
         cmocka_unit_test(test_kernel_norms__all_types_are_the_same),
         cmocka_unit_test(test_kernel_norms__classes_are_the_same),
-        cmocka_unit_test(test_kernel_norms__softmax_of_doubles_is_the_same),
+        cmocka_unit_test(test_kernel_norms__softmax_is_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -29,30 +29,6 @@ static inline onxi_vf extreme(onxi_vf a, onxi_vf v, bool least)
 #endif
 }
 
-typedef float four __attribute__((vector_size(16)));
-typedef int32_t four_masks __attribute__((vector_size(16)));
-
-static inline four extreme_of_four(four a, four v, bool least)
-{
-    const four_masks take = (least ? v < a : v > a) | (v != v);
-    return (four)((take & (four_masks)v) | (~take & (four_masks)a));
-}
-
-/* The extreme of all lanes, without branches: lines may be short. */
-static inline float extreme_lane(onxi_vf v, bool least)
-{
-    float t[ONXI_LANES];
-    four best, next;
-    vf_store(t, v);
-    memcpy(&best, t, sizeof best);
-    for (int i = 4; i < ONXI_LANES; i += 4) {
-        memcpy(&next, t + i, sizeof next);
-        best = extreme_of_four(best, next, least);
-    }
-    best = extreme_of_four(best, __builtin_shufflevector(best, best, 2, 3, 0, 1), least);
-    return extreme_of_four(best, __builtin_shufflevector(best, best, 1, 0, 3, 2), least)[0];
-}
-
 static inline float finish(onxi_reduce_kind kind, double sum, uint64_t count)
 {
     return (float)(kind == ONXI_REDUCE_MEAN ? sum / (double)count : kind == ONXI_REDUCE_L2 ? sqrt(sum) : sum);
@@ -146,7 +122,7 @@ static inline onxi_vf lanes_extreme(bool least, const float *x, uint64_t n)
 
 static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
 {
-    *y = extreme_lane(lanes_extreme(least, x, n), least);
+    *y = vf_extreme_lane(lanes_extreme(least, x, n), least);
 }
 
 static double product_of(const float *x, uint64_t n, uint64_t step)

@@ -319,13 +319,35 @@ static inline float vf_sum(onxi_vf v)
     return t[0];
 }
 
+typedef float onxi_vf4 __attribute__((vector_size(16)));
+
+/* The greater or lesser elements; NaN where either is NaN. */
+static inline onxi_vf4 vf4_extreme(onxi_vf4 a, onxi_vf4 v, bool least)
+{
+    typedef int32_t masks __attribute__((vector_size(16)));
+    const masks take = (least ? v < a : v > a) | (v != v);
+    return (onxi_vf4)((take & (masks)v) | (~take & (masks)a));
+}
+
+/* The greatest or least lane, NaN if there is one; without branches, as lines may be short. */
+static inline float vf_extreme_lane(onxi_vf v, bool least)
+{
+    float t[ONXI_LANES];
+    onxi_vf4 best, next;
+    vf_store(t, v);
+    memcpy(&best, t, sizeof best);
+    for (int i = 4; i < ONXI_LANES; i += 4) {
+        memcpy(&next, t + i, sizeof next);
+        best = vf4_extreme(best, next, least);
+    }
+    best = vf4_extreme(best, __builtin_shufflevector(best, best, 2, 3, 0, 1), least);
+    return vf4_extreme(best, __builtin_shufflevector(best, best, 1, 0, 3, 2), least)[0];
+}
+
 /* The greatest lane; NaN if there is one. */
 static inline float vf_greatest(onxi_vf v)
 {
-    float best = v[0];
-    for (int i = 1; i < ONXI_LANES; i++)
-        best = v[i] > best || v[i] != v[i] ? v[i] : best;
-    return best;
+    return vf_extreme_lane(v, false);
 }
 
 #endif
