@@ -65,8 +65,12 @@ for memory in 1 100 1000 5000 10000 20000 40000 80000 200000 1000000; do
         told $command --max-memory $memory
     done
 done
-# little address space: malloc fails
+# little address space: malloc fails. Where the program itself, with sanitizers, does not fit, the system ends it before
+# it begins; its code and data take that much.
+bytes=$(size "$ONX" 2>/dev/null | awk 'NR == 2 { print $4 }')
+needs=$((${bytes:-0} / 1024))
 for kilobytes in 60000 80000 100000 150000; do
+    [ "$needs" -lt $kilobytes ] || continue
     for command in "info model.onnx" "check --full model.onnx" "run --random --dim N=10000000 model.onnx" "convert model.onnx x.json"; do
         cases=$((cases + 1))
         # shellcheck disable=SC2086
