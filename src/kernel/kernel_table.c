@@ -176,6 +176,11 @@ static onxi_op_id row_operator(const onx_kernel *k)
     return onxi_operator_id(onxi_operator_find(row_domain(k), onx_str_of(k->op)));
 }
 
+static bool same_operator(const onx_kernel *a, const onx_kernel *b)
+{
+    return a->domain == b->domain && (a->op == b->op || strcmp(a->op, b->op) == 0);
+}
+
 /* Must `a` be sorted before `b`, which precedes it in the tables? The newest version is first, then the highest
  * preference; otherwise the order of the tables is kept. */
 static bool goes_before(const onx_kernel *a, const onx_kernel *b)
@@ -213,22 +218,28 @@ onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool p
         return ONX_E_MEMORY;
     index->own = own;
     count = 0;
-    for (size_t t = 0; onxi_kernel_tables[t]; t++)
+    for (size_t t = 0; onxi_kernel_tables[t]; t++) {
+        const onx_kernel *before = NULL; /* the row whose operator was looked up last: many have the one before them */
+        uint16_t id = 0;
         for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
-            ids[count] = (uint16_t)row_operator(k);
-            if (is_taken(k, plain, isa))
-                index->first[ids[count] + 1]++;
-            count++;
+            if (!is_taken(k, plain, isa))
+                continue;
+            if (!before || !same_operator(k, before))
+                id = (uint16_t)row_operator(k);
+            before = k;
+            ids[count++] = id;
+            index->first[id + 1]++;
         }
+    }
     for (uint32_t id = 0; id < ONXI_ID_END; id++)
         index->first[id + 1] += index->first[id];
     count = 0;
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
-        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
-            const uint16_t id = ids[count++];
-            if (is_taken(k, plain, isa))
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
+            if (is_taken(k, plain, isa)) {
+                const uint16_t id = ids[count++];
                 insert(index->rows + index->first[id], filled[id]++, k);
-        }
+            }
     *out = index;
     return ONX_OK;
 }
