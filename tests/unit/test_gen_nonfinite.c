@@ -95,11 +95,12 @@ static bool is_fast(const onxi_schema *schema)
 
 static void test_recipe(subject *s)
 {
+    const int step = getenv("ONX_SANITIZED") ? 2 : 1; /* seven times as slow: half of the shapes each way */
     for (int fixed = 0; fixed < 2; fixed++) {
         gen_choice choice = { .seed = 5, .fixed = fixed };
         test_operands(s, &choice);
         choice.type = (gen_type_choice){ "*", ONX_FLOAT };
-        for (int shape = 0; shape < SHAPES && is_fast(s->schema); shape++) {
+        for (int shape = fixed % step; shape < SHAPES && is_fast(s->schema); shape += step) {
             choice.dims = shapes[shape].dims;
             choice.rank = shapes[shape].rank;
             test_operands(s, &choice);
