@@ -165,6 +165,21 @@ static void test_kernel_laid_out__resized_images_are_the_same(void **state)
     }
 }
 
+/* One axis grows as far as another one shrinks: no intermediate result has both sizes, which would take 100 GB. */
+static void test_kernel_laid_out__resizing_both_ways_takes_little(void **state)
+{
+    static writer w;
+    source s = { 15 };
+    const image q = { .rank = 5, .c = MADE_OF, .dims = { 1, MADE_OF, 1, 1, 40000 } };
+    (void)state;
+    for (unsigned turn = 0; turn < 4; turn++) {
+        begin_model(&w, &s, &q);
+        add_numbers(&w, "n", (const int64_t[]){ 1, MADE_OF, 1 + turn % 2, 40000, 1 }, 5);
+        add(&w, " b = Resize <mode = \"linear\"> (a, \"\", \"\", n)\n");
+        compare(&w, &s, &q, "Resize");
+    }
+}
+
 /* Adds a channel shuffle of a, which a rule finds; the names of the shapes are `apart` and `back`. */
 static void add_shuffle(writer *w, const int64_t *dims, uint32_t rank, int64_t groups)
 {
@@ -503,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__slices_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__parts_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__resizing_both_ways_takes_little),
         cmocka_unit_test(test_kernel_laid_out__shuffles_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__expansions_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__transposes_are_the_same),

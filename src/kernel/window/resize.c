@@ -364,6 +364,23 @@ static onx_value view_of(const resize_params *q, const onx_value *image, uint32_
     return v;
 }
 
+/* Lines along the first resized axis are made first, so that axis comes first. False: it grows while another one
+ * shrinks, which then has to be resized before, or the work and the intermediate results would exceed input and
+ * output. */
+static bool put_first(onxi_taps_list *list)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < list->count; i++)
+        first = list->axis[i].axis < list->axis[first].axis ? i : first;
+    const onxi_taps t = list->axis[first];
+    for (uint32_t i = 0; i < list->count && !list->nearest; i++)
+        if (t.out > t.in && list->axis[i].out < list->axis[i].in)
+            return false;
+    memmove(&list->axis[1], &list->axis[0], first * sizeof t);
+    list->axis[0] = t;
+    return true;
+}
+
 /* For an image whose channels lie next to each other: the result gets the same kind of layout. If it has to be
  * converted, the smaller one of the two images should be. */
 static onx_status lay_out(onx_prepare *p, resize_params *q)
@@ -375,17 +392,11 @@ static onx_status lay_out(onx_prepare *p, resize_params *q)
     const onx_layout *layout = p->want && block ? onxi_blocked_layout(p->arena, y, block) : NULL;
     if (!layout || rank == ONX_RANK_MAX || (p->row_major_next && y->count > x->count) || !list->count ||
         first_axis(list, rank) < 2 || (!list->nearest && x->dtype != ONX_FLOAT) ||
-        !onxi_blocked_view(x, rank, block, q->dims[0], &view))
+        !onxi_blocked_view(x, rank, block, q->dims[0], &view) || !put_first(list))
         return ONX_E_UNSUPPORTED;
     onxi_copy_dims(q->dims[1], q->dims[0], rank + 1);
-    for (uint32_t i = 0; i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count; i++)
         q->dims[1][list->axis[i].axis] = list->axis[i].out;
-        for (uint32_t k = i; k && list->axis[k].axis < list->axis[k - 1].axis; k--) {
-            const onxi_taps t = list->axis[k];
-            list->axis[k] = list->axis[k - 1];
-            list->axis[k - 1] = t;
-        }
-    }
     q->laid_out = true;
     onxi_image_layouts(p, x->layout, layout);
     return ONX_OK;
