@@ -58,30 +58,6 @@ typedef struct dots_params {
 
 /* ---- sums ---- */
 
-#ifdef VF_MASKS
-typedef vf_mask rest_mask;
-static inline rest_mask rest_of(uint64_t n)
-{
-    return vf_mask_of(0, (int64_t)n);
-}
-
-static inline onxi_vf load_rest(const float *p, rest_mask mask)
-{
-    return vf_load_some(p, mask);
-}
-#else
-typedef uint64_t rest_mask;
-static inline rest_mask rest_of(uint64_t n)
-{
-    return n;
-}
-
-static inline onxi_vf load_rest(const float *p, rest_mask n)
-{
-    return vf_load_part(p, n, 0);
-}
-#endif
-
 enum { BASES = (ONXI_LANES + ROW_SHARE - 1) / ROW_SHARE };
 
 /* Rows that are read along: pixels, or output channels. */
@@ -97,16 +73,16 @@ __attribute__((always_inline)) static inline rows rows_from(const float *first, 
     return r;
 }
 
-__attribute__((always_inline)) static inline onxi_vf load_from(const rows *r, int i, bool whole, rest_mask mask)
+__attribute__((always_inline)) static inline onxi_vf load_from(const rows *r, int i, bool whole, vf_lanes mask)
 {
     const float *from = ROW_AT(r->at, i, &r->steps);
-    return whole ? vf_load(from) : load_rest(from, mask);
+    return whole ? vf_load(from) : vf_load_lanes(from, mask);
 }
 
 /* Adds a vector of inputs of each pixel that `there` has a bit for. */
 __attribute__((always_inline)) static inline void add_vector(const rows *x, const rows *w, onxi_vf *sum,
                                                              const int pixels, const int outputs, bool whole,
-                                                             rest_mask mask, const bool all, uint32_t there)
+                                                             vf_lanes mask, const bool all, uint32_t there)
 {
     onxi_vf by[TOGETHER], v[ONXI_LANES];
     /* What there is less of is kept in registers. */
@@ -157,7 +133,7 @@ __attribute__((always_inline)) static inline void add_run(const dots_params *q, 
                                                           const int outputs, const bool all, uint32_t there)
 {
     const uint64_t vectors = taps * q->block / ONXI_LANES, whole = vectors * ONXI_LANES, rest = taps * q->block - whole;
-    const rest_mask mask = rest_of(rest);
+    const vf_lanes mask = vf_lanes_of(rest);
     rows from = rows_from(x, (uint64_t)q->win.stride[2] * q->block, pixels), by = rows_from(w, q->depth, outputs);
     for (uint64_t b = q->blocks; b; b--) {
         for (uint64_t left = vectors; left; left--) {

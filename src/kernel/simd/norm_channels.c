@@ -13,43 +13,6 @@
  * find in the first-level cache. */
 enum { VECTORS = ONXI_LANES == 16 ? 4 : 2, WAYS = 2, PIXELS = 256, SAMPLES = 16, AT_ONCE = 1 << 12 };
 
-/* The first lanes of a vector. */
-#ifdef VF_MASKS
-typedef vf_mask part;
-
-static inline part part_of(uint64_t n)
-{
-    return vf_mask_of(0, (int64_t)n);
-}
-
-static inline onxi_vf load_part(const float *p, part n)
-{
-    return vf_load_some(p, n);
-}
-
-static inline void store_part(float *p, onxi_vf v, part n)
-{
-    vf_store_some(p, v, n);
-}
-#else
-typedef uint64_t part;
-
-static inline part part_of(uint64_t n)
-{
-    return n;
-}
-
-static inline onxi_vf load_part(const float *p, part n)
-{
-    return vf_load_part(p, n, 0);
-}
-
-static inline void store_part(float *p, onxi_vf v, part n)
-{
-    vf_store_part(p, v, n);
-}
-#endif
-
 typedef struct norm_params {
     uint64_t channels, pixels;
     uint64_t block;       /* channels that are contiguous for a pixel */
@@ -97,18 +60,18 @@ static span span_at(const norm_params *q, uint64_t first, uint64_t c, uint64_t c
 /* Adds the deviations of some vectors of channels, and their squares, over pixels that are `step` elements apart. */
 __attribute__((always_inline)) static inline void sums_of(const float *x, uint64_t pixels, uint64_t step,
                                                           const float *about, double *first, double *second,
-                                                          const bool whole, part last, const int vectors)
+                                                          const bool whole, vf_lanes last, const int vectors)
 {
     onxi_vf near[VECTORS], s[VECTORS * WAYS], ss[VECTORS * WAYS];
     uint64_t p = 0;
     for (int i = 0; i < vectors * WAYS; i++)
         s[i] = ss[i] = vf_all(0);
     for (int v = 0; v < vectors; v++)
-        near[v] = whole ? vf_load(about + v * ONXI_LANES) : load_part(about, last);
+        near[v] = whole ? vf_load(about + v * ONXI_LANES) : vf_load_lanes(about, last);
 #define ADD(way)                                                                                                       \
     for (int v = 0; v < vectors; v++) {                                                                                \
         const float *at = x + v * ONXI_LANES;                                                                          \
-        const onxi_vf u = (whole ? vf_load(at) : load_part(at, last)) - near[v];                                       \
+        const onxi_vf u = (whole ? vf_load(at) : vf_load_lanes(at, last)) - near[v];                                   \
         s[(way)*vectors + v] += u;                                                                                     \
         ss[(way)*vectors + v] += u * u;                                                                                \
     }
@@ -138,11 +101,11 @@ static void sums_of_channels(const float *x, uint64_t pixels, uint64_t step, uin
         const uint64_t count = pixels - start < PIXELS ? pixels - start : PIXELS;
         uint64_t i = 0;
         for (; i + VECTORS * ONXI_LANES <= width; i += VECTORS * ONXI_LANES)
-            sums_of(x + i, count, step, about + i, first + i, second + i, true, part_of(0), VECTORS);
+            sums_of(x + i, count, step, about + i, first + i, second + i, true, vf_lanes_of(0), VECTORS);
         for (; i + ONXI_LANES <= width; i += ONXI_LANES)
-            sums_of(x + i, count, step, about + i, first + i, second + i, true, part_of(0), 1);
+            sums_of(x + i, count, step, about + i, first + i, second + i, true, vf_lanes_of(0), 1);
         if (i < width)
-            sums_of(x + i, count, step, about + i, first + i, second + i, false, part_of(width - i), 1);
+            sums_of(x + i, count, step, about + i, first + i, second + i, false, vf_lanes_of(width - i), 1);
     }
 }
 
@@ -254,17 +217,17 @@ static void factors_of_unit(const norm_params *q, const float *x, uint64_t first
 /* Normalizes one vector of channels of some pixels. */
 __attribute__((always_inline)) static inline void scale_vector(const norm_params *q, const norm_room *m, uint64_t c,
                                                                const float *x, float *y, uint64_t pixels,
-                                                               const bool whole, part last)
+                                                               const bool whole, vf_lanes last)
 {
     const onxi_vf before = vf_load(m->before + c), about = vf_load(m->about + c), rest = vf_load(m->rest + c);
     const onxi_vf scale = vf_load(m->scale + c), factor = vf_load(m->factor + c), shift = vf_load(m->shift + c);
     for (uint64_t p = 0; p < pixels; p++, x += q->block, y += q->block) {
-        const onxi_vf u = whole ? vf_load(x) : load_part(x, last);
+        const onxi_vf u = whole ? vf_load(x) : vf_load_lanes(x, last);
         const onxi_vf v = (u * before - about - rest) * scale * factor + shift;
         if (whole)
             vf_store(y, v);
         else
-            store_part(y, v, last);
+            vf_store_lanes(y, v, last);
     }
 }
 
@@ -289,9 +252,9 @@ static void scale_span(const norm_params *q, const norm_room *m, const span *s, 
         float *to = y + (end - pixels) * q->block;
         uint64_t i = 0;
         for (; i + ONXI_LANES <= s->width; i += ONXI_LANES)
-            scale_vector(q, m, s->c + i, from + i, to + i, pixels, true, part_of(0));
+            scale_vector(q, m, s->c + i, from + i, to + i, pixels, true, vf_lanes_of(0));
         if (i < s->width)
-            scale_vector(q, m, s->c + i, from + i, to + i, pixels, false, part_of(s->width - i));
+            scale_vector(q, m, s->c + i, from + i, to + i, pixels, false, vf_lanes_of(s->width - i));
         post_pixels(q, to, pixels, s->width);
     }
 }

@@ -183,6 +183,43 @@ static inline void vf_store_some(float *p, onxi_vf v, vf_mask mask)
 }
 #endif
 
+/* The first n lanes, for loops that load or store as many each time: a mask where instructions take one. */
+#ifdef VF_MASKS
+typedef vf_mask vf_lanes;
+
+static inline vf_lanes vf_lanes_of(uint64_t n)
+{
+    return vf_mask_of(0, (int64_t)n);
+}
+
+static inline onxi_vf vf_load_lanes(const float *p, vf_lanes n)
+{
+    return vf_load_some(p, n);
+}
+
+static inline void vf_store_lanes(float *p, onxi_vf v, vf_lanes n)
+{
+    vf_store_some(p, v, n);
+}
+#else
+typedef uint64_t vf_lanes;
+
+static inline vf_lanes vf_lanes_of(uint64_t n)
+{
+    return n;
+}
+
+static inline onxi_vf vf_load_lanes(const float *p, vf_lanes n)
+{
+    return vf_load_part(p, n, 0);
+}
+
+static inline void vf_store_lanes(float *p, onxi_vf v, vf_lanes n)
+{
+    vf_store_part(p, v, n);
+}
+#endif
+
 static inline onxi_vi vi_all(int32_t x)
 {
     return x - (onxi_vi){ 0 };
