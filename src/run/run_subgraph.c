@@ -56,6 +56,7 @@ static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
     if (status == ONX_OK)
         return ONX_OK;
     onxi_run_state_free(*out);
+    *out = NULL; /* a rest goes on without a state (run_later.c) */
     onxi_run_plan_let_go(s, plan, NULL);
     return status;
 }
