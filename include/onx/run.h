@@ -130,8 +130,8 @@ typedef struct onx_run_options {
     void (*event)(void *user, const onx_run_event *event); /* called by the thread that runs; may be NULL */
     void *user;                                            /* user pointer for event, stop and progress */
     uint64_t timeout_ns; /* maximum nanoseconds for the run, including planning; 0: no limit */
-    uint64_t iterations; /* maximum number of times that the run may enter subgraphs; each iteration of a loop counts;
-                          * 0: no limit */
+    uint64_t iterations; /* maximum number of times that the run may enter subgraphs; each iteration of a loop counts,
+                          * except for those of loops that the session has unrolled; 0: no limit */
     /* Returns true to end the run; called often, by several threads at the same time. To cancel from another thread,
      * read an atomic flag in it. May be NULL. */
     bool (*stop)(void *user);

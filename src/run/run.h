@@ -301,12 +301,13 @@ typedef struct onxi_run_session {
     onxi_functions functions;
     struct onxi_run_op *spare_op; /* memory for the next op while graphs are resolved */
     onxi_map widened;             /* constants widened to float (run_constant.c), by the constant of the model */
-    onxi_binder *casts;           /* for Casts that run_widen.c adds; NULL: none so far */
+    onxi_binder *added;           /* for nodes that are added (run_added.c); NULL: none so far */
     onxi_binder *binder;          /* of the model's graphs */
     onxi_binder **bodies;         /* of the model's functions, by index; NULL: not called so far */
     onxi_run_expansion *expansions;
     onxi_rewrites rewrites; /* opened at the first rewrite */
     uint64_t constant_bytes, op_total;
+    uint64_t unrolled;    /* nodes that run_unroll.c added or tried to add */
     uint64_t kept_bytes;  /* of a session with lean memory: bytes of packed constants that it keeps */
     onxi_run_watch watch; /* of the creation of the session */
     /* for a root */
@@ -387,6 +388,16 @@ void onxi_run_op_mark_conditions(const onxi_run_graph *g, const onxi_run_op *op,
 /* Resolves op->node, which replaces other nodes: operator, version, kernels, attributes. `arguments` are those of the
  * function that contains it, or NULL. */
 onx_status onxi_run_op_mean(onxi_run_session *s, onxi_binder *binder, const onxi_arguments *arguments, onxi_run_op *op);
+/* A node that the session adds, with one output. Names are not copied. */
+typedef struct onxi_run_added {
+    const char *op_type; /* an operator of the default domain */
+    onx_str name;
+    const char *attribute; /* its one attribute, an int; NULL: none */
+    int64_t value;
+} onxi_run_added;
+/* Makes the op with the position of `by`, or of the graph (NULL). outputs[0] is to be set. */
+onx_status onxi_run_op_added(onxi_run_session *s, const onxi_run_op *by, const onxi_run_added *what,
+                             const uint32_t *inputs, uint32_t count, onxi_run_op *out);
 /* Adds a constant to the session, which takes over the value. */
 onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);
 

@@ -1,30 +1,15 @@
 /* run_graph.c - resolves a graph: names become slots, functions are inlined, subgraphs are resolved with their
  * captures, nodes with constant inputs are folded, and unused nodes are removed. */
-#include "run/run.h"
+#include "run/run_build.h"
 
 /* ---- names ---- */
 
-enum { RECENT = 4 };
-
-/* Resolves a name at a node: names of this graph (or function body) first, then those of the enclosing graph. */
-typedef struct builder {
-    onxi_run_session *session;
-    onxi_run_graph *g;
-    struct builder *outer; /* the graph that this subgraph is in; NULL for the main graph and in function bodies */
-    onxi_run_op *holder;   /* the op of `outer` that holds this graph */
-    const onxi_run_frame *frame;
-    onxi_binder *binder;     /* resolves names of the current graph or body */
-    onxi_dict names;         /* slots by name */
-    uint32_t recent[RECENT]; /* ring of the entries of `names` added last: most inputs are among them */
-    uint32_t made;
-    onx_arena *arena; /* scratch */
-    uint32_t depth;
-} builder;
+typedef onxi_run_builder builder;
 
 static uint32_t find_name(const builder *b, onx_str name)
 {
-    for (uint32_t i = 1; i <= RECENT && i <= b->made; i++) {
-        const onxi_dict_entry *entry = &b->names.entries[b->recent[(b->made - i) % RECENT]];
+    for (uint32_t i = 1; i <= ONXI_RUN_RECENT && i <= b->made; i++) {
+        const onxi_dict_entry *entry = &b->names.entries[b->recent[(b->made - i) % ONXI_RUN_RECENT]];
         if (onx_str_equal(entry->key, name))
             return entry->value;
     }
@@ -46,16 +31,28 @@ onx_status onxi_run_graph_add_slot(onxi_run_graph *g, onx_str name, uint32_t *ou
     return ONX_OK;
 }
 
-static onx_status define(builder *b, onx_str name, uint32_t *out)
+static onx_status defined_twice(const builder *b, onx_str name)
+{
+    return onxi_fail(b->session->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice", ONX_ARG(name));
+}
+
+onx_status onxi_run_build_define(builder *b, onx_str name, uint32_t *out)
 {
     bool added;
     if (!onxi_dict_at(&b->names, name, b->g->slot_count, &added))
         return ONX_E_MEMORY;
     if (!added)
-        return onxi_fail(b->session->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice",
-                         ONX_ARG(name));
-    b->recent[b->made++ % RECENT] = b->names.count - 1;
+        return defined_twice(b, name);
+    b->recent[b->made++ % ONXI_RUN_RECENT] = b->names.count - 1;
     return onxi_run_graph_add_slot(b->g, name, out);
+}
+
+onx_status onxi_run_build_name(builder *b, onx_str name, uint32_t slot)
+{
+    bool added;
+    if (!onxi_dict_at(&b->names, name, slot, &added))
+        return ONX_E_MEMORY;
+    return added ? ONX_OK : defined_twice(b, name);
 }
 
 /* ---- constants ---- */
@@ -113,9 +110,11 @@ static onx_status load_slot(builder *b, uint32_t slot)
 
 static onx_status capture(builder *b, onx_str name, uint32_t *out);
 
-static onx_status use(builder *b, onx_str name, uint32_t *out)
+onx_status onxi_run_build_use(builder *b, onx_str name, uint32_t *out)
 {
     *out = find_name(b, name);
+    if (*out == ONXI_NO_SLOT && b->around)
+        return onxi_run_build_use(b->around, name, out);
     if (*out == ONXI_NO_SLOT && b->outer)
         ONX_TRY(capture(b, name, out));
     if (*out == ONXI_OMITTED) /* an omitted input of a function */
@@ -127,8 +126,8 @@ static onx_status use(builder *b, onx_str name, uint32_t *out)
 static bool is_omitted(const builder *b, onx_str name)
 {
     uint32_t slot = find_name(b, name);
-    while (slot == ONXI_NO_SLOT && b->outer) {
-        b = b->outer;
+    while (slot == ONXI_NO_SLOT && (b->around || b->outer)) {
+        b = b->around ? b->around : b->outer;
         slot = find_name(b, name);
     }
     return slot == ONXI_OMITTED;
@@ -157,11 +156,11 @@ static onx_status hold_capture(builder *b, uint32_t outside, uint32_t *index_out
 static onx_status capture(builder *b, onx_str name, uint32_t *out)
 {
     uint32_t outside;
-    ONX_TRY(use(b->outer, name, &outside));
+    ONX_TRY(onxi_run_build_use(b->outer, name, &outside));
     *out = ONXI_NO_SLOT;
     if (outside == ONXI_NO_SLOT)
         return ONX_OK;
-    ONX_TRY(define(b, name, out));
+    ONX_TRY(onxi_run_build_define(b, name, out));
     const onx_value *constant = b->outer->g->slots[outside].constant;
     b->g->slots[*out].constant = constant;
     b->g->slots[*out].source = b->outer->g->slots[outside].source;
@@ -239,14 +238,15 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
                          "functions call each other more than %u levels deep", onx_ctx_limits(s->cx).depth);
     ONX_TRY(onxi_arguments_make(&frame->arguments, &binder->parameters, s->arena,
                                 (const onx_attribute *const *)node->attribute, node->attribute_count, arguments_of(b)));
-    builder inner = { .session = s, .g = b->g, .frame = frame, .binder = binder, .arena = b->arena, .depth = b->depth };
+    builder inner = { .session = s, .g = b->g, .frame = frame, .binder = binder, .arena = b->arena, .lists = b->lists };
+    inner.depth = b->depth;
     inner.names = onxi_dict_in_arena(inner.arena);
     for (uint32_t i = 0; i < f->input_count; i++) {
         onx_str formal = onx_view(f->input[i]),
                 actual = i < node->input_count ? onx_view(node->input[i]) : (onx_str){ 0 };
         uint32_t slot = ONXI_NO_SLOT;
         if (actual.len)
-            ONX_TRY(use(b, actual, &slot));
+            ONX_TRY(onxi_run_build_use(b, actual, &slot));
         if (actual.len && slot == ONXI_NO_SLOT && !is_omitted(b, actual))
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index),
                              "function %.*s is called with \"%.*s\", which nothing has made so far",
@@ -265,10 +265,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
         if (slot >= ONXI_OMITTED)
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index), "function %.*s does not make its output %u",
                              ONX_ARG(onx_view(f->name)), i);
-        if (find_name(b, actual) != ONXI_NO_SLOT)
-            return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index), "the name \"%.*s\" is defined twice",
-                             ONX_ARG(actual));
-        ONX_TRY(add_name(b, actual, slot));
+        ONX_TRY(onxi_run_build_name(b, actual, slot));
     }
     return ONX_OK;
 }
@@ -291,7 +288,7 @@ static onx_status bind_operands(builder *b, onxi_run_op *op)
         op->inputs[i] = ONXI_NO_SLOT;
         if (!name.len)
             continue;
-        ONX_TRY(use(b, name, &op->inputs[i]));
+        ONX_TRY(onxi_run_build_use(b, name, &op->inputs[i]));
         if (op->inputs[i] == ONXI_NO_SLOT && !is_omitted(b, name))
             return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                              "input \"%.*s\" is not made by any node before this one, nor an input or initializer",
@@ -351,7 +348,7 @@ static onx_status define_outputs(builder *b, onxi_run_op *op)
         onx_str name = onx_view(node->output[i]);
         op->outputs[i] = ONXI_NO_SLOT;
         if (name.len)
-            ONX_TRY(define(b, name, &op->outputs[i]));
+            ONX_TRY(onxi_run_build_define(b, name, &op->outputs[i]));
     }
     return ONX_OK;
 }
@@ -451,15 +448,19 @@ static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound, bool by_r
     return onxi_kernel_candidates(s->kernels, s->arena, &want, &more->kernels, &more->kernel_count);
 }
 
+/* Does a kernel of the caller run it? */
+static bool runs_own_kernel(const onxi_run_session *s, const onxi_run_op *op)
+{
+    for (const onx_kernel *own = s->options.kernels; own && own->op; own++)
+        if (op->kernel_count && op->kernels[0] == own)
+            return true;
+    return false;
+}
+
 /* Does the operator run by its function body although it has kernels? */
 static bool body_comes_first(const onxi_run_session *s, const onxi_run_op *op)
 {
-    if (!op->schema || !op->schema->body_first || s->options.plain)
-        return false;
-    for (const onx_kernel *own = s->options.kernels; own && own->op; own++)
-        if (op->kernels[0] == own)
-            return false;
-    return true;
+    return op->schema && op->schema->body_first && !s->options.plain && !runs_own_kernel(s, op);
 }
 
 /* The function body for this call of an operator that has no kernel, or runs faster by its body; NULL: there is
@@ -570,10 +571,36 @@ static onx_status inline_body(builder *b, const onxi_run_op *op, const onx_funct
     return ONX_OK;
 }
 
-static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
+onx_status onxi_run_build_add(builder *b, const onxi_run_op *op)
+{
+    onxi_run_graph *g = b->g;
+    if (op->output_count && onxi_run_op_is_constant(g, op) && !onxi_run_keeps_bytes(g, op)) {
+        bool large;
+        ONX_TRY(onxi_run_constant_defer(g, op, &large));
+        if (large)
+            return ONX_OK;
+        ONX_TRY(onxi_run_constant_is_too_large(g, op, &large));
+        if (!large)
+            return onxi_run_graph_fold(g, op);
+    }
+    if (!ONXI_GROW_IN(b->session->arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
+        return ONX_E_MEMORY;
+    g->ops[g->op_count++] = *op;
+    return ONX_OK;
+}
+
+/* Replaces an op by what is known about it. *done is false where it stays. */
+static onx_status replace(builder *b, const onxi_run_op *op, bool *done)
+{
+    if (!ONXI_PLATFORM_ROOMY || !b->lists || runs_own_kernel(b->session, op))
+        return ONX_OK;
+    ONX_TRY(onxi_run_build_unroll(b, op, done));
+    return *done ? ONX_OK : onxi_run_build_read_list(b, op, done);
+}
+
+onx_status onxi_run_build_node(builder *b, const onx_node *node, uint32_t index)
 {
     onxi_run_session *s = b->session;
-    onxi_run_graph *g = b->g;
     ONX_TRY(count_node(b, node, index));
     onxi_bound *bound = onxi_bind(b->binder, node);
     if (!bound)
@@ -603,23 +630,17 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
         if (f)
             return inline_body(b, op, f, binder);
     }
+    bool done = false;
+    ONX_TRY(replace(b, op, &done));
+    if (done)
+        return ONX_OK;
     ONX_TRY(bind_graphs(b, op));
     ONX_TRY(define_outputs(b, op));
+    if (ONXI_PLATFORM_ROOMY && b->lists)
+        ONX_TRY(onxi_run_build_note_list(b, op));
     if (!op->graph_count) /* an op with subgraphs keeps its address, which their captures refer to */
         s->spare_op = op;
-    if (op->output_count && onxi_run_op_is_constant(b->g, op) && !onxi_run_keeps_bytes(b->g, op)) {
-        bool large;
-        ONX_TRY(onxi_run_constant_defer(b->g, op, &large));
-        if (large)
-            return ONX_OK;
-        ONX_TRY(onxi_run_constant_is_too_large(b->g, op, &large));
-        if (!large)
-            return onxi_run_graph_fold(b->g, op);
-    }
-    if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
-        return ONX_E_MEMORY;
-    g->ops[g->op_count++] = *op;
-    return ONX_OK;
+    return onxi_run_build_add(b, op);
 }
 
 static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count)
@@ -629,7 +650,7 @@ static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count
         ONX_TRY(onxi_nodes_order(b->session->arena, nodes, count, NULL, &order));
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t at = order ? order[i] : i;
-        ONX_TRY(build_node(b, nodes[at], at));
+        ONX_TRY(onxi_run_build_node(b, nodes[at], at));
     }
     return ONX_OK;
 }
@@ -639,7 +660,7 @@ static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count
 static onx_status add_initializers(builder *b, const onx_graph *graph, const bool *given)
 {
     for (uint32_t i = 0; i < graph->input_count; i++) {
-        ONX_TRY(define(b, onx_view(graph->input[i]->name), &b->g->inputs[i]));
+        ONX_TRY(onxi_run_build_define(b, onx_view(graph->input[i]->name), &b->g->inputs[i]));
     }
     for (uint32_t i = 0; i < graph->initializer_count + graph->sparse_initializer_count; i++) {
         bool sparse = i >= graph->initializer_count;
@@ -653,7 +674,7 @@ static onx_status add_initializers(builder *b, const onx_graph *graph, const boo
         if (is_input && given && given[slot])
             continue;
         if (slot == ONXI_NO_SLOT)
-            ONX_TRY(define(b, name, &slot));
+            ONX_TRY(onxi_run_build_define(b, name, &slot));
         if (sparse)
             b->g->slots[slot].sparse = st;
         else
@@ -671,7 +692,7 @@ static onx_status find_outputs(builder *b, const onx_graph *graph)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < graph->output_count; i++) {
         onx_str name = onx_view(graph->output[i]->name);
-        ONX_TRY(use(b, name, &b->g->outputs[i]));
+        ONX_TRY(onxi_run_build_use(b, name, &b->g->outputs[i]));
         if (b->g->outputs[i] == ONXI_NO_SLOT)
             return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "output \"%.*s\" of the graph is made by no node",
                              ONX_ARG(name));
@@ -730,6 +751,9 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     b.binder = outer ? outer->binder : s->binder;
     ONX_TRY(onx_arena_new(s->cx, &b.arena));
     b.names = onxi_dict_in_arena(b.arena);
+    onxi_map lists = onxi_map_in_arena(b.arena);
+    if (ONXI_PLATFORM_ROOMY && !s->options.plain && !s->options.no_optimize)
+        b.lists = &lists;
     onx_status status = onxi_dict_reserve(&b.names, names) ? ONX_OK : ONX_E_MEMORY;
     if (status == ONX_OK)
         status = add_initializers(&b, graph, given);
@@ -765,7 +789,7 @@ static onx_status optimize(onxi_run_graph *g)
 
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out)
 {
-    s->op_total = 0;
+    s->op_total = s->unrolled = 0;
     ONX_TRY(new_binder(s, &s->functions, NULL, &s->binder));
     ONX_TRY(build_graph(s, graph, given, NULL, NULL, NULL, 0, out));
     if (s->options.plain || s->options.no_optimize)

@@ -340,22 +340,9 @@ static onx_status add_op(widener *w, const onxi_run_op *op)
  * output of the graph. */
 static onx_status add_cast(widener *w, const onxi_run_op *by, uint32_t from, uint32_t to, uint8_t dtype)
 {
-    onxi_run_session *s = w->g->session;
-    onxi_run_op op = { .frame = by ? by->frame : NULL, .index = by ? by->index : 0, .needed = true, .added = true };
-    onx_node *node = onx_message_new(s->arena, ONX_KIND_NODE);
-    onx_attribute *attribute = onxi_attribute_new(s->arena, "to", ONX_ATTR_INT);
-    if (!node || !attribute || !(node->attribute = (onx_attribute **)ONXI_ARRAY(s->arena, void *, 1)) ||
-        !(op.inputs = ONXI_ARRAY(s->arena, uint32_t, 1)) || !(op.outputs = ONXI_ARRAY(s->arena, uint32_t, 1)))
-        return ONX_E_MEMORY;
-    ONX_TRY(onx_arena_refer(s->arena, onx_str_of("Cast"), &node->op_type));
-    ONX_TRY(onx_arena_refer(s->arena, w->g->slots[from].name, &node->name));
-    ONX_SET(attribute, attribute, i, dtype);
-    node->attribute[0] = attribute;
-    node->attribute_count = 1;
-    op.node = node;
-    ONX_TRY(onxi_run_op_mean(s, s->casts, NULL, &op));
-    op.input_count = op.input_room = op.output_count = 1;
-    op.inputs[0] = from;
+    const onxi_run_added what = { "Cast", w->g->slots[from].name, "to", dtype };
+    onxi_run_op op;
+    ONX_TRY(onxi_run_op_added(w->g->session, by, &what, &from, 1, &op));
     op.outputs[0] = to;
     return add_op(w, &op);
 }
@@ -429,20 +416,6 @@ static bool has_halves(const onxi_run_graph *g, const uint8_t *captured)
     return false;
 }
 
-/* Added Casts have a fixed operator version, which does not depend on the versions that the model imports. */
-static onx_status open_casts(onxi_run_session *s)
-{
-    enum { VERSION = 13 }; /* the first version with bfloat16 */
-    if (s->casts)
-        return ONX_OK;
-    onx_operator_set_id *id = onx_message_new(s->arena, ONX_KIND_OPERATOR_SET_ID);
-    if (!id || !(s->casts = ONXI_NEW(s->arena, onxi_binder)))
-        return ONX_E_MEMORY;
-    ONX_SET(operator_set_id, id, version, VERSION);
-    *s->casts = (onxi_binder){ .arena = s->arena };
-    return onxi_binder_open(s->casts, &id, 1, false);
-}
-
 static onx_status start(widener *w, onx_arena *arena)
 {
     const uint32_t slots = w->g->slot_count + 1, ops = w->g->op_count + 1;
@@ -461,7 +434,6 @@ static onx_status start(widener *w, onx_arena *arena)
 static onx_status replace_ops(widener *w)
 {
     onxi_run_graph *g = w->g;
-    ONX_TRY(open_casts(g->session));
     for (uint32_t i = 0; i < g->op_count; i++)
         ONX_TRY(take_op(w, i));
     for (uint32_t i = 0; i < g->output_count; i++)

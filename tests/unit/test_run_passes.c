@@ -1,5 +1,6 @@
-/* test_run_passes.c - passes over the graph of a session: nodes that compute the same run once, and chains of Transpose
- * are one. Which nodes do, which do not, and that results stay. */
+/* test_run_passes.c - passes over the graph of a session: nodes that compute the same run once, chains of Transpose are
+ * one, and loops and sequences that are known beforehand are none. Which nodes do, which do not, and that results stay.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +41,9 @@ static unsigned run(const char *text, const char *op, bool no_optimize, onx_valu
     assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, (const int64_t[]){ 2, 3 }, &x), ONX_OK);
     for (int i = 0; i < 6; i++)
         ((float *)x->data)[i] = (float)(i % 4) - 1;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .no_optimize = no_optimize }, &session), ONX_OK);
-    assert_int_equal(onx_session_run_with(session, cx, (const onx_value *const[]){ x }, out, &watch), ONX_OK);
+    if (onx_session_new(cx, doc, &(onx_session_options){ .no_optimize = no_optimize }, &session) != ONX_OK ||
+        onx_session_run_with(session, cx, (const onx_value *const[]){ x }, out, &watch) != ONX_OK)
+        fail_msg("%s: %.*s", text, ONX_ARG(onx_diag_get(cx, onx_diag_count(cx) - 1)->message));
     onx_session_free(session);
     onx_value_free(x);
     onx_doc_free(doc);
@@ -201,12 +203,132 @@ static void test_run_passes__wrong_transposes(void **state)
     }
 }
 
+#define BODY "bool on, float[n, m] b) { on = Identity(go) "
+#define LOOP(trips, body)                                                                                              \
+    "float[n, m] y) { trips = Constant<value = " trips                                                                 \
+    ">() yes = Constant<value = bool {1}>() y = Loop(trips, yes, x)"                                                   \
+    "<body = turn (int64 i, bool go, float[n, m] a) => (" body "}> }"
+
+/* A Loop of a constant number of turns is its turns. */
+static void test_run_passes__loops(void **state)
+{
+    (void)state;
+    assert_int_equal(times("Loop", LOOP("int64 {3}", BODY "b = Add(a, x)")), 0);
+    assert_int_equal(times("CumSum", LOOP("int64[1] {3}", BODY "o = Sub(i, i) b = CumSum(a, o)")), 3);
+    assert_int_equal(times("Loop", LOOP("int64 {0}", BODY "b = Add(a, x)")), 0);
+    assert_int_equal(times("Loop", LOOP("int64 {-1}", BODY "b = Add(a, x)")), 0);
+    assert_int_equal(times("Loop", LOOP("int64 {16}", BODY "b = Add(a, x)")), 0);
+    assert_int_equal(times("Loop", LOOP("int64 {17}", BODY "b = Add(a, x)")), 1);
+    /* the turn counts, and a constant of the body is one */
+    assert_int_equal(times("Loop", LOOP("int64 {4}", BODY "f = Cast<to = 1>(i) c = Constant<value = float {0.5}>()"
+                                                          " d = Mul(f, c) e = Sin(a) b = Add(e, d)")),
+                     0);
+    /* ends by its condition, after the turn of 2 */
+    assert_int_equal(times("CumSum",
+                           "float[n, m] y) { yes = Constant<value = bool {1}>() two = Constant<value = int64 {2}>()"
+                           " y = Loop(, yes, x)<body = turn (int64 i, bool go, float[n, m] a) =>"
+                           " (bool on, float[n, m] b) { on = Less(i, two) o = Sub(i, i)"
+                           " b = CumSum(a, o) }> }"),
+                     3);
+    /* its condition depends on data, or only on the data of the last turn */
+    assert_int_equal(times("Loop", LOOP("int64 {3}", "bool on, float[n, m] b) { s = ReduceSum<keepdims = 0>(a)"
+                                                     " z = Sub(s, s) on = Equal(s, z) b = Exp(a)")),
+                     1);
+    assert_int_equal(times("Loop", LOOP("int64 {1}", "bool on, float[n, m] b) { s = ReduceSum<keepdims = 0>(a)"
+                                                     " z = Sub(s, s) on = Equal(s, z) b = Exp(a)")),
+                     0);
+    /* without a condition, what the body says of it does not matter */
+    assert_int_equal(times("Loop", "float[n, m] y) { two = Constant<value = int64 {2}>() y = Loop(two, , x)<body = turn"
+                                   " (int64 i, bool go, float[n, m] a) => (bool on, float[n, m] b) { on = Not(go)"
+                                   " b = Exp(a) }> }"),
+                     0);
+    /* what is carried changes places; it is an output at the same time */
+    assert_int_equal(times("Loop", "float[n, m] y, float[n, m] z, float[n, m] w) { two = Constant<value = int64 {3}>()"
+                                   " w = Neg(x) y, z = Loop(two, , x, w)<body = turn (int64 i, bool go, float[n, m] a,"
+                                   " float[n, m] b) => (bool go, float[n, m] b, float[n, m] c) { c = Add(a, b) }> }"),
+                     0);
+}
+
+static void test_run_passes__loops_in_subgraphs(void **state)
+{
+    (void)state;
+    /* two with the same names, one in the other, and a branch that is always taken */
+    assert_int_equal(times("CumSum",
+                           "float[n, m] y, float[n, m] z) { two = Constant<value = int64 {2}>()"
+                           " y = Loop(two, , x)<body = turn (int64 i, bool go, float[n, m] a) => (bool go,"
+                           " float[n, m] b) { o = Sub(i, i) b = CumSum(a, o) }>"
+                           " z = Loop(two, , y)<body = turn (int64 i, bool go, float[n, m] a) => (bool go,"
+                           " float[n, m] b) { c = Add(y, a) k = Loop(two, , c)<body = inner (int64 j, bool on,"
+                           " float[n, m] e) => (bool on, float[n, m] f) { g = Equal(i, j) f = If(g)<then_branch ="
+                           " t () => (float[n, m] u) { u = CumSum(e, i) }, else_branch = e () => (float[n, m] v)"
+                           " { w = CumSum(e, i) v = Sub(w, x) }> }> b = Sin(k) }> }"),
+                     2 + 2 * 2);
+    /* in a branch that depends on data */
+    (void)times("Loop",
+                "float[n, m] y) { two = Constant<value = int64 {2}>() s = ReduceSum<keepdims = 0>(x)"
+                " z = Sub(s, s) c = Less(z, s) y = If(c)<then_branch = t () => (float[n, m] u) {"
+                " u = Loop(two, , x)<body = turn (int64 i, bool go, float[n, m] a) => (bool go, float[n, m] b) {"
+                " b = Add(a, x) }> }, else_branch = e () => (float[n, m] v) { v = Neg(x) }> }");
+    /* branches that only hand on */
+    assert_int_equal(
+        times("If", "float[n, m] y) { no = Constant<value = bool {0}>() y = If(no)<then_branch = t () =>"
+                    " (float[n, m] u) { u = Neg(x) }, else_branch = e () => (float[n, m] v) { v = Identity(x) }> }"),
+        0);
+    /* random numbers are drawn in the loop */
+    assert_int_equal(times("Loop", LOOP("int64 {3}", BODY "z = Sub(a, a) r = Bernoulli(z) b = Add(r, a)")), 1);
+}
+
+/* Sequences whose tensors are known need not be there. */
+static void test_run_passes__sequences(void **state)
+{
+    (void)state;
+#define SPLIT                                                                                                                        \
+    "at = Constant<value = int64[3] {0, 1, 2}>() two = Constant<value = int64 {2}>() yes = Constant<value = bool {1}>()"             \
+    " ax = Constant<value = int64[1] {1}>() l = SequenceEmpty() p = Loop(two, yes, l)<body = turn (int64[1] i, bool go,"             \
+    " seq(float[n, m]) a) => (bool on, seq(float[n, m]) b) { on = Identity(yes) k = Constant<value = int64 {1}>() f = Gather(at, i)" \
+    " j = Add(i, k) t = Gather(at, j) s = Slice(x, f, t, ax) b = SequenceInsert(a, s) }> "
+    static const char *const ops[] = { "Loop", "SequenceInsert", "SequenceAt", "ConcatFromSequence", "SequenceLength" };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        assert_int_equal(times(ops[i], "float[n, m] y, float[n, m] z) { " SPLIT " o = Constant<value = int64 {-1}>()"
+                                       " y = SequenceAt(p, o) e = ReduceSum<keepdims = 1>(y) q = SequenceInsert(p, e)"
+                                       " z = SequenceAt(q, two) }"),
+                         0);
+        assert_int_equal(times(ops[i], "float[n, m] y, int64 z, float[n, m, k] w) { " SPLIT
+                                       " y = ConcatFromSequence<axis = -1>(p) z = SequenceLength(p)"
+                                       " w = ConcatFromSequence<axis = -2, new_axis = 1>(p) }"),
+                         0);
+        assert_int_equal(times(ops[i],
+                               "float[n, m] y, float[n, m] z) { c = Neg(x) d = Exp(x) l = SequenceConstruct(x, c)"
+                               " a = Constant<value = int32 {-2}>() o = Constant<value = int64 {1}>()"
+                               " m = SequenceInsert(l, d, a) u = SequenceErase(m) v = SequenceErase(m, o)"
+                               " y = ConcatFromSequence<axis = 0>(u) z = ConcatFromSequence<axis = 0>(v) }"),
+                         0);
+    }
+    /* a sequence that is an output, is read at an unknown place, or is not known */
+    assert_int_equal(times("SequenceInsert",
+                           "seq(float[n, m]) y, float[n, m] z) { " SPLIT
+                           " y = Identity(p) o = Constant<value = int64 {0}>() z = SequenceAt(p, o) }"),
+                     2);
+    assert_int_equal(times("SequenceAt", "float[n, m] y) { c = Neg(x) l = SequenceConstruct(x, c) s = Size(x)"
+                                         " q = Div(s, s) y = SequenceAt(l, q) }"),
+                     1);
+    assert_int_equal(times("SequenceAt", "float[n, m] y) { l = SplitToSequence(x) o = Constant<value = int64 {1}>()"
+                                         " y = SequenceAt(l, o) }"),
+                     1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_passes__repeats_run_once), cmocka_unit_test(test_run_passes__other_nodes_stay),
-        cmocka_unit_test(test_run_passes__repeated_outputs), cmocka_unit_test(test_run_passes__repeats_far_apart),
-        cmocka_unit_test(test_run_passes__transposes),       cmocka_unit_test(test_run_passes__wrong_transposes),
+        cmocka_unit_test(test_run_passes__repeats_run_once),
+        cmocka_unit_test(test_run_passes__other_nodes_stay),
+        cmocka_unit_test(test_run_passes__repeated_outputs),
+        cmocka_unit_test(test_run_passes__repeats_far_apart),
+        cmocka_unit_test(test_run_passes__transposes),
+        cmocka_unit_test(test_run_passes__wrong_transposes),
+        cmocka_unit_test(test_run_passes__loops),
+        cmocka_unit_test(test_run_passes__loops_in_subgraphs),
+        cmocka_unit_test(test_run_passes__sequences),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -20,7 +20,9 @@
 /* A loop around a loop and a branch, with something carried, something stacked and something captured. */
 static const char nested[] =
     HEAD "g (int64 n, float[2] x) => (float[2] y, float[?,2] z) {"
-         "  three = Constant <value_int = 3> ()"
+         "  one = Constant <value_int = 1> ()"
+         "  two = Size (x)"
+         "  three = Add (one, two)" /* a constant would be unrolled */
          "  y, z = Loop <body = outer (int64 i, bool go, float[2] a) => (bool on, float[2] b, float[2] e) {"
          "    on = Identity (go)"
          "    c = Loop <body = inner (int64 j, bool go2, float[2] p) => (bool on2, float[2] q) {"
