@@ -470,7 +470,7 @@ static void test_kernel_variants__integer_convolutions_are_the_same(void **state
 static void compare_products(unsigned seed)
 {
     static const uint32_t ms[] = { 1, 2, 5, 6, 7, 13, 130, 217 }, ks[] = { 1, 3, 64, 257, 385, 777 },
-                          ns[] = { 1, 3, 7, 16, 17, 31, 33, 100 };
+                          ns[] = { 1, 3, 16, 17, 31, 33, 48, 100 };
     static const char *const after[] = {
         "%s = Add (%s, bias)",
         "%s = Add (%s, x1)",
@@ -542,12 +542,13 @@ static void test_kernel_variants__products_in_fewer_bits_are_the_same(void **sta
 /* Two values of the run, with a batch that either repeats. */
 static void test_kernel_variants__batches_are_the_same(void **state)
 {
-    static const int64_t ms[] = { 1, 2, 6, 7, 49 }, ks[] = { 1, 3, 32, 257, 389 }, ns[] = { 1, 3, 7, 16, 31, 33, 49 };
+    static const int64_t ms[] = { 1, 2, 6, 7, 49 }, ks[] = { 1, 3, 32, 257, 389 },
+                         ns[] = { 1, 3, 7, 16, 31, 33, 48, 49 };
     static writer w;
     source s = { 6 };
     (void)state;
     for (unsigned turn = 0; turn < 160; turn++) {
-        const int64_t m = ms[below(&s, 5)], k = ks[below(&s, 5)], n = ns[below(&s, 7)];
+        const int64_t m = ms[below(&s, 5)], k = ks[below(&s, 5)], n = ns[below(&s, 8)];
         const int64_t ad[] = { below(&s, 2) ? 1 : 2, 3, m, k }, bd[] = { 2, below(&s, 2) ? 1 : 3, k, n };
         const uint32_t drop = below(&s, 3); /* leading dims of b that are left out */
         onx_value *a = floats(&s, 4, ad), *b = floats(&s, 4 - drop, bd + drop);

@@ -280,6 +280,7 @@ static void tile(const product_params *q, const onx_work *work, const operands *
                  uint64_t index, uint64_t panel, const stretch *s)
 {
     const uint64_t k0 = s->k0, kc = s->kc;
+    const bool half = q->of.n - panel * PANEL <= ONXI_LANES; /* the last panel has its columns in one vector */
     float edge[TILE_M * PANEL];
     const product_place at = { .c = o->c,
                                .row = row,
@@ -287,6 +288,7 @@ static void tile(const product_params *q, const onx_work *work, const operands *
                                .whole_row = o->row + row,
                                .panel = panel,
                                .ends = k0 + kc == q->of.k,
+                               .half = half,
                                .edge = edge };
     tile_operands t = { .a = o->a + row * q->of.k + k0, .lda = q->of.k, .k = kc, .more = k0 > 0 };
     if (q->narrow || q->in_place) {
@@ -297,7 +299,7 @@ static void tile(const product_params *q, const onx_work *work, const operands *
     }
     product_tile_begin(&q->of, &at, &t);
     tile_fetch(&t, s->next, index, s->tiles);
-    tile_run(&t, rows);
+    (half ? tile_run_half : tile_run)(&t, rows);
     product_tile_end(&q->of, work, &at, &t);
 }
 

@@ -146,17 +146,25 @@ typedef struct product_place {
     float *c;
     uint64_t row, rows, whole_row, panel;
     bool ends;   /* no more is added afterwards */
+    bool half;   /* the tile is a single vector wide */
     float *edge; /* buffer of PANEL floats per row, for a panel with fewer columns */
 } product_place;
+
+/* Has the panel as many columns as the tile stores? */
+static inline bool product_tile_fits(const product_place *at, uint64_t width)
+{
+    return width == (at->half ? ONXI_LANES : PANEL);
+}
 
 /* Where the sums of the tile go. */
 static inline void product_tile_begin(const product *q, const product_place *at, tile_operands *t)
 {
     const uint64_t column = at->panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
     float *c = at->c + at->row * q->n + column;
-    t->c = width == PANEL ? c : at->edge;
-    t->ldc = width == PANEL ? q->n : PANEL;
-    for (uint64_t i = 0; width < PANEL && t->more && i < at->rows; i++)
+    const bool fits = product_tile_fits(at, width);
+    t->c = fits ? c : at->edge;
+    t->ldc = fits ? q->n : PANEL;
+    for (uint64_t i = 0; !fits && t->more && i < at->rows; i++)
         memcpy(at->edge + i * PANEL, c + i * q->n, width * sizeof *c);
 }
 
@@ -167,7 +175,7 @@ static inline void product_tile_end(const product *q, const onx_work *work, cons
     float *c = at->c + at->row * q->n + column;
     if (at->ends && q->posts.count)
         product_finish(q, work, at->whole_row, column, at->rows, width, t->c, t->ldc);
-    for (uint64_t i = 0; width < PANEL && i < at->rows; i++)
+    for (uint64_t i = 0; !product_tile_fits(at, width) && i < at->rows; i++)
         memcpy(c + i * q->n, at->edge + i * PANEL, width * sizeof *c);
 }
 
