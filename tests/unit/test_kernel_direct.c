@@ -136,6 +136,28 @@ static images draw_apart(source *s, unsigned turn)
     return q;
 }
 
+/* Volumes, much of whose windows are padding: slices and lines of windows, which several stretches of the sum divide.
+ */
+static images draw_deep(source *s, unsigned turn)
+{
+    static const uint32_t channels[] = { 8, 20, 64, 130, 17 }, outputs[] = { 16, 20, 33, 48, 64 };
+    images q = { .rank = 3, .c = channels[turn % 5], .m = outputs[below(s, 5)], .group = 1 };
+    q.in[0] = q.out[0] = 1 + below(s, 2);
+    q.in[1] = q.c;
+    q.out[1] = q.m;
+    for (uint32_t i = 0; i < q.rank; i++) {
+        q.kernel[i] = 3 + below(s, 2);
+        q.stride[i] = 1 + below(s, 4) / 3;
+        q.dilation[i] = 1 + below(s, 4) / 3;
+        const uint32_t reach = (q.kernel[i] - 1) * q.dilation[i] + 1;
+        q.in[i + 2] = 2 + below(s, 4);
+        q.pad[i] = 1 + below(s, reach); /* a window in front of the image in the last case */
+        q.pad[i + q.rank] = reach - 1 + below(s, 2);
+        q.out[i + 2] = (q.in[i + 2] + q.pad[i] + q.pad[i + q.rank] - reach) / q.stride[i] + 1;
+    }
+    return q;
+}
+
 /* The same to a few output channels: strips of pixels in the image, at its edges and wider than it, several pieces of a
  * line; inputs that are whole vectors and not. */
 static images draw_few(source *s, unsigned turn)
@@ -261,6 +283,12 @@ static void test_kernel_direct__taps_apart_are_the_same(void **state)
     compare_drawn(82, 48, draw_apart, true);
 }
 
+static void test_kernel_direct__padded_volumes_are_the_same(void **state)
+{
+    (void)state;
+    compare_drawn(83, 40, draw_deep, false);
+}
+
 static void test_kernel_direct__few_outputs_are_the_same(void **state)
 {
     (void)state;
@@ -274,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_kernel_direct__small_groups_are_the_same),
         cmocka_unit_test(test_kernel_direct__sets_of_channels_are_the_same),
         cmocka_unit_test(test_kernel_direct__taps_apart_are_the_same),
+        cmocka_unit_test(test_kernel_direct__padded_volumes_are_the_same),
         cmocka_unit_test(test_kernel_direct__few_outputs_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

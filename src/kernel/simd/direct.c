@@ -29,7 +29,7 @@ typedef struct direct_params {
     simd_window win;
     uint64_t batch, depth;
     bool planes; /* reads a row-major input */
-    bool skips;  /* leaves out lines of windows in the padding; the sum has lines of windows one after the other */
+    bool skips;  /* leaves out slices and lines of windows in the padding; they lie one after the other in the sum */
     bool apart;  /* adds one tap after the other, each to the pixels for which it is in the image; nothing is copied */
     view place, patch;
     uint64_t patch_size; /* elements */
@@ -109,6 +109,7 @@ typedef struct unit {
     const view *from;
     const float *x;
     int64_t begin[DIMS]; /* input of the first tap of the first pixel */
+    uint64_t k0, k1;     /* elements of the sum that are added: k0 to k1 - 1 */
 } unit;
 
 static inline int64_t extent_of(const direct_params *q, int axis, int64_t outputs)
@@ -128,7 +129,8 @@ static void copy_line(const float *line, int64_t size, uint64_t pixel, int64_t f
     memset(to + (uint64_t)end * pixel, 0, (size_t)(count - end) * pixel * sizeof *to);
 }
 
-/* Copies the inputs that the windows of a unit cover, with zeros for the padding; begin: those of the first window. */
+/* Copies the inputs that the windows of a unit cover, with zeros for the padding, as far as it is not left out of the
+ * sum; begin: those of the first window. */
 static void copy_patch(const direct_params *q, const unit *u, const float *image, const int64_t *begin, float *patch)
 {
     const view *to = &q->patch;
@@ -139,13 +141,25 @@ static void copy_patch(const direct_params *q, const unit *u, const float *image
             for (int64_t y = 0; y < down; y++) {
                 const int64_t iz = begin[DEPTH] + kz * q->win.dilation[DEPTH], iy = begin[DOWN] + y;
                 float *line = patch + c * to->channel + (uint64_t)kz * to->plane + (uint64_t)y * to->line;
-                if (iz < 0 || iz >= q->win.in[DEPTH] || iy < 0 || iy >= q->win.in[DOWN])
+                const bool is_padding = iz < 0 || iz >= q->win.in[DEPTH] || iy < 0 || iy >= q->win.in[DOWN];
+                if (is_padding && !q->skips)
                     memset(line, 0, (size_t)across * pixel * sizeof *line);
-                else
+                else if (!is_padding)
                     copy_line(image + c * q->place.channel + (uint64_t)iz * q->place.plane +
                                   (uint64_t)iy * q->place.line,
                               q->win.in[ACROSS], pixel, begin[ACROSS], across, line);
             }
+}
+
+/* The elements of the sum of a unit: without those of slices in the padding. */
+static void take_sum(const direct_params *q, unit *u)
+{
+    int64_t first = 0, last = q->win.kernel[DEPTH];
+    if (q->skips)
+        window_taps(&q->win, DEPTH, u->begin[DEPTH], &first, &last);
+    const uint64_t each = q->depth / (uint64_t)q->win.kernel[DEPTH];
+    u->k0 = (uint64_t)first * each;
+    u->k1 = last > first ? (uint64_t)last * each : u->k0;
 }
 
 /* Finds out which part of the output a piece is, and copies its inputs if some are padding. */
@@ -182,6 +196,7 @@ static unit take_unit(const direct_params *q, const onx_work *work, uint64_t pie
                    : patch;
     if (!inside && !q->apart)
         copy_patch(q, &u, image, begin, patch);
+    take_sum(q, &u);
     return u;
 }
 
@@ -242,22 +257,35 @@ static void finish(const direct_params *q, const onx_work *work, const unit *u)
     }
 }
 
-/* Leaves out the part of a range of the sum, from element k on, that is above or below the image for a line of the
- * unit. */
-static void skip_padding(const direct_params *q, const unit *u, uint64_t line, uint64_t vectors, uint64_t k,
-                         const direct_tile *whole, direct_tile *t)
+/* Elements of a sum, one after the other. */
+typedef struct stretch {
+    uint64_t from, to;
+} stretch;
+
+/* Which lines of windows are in the image for a line of the unit: elements of a slice. */
+static stretch lines_in_image(const direct_params *q, const unit *u, uint64_t line)
 {
-    const int64_t y = (u->at[DOWN] + (int64_t)line) * q->win.stride[DOWN] - q->win.pad[DOWN],
-                  gap = q->win.dilation[DOWN];
-    const int64_t above = y < 0 ? (-y + gap - 1) / gap : 0, left = q->win.in[DOWN] - y;
-    const int64_t below = left <= 0 ? 0 : (left + gap - 1) / gap;
-    const uint64_t each = q->depth / (uint64_t)q->win.kernel[DOWN], size = whole->k, top = (uint64_t)above * each;
-    const uint64_t bottom = (uint64_t)below * each;
-    const uint64_t from = top < k ? 0 : top - k < size ? top - k : size;
-    const uint64_t to = bottom < k ? 0 : bottom - k < size ? bottom - k : size;
-    t->k = to > from ? to - from : 0;
-    t->at = whole->at + from;
-    t->b = whole->b + from * vectors * ONXI_LANES;
+    const uint64_t each = q->depth / (uint64_t)(q->win.kernel[DEPTH] * q->win.kernel[DOWN]);
+    int64_t first = 0, last = q->win.kernel[DOWN];
+    if (q->skips)
+        window_taps(&q->win, DOWN, u->begin[DOWN] + (int64_t)line * q->win.stride[DOWN], &first, &last);
+    return (stretch){ (uint64_t)first * each, last > first ? (uint64_t)last * each : (uint64_t)first * each };
+}
+
+/* The first part of a stretch that these lines of windows have: all of it if they are all lines, or of one slice.
+ * Empty: there is none. */
+static stretch part_of(const direct_params *q, stretch in, stretch lines)
+{
+    const uint64_t each = q->depth / (uint64_t)q->win.kernel[DEPTH];
+    if (lines.to - lines.from == each)
+        return in;
+    for (uint64_t slice = in.from / each * each; slice < in.to; slice += each) {
+        const uint64_t from = slice + lines.from, to = slice + lines.to;
+        const stretch part = { from < in.from ? in.from : from, to < in.to ? to : in.to };
+        if (part.from < part.to)
+            return part;
+    }
+    return (stretch){ in.to, in.to };
 }
 
 /* Tiles of nearly the same size for some pixels of a line, from where `t` is. */
@@ -289,6 +317,7 @@ static direct_tile panel_tile(const direct_params *q, const unit *u, uint64_t pa
     const uint64_t index = panel % q->panels, vectors = panel_vectors(q->m, index);
     const uint64_t left = q->m - 2 * index * ONXI_LANES;
     return (direct_tile){ .at = u->from->at,
+                          .adjacent = !q->planes && q->c % DIRECT_TOGETHER == 0,
                           .step = u->from->column * (uint64_t)q->win.stride[ACROSS],
                           .start_step = DIRECT_ROW,
                           .c_step = ends ? q->groups * q->m : DIRECT_ROW,
@@ -300,35 +329,54 @@ static direct_tile panel_tile(const direct_params *q, const unit *u, uint64_t pa
                               ends && left < vectors * ONXI_LANES ? left - (vectors - 1) * ONXI_LANES : ONXI_LANES };
 }
 
-/* A range of the sums of a panel, for all pixels of a unit. */
-static void one_stretch(const direct_params *q, const onx_work *work, const unit *u, uint64_t panel, uint64_t k,
-                        uint64_t size, float *sums)
+/* A stretch of the sums of a panel, for a line of a unit. `t` has what is common to all lines; to: the results, NULL
+ * if it does not end the sums. The parts of it that are not padding follow each other. */
+static void one_line(const direct_params *q, const unit *u, direct_tile t, uint64_t panel, uint64_t line, stretch in,
+                     float *partial, float *to)
+{
+    const uint64_t group = panel / q->panels, vectors = panel_vectors(q->m, panel % q->panels);
+    const stretch lines = lines_in_image(q, u, line);
+    const direct_tile whole = t;
+    bool begins = in.from == u->k0;
+    stretch part = part_of(q, in, lines);
+    do {
+        const stretch next = part_of(q, (stretch){ part.to, in.to }, lines);
+        const bool ends = to && next.from >= next.to;
+        t.at = whole.at + part.from;
+        t.k = part.to - part.from;
+        t.b = weights_of(q, panel, part.from);
+        t.start = begins ? q->start + group * q->padded + 2 * (panel % q->panels) * ONXI_LANES : partial;
+        t.start_step = begins ? 0 : DIRECT_ROW;
+        t.c = ends ? to : partial;
+        t.c_step = ends ? whole.c_step : DIRECT_ROW;
+        t.applied = ends ? whole.applied : 0;
+        t.last = ends ? whole.last : ONXI_LANES;
+        run_line(t, vectors, u->columns);
+        begins = false;
+        part = next;
+    } while (part.from < part.to);
+}
+
+/* The same for all lines of a unit. */
+static void one_stretch(const direct_params *q, const onx_work *work, const unit *u, uint64_t panel, stretch in,
+                        float *sums)
 {
     const uint64_t group = panel / q->panels, index = panel % q->panels, vectors = panel_vectors(q->m, index);
-    const uint64_t first = 2 * index * ONXI_LANES, most = direct_most(vectors);
-    const uint64_t tiles = (u->columns + most - 1) / most * u->lines;
-    const bool ends = k + size == q->depth;
+    const uint64_t first = 2 * index * ONXI_LANES, most = direct_most(vectors), size = in.to - in.from;
+    const uint64_t each = (u->columns + most - 1) / most, tiles = each * u->lines;
+    const bool ends = in.to == u->k1;
     const float *others[POST_MAX];
     for (uint32_t p = 0; p < q->applied; p++)
         others[p] = other_of(q, work, p);
-    direct_tile t = panel_tile(q, u, panel, ends, others);
-    t.at += k;
-    t.k = size;
-    t.b = weights_of(q, panel, k);
-    t.start_step = k ? DIRECT_ROW : 0;
+    direct_tile t = panel_tile(q, u, panel, true, others);
     t.fetch_step = (vectors * ONXI_LANES + tiles - 1) / tiles;
-    const float *fetch = ends && panel + 1 == u->p1 ? weights_of(q, u->p0, 0) : t.b + size * vectors * ONXI_LANES;
-    const direct_tile whole = t;
+    const float *fetch = ends && panel + 1 == u->p1 ? weights_of(q, u->p0, 0) : weights_of(q, panel, in.to);
     for (uint64_t line = 0; line < u->lines; line++) {
-        if (q->skips)
-            skip_padding(q, u, line, vectors, k, &whole, &t);
-        float *partial = sums + line * u->columns * DIRECT_ROW;
         t.a = u->x + group * q->c + line * (uint64_t)q->win.stride[DOWN] * u->from->line;
         t.place = line_of(q, u, line) + group * q->m + first;
-        t.start = k ? partial : q->start + group * q->padded + first;
-        t.c = ends ? (float *)work->outputs[0]->data + t.place : partial;
-        t.fetch = fetch + line * (tiles / u->lines) * t.fetch_step * size;
-        run_line(t, vectors, u->columns);
+        t.fetch = fetch + line * each * t.fetch_step * size;
+        one_line(q, u, t, panel, line, in, sums + line * u->columns * DIRECT_ROW,
+                 ends ? (float *)work->outputs[0]->data + t.place : NULL);
     }
 }
 
@@ -432,6 +480,16 @@ static void taps_apart(const direct_params *q, const onx_work *work, const unit 
         begin_or_end(q, work, u, p, true, sums + (p - u->p0) * each);
 }
 
+static void one_panel(const direct_params *q, const onx_work *work, const unit *u, uint64_t panel, float *sums)
+{
+    stretch in = { u->k0, u->k0 };
+    do {
+        in.to += in.from < u->k1 ? tile_depth(u->k1 - in.from) : 0;
+        one_stretch(q, work, u, panel, in, sums);
+        in.from = in.to;
+    } while (in.from < u->k1);
+}
+
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const direct_params *q = work->params;
@@ -441,10 +499,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         if (q->apart)
             taps_apart(q, work, &u, sums);
         for (uint64_t p = u.p0; !q->apart && p < u.p1; p++)
-            for (uint64_t k = 0, size; k < q->depth; k += size) {
-                size = tile_depth(q->depth - k);
-                one_stretch(q, work, &u, p, k, size, sums);
-            }
+            one_panel(q, work, &u, p, sums);
         if (q->applied < q->posts.count)
             finish(q, work, &u);
     }
@@ -633,8 +688,7 @@ static onx_status take_layouts(onx_prepare *p, direct_params *q)
     if ((!q->planes && !onxi_channels_last(p, p->inputs[0], &in)) || !onxi_channels_last(p, p->outputs[0], &out))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
-    q->skips = q->patch_size && !q->planes && q->win.kernel[DEPTH] == 1 && q->win.kernel[DOWN] > 1 &&
-               onxi_weights_are_finite(p, 1);
+    q->skips = q->patch_size && !q->planes && onxi_weights_are_finite(p, 1);
     post_take_image(p, &q->posts, out);
     while (q->applied < q->posts.count && direct_applies(&q->posts.list[q->applied]))
         q->applied++;
@@ -680,7 +734,8 @@ static onx_status prepare(onx_prepare *p)
         ONX_TRY(take_table(p, q, 1, &q->patch));
     p->rows = q->batch * (uint64_t)q->win.out[DEPTH] * q->down * q->across * q->parts;
     p->grain = onxi_worth_a_thread(q->lines * q->columns * q->depth * q->groups * q->m / q->parts);
-    const uint64_t partial = q->apart ? (q->groups * q->panels + q->parts - 1) / q->parts : q->depth > BLOCK_K;
+    const uint64_t partial =
+        q->apart ? (q->groups * q->panels + q->parts - 1) / q->parts : q->depth > BLOCK_K || q->win.kernel[DEPTH] > 1;
     p->thread_workspace = (q->patch_size + partial * q->lines * q->columns * DIRECT_ROW) * sizeof(float);
     return take_layouts(p, q);
 }

@@ -9,13 +9,19 @@
 
 /* Most vectors of a panel: the last panel has three where two would leave one, which would be limited by loads. Most
  * pixels of a tile, which is one of one vector; all tiles have as many sums. Floats from one row of partial sums to the
- * next. */
-enum { DIRECT_V = 3, DIRECT_M = 2 * TILE_M, DIRECT_ROW = DIRECT_V * ONXI_LANES };
+ * next. Elements that tiles of one vector, which are limited by loads, find together: AVX2 has too few registers. */
+enum {
+    DIRECT_V = 3,
+    DIRECT_M = 2 * TILE_M,
+    DIRECT_ROW = DIRECT_V * ONXI_LANES,
+    DIRECT_TOGETHER = ONXI_LANES == 16 ? 4 : 1
+};
 
 typedef struct direct_tile {
     const float *a;      /* what the first pixel covers */
     const int32_t *at;   /* where each element of the sum is, from `a` on */
     uint64_t k;          /* number of these */
+    bool adjacent;       /* they are multiples of DIRECT_TOGETHER inputs that lie next to each other */
     uint64_t step;       /* elements from a pixel to the next */
     const float *b;      /* weights: for each element, the channels of the panel */
     const float *start;  /* what the sums begin with, */
@@ -110,24 +116,18 @@ __attribute__((always_inline)) static inline void direct_store(const direct_tile
 #undef TO
 }
 
-__attribute__((always_inline)) static inline void direct_of(const direct_tile *t, const int rows, const int vectors)
+/* Adds t->k elements to the sums of a tile. together: elements that lie next to each other wherever the first one is.
+ */
+__attribute__((always_inline)) static inline void direct_add(const direct_tile *t, onxi_vf sum[DIRECT_M][DIRECT_V],
+                                                             const int rows, const int vectors, const int together)
 {
     const float *restrict b = t->b, *fetch = t->fetch;
-    const char *a[DIRECT_BASES], *start[DIRECT_BASES];
+    const char *a[DIRECT_BASES];
     const int32_t *at = t->at;
-    row_steps step = row_steps_of(t->start_step);
-    onxi_vf sum[DIRECT_M][DIRECT_V];
-    row_bases(start, t->start, &step, rows);
-    UNROLL
-    for (int i = 0; i < rows; i++)
-        UNROLL
-    for (int v = 0; v < vectors; v++)
-        sum[i][v] = vf_load(ROW_AT(start, i, &step) + v * ONXI_LANES);
-    step = row_steps_of(t->step);
+    row_steps step = row_steps_of(t->step);
     row_bases(a, t->a, &step, rows);
-    for (uint64_t k = t->k; k; k--, at++) {
+    for (uint64_t k = t->k; k; k -= (uint64_t)together, at += together) {
         const char *from[DIRECT_BASES];
-        onxi_vf x[DIRECT_V];
         ROW_OPAQUE(step.one);
         ROW_OPAQUE(step.three);
         ROW_OPAQUE(step.five);
@@ -138,19 +138,40 @@ __attribute__((always_inline)) static inline void direct_of(const direct_tile *t
             ROW_OPAQUE(from[i / ROW_SHARE]);
         }
         UNROLL
-        for (int v = 0; v < vectors; v++)
-            x[v] = vf_load(b + v * ONXI_LANES);
-        if (vectors > 1) { /* tiles of one vector have no load to spare */
-            __builtin_prefetch(fetch);
-            fetch += t->fetch_step;
-        }
-        UNROLL
-        for (int i = 0; i < rows; i++)
+        for (int j = 0; j < together; j++) {
+            onxi_vf x[DIRECT_V];
             UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] += *ROW_AT(from, i, &step) * x[v];
-        b += vectors * ONXI_LANES;
+            for (int v = 0; v < vectors; v++)
+                x[v] = vf_load(b + (j * vectors + v) * ONXI_LANES);
+            if (vectors > 1) { /* tiles of one vector have no load to spare */
+                __builtin_prefetch(fetch);
+                fetch += t->fetch_step;
+            }
+            UNROLL
+            for (int i = 0; i < rows; i++)
+                UNROLL
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] += ROW_AT(from, i, &step)[j] * x[v];
+        }
+        b += together * vectors * ONXI_LANES;
     }
+}
+
+__attribute__((always_inline)) static inline void direct_of(const direct_tile *t, const int rows, const int vectors)
+{
+    const char *start[DIRECT_BASES];
+    const row_steps step = row_steps_of(t->start_step);
+    onxi_vf sum[DIRECT_M][DIRECT_V];
+    row_bases(start, t->start, &step, rows);
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sum[i][v] = vf_load(ROW_AT(start, i, &step) + v * ONXI_LANES);
+    if (DIRECT_TOGETHER > 1 && vectors == 1 && t->adjacent)
+        direct_add(t, sum, rows, vectors, DIRECT_TOGETHER);
+    else
+        direct_add(t, sum, rows, vectors, 1);
     for (uint32_t p = 0; p < t->applied; p++)
         direct_post(t, p, sum, rows, vectors);
     direct_store(t, sum, rows, vectors);
