@@ -283,6 +283,12 @@ static void test_kernel_direct__taps_apart_are_the_same(void **state)
     compare_drawn(82, 48, draw_apart, true);
 }
 
+static void test_kernel_direct__images_as_they_lie_are_the_same(void **state)
+{
+    (void)state;
+    compare_drawn(84, 90, draw, true);
+}
+
 static void test_kernel_direct__padded_volumes_are_the_same(void **state)
 {
     (void)state;
@@ -302,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_kernel_direct__small_groups_are_the_same),
         cmocka_unit_test(test_kernel_direct__sets_of_channels_are_the_same),
         cmocka_unit_test(test_kernel_direct__taps_apart_are_the_same),
+        cmocka_unit_test(test_kernel_direct__images_as_they_lie_are_the_same),
         cmocka_unit_test(test_kernel_direct__padded_volumes_are_the_same),
         cmocka_unit_test(test_kernel_direct__few_outputs_are_the_same),
     };

@@ -1,7 +1,7 @@
-/* direct.c - Conv that reads images in place, with channels last or in planes: each input that a window covers is at
- * the same distance from the first one for all pixels, and a table has these distances. Only where windows reach into
- * the padding is a part of the image copied, once for some lines of the output. Unlike oneDNN, it generates no code
- * for a shape when a plan is made. */
+/* direct.c - Conv that reads images in place, with channels last, in blocks or in planes: each input that a window
+ * covers is at the same distance from the first one for all pixels, and a table has these distances. Only where windows
+ * reach into the padding is a part of the image copied, once for some lines of the output. Unlike oneDNN, it generates
+ * no code for a shape when a plan is made. */
 #include "kernel/simd/simd.h"
 
 #if !ONXI_PLATFORM_ROOMY /* browsers use conv.c */
@@ -20,14 +20,16 @@ enum { PATCH_MOST = 1 << 18, PATCH = 48 << 10, PIXELS = 192, PIXELS_LEAST = 96, 
 /* A way to read windows: in place, or in a copied patch. Distances in elements. */
 typedef struct view {
     uint64_t plane, line, column; /* from an input pixel to the next, along each axis */
-    uint64_t channel;
-    int32_t *at; /* where the elements of a window are, in the order of the sum */
+    uint64_t block;               /* from the channels of a block to those of the next */
+    int32_t *at;                  /* where the elements of a window are, in the order of the sum */
 } view;
 
 typedef struct direct_params {
     uint64_t groups, c, m; /* channels per group, of input and output */
     simd_window win;
     uint64_t batch, depth;
+    /* Channels that lie next to each other for a pixel, of input and output: all, a block, or one in planes. */
+    uint64_t in_block, out_block;
     bool planes; /* reads a row-major input */
     bool skips;  /* leaves out slices and lines of windows in the padding; they lie one after the other in the sum */
     bool apart;  /* adds one tap after the other, each to the pixels for which it is in the image; nothing is copied */
@@ -41,63 +43,6 @@ typedef struct direct_params {
     simd_posts posts;
     uint32_t applied; /* of these, by the tiles */
 } direct_params;
-
-/* ---- weights ---- */
-
-static inline uint64_t vectors_of(uint64_t m)
-{
-    return (m + ONXI_LANES - 1) / ONXI_LANES;
-}
-
-/* Panels have two vectors of channels; the last has three if one would be left, or is the only one and has one. */
-static inline uint64_t panels_of(uint64_t m)
-{
-    return vectors_of(m) < 2 ? 1 : vectors_of(m) / 2;
-}
-
-static inline uint64_t panel_vectors(uint64_t m, uint64_t panel)
-{
-    return panel + 1 < panels_of(m) ? 2 : vectors_of(m) - 2 * panel;
-}
-
-typedef struct packing {
-    uint64_t c, m, taps;
-    bool planes;
-} packing;
-
-/* Gathers a vector of channels, `width` of which exist, from element k on: `count` rows. */
-static void turn(const float *from, uint64_t depth, uint64_t width, uint64_t count, float *rows)
-{
-    if (width == ONXI_LANES && count == ONXI_LANES) {
-        vf_turn((const char *)from, depth * sizeof *from, rows, ONXI_LANES);
-        return;
-    }
-    for (uint64_t k = 0; k < count; k++)
-        for (uint64_t i = 0; i < ONXI_LANES; i++)
-            rows[k * ONXI_LANES + i] = i < width ? from[i * depth + k] : 0;
-}
-
-/* A panel of output channels: by tap and input channel, or, for planes, by input channel and tap. */
-static onx_status pack_panel(void *user, const void *elements, uint64_t piece, void *out)
-{
-    const packing *q = user;
-    const uint64_t panels = panels_of(q->m), group = piece / panels, panel = piece % panels;
-    const uint64_t depth = q->c * q->taps, vectors = panel_vectors(q->m, panel), first = 2 * panel * ONXI_LANES;
-    const float *from = (const float *)elements + (group * q->m + first) * depth;
-    float *to = (float *)out + (group * vectors_of(q->m) * ONXI_LANES + first) * depth, rows[ONXI_LANES * ONXI_LANES];
-    for (uint64_t v = 0; v < vectors; v++, from += ONXI_LANES * depth) {
-        const uint64_t left = q->m - first - v * ONXI_LANES, width = left < ONXI_LANES ? left : ONXI_LANES;
-        for (uint64_t k = 0, count; k < depth; k += count) {
-            count = depth - k < ONXI_LANES ? depth - k : ONXI_LANES;
-            turn(from + k, depth, width, count, rows);
-            for (uint64_t i = k; i < k + count; i++) {
-                const uint64_t at = q->planes ? i : i % q->taps * q->c + i / q->taps;
-                vf_store(to + (at * vectors + v) * ONXI_LANES, vf_load(rows + (i - k) * ONXI_LANES));
-            }
-        }
-    }
-    return ONX_OK;
-}
 
 /* ---- units of work ---- */
 
@@ -135,18 +80,17 @@ static void copy_patch(const direct_params *q, const unit *u, const float *image
 {
     const view *to = &q->patch;
     const int64_t down = extent_of(q, DOWN, (int64_t)u->lines), across = extent_of(q, ACROSS, (int64_t)u->columns);
-    const uint64_t each = q->planes ? q->c : 1, pixel = q->place.column;
-    for (uint64_t c = 0; c < each; c++)
+    const uint64_t blocks = q->groups * q->c / q->in_block, pixel = q->in_block;
+    for (uint64_t c = 0; c < blocks; c++)
         for (int64_t kz = 0; kz < q->win.kernel[DEPTH]; kz++)
             for (int64_t y = 0; y < down; y++) {
                 const int64_t iz = begin[DEPTH] + kz * q->win.dilation[DEPTH], iy = begin[DOWN] + y;
-                float *line = patch + c * to->channel + (uint64_t)kz * to->plane + (uint64_t)y * to->line;
+                float *line = patch + c * to->block + (uint64_t)kz * to->plane + (uint64_t)y * to->line;
                 const bool is_padding = iz < 0 || iz >= q->win.in[DEPTH] || iy < 0 || iy >= q->win.in[DOWN];
                 if (is_padding && !q->skips)
                     memset(line, 0, (size_t)across * pixel * sizeof *line);
                 else if (!is_padding)
-                    copy_line(image + c * q->place.channel + (uint64_t)iz * q->place.plane +
-                                  (uint64_t)iy * q->place.line,
+                    copy_line(image + c * q->place.block + (uint64_t)iz * q->place.plane + (uint64_t)iy * q->place.line,
                               q->win.in[ACROSS], pixel, begin[ACROSS], across, line);
             }
 }
@@ -200,12 +144,19 @@ static unit take_unit(const direct_params *q, const onx_work *work, uint64_t pie
     return u;
 }
 
-/* Where a line of a unit begins in the result. */
-static uint64_t line_of(const direct_params *q, const unit *u, uint64_t line)
+/* From the channels of a block of the result to those of the next. */
+static uint64_t out_step(const direct_params *q)
 {
-    const uint64_t image = u->image * (uint64_t)q->win.out[DEPTH] + (uint64_t)u->at[DEPTH];
-    const uint64_t lines = image * (uint64_t)q->win.out[DOWN] + (uint64_t)u->at[DOWN] + line;
-    return (lines * (uint64_t)q->win.out[ACROSS] + (uint64_t)u->at[ACROSS]) * q->groups * q->m;
+    return (uint64_t)(q->win.out[DEPTH] * q->win.out[DOWN] * q->win.out[ACROSS]) * q->out_block;
+}
+
+/* Where channel `channel` of a line of a unit begins in the result. */
+static uint64_t line_of(const direct_params *q, const unit *u, uint64_t line, uint64_t channel)
+{
+    const uint64_t lines = (uint64_t)(u->at[DEPTH] * q->win.out[DOWN] + u->at[DOWN]) + line;
+    const uint64_t pixel = lines * (uint64_t)q->win.out[ACROSS] + (uint64_t)u->at[ACROSS];
+    const uint64_t block = u->image * (q->groups * q->m / q->out_block) + channel / q->out_block;
+    return block * out_step(q) + pixel * q->out_block + channel % q->out_block;
 }
 
 static const float *other_of(const direct_params *q, const onx_work *work, uint32_t post)
@@ -217,7 +168,7 @@ static const float *other_of(const direct_params *q, const onx_work *work, uint3
 /* Applies the post-operations that the tiles left to `rows` rows of whole vectors that begin at `at` in the result. */
 static void apply(const direct_params *q, const onx_work *work, uint64_t at, uint64_t rows, uint64_t vectors)
 {
-    const uint64_t step = q->groups * q->m;
+    const uint64_t step = q->out_block;
     for (uint32_t p = q->applied; p < q->posts.count; p++) {
         const float *other = other_of(q, work, p);
         post_apply(&q->posts.list[p], (float *)work->outputs[0]->data + at, step, rows, vectors, NULL,
@@ -239,21 +190,30 @@ static void apply_rest(const direct_params *q, const onx_work *work, uint64_t at
     memcpy(y, sums, count * sizeof *y);
 }
 
+/* The first channel of a panel. */
+static inline uint64_t channel_of(const direct_params *q, uint64_t panel)
+{
+    return panel / q->panels * q->m + panel_first(q->m, q->panels, panel % q->panels);
+}
+
 /* The same to a unit. The pixels of a line are contiguous if it has all channels, which are whole vectors otherwise. */
 static void finish(const direct_params *q, const onx_work *work, const unit *u)
 {
     const uint64_t panels = q->groups * q->panels, count = u->columns * q->groups * q->m;
+    const bool blocks = q->out_block < q->groups * q->m;
     for (uint64_t line = 0; line < u->lines; line++) {
-        const uint64_t at = line_of(q, u, line), whole = count / ONXI_LANES;
-        if (u->p1 - u->p0 == panels) {
+        const uint64_t at = line_of(q, u, line, 0), whole = count / ONXI_LANES;
+        if (u->p1 - u->p0 == panels && !blocks) {
             apply(q, work, at, 1, whole);
             if (count % ONXI_LANES)
                 apply_rest(q, work, at + whole * ONXI_LANES, count % ONXI_LANES);
             continue;
         }
-        for (uint64_t p = u->p0; p < u->p1; p++)
-            apply(q, work, at + p / q->panels * q->m + p % q->panels * 2 * ONXI_LANES, u->columns,
-                  panel_vectors(q->m, p % q->panels));
+        for (uint64_t p = u->p0; p < u->p1; p++) {
+            const uint64_t vectors = panel_vectors(q->m, q->panels, p % q->panels), together = blocks ? 1 : vectors;
+            for (uint64_t v = 0; v < vectors; v += together)
+                apply(q, work, line_of(q, u, line, channel_of(q, p) + v * ONXI_LANES), u->columns, together);
+        }
     }
 }
 
@@ -307,24 +267,33 @@ static void run_line(direct_tile t, uint64_t vectors, uint64_t pixels)
 static const float *weights_of(const direct_params *q, uint64_t panel, uint64_t k)
 {
     const uint64_t group = panel / q->panels, index = panel % q->panels;
-    return q->weights + (group * q->padded + 2 * index * ONXI_LANES) * q->depth +
-           k * panel_vectors(q->m, index) * ONXI_LANES;
+    return q->weights + (group * q->padded + panel_first(q->m, q->panels, index)) * q->depth +
+           k * panel_vectors(q->m, q->panels, index) * ONXI_LANES;
+}
+
+/* The distance of an input channel from the first one. */
+static inline uint64_t from_first(const direct_params *q, const view *v, uint64_t channel)
+{
+    return channel / q->in_block * v->block + channel % q->in_block;
 }
 
 /* What all tiles of a panel have in common that give results or, without `ends`, partial sums. */
 static direct_tile panel_tile(const direct_params *q, const unit *u, uint64_t panel, bool ends, const float **others)
 {
-    const uint64_t index = panel % q->panels, vectors = panel_vectors(q->m, index);
-    const uint64_t left = q->m - 2 * index * ONXI_LANES;
+    const uint64_t index = panel % q->panels, vectors = panel_vectors(q->m, q->panels, index);
+    const uint64_t left = q->m - panel_first(q->m, q->panels, index);
+    const uint64_t vector = q->out_block < q->groups * q->m ? out_step(q) : ONXI_LANES;
     return (direct_tile){ .at = u->from->at,
                           .adjacent = !q->planes && q->c % DIRECT_TOGETHER == 0,
                           .step = u->from->column * (uint64_t)q->win.stride[ACROSS],
                           .start_step = DIRECT_ROW,
-                          .c_step = ends ? q->groups * q->m : DIRECT_ROW,
+                          .c_step = ends ? q->out_block : DIRECT_ROW,
+                          .c_vector = ends ? vector : ONXI_LANES,
                           .posts = &q->posts,
                           .applied = ends ? q->applied : 0,
                           .others = others,
-                          .other_step = q->groups * q->m,
+                          .other_step = q->out_block,
+                          .other_vector = vector,
                           .last =
                               ends && left < vectors * ONXI_LANES ? left - (vectors - 1) * ONXI_LANES : ONXI_LANES };
 }
@@ -334,7 +303,7 @@ static direct_tile panel_tile(const direct_params *q, const unit *u, uint64_t pa
 static void one_line(const direct_params *q, const unit *u, direct_tile t, uint64_t panel, uint64_t line, stretch in,
                      float *partial, float *to)
 {
-    const uint64_t group = panel / q->panels, vectors = panel_vectors(q->m, panel % q->panels);
+    const uint64_t group = panel / q->panels, vectors = panel_vectors(q->m, q->panels, panel % q->panels);
     const stretch lines = lines_in_image(q, u, line);
     const direct_tile whole = t;
     bool begins = in.from == u->k0;
@@ -345,10 +314,11 @@ static void one_line(const direct_params *q, const unit *u, direct_tile t, uint6
         t.at = whole.at + part.from;
         t.k = part.to - part.from;
         t.b = weights_of(q, panel, part.from);
-        t.start = begins ? q->start + group * q->padded + 2 * (panel % q->panels) * ONXI_LANES : partial;
+        t.start = begins ? q->start + group * q->padded + panel_first(q->m, q->panels, panel % q->panels) : partial;
         t.start_step = begins ? 0 : DIRECT_ROW;
         t.c = ends ? to : partial;
         t.c_step = ends ? whole.c_step : DIRECT_ROW;
+        t.c_vector = ends ? whole.c_vector : ONXI_LANES;
         t.applied = ends ? whole.applied : 0;
         t.last = ends ? whole.last : ONXI_LANES;
         run_line(t, vectors, u->columns);
@@ -361,8 +331,8 @@ static void one_line(const direct_params *q, const unit *u, direct_tile t, uint6
 static void one_stretch(const direct_params *q, const onx_work *work, const unit *u, uint64_t panel, stretch in,
                         float *sums)
 {
-    const uint64_t group = panel / q->panels, index = panel % q->panels, vectors = panel_vectors(q->m, index);
-    const uint64_t first = 2 * index * ONXI_LANES, most = direct_most(vectors), size = in.to - in.from;
+    const uint64_t vectors = panel_vectors(q->m, q->panels, panel % q->panels), most = direct_most(vectors);
+    const uint64_t channel = panel / q->panels * q->c, size = in.to - in.from;
     const uint64_t each = (u->columns + most - 1) / most, tiles = each * u->lines;
     const bool ends = in.to == u->k1;
     const float *others[POST_MAX];
@@ -372,8 +342,8 @@ static void one_stretch(const direct_params *q, const onx_work *work, const unit
     t.fetch_step = (vectors * ONXI_LANES + tiles - 1) / tiles;
     const float *fetch = ends && panel + 1 == u->p1 ? weights_of(q, u->p0, 0) : weights_of(q, panel, in.to);
     for (uint64_t line = 0; line < u->lines; line++) {
-        t.a = u->x + group * q->c + line * (uint64_t)q->win.stride[DOWN] * u->from->line;
-        t.place = line_of(q, u, line) + group * q->m + first;
+        t.a = u->x + from_first(q, u->from, channel) + line * (uint64_t)q->win.stride[DOWN] * u->from->line;
+        t.place = line_of(q, u, line, channel_of(q, panel));
         t.fetch = fetch + line * each * t.fetch_step * size;
         one_line(q, u, t, panel, line, in, sums + line * u->columns * DIRECT_ROW,
                  ends ? (float *)work->outputs[0]->data + t.place : NULL);
@@ -400,7 +370,8 @@ static reach reach_of(const direct_params *q, const unit *u, int axis, int64_t t
 static void begin_or_end(const direct_params *q, const onx_work *work, const unit *u, uint64_t panel, bool ends,
                          float *sums)
 {
-    const uint64_t group = panel / q->panels, index = panel % q->panels, first = 2 * index * ONXI_LANES;
+    const uint64_t group = panel / q->panels, index = panel % q->panels;
+    const uint64_t first = panel_first(q->m, q->panels, index);
     const float *others[POST_MAX];
     for (uint32_t p = 0; p < q->applied; p++)
         others[p] = other_of(q, work, p);
@@ -410,10 +381,10 @@ static void begin_or_end(const direct_params *q, const onx_work *work, const uni
     t.start_step = ends ? DIRECT_ROW : 0;
     for (uint64_t line = 0; line < u->lines; line++) {
         float *partial = sums + line * u->columns * DIRECT_ROW;
-        t.place = line_of(q, u, line) + group * q->m + first;
+        t.place = line_of(q, u, line, channel_of(q, panel));
         t.start = ends ? partial : q->start + group * q->padded + first;
         t.c = ends ? (float *)work->outputs[0]->data + t.place : partial;
-        run_line(t, panel_vectors(q->m, index), u->columns);
+        run_line(t, panel_vectors(q->m, q->panels, index), u->columns);
     }
 }
 
@@ -426,16 +397,17 @@ static void one_tap(const direct_params *q, const unit *u, const float *x, uint6
     for (uint64_t k = 0, size; k < q->c; k += size) {
         size = tile_depth(q->c - k);
         for (uint64_t p = u->p0; p < u->p1; p++) {
-            const uint64_t vectors = panel_vectors(q->m, p % q->panels), most = direct_most(vectors);
+            const uint64_t vectors = panel_vectors(q->m, q->panels, p % q->panels), most = direct_most(vectors);
             const uint64_t tiles = (columns + most - 1) / most * (down->to - down->from);
             direct_tile t = panel_tile(q, u, p, false, NULL);
             t.k = size;
+            t.at += k;
             t.b = weights_of(q, p, tap * q->c + k);
             t.fetch = p + 1 < u->p1 ? weights_of(q, p + 1, tap * q->c + k) : t.b + size * vectors * ONXI_LANES;
             t.fetch_step = (vectors * ONXI_LANES + tiles - 1) / tiles;
             for (uint64_t line = down->from; line < down->to; line++) {
-                t.a =
-                    x + p / q->panels * q->c + k + (line - down->from) * (uint64_t)q->win.stride[DOWN] * q->place.line;
+                t.a = x + from_first(q, &q->place, p / q->panels * q->c) +
+                      (line - down->from) * (uint64_t)q->win.stride[DOWN] * q->place.line;
                 t.c = sums + (p - u->p0) * each + (line * u->columns + across->from) * DIRECT_ROW;
                 t.start = t.c;
                 run_line(t, vectors, columns);
@@ -539,25 +511,42 @@ static bool is_line(const direct_params *q)
            (q->win.kernel[DOWN] != 1 || q->win.kernel[ACROSS] != 1);
 }
 
-/* With windows of one pixel, all lines of all images are joined to one. */
+/* With AVX2 images are in blocks of a vector if their channels fill them, like those of oneDNN and other rows; but
+ * an input with channels last is read as it lies. */
+static void take_blocks(const onx_prepare *p, direct_params *q)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    const uint64_t c = q->groups * q->c, m = q->groups * q->m;
+    q->in_block = q->planes ? 1 : c;
+    q->out_block = m;
+    if (ONXI_LANES != 8)
+        return;
+    if (!q->planes && q->c % ONXI_LANES == 0 && onxi_blocked_of(x) != c && onxi_product(x->dims, 2, x->rank) > 1)
+        q->in_block = ONXI_LANES;
+    if (q->m % ONXI_LANES == 0 && onxi_product(y->dims, 2, y->rank) > 1)
+        q->out_block = ONXI_LANES;
+}
+
+/* With windows of one pixel, all lines of all images are joined to one; in blocks, those of an image. */
 static void join_lines(direct_params *q)
 {
     for (int i = 0; i < DIMS; i++)
         if (q->win.kernel[i] != 1 || q->win.stride[i] != 1 || q->win.pad[i] || q->win.out[i] != q->win.in[i])
             return;
-    q->win.out[ACROSS] *= q->win.out[DEPTH] * q->win.out[DOWN] * (int64_t)q->batch;
+    const bool all = q->in_block == q->groups * q->c && q->out_block == q->groups * q->m;
+    q->win.out[ACROSS] *= q->win.out[DEPTH] * q->win.out[DOWN] * (int64_t)(all ? q->batch : 1);
     q->win.in[ACROSS] = q->win.out[ACROSS];
     q->win.in[DEPTH] = q->win.in[DOWN] = q->win.out[DEPTH] = q->win.out[DOWN] = 1;
-    q->batch = 1;
+    q->batch = all ? 1 : q->batch;
 }
 
 /* Sets the distances between pixels of an image of these sizes. */
 static void take_view(const direct_params *q, uint64_t planes, uint64_t lines, uint64_t columns, view *v)
 {
-    v->column = q->planes ? 1 : q->groups * q->c;
+    v->column = q->in_block;
     v->line = columns * v->column;
     v->plane = lines * v->line;
-    v->channel = q->planes ? planes * v->plane : 1;
+    v->block = planes * v->plane;
 }
 
 /* Finds out where the elements of a window are; `slices`: the dilation along the depth. */
@@ -572,11 +561,11 @@ static onx_status take_table(onx_prepare *p, const direct_params *q, uint64_t sl
         for (uint64_t kz = 0; kz < (uint64_t)q->win.kernel[DEPTH]; kz++)
             for (uint64_t ky = 0; ky < (uint64_t)q->win.kernel[DOWN]; ky++)
                 for (uint64_t kx = 0; kx < (uint64_t)q->win.kernel[ACROSS]; kx++) {
-                    const uint64_t at = c * v->channel + kz * slices * v->plane +
+                    const uint64_t at = c * v->block + kz * slices * v->plane +
                                         ky * (uint64_t)q->win.dilation[DOWN] * v->line +
                                         kx * (uint64_t)q->win.dilation[ACROSS] * v->column;
                     for (uint64_t i = 0; i < inner; i++)
-                        *to++ = (int32_t)(at + i);
+                        *to++ = (int32_t)(at + from_first(q, v, i));
                 }
     return ONX_OK;
 }
@@ -654,11 +643,11 @@ static onx_status take_weights(onx_prepare *p, direct_params *q)
 {
     const uint64_t taps = (uint64_t)(q->win.kernel[DEPTH] * q->win.kernel[DOWN] * q->win.kernel[ACROSS]);
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
-    packing from = { q->c, q->m, taps, q->planes };
+    direct_packing from = { q->c, q->m, taps, q->panels, q->planes };
     const struct {
         char what[8];
-        uint64_t planes, lanes, m, taps;
-    } key = { "direct", q->planes, ONXI_LANES, q->m, taps };
+        uint64_t planes, lanes, m, taps, panels;
+    } key = { "direct", q->planes, ONXI_LANES, q->m, taps, q->panels };
     uint64_t size;
     if (!onxi_mul_u64(q->groups * q->padded * sizeof(float), q->depth, &size))
         return ONX_E_UNSUPPORTED;
@@ -667,7 +656,7 @@ static onx_status take_weights(onx_prepare *p, direct_params *q)
                               .key_size = sizeof key,
                               .size = size,
                               .pieces = q->groups * q->panels,
-                              .make = pack_panel,
+                              .make = direct_pack,
                               .user = &from };
     const void *weights;
     ONX_TRY(p->ops->packed(p, &job, &weights));
@@ -682,10 +671,18 @@ static onx_status take_weights(onx_prepare *p, direct_params *q)
     return ONX_OK;
 }
 
+static bool layout_of(onx_prepare *p, const onx_value *v, uint64_t block, const onx_layout **out)
+{
+    if (block == (uint64_t)v->dims[1])
+        return onxi_channels_last(p, v, out);
+    return (*out = onxi_blocked_layout(p->arena, v, (uint32_t)block)) != NULL;
+}
+
 static onx_status take_layouts(onx_prepare *p, direct_params *q)
 {
-    const onx_layout *in = NULL, *out;
-    if ((!q->planes && !onxi_channels_last(p, p->inputs[0], &in)) || !onxi_channels_last(p, p->outputs[0], &out))
+    const onx_layout *in = NULL, *out = NULL;
+    if ((!q->planes && !layout_of(p, p->inputs[0], q->in_block, &in)) ||
+        !layout_of(p, p->outputs[0], q->out_block, &out))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
     q->skips = q->patch_size && !q->planes && onxi_weights_are_finite(p, 1);
@@ -706,14 +703,15 @@ static onx_status prepare(onx_prepare *p)
     if (!p->want || !shape_of(p, q))
         return ONX_E_UNSUPPORTED;
     q->planes = q->groups == 1 && q->c <= PLANES_MOST && !p->inputs[0]->layout;
-    /* The tiles of a single vector of channels are limited by loads: oneDNN takes 0.83 to 0.88 times as long, except
+    /* The tiles of a single vector of 16 channels are limited by loads: oneDNN takes 0.87 to 0.99 times as long, except
      * where it needs another layout of the input, as for groups. */
-    if (p->kernel->body && vectors_of(q->m) < 2 && !q->planes && q->groups == 1)
+    if (ONXI_LANES == 16 && p->kernel->body && vectors_of(q->m) < 2 && !q->planes && q->groups == 1)
         return ONX_E_UNSUPPORTED;
     if (q->groups > 1 && (q->c < ONXI_LANES || q->m % ONXI_LANES))
         return ONX_E_UNSUPPORTED;
     if (is_line(q))
         return ONX_E_UNSUPPORTED;
+    take_blocks(p, q);
     if (!q->planes)
         join_lines(q);
     const uint64_t taps = (uint64_t)(q->win.kernel[DEPTH] * q->win.kernel[DOWN] * q->win.kernel[ACROSS]);
@@ -727,7 +725,7 @@ static onx_status prepare(onx_prepare *p)
     take_view(q, (uint64_t)q->win.in[DEPTH], (uint64_t)q->win.in[DOWN], (uint64_t)q->win.in[ACROSS], &q->place);
     take_view(q, (uint64_t)q->win.kernel[DEPTH], (uint64_t)extent_of(q, DOWN, (int64_t)q->lines),
               (uint64_t)extent_of(q, ACROSS, (int64_t)q->columns), &q->patch);
-    if (q->place.plane > INT32_MAX / (uint64_t)(q->win.in[DEPTH] * (q->planes ? (int64_t)q->c : 1)))
+    if (q->place.block > INT32_MAX / (q->groups * q->c / q->in_block))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(take_table(p, q, (uint64_t)q->win.dilation[DEPTH], &q->place));
     if (q->patch_size)
@@ -746,12 +744,12 @@ static onx_status prepare(onx_prepare *p)
         .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_, .prepare = prepare, \
         .run = run                                                                                                     \
     }
-#if ONXI_LANES == 16
-/* Tried before oneDNN with AVX-512, where both are equally fast. With AVX2 oneDNN takes 0.96 times as long. */
-static const char wide = 0;
-#define WIDE_ROW ROW(11, &wide),
+#if ONXI_LANES >= 8
+/* Tried before oneDNN, which is as fast, but generates code for each shape. */
+static const char early = 0;
+#define EARLY_ROW ROW(11, &early),
 #else
-#define WIDE_ROW
+#define EARLY_ROW
 #endif
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_direct)[] = { WIDE_ROW ROW(6, NULL), { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_direct)[] = { EARLY_ROW ROW(6, NULL), { 0 } };
 #endif

@@ -7,9 +7,9 @@
 #include "kernel/simd/post.h"
 #include "kernel/simd/steps.h"
 
-/* Most vectors of a panel: the last panel has three where two would leave one, which would be limited by loads. Most
- * pixels of a tile, which is one of one vector; all tiles have as many sums. Floats from one row of partial sums to the
- * next. Elements that tiles of one vector, which are limited by loads, find together: AVX2 has too few registers. */
+/* Most vectors of a panel (panels_of). Most pixels of a tile, which is one of one vector; all tiles have as many sums.
+ * Floats from one row of partial sums to the next. Elements that tiles of one vector, which are limited by loads, find
+ * together: AVX2 has too few registers. */
 enum {
     DIRECT_V = 3,
     DIRECT_M = 2 * TILE_M,
@@ -18,22 +18,23 @@ enum {
 };
 
 typedef struct direct_tile {
-    const float *a;      /* what the first pixel covers */
-    const int32_t *at;   /* where each element of the sum is, from `a` on */
-    uint64_t k;          /* number of these */
-    bool adjacent;       /* they are multiples of DIRECT_TOGETHER inputs that lie next to each other */
-    uint64_t step;       /* elements from a pixel to the next */
-    const float *b;      /* weights: for each element, the channels of the panel */
-    const float *start;  /* what the sums begin with, */
-    uint64_t start_step; /* from a pixel to the next; 0: the same for all */
-    float *c;            /* results */
-    uint64_t c_step;
+    const float *a;            /* what the first pixel covers */
+    const int32_t *at;         /* where each element of the sum is, from `a` on */
+    uint64_t k;                /* number of these */
+    bool adjacent;             /* they are multiples of DIRECT_TOGETHER inputs that lie next to each other */
+    uint64_t step;             /* elements from a pixel to the next */
+    const float *b;            /* weights: for each element, the channels of the panel */
+    const float *start;        /* what the sums begin with, */
+    uint64_t start_step;       /* from a pixel to the next; 0: the same for all */
+    float *c;                  /* results */
+    uint64_t c_step, c_vector; /* elements from a pixel to the next, and from a vector of channels to the next */
     const simd_posts *posts;
     uint32_t applied;           /* the first of these that are applied here */
     const float *const *others; /* for each post-operation: the other operand of ONX_POST_ADD, */
-    uint64_t place, other_step; /* where the tile begins in these, and elements from a pixel to the next */
-    uint64_t last;              /* channels of the last vector that are loaded from these and stored */
-    const float *fetch;         /* prefetched, `fetch_step` elements for each element of the sum */
+    uint64_t place;             /* where the tile begins in these, and the elements between as in results: */
+    uint64_t other_step, other_vector;
+    uint64_t last;      /* channels of the last vector that are loaded from these and stored */
+    const float *fetch; /* prefetched, `fetch_step` elements for each element of the sum */
     uint64_t fetch_step;
 } direct_tile;
 
@@ -42,6 +43,12 @@ static inline bool direct_applies(const simd_post *f)
 {
     return (f->kind == ONX_POST_ADD && f->operand >= 0) || f->kind == ONX_POST_RELU || f->kind == ONX_POST_CLIP ||
            f->kind == ONX_POST_HARD_SWISH;
+}
+
+/* From a vector of channels to the next, if results may be in blocks. */
+static inline uint64_t direct_vector(uint64_t elements)
+{
+    return ONXI_LANES == 8 ? elements : ONXI_LANES;
 }
 
 /* A vector of another operand. */
@@ -69,12 +76,13 @@ direct_post(const direct_tile *t, uint32_t index, onxi_vf sum[DIRECT_M][DIRECT_V
     switch (f->kind) {
     case ONX_POST_ADD: {
         const char *other[DIRECT_BASES];
+        const uint64_t vector = direct_vector(t->other_vector);
         const row_steps step = row_steps_of(t->other_step);
         row_bases(other, t->others[index] + t->place, &step, rows);
         if (t->last < ONXI_LANES) {
-            EACH(x + direct_load(t, ROW_AT(other, i, &step) + v * ONXI_LANES, v + 1 == vectors))
+            EACH(x + direct_load(t, ROW_AT(other, i, &step) + (uint64_t)v * vector, v + 1 == vectors))
         } else {
-            EACH(x + vf_load(ROW_AT(other, i, &step) + v * ONXI_LANES))
+            EACH(x + vf_load(ROW_AT(other, i, &step) + (uint64_t)v * vector))
         }
         break;
     }
@@ -96,9 +104,10 @@ __attribute__((always_inline)) static inline void direct_store(const direct_tile
 {
     const char *c[DIRECT_BASES];
     const row_steps step = row_steps_of(t->c_step);
+    const uint64_t vector = direct_vector(t->c_vector);
     const int end = vectors - 1;
     row_bases(c, t->c, &step, rows);
-#define TO(i, v) ((float *)ROW_AT(c, i, &step) + (v)*ONXI_LANES)
+#define TO(i, v) ((float *)ROW_AT(c, i, &step) + (uint64_t)(v)*vector)
     UNROLL
     for (int i = 0; i < rows; i++)
         UNROLL
@@ -208,6 +217,73 @@ static void (*const direct_tiles[DIRECT_V][DIRECT_M])(const direct_tile *) = { {
 static inline uint64_t direct_most(uint64_t vectors)
 {
     return DIRECT_M / vectors;
+}
+
+/* ---- weights ---- */
+
+static inline uint64_t vectors_of(uint64_t m)
+{
+    return (m + ONXI_LANES - 1) / ONXI_LANES;
+}
+
+/* Panels of a group. They have two vectors of channels; one has three where two would leave one, whose tiles would be
+ * limited by loads. With AVX2 they have three, or some of them two: tiles of 4 by 3 load less than those of 6 by 2, and
+ * divide more lines evenly. The vectors are divided among the panels as evenly as possible. */
+static inline uint64_t panels_of(uint64_t m)
+{
+    const uint64_t vectors = vectors_of(m);
+    return ONXI_LANES == 8 ? (vectors + 2) / 3 : vectors < 2 ? 1 : vectors / 2;
+}
+
+/* The first channel of a panel of `panels`. */
+static inline uint64_t panel_first(uint64_t m, uint64_t panels, uint64_t panel)
+{
+    return panel * vectors_of(m) / panels * ONXI_LANES;
+}
+
+static inline uint64_t panel_vectors(uint64_t m, uint64_t panels, uint64_t panel)
+{
+    return (panel_first(m, panels, panel + 1) - panel_first(m, panels, panel)) / ONXI_LANES;
+}
+
+typedef struct direct_packing {
+    uint64_t c, m, taps, panels; /* panels: of a group */
+    bool planes;
+} direct_packing;
+
+/* Gathers a vector of channels, `width` of which exist, from element k on: `count` rows. */
+static inline void direct_turn(const float *from, uint64_t depth, uint64_t width, uint64_t count, float *rows)
+{
+    if (width == ONXI_LANES && count == ONXI_LANES) {
+        vf_turn((const char *)from, depth * sizeof *from, rows, ONXI_LANES);
+        return;
+    }
+    for (uint64_t k = 0; k < count; k++)
+        for (uint64_t i = 0; i < ONXI_LANES; i++)
+            rows[k * ONXI_LANES + i] = i < width ? from[i * depth + k] : 0;
+}
+
+/* A panel of output channels: by tap and input channel, or, for planes, by input channel and tap. */
+static inline onx_status direct_pack(void *user, const void *elements, uint64_t piece, void *out)
+{
+    const direct_packing *q = user;
+    const uint64_t group = piece / q->panels, panel = piece % q->panels;
+    const uint64_t depth = q->c * q->taps, vectors = panel_vectors(q->m, q->panels, panel);
+    const uint64_t first = panel_first(q->m, q->panels, panel);
+    const float *from = (const float *)elements + (group * q->m + first) * depth;
+    float *to = (float *)out + (group * vectors_of(q->m) * ONXI_LANES + first) * depth, rows[ONXI_LANES * ONXI_LANES];
+    for (uint64_t v = 0; v < vectors; v++, from += ONXI_LANES * depth) {
+        const uint64_t left = q->m - first - v * ONXI_LANES, width = left < ONXI_LANES ? left : ONXI_LANES;
+        for (uint64_t k = 0, count; k < depth; k += count) {
+            count = depth - k < ONXI_LANES ? depth - k : ONXI_LANES;
+            direct_turn(from + k, depth, width, count, rows);
+            for (uint64_t i = k; i < k + count; i++) {
+                const uint64_t at = q->planes ? i : i % q->taps * q->c + i / q->taps;
+                vf_store(to + (at * vectors + v) * ONXI_LANES, vf_load(rows + (i - k) * ONXI_LANES));
+            }
+        }
+    }
+    return ONX_OK;
 }
 
 #endif
