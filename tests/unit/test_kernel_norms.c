@@ -93,6 +93,48 @@ static void test_kernel_norms__halves_are_the_same(void **state)
     }
 }
 
+/* Lines of a few elements, many of them, a number of scale for all elements or one for each; some lines of numbers near
+ * the limits of float or of the same numbers, with NaN or infinity. */
+static void test_kernel_norms__short_normalizations_are_the_same(void **state)
+{
+    static const struct {
+        onx_dtype dtype;
+        double ulp;
+    } types[] = { { ONX_FLOAT, 200 }, { ONX_FLOAT16, 0x1p13 }, { ONX_BFLOAT16, 0x1p16 } };
+    static const struct range odd[] = { { -3e38f, 3e38f }, { -1e-25f, 1e-25f },    { 3, 3 },  { 0, 0 },
+                                        { NAN, NAN },      { INFINITY, INFINITY }, { 0, NAN } };
+    static const char *const nodes[] = { "LayerNormalization <axis = 1> (v, c, d)",
+                                         "RMSNormalization <axis = 1> (v, c)",
+                                         "LayerNormalization <axis = 1, epsilon = 0.0> (v, c)" };
+    static writer w;
+    source s = { 62 };
+    (void)state;
+    for (unsigned turn = 0; turn < 216; turn++) {
+        const unsigned op = turn % 3, type = turn / 3 % 3;
+        const int64_t size[2] = { 1 + below(&s, turn % 10 ? 70 : 2000), 2 + below(&s, 68) };
+        const int64_t scales = turn / 9 % 3 ? size[1] : 1;
+        onx_value *x = floats(&s, 2, size), *a = floats(&s, 1, &scales), *b = floats(&s, 1, &scales);
+        for (uint32_t i = 0; i < turn / 27 % 4; i++) {
+            const struct range *r = &odd[below(&s, type ? 7 : 5)];
+            onx_value *line = numbers(&s, r, 1, &size[1]);
+            memcpy((float *)x->data + below(&s, (uint32_t)size[0]) * (uint64_t)size[1], line->data,
+                   (uint64_t)size[1] * sizeof(float));
+            onx_value_free(line);
+        }
+        w.len = 0;
+        add(&w,
+            "<ir_version: 11, opset_import: [\"\" : 23]> g (float[N, C] x, float[S] a, float[S] b) =>"
+            " (float[N, C] y) { v = Cast <to = %u> (x) c = Cast <to = %u> (a) d = Cast <to = %u> (b) u = %s"
+            " y = Cast <to = 1> (u) }",
+            types[type].dtype, types[type].dtype, types[type].dtype, nodes[op]);
+        const char *name = op == 1 ? "RMSNormalization" : "LayerNormalization";
+        assert_string_not_equal(compare_any(&w, name, (const onx_value *const[]){ x, a, b }, types[type].ulp), "plain");
+        onx_value_free(x);
+        onx_value_free(a);
+        onx_value_free(b);
+    }
+}
+
 /* Rows of features, whole vectors of them and not, with and without what follows, which may read the features, too. */
 static void test_kernel_norms__features_are_the_same(void **state)
 {
@@ -388,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_norms__normalizations_are_the_same),
         cmocka_unit_test(test_kernel_norms__halves_are_the_same),
+        cmocka_unit_test(test_kernel_norms__short_normalizations_are_the_same),
         cmocka_unit_test(test_kernel_norms__features_are_the_same),
         cmocka_unit_test(test_kernel_norms__groups_of_blocks),
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),

@@ -15,12 +15,26 @@ static inline bool onxi_norm_fits_float(double mean, double scale)
     return fabs(mean) < 0x1p100 && (s == 0 || (s > 0x1p-100 && s < 0x1p100));
 }
 
+/* What lines of few elements have in common: scale and shift (NULL: none), each a number for all elements (step 0) or
+ * one for each (step 1), of the type of the elements. */
+typedef struct onxi_norm_short {
+    uint64_t n; /* elements of a line, at most ONXI_NORM_SHORT */
+    bool about_zero;
+    double epsilon;
+    const void *a, *b;
+    int64_t step_a, step_b;
+} onxi_norm_short;
+
+enum { ONXI_NORM_SHORT = 64 };
+
 typedef struct onxi_norm_loops {
     /* Mean and second moment of n elements; with `about_zero` the mean is 0 and the moment is that about 0. */
     void (*moments)(const void *x, uint64_t n, bool about_zero, double *mean, double *second);
     /* y = (x - mean) * scale * a[i * step_a] + b[i * step_b]; a and b may be NULL. */
     void (*affine)(const void *x, void *y, uint64_t n, double mean, double scale, const void *a, int64_t step_a,
                    const void *b, int64_t step_b);
+    /* Both for `count` short lines from x to y, which may be the same; NULL: one line at a time. */
+    void (*short_lines)(const onxi_norm_short *q, const void *x, void *y, uint64_t count);
 } onxi_norm_loops;
 
 /* The channels of a group, if the node is one that a fast row of GroupNormalization or InstanceNormalization for floats

@@ -33,7 +33,7 @@
     }
 ONXI_EACH_FLOAT(MOMENTS, moments)
 ONXI_EACH_FLOAT(AFFINE, affine)
-#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = { moments_##d, affine_##d },
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = { moments_##d, affine_##d, NULL },
 static const onxi_norm_loops plain_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, ) };
 
 typedef struct layer_params {
@@ -99,9 +99,36 @@ static void mixed_segment(const layer_params *q, const onx_work *work, uint64_t 
     }
 }
 
+/* Lines of few elements that have the same scale and shift. */
+static bool is_short(const layer_params *q)
+{
+    return ONXI_PLATFORM_ROOMY && q->loops.short_lines && q->lines.count && q->line <= ONXI_NORM_SHORT &&
+           q->segment == q->line;
+}
+
+static void short_lines(const layer_params *q, const onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_broadcast *b = &q->broadcast;
+    const uint64_t at = first * q->line * q->width;
+    const onxi_norm_short lines = { .n = q->line,
+                                    .about_zero = q->about_zero,
+                                    .epsilon = q->epsilon,
+                                    .a = work->inputs[1]->data,
+                                    .step_a = b->step[1][b->rank - 1],
+                                    .b = q->shift ? work->inputs[q->shift]->data : NULL,
+                                    .step_b = q->shift ? b->step[2][b->rank - 1] : 0 };
+    if (work->outputs[0])
+        q->loops.short_lines(&lines, (const char *)work->inputs[0]->data + at, (char *)work->outputs[0]->data + at,
+                             last - first);
+}
+
 onx_status onxi_layer_norm_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const layer_params *q = work->params;
+    if (is_short(q)) {
+        short_lines(q, work, first, last);
+        return ONX_OK;
+    }
     const onxi_broadcast *b = &q->broadcast;
     const uint64_t inner = (uint64_t)b->inner, outputs = work->prepared->output_count;
     const char *x = work->inputs[0]->data, *scale = work->inputs[1]->data;

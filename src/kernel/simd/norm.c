@@ -3,6 +3,7 @@
 #include "kernel/core/blocked.h"
 #include "kernel/simd/halves.h"
 #include "kernel/simd/post.h"
+#include "kernel/simd/turned.h"
 
 #include <math.h>
 
@@ -135,11 +136,107 @@ static void affine(const void *x, void *y, uint64_t n, double mean, double scale
     affine_of(x, y, n, (float)before, m, (float)(mean * before - (double)m), (float)(scale / before), a, sa, b, sb);
 }
 
-#ifdef __wasm__ /* its module has no room for them */
+#if !ONXI_PLATFORM_ROOMY /* a browser's module has no room for what follows */
 #define HALVES 0
-static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine } };
+static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine, NULL } };
 #else
 #define HALVES (ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
+
+/* ---- lines of few elements ---- */
+
+_Static_assert((int)ONXI_NORM_SHORT <= (int)TURNED_MOST, "short lines are turned");
+
+/* Mean (the sum of two floats) and factor of a line in each lane. */
+typedef struct line_scales {
+    float mean[ONXI_LANES], rest[ONXI_LANES], factor[ONXI_LANES];
+    int32_t fits[ONXI_LANES]; /* whether sums and squares stayed in the range of float */
+    bool all_fit;
+} line_scales;
+
+/* Turns a line per lane, of which each is about its own mean. */
+static inline void scales_of_lines(const onxi_norm_short *q, const float *x, line_scales *to)
+{
+    float columns[TURNED_MOST * ONXI_LANES];
+    const float n = (float)q->n;
+    onxi_vf sum = vf_all(0), total[2] = { sum, sum }, squares[2] = { sum, sum }, near = sum, off = sum;
+    for (uint64_t k = 0; k < q->n; k += ONXI_LANES)
+        vf_turn((const char *)(x + k), q->n * sizeof *x, columns + k * ONXI_LANES, ONXI_LANES);
+    for (uint64_t k = 0; k < q->n; k++)
+        total[k % 2] += vf_load(columns + k * ONXI_LANES);
+    near = q->about_zero ? vf_all(0) : (total[0] + total[1]) / n;
+    for (uint64_t k = 0; k < q->n; k++) {
+        const onxi_vf v = vf_load(columns + k * ONXI_LANES) - near;
+        sum += v;
+        squares[k % 2] += v * v;
+    }
+    off = q->about_zero ? vf_all(0) : sum / n;
+    const onxi_vf moment = (squares[0] + squares[1]) / n - off * off + (float)q->epsilon;
+    const onxi_vi fits = (onxi_vi)((moment >= 0x1p-80f) & (moment < 0x1p100f) & (vf_abs(near) < 0x1p100f));
+    vf_store(to->mean, near);
+    vf_store(to->rest, off);
+    for (int i = 0; i < ONXI_LANES; i++)
+        to->factor[i] = 1 / sqrtf(moment[i]);
+    memcpy(to->fits, &fits, sizeof fits);
+    to->all_fit = !vi_any(~fits);
+}
+
+static void norm_line(const onxi_norm_short *q, const float *x, float *y)
+{
+    double mean, second;
+    moments(x, q->n, q->about_zero, &mean, &second);
+    affine(x, y, q->n, mean, 1 / sqrt(second + q->epsilon), q->a, q->step_a, q->b, q->step_b);
+}
+
+/* Elements k to k + left - 1 of the lines; left: that of a whole vector, or fewer. */
+__attribute__((always_inline)) static inline void scale_lines(const onxi_norm_short *q, const line_scales *line,
+                                                              const float *x, float *y, uint64_t count, uint64_t k,
+                                                              uint64_t left)
+{
+    const bool whole = left == ONXI_LANES;
+    const float *a = q->a, *b = q->b;
+    const vf_lanes some = vf_lanes_of(left);
+    const onxi_vf factor = q->step_a ? vf_load_lanes(a + k, some) : vf_all(*a);
+    const onxi_vf shift = !b ? vf_all(NOTHING) : q->step_b ? vf_load_lanes(b + k, some) : vf_all(*b);
+    for (uint64_t r = 0; r < count; r++) {
+        const uint64_t at = r * q->n + k;
+        const onxi_vf in = whole ? vf_load(x + at) : vf_load_lanes(x + at, some);
+        const onxi_vf v = (in - line->mean[r] - line->rest[r]) * line->factor[r] * factor + shift;
+        if (!line->all_fit && !line->fits[r])
+            continue;
+        if (whole)
+            vf_store(y + at, v);
+        else
+            vf_store_lanes(y + at, v, some);
+    }
+}
+
+/* Up to a line per lane (turned_run). */
+static void norm_turned(const void *params, const float *x, uint64_t first, uint64_t count, void *py)
+{
+    const onxi_norm_short *q = params;
+    const uint64_t n = q->n, whole = n - n % ONXI_LANES;
+    float *y = (float *)py + first * n;
+    line_scales line;
+    scales_of_lines(q, x, &line);
+    for (uint64_t k = 0; k < whole; k += ONXI_LANES)
+        scale_lines(q, &line, x, y, count, k, ONXI_LANES);
+    if (whole < n)
+        scale_lines(q, &line, x, y, count, whole, n - whole);
+    for (uint64_t r = 0; r < count && !line.all_fit; r++)
+        if (!line.fits[r])
+            norm_line(q, x + r * n, y + r * n);
+}
+
+/* Narrower vectors that long lines fill are faster as they lie. */
+static void short_lines(const onxi_norm_short *q, const void *x, void *y, uint64_t count)
+{
+    if (ONXI_LANES == 16 || q->n <= 48 || q->n % ONXI_LANES) {
+        turned_lines(norm_turned, q, x, q->n, count, y);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        norm_line(q, (const float *)x + i * q->n, (float *)y + i * q->n);
+}
 
 /* ---- 16-bit floats, in stretches ---- */
 
@@ -198,6 +295,24 @@ static void half_affine(half_kind kind, const uint16_t *x, uint16_t *y, uint64_t
     }
 }
 
+static void half_short(half_kind kind, const onxi_norm_short *q, const uint16_t *x, uint16_t *y, uint64_t count)
+{
+    float a[ONXI_NORM_SHORT], b[ONXI_NORM_SHORT], out[ONXI_LANES * ONXI_NORM_SHORT];
+    float in[ONXI_LANES * (ONXI_NORM_SHORT + 1)] = { 0 }; /* whole vectors are read of each line */
+    onxi_norm_short wide = *q;
+    half_widen(kind, q->a, a, q->step_a ? q->n : 1);
+    if (q->b)
+        half_widen(kind, q->b, b, q->step_b ? q->n : 1);
+    wide.a = a;
+    wide.b = q->b ? b : NULL;
+    for (uint64_t i = 0, lines; i < count; i += lines) {
+        lines = count - i < ONXI_LANES ? count - i : ONXI_LANES;
+        half_widen(kind, x + i * q->n, in, lines * q->n);
+        norm_turned(&wide, in, 0, lines, out);
+        half_narrow(kind, out, y + i * q->n, lines * q->n);
+    }
+}
+
 #define OF_HALVES(kind)                                                                                                \
     static void moments_##kind(const void *x, uint64_t n, bool about_zero, double *mean, double *second)               \
     {                                                                                                                  \
@@ -207,13 +322,19 @@ static void half_affine(half_kind kind, const uint16_t *x, uint16_t *y, uint64_t
                               int64_t sa, const void *b, int64_t sb)                                                   \
     {                                                                                                                  \
         half_affine(HALF_##kind, x, y, n, mean, scale, a, sa, b, sb);                                                  \
+    }                                                                                                                  \
+    static void short_lines_##kind(const onxi_norm_short *q, const void *x, void *y, uint64_t count)                   \
+    {                                                                                                                  \
+        half_short(HALF_##kind, q, x, y, count);                                                                       \
     }
 OF_HALVES(FLOAT16)
 OF_HALVES(BFLOAT16)
 
-static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine },
-                                                        [ONX_FLOAT16] = { moments_FLOAT16, affine_FLOAT16 },
-                                                        [ONX_BFLOAT16] = { moments_BFLOAT16, affine_BFLOAT16 } };
+static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = {
+    [ONX_FLOAT] = { moments, affine, short_lines },
+    [ONX_FLOAT16] = { moments_FLOAT16, affine_FLOAT16, short_lines_FLOAT16 },
+    [ONX_BFLOAT16] = { moments_BFLOAT16, affine_BFLOAT16, short_lines_BFLOAT16 }
+};
 #endif
 
 /* ---- BatchNormalization of images in channel-blocked layout, and of rows of features ---- */
