@@ -177,6 +177,50 @@ static void test_kernel_types__resizing(void **state)
     }
 }
 
+/* Halves of floats of which any axes are broadcast, lines of few and of many elements: one operator, or several of a
+ * chain, and comparisons. */
+static void test_kernel_types__halves_are_broadcast(void **state)
+{
+    static const char *const ops[] = { "Add", "Sub", "Mul", "Div", "PRelu", "Less" };
+    static const struct {
+        const char *name;
+        onx_dtype dtype;
+    } types[] = { { "float16", ONX_FLOAT16 }, { "bfloat16", ONX_BFLOAT16 } };
+    enum { RANK = 4, OPERANDS = 3 };
+    static writer w;
+    source s = { 71 };
+    (void)state;
+    for (unsigned turn = 0; turn < 240; turn++) {
+        const unsigned type = turn % 2, node = turn / 2 % 6, chain = turn / 12 % 2 && node < 5;
+        int64_t dims[OPERANDS][RANK];
+        onx_value *in[OPERANDS];
+        for (unsigned d = 0; d < RANK; d++) {
+            const int64_t size = 1 + below(&s, d == RANK - 1 && turn % 5 == 0 ? 200 : 12);
+            for (unsigned i = 0; i < OPERANDS; i++) /* a slope is broadcast to its input */
+                dims[i][d] = below(&s, 3) || (i == 0 && node == 4) ? size : 1;
+        }
+        for (unsigned i = 0; i < OPERANDS; i++) {
+            onx_value *wide = floats(&s, RANK, dims[i]);
+            in[i] = tensor(types[type].dtype, RANK, dims[i]);
+            for (uint64_t k = 0; k < wide->count; k++)
+                ((float *)wide->data)[k] += ((float *)wide->data)[k] < 0 ? -0.5f : 0.5f; /* quotients are finite */
+            assert_int_equal(onx_convert(types[type].dtype, in[i]->data, ONX_FLOAT, wide->data, wide->count, true),
+                             ONX_OK);
+            onx_value_free(wide);
+        }
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 20]> g (%s[] x, %s[] y, %s[] v) => (%s[] z) {",
+            types[type].name, types[type].name, types[type].name, node == 5 ? "bool" : types[type].name);
+        if (chain)
+            add(&w, " a = %s (x, y) b = Neg (a) c = Mul (b, v) z = Add (c, x) }", ops[node]);
+        else
+            add(&w, " z = %s (x, y) }", ops[node]);
+        assert_string_not_equal(compare_any(&w, ops[node], (const onx_value *const *)in, 0), "plain");
+        for (unsigned i = 0; i < OPERANDS; i++)
+            onx_value_free(in[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_kernel_types__blocks_of_pixels),
         cmocka_unit_test(test_kernel_types__cumulating),
         cmocka_unit_test(test_kernel_types__resizing),
+        cmocka_unit_test(test_kernel_types__halves_are_broadcast),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

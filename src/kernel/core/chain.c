@@ -76,6 +76,7 @@ static link link_of(const onxi_chain_op *op)
         const onxi_binary_params *q = op->params;
         e->inputs = 2;
         e->binary = q->loop;
+        e->gathered = q->gathers ? q : NULL;
         e->broadcast = &q->broadcast;
         e->in_width[0] = q->in_width[0];
         e->in_width[1] = q->in_width[1];
@@ -285,6 +286,13 @@ static onx_status run_links(const chain_params *q, const onx_work *work, uint64_
                       : l->inputs[k] < 0              ? scratch + q->links[-1 - l->inputs[k]].place * q->pitch
                                                       : work->inputs[l->inputs[k]]->data;
         char *to = i + 1 < q->link_count ? scratch + l->place * q->pitch : made;
+#if ONXI_PLATFORM_ROOMY
+        if (e->gathered) {
+            onxi_binary_gathered(e->gathered, from, (const bool[]){ l->inputs[0] < 0, l->inputs[1] < 0 }, to, start,
+                                 end);
+            continue;
+        }
+#endif
         if (e->broadcast)
             run_stretches(l, from, to, start, end);
         else

@@ -57,6 +57,7 @@ typedef struct onxi_element {
     onxi_unary_loop unary;
     double a, b;
     onxi_binary_loop binary;
+    const onxi_binary_params *gathered; /* of a binary operator whose rows are gathered; else NULL */
     onxi_where_loop where;
     onxi_clip_loop clip;
     const void *low, *high; /* bounds that are no inputs; NULL: none */

@@ -133,7 +133,14 @@ typedef struct onxi_binary_params {
     onxi_binary_loop loop;
     uint64_t block; /* elements of a work row when there is one outer row; 0: work rows are outer rows */
     uint32_t in_width[2], out_width;
+    /* Rows are short, and the loop, of 16-bit elements, has to be called for many elements at once; `straight`: the
+     * input has the elements of the output in their order. */
+    bool gathers, straight[2];
 } onxi_binary_params;
+/* Elements start to end - 1 of such an operation, from `start` on in `out`; an input that is `cut`, which has to be
+ * straight, begins with element `start`. */
+void onxi_binary_gathered(const onxi_binary_params *q, const char *const *in, const bool *cut, char *out,
+                          uint64_t start, uint64_t end);
 /* The loops of Pow, for pairs of types of the base and the exponents; a loop of NULL ends a list. */
 typedef struct onxi_power_body {
     onx_dtype base, exponents;

@@ -143,6 +143,22 @@ static bool has_loop(const onx_prepare *p, const onxi_binary_body *body)
     return x->dtype == p->inputs[1]->dtype && x->dtype < ONX_DTYPE_COUNT && body->loops[x->dtype];
 }
 
+enum { GATHERED = 512 }; /* elements at once */
+
+static bool is_straight(const onxi_broadcast *b, uint32_t i)
+{
+    int64_t step = 1;
+    for (uint32_t d = b->rank; d-- > 0; step *= b->dims[d])
+        if (b->step[i][d] != step)
+            return false;
+    return true;
+}
+
+static bool halves(const onx_value *v)
+{
+    return v->dtype == ONX_FLOAT16 || v->dtype == ONX_BFLOAT16;
+}
+
 static void set_rows(onx_prepare *p, onxi_binary_params *q)
 {
     const uint64_t inner = (uint64_t)q->broadcast.inner;
@@ -152,6 +168,11 @@ static void set_rows(onx_prepare *p, onxi_binary_params *q)
     p->grain = q->block || inner >= ONXI_BLOCK ? 1 : inner ? ONXI_BLOCK / inner : 1;
     if (p->outputs[0]->count == 0)
         p->rows = 0;
+    for (uint32_t i = 0; i < 2; i++)
+        q->straight[i] = is_straight(&q->broadcast, i);
+    /* The plain loops go from element to element. */
+    q->gathers = ONXI_PLATFORM_ROOMY && !q->block && inner <= GATHERED / 4 && !onxi_kernel_is_plain(p->kernel) &&
+                 (halves(p->inputs[0]) && halves(p->inputs[1]));
 }
 
 static onx_status prepare_loop(onx_prepare *p, onxi_binary_loop loop, const int32_t *shift)
@@ -225,6 +246,66 @@ onx_status onxi_binary_prepare(onx_prepare *p)
     return prepare_with(p, p->kernel->body, shift);
 }
 
+#if ONXI_PLATFORM_ROOMY
+/* Copies a few elements by two moves that overlap, more of them by several. */
+static inline void copy_few(uint16_t *to, const uint16_t *from, uint64_t n)
+{
+#define OVERLAPPING(size)                                                                                              \
+    do {                                                                                                               \
+        for (uint64_t i = 0; i + (size) < n; i += (size))                                                              \
+            memcpy(to + i, from + i, (size) * sizeof *to);                                                             \
+        memcpy(to + n - (size), from + n - (size), (size) * sizeof *to);                                               \
+    } while (0)
+    if (n >= 8)
+        OVERLAPPING(8);
+    else if (n >= 4)
+        OVERLAPPING(4);
+    else if (n >= 2)
+        OVERLAPPING(2);
+    else
+        *to = *from;
+#undef OVERLAPPING
+}
+
+/* Elements start to start + n - 1 of an input as it is broadcast. */
+static void gather(const onxi_broadcast *b, uint32_t input, const uint16_t *from, uint64_t start, uint64_t n,
+                   uint16_t *to)
+{
+    const uint64_t inner = (uint64_t)b->inner;
+    const int64_t step = b->step[input][b->rank - 1];
+    int64_t at[ONXI_BROADCAST_MAX];
+    uint64_t row = start / inner, column = start % inner;
+    onxi_broadcast_offsets(b, row, at);
+    for (uint64_t count; n; n -= count, to += count, column = 0) {
+        const uint16_t *x = from + at[input] + (int64_t)column * step;
+        count = inner - column < n ? inner - column : n;
+        if (step == 1)
+            copy_few(to, x, count);
+        else
+            for (uint64_t i = 0; i < count; i++)
+                to[i] = x[(int64_t)i * step];
+        if (count < n)
+            onxi_broadcast_next(b, ++row, at);
+    }
+}
+
+void onxi_binary_gathered(const onxi_binary_params *q, const char *const *in, const bool *cut, char *out,
+                          uint64_t start, uint64_t end)
+{
+    uint16_t gathered[2][GATHERED];
+    for (uint64_t at = start, n; at < end; at += n) {
+        const void *x[2];
+        n = end - at < GATHERED ? end - at : GATHERED;
+        for (uint32_t i = 0; i < 2; i++) {
+            x[i] = q->straight[i] ? in[i] + (at - (cut[i] ? start : 0)) * sizeof **gathered : (char *)gathered[i];
+            if (!q->straight[i])
+                gather(&q->broadcast, i, (const uint16_t *)(const void *)in[i], at, n, gathered[i]);
+        }
+        q->loop(x[0], 1, x[1], 1, out + (at - start) * q->out_width, (int64_t)n);
+    }
+}
+#endif
+
 onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_binary_params *q = work->params;
@@ -232,6 +313,14 @@ onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last)
     char *z = work->outputs[0]->data;
     const onxi_broadcast *b = &q->broadcast;
     int64_t sx = b->step[0][b->rank - 1], sy = b->step[1][b->rank - 1], at[ONXI_BROADCAST_MAX] = { 0 };
+#if ONXI_PLATFORM_ROOMY
+    if (q->gathers) {
+        const uint64_t start = first * (uint64_t)b->inner, end = last * (uint64_t)b->inner;
+        onxi_binary_gathered(q, (const char *[]){ x, y }, (const bool[2]){ false }, z + start * q->out_width, start,
+                             end);
+        return ONX_OK;
+    }
+#endif
     for (uint64_t row = first; row < last; row++) {
         int64_t start = 0, n = b->inner;
         if (q->block) {
