@@ -306,6 +306,33 @@ static void test_kernel_norms__short_lines_are_the_same(void **state)
     }
 }
 
+/* The same of halves of floats, in lines of any length up to those that are reduced one by one; infinities, NaN, and
+ * elements whose squares leave the range of float. */
+static void test_kernel_norms__lines_of_halves_are_the_same(void **state)
+{
+    static const char *const ops[] = { "ReduceMax", "ReduceMin", "ReduceSum",      "ReduceMean",
+                                       "ReduceL1",  "ReduceL2",  "ReduceSumSquare" };
+    static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f, -1e30f, 1e-30f };
+    static writer w;
+    source s = { 56 };
+    (void)state;
+    for (unsigned turn = 0; turn < 210; turn++) {
+        const char *op = ops[turn % 7];
+        const bool brain = turn / 7 % 2;
+        const int64_t dims[] = { 1 + below(&s, 70), 2 + below(&s, turn % 3 ? 68 : 1200) };
+        onx_value *x = floats(&s, 2, dims);
+        for (uint32_t i = 0; i < turn / 14 % 4; i++)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[below(&s, 6)];
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 20]> g (float[A, B] x) => (float[C] y) <int64[1] axes = {1}> {"
+            " v = Cast <to = %d> (x) u = %s <keepdims = 0> (v, axes) y = Cast <to = 1> (u) }",
+            brain ? ONX_BFLOAT16 : ONX_FLOAT16, op);
+        assert_string_not_equal(compare_any(&w, op, (const onx_value *const[]){ x }, brain ? 0x1p17 : 0x1p14), "plain");
+        onx_value_free(x);
+    }
+}
+
 /* Whole numbers of every type, over axes that are neighbours and that are not, with lines of a few elements and of
  * many, so that all ways are taken; with NaN where there is one. */
 static void test_kernel_norms__all_types_are_the_same(void **state)
@@ -436,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),
         cmocka_unit_test(test_kernel_norms__extremes_and_powers_are_the_same),
         cmocka_unit_test(test_kernel_norms__short_lines_are_the_same),
+        cmocka_unit_test(test_kernel_norms__lines_of_halves_are_the_same),
         cmocka_unit_test(test_kernel_norms__all_types_are_the_same),
         cmocka_unit_test(test_kernel_norms__classes_are_the_same),
         cmocka_unit_test(test_kernel_norms__softmax_is_the_same),

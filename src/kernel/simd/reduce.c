@@ -5,6 +5,7 @@
 #include "kernel/core/reduce.h"
 #include "kernel/core/blocked.h"
 #include "kernel/simd/doubles.h"
+#include "kernel/simd/halves.h"
 #include "kernel/simd/math.h"
 #include "kernel/simd/turned.h"
 
@@ -446,19 +447,36 @@ static bool goes_together(const onxi_reduce_params *q)
     return q->count <= BLOCK && q->kind != ONXI_REDUCE_PROD && q->kind != ONXI_REDUCE_LOG_SUM_EXP;
 }
 
+/* Lines next to each other, of floats or of 16-bit floats. */
+typedef struct line_list {
+    const void *x;
+    uint64_t n; /* elements of a line, at most a block */
+    bool halves;
+    half_kind half;
+} line_list;
+
+/* Line r, which is at `wide` if it had to be converted. */
+static inline const float *line_of(const line_list *list, uint64_t r, float *wide)
+{
+    if (!list->halves)
+        return (const float *)list->x + r * list->n;
+    half_widen(list->half, (const uint16_t *)list->x + r * list->n, wide, list->n);
+    return wide;
+}
+
 /* Reduces up to ONXI_LANES lines by lane, then turns these lanes, so that all lines are combined at once. The result of
  * a line does not depend on the others. */
-__attribute__((always_inline)) static inline void
-lines_together(const onxi_reduce_params *q, const onxi_reduce_kind kind, const float *x, float *y, uint64_t count)
+__attribute__((always_inline)) static inline void lines_together(const line_list *list, const onxi_reduce_kind kind,
+                                                                 float *y, uint64_t count)
 {
     const bool best = kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN, least = kind == ONXI_REDUCE_MIN;
-    const uint64_t n = q->count;
-    float lanes[ONXI_LANES * ONXI_LANES], sums[ONXI_LANES];
+    const uint64_t n = list->n;
+    float lanes[ONXI_LANES * ONXI_LANES], sums[ONXI_LANES], wide[BLOCK];
     onxi_vf v[ONXI_LANES];
-    for (uint64_t r = 0; r < ONXI_LANES; r++)
-        vf_store(lanes + r * ONXI_LANES, r >= count ? vf_all(0)
-                                         : best     ? lanes_extreme(least, x + r * n, n)
-                                                    : block_sum(kind, x + r * n, n));
+    for (uint64_t r = 0; r < ONXI_LANES; r++) {
+        const float *x = r < count ? line_of(list, r, wide) : NULL;
+        vf_store(lanes + r * ONXI_LANES, !x ? vf_all(0) : best ? lanes_extreme(least, x, n) : block_sum(kind, x, n));
+    }
     vf_turn((const char *)lanes, ONXI_LANES * sizeof *lanes, lanes, ONXI_LANES);
     for (int i = 0; i < ONXI_LANES; i++)
         v[i] = vf_load(lanes + i * ONXI_LANES);
@@ -468,17 +486,17 @@ lines_together(const onxi_reduce_params *q, const onxi_reduce_kind kind, const f
     vf_store(sums, v[0]);
     for (uint64_t r = 0; r < count; r++) {
         const double sum = (double)sums[r];
-        y[r] = best ? sums[r] : finish(kind, fits(kind, sum) ? sum : wide_sum(kind, x + r * n, n, 1), n);
+        y[r] = best ? sums[r] : finish(kind, fits(kind, sum) ? sum : wide_sum(kind, line_of(list, r, wide), n, 1), n);
     }
 }
 
-static void all_together(const onxi_reduce_params *q, const float *x, float *y, uint64_t count)
+static void all_together(onxi_reduce_kind kind, const line_list *list, float *y, uint64_t count)
 {
 #define KIND(name)                                                                                                     \
     case ONXI_REDUCE_##name:                                                                                           \
-        lines_together(q, ONXI_REDUCE_##name, x, y, count);                                                            \
+        lines_together(list, ONXI_REDUCE_##name, y, count);                                                            \
         break;
-    switch (q->kind) {
+    switch (kind) {
         KIND(SUM)
         KIND(MEAN)
         KIND(L1)
@@ -486,10 +504,47 @@ static void all_together(const onxi_reduce_params *q, const float *x, float *y, 
         KIND(MAX)
         KIND(MIN)
     default:
-        lines_together(q, ONXI_REDUCE_SUM_SQUARE, x, y, count);
+        lines_together(list, ONXI_REDUCE_SUM_SQUARE, y, count);
         break;
     }
 #undef KIND
+}
+
+/* ---- lines of 16-bit floats, as many as a vector has lanes at once ---- */
+
+static onx_status prepare_halves(onx_prepare *p)
+{
+    enum { LEAST = 9 }; /* elements of a line; fewer are faster in reduce_types.c */
+    ONX_TRY(prepare(p));
+    const onxi_reduce_params *q = p->params;
+    return q->line || q->inner || q->count < LEAST || !goes_together(q) ? ONX_E_UNSUPPORTED : ONX_OK;
+}
+
+/* Lines that are not too long are converted all at once: ends of vectors that were just written are slow to read. */
+static onx_status run_halves(onx_work *work, uint64_t first, uint64_t last)
+{
+    enum { WIDE = 4096 };
+    const onxi_reduce_params *q = work->params;
+    const half_kind half = work->inputs[0]->dtype == ONX_FLOAT16 ? HALF_FLOAT16 : HALF_BFLOAT16;
+    const bool few = suits_few_lines(q), at_once = q->count <= WIDE / ONXI_LANES;
+    float in[WIDE], out[ONXI_LANES];
+    if (few) /* whole vectors are read of each line */
+        memset(in, 0, ONXI_LANES * (FEW + 1) * sizeof *in);
+    for (uint64_t n; first < last; first += n) {
+        const uint16_t *x = (const uint16_t *)work->inputs[0]->data + first * q->count;
+        line_list list = { x, q->count, true, half };
+        n = last - first < ONXI_LANES ? last - first : ONXI_LANES;
+        if (at_once) {
+            half_widen(half, x, in, n * q->count);
+            list = (line_list){ .x = in, .n = q->count };
+        }
+        if (few)
+            few_lines(q, in, 0, n, out);
+        else
+            all_together(q->kind, &list, out, n);
+        half_narrow(half, out, (uint16_t *)work->outputs[0]->data + first, n);
+    }
+    return ONX_OK;
 }
 #endif
 
@@ -525,7 +580,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             return ONX_OK;
         }
         for (; first < last && goes_together(q); first += last - first < ONXI_LANES ? last - first : ONXI_LANES)
-            all_together(q, x + first * q->count, y + first, last - first < ONXI_LANES ? last - first : ONXI_LANES);
+            all_together(q->kind, &(line_list){ .x = x + first * q->count, .n = q->count }, y + first,
+                         last - first < ONXI_LANES ? last - first : ONXI_LANES);
 #endif
         for (uint64_t row = first; row < last; row++)
             q->loop(q, x + row * q->count, y + row);
@@ -542,25 +598,29 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-#define ROW(name, kind, preference_, flags_, prepare_)                                                                 \
+#define ROW(name, kind, types, preference_, flags_, prepare_, run_)                                                    \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL,                      \
+        .op = name, .since = 1, .dtypes = types, .preference = preference_, .isa = ONXI_LEVEL,                         \
         .variant = ONXI_VARIANT, .flags = flags_, .body = &(const onxi_reduce_kind){ ONXI_REDUCE_##kind },             \
-        .prepare = prepare_, .run = run                                                                                \
+        .prepare = prepare_, .run = run_                                                                               \
     }
 #if ONXI_PLATFORM_ROOMY
+#define HALVES (ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
 #define ROWS(name, kind)                                                                                               \
-    ROW(name, kind, 2, ONX_KERNEL_LAYOUTS, prepare_blocks), ROW(name, kind, 1, ONXI_KERNEL_LINES, prepare)
+    ROW(name, kind, ONXI_F32, 2, ONX_KERNEL_LAYOUTS, prepare_blocks, run),                                             \
+        ROW(name, kind, ONXI_F32, 1, ONXI_KERNEL_LINES, prepare, run)
+#define ALL_ROWS(name, kind) ROWS(name, kind), ROW(name, kind, HALVES, 3, ONXI_KERNEL_LINES, prepare_halves, run_halves)
 #else
-#define ROWS(name, kind) ROW(name, kind, 1, ONXI_KERNEL_LINES, prepare)
+#define ROWS(name, kind)     ROW(name, kind, ONXI_F32, 1, ONXI_KERNEL_LINES, prepare, run)
+#define ALL_ROWS(name, kind) ROWS(name, kind)
 #endif
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ROWS("ReduceSum", SUM),
-                                                              ROWS("ReduceMean", MEAN),
-                                                              ROWS("ReduceMax", MAX),
-                                                              ROWS("ReduceMin", MIN),
-                                                              ROWS("ReduceL1", L1),
-                                                              ROWS("ReduceL2", L2),
-                                                              ROWS("ReduceSumSquare", SUM_SQUARE),
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ALL_ROWS("ReduceSum", SUM),
+                                                              ALL_ROWS("ReduceMean", MEAN),
+                                                              ALL_ROWS("ReduceMax", MAX),
+                                                              ALL_ROWS("ReduceMin", MIN),
+                                                              ALL_ROWS("ReduceL1", L1),
+                                                              ALL_ROWS("ReduceL2", L2),
+                                                              ALL_ROWS("ReduceSumSquare", SUM_SQUARE),
                                                               ROWS("ReduceProd", PROD),
                                                               ROWS("ReduceLogSumExp", LOG_SUM_EXP),
                                                               { 0 } };
