@@ -3,6 +3,7 @@
  * the first or the last one. */
 #include "kernel/core/blocked.h"
 #include "kernel/core/reduce.h"
+#include "kernel/simd/halves.h"
 #include "kernel/simd/turned.h"
 
 /* SHORT: lines of which each lane has one. */
@@ -175,17 +176,82 @@ static onx_status prepare_channels(onx_prepare *p)
 }
 #endif
 
-#define ROW(name, max, preference_, flags_, prepare_)                                                                  \
+#if ONXI_PLATFORM_ROOMY
+/* ---- lines of types all of whose elements are floats ---- */
+
+#define TO_FLOATS(T)                                                                                                   \
+    static void T##_to_floats(const void *px, float *y, uint64_t n)                                                    \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = preference_, .flags = flags_, .isa = ONXI_LEVEL,     \
-        .variant = ONXI_VARIANT, .body = &(const bool){ max }, .prepare = prepare_, .run = run                         \
+        const T *x = px;                                                                                               \
+        for (uint64_t i = 0; i < n; i++)                                                                               \
+            y[i] = (float)x[i];                                                                                        \
     }
+TO_FLOATS(int8_t)
+TO_FLOATS(uint8_t)
+TO_FLOATS(int16_t)
+TO_FLOATS(uint16_t)
+
+static void float16_to_floats(const void *x, float *y, uint64_t n)
+{
+    half_widen(HALF_FLOAT16, x, y, n);
+}
+
+static void bfloat16_to_floats(const void *x, float *y, uint64_t n)
+{
+    half_widen(HALF_BFLOAT16, x, y, n);
+}
+
+static void (*const to_floats[ONX_DTYPE_COUNT])(const void *x, float *y, uint64_t n) = {
+    [ONX_INT8] = int8_t_to_floats,     [ONX_UINT8] = uint8_t_to_floats,   [ONX_INT16] = int16_t_to_floats,
+    [ONX_UINT16] = uint16_t_to_floats, [ONX_FLOAT16] = float16_to_floats, [ONX_BFLOAT16] = bfloat16_to_floats,
+};
+
+enum { WIDENED = 4096, LONGEST = 256 }; /* elements at once; of a line */
+
+/* Longer lines are faster in reduce_types.c, which reads them twice. */
+static onx_status prepare_widened(onx_prepare *p)
+{
+    ONX_TRY(prepare(p));
+    const onxi_reduce_params *q = p->params;
+    return q->inner == 1 && q->count <= LONGEST ? ONX_OK : ONX_E_UNSUPPORTED;
+}
+
+static onx_status run_widened(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_reduce_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    const uint64_t width = onxi_element_size(x->dtype);
+    int64_t *y = work->outputs[0]->data;
+    float in[WIDENED] = { 0 }; /* of a short line, whole vectors are read */
+    for (uint64_t n; first < last; first += n) {
+        n = last - first < ONXI_LANES ? last - first : ONXI_LANES;
+        to_floats[x->dtype]((const char *)x->data + first * q->count * width, in, n * q->count);
+        if (q->count <= SHORT)
+            along_turned(q, in, first, n, y);
+        else
+            for (uint64_t i = 0; i < n; i++)
+                y[first + i] = along(q, in + i * q->count, q->count);
+    }
+    return ONX_OK;
+}
+#endif
+
+#define ROW(name, max, types, preference_, flags_, prepare_, run_)                                                     \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = types, .preference = preference_, .flags = flags_, .isa = ONXI_LEVEL,        \
+        .variant = ONXI_VARIANT, .body = &(const bool){ max }, .prepare = prepare_, .run = run_                        \
+    }
+#define WIDER                                                                                                          \
+    (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8) | ONX_DTYPE_BIT(ONX_INT16) | ONX_DTYPE_BIT(ONX_UINT16) |       \
+     ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_arg)[] = {
 #if ONXI_PLATFORM_ROOMY
-    ROW("ArgMax", true, 2, ONX_KERNEL_LAYOUTS, prepare_channels),
-    ROW("ArgMin", false, 2, ONX_KERNEL_LAYOUTS, prepare_channels),
+    ROW("ArgMax", true, ONXI_F32, 2, ONX_KERNEL_LAYOUTS, prepare_channels, run),
+    ROW("ArgMin", false, ONXI_F32, 2, ONX_KERNEL_LAYOUTS, prepare_channels, run),
+    ROW("ArgMax", true, WIDER, 3, 0, prepare_widened, run_widened),
+    ROW("ArgMin", false, WIDER, 3, 0, prepare_widened, run_widened),
 #endif
-    ROW("ArgMax", true, 1, 0, prepare),
-    ROW("ArgMin", false, 1, 0, prepare),
+    ROW("ArgMax", true, ONXI_F32, 1, 0, prepare, run),
+    ROW("ArgMin", false, ONXI_F32, 1, 0, prepare, run),
     { 0 }
 };
