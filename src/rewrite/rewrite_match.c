@@ -172,6 +172,19 @@ static bool one_axis(const matcher *w, const onxi_rewrite_op *op, int64_t *out)
     return true;
 }
 
+/* The axis is captured, or has to be that of the pattern. */
+static bool match_axes(const matcher *w, const pattern_node *n, const onxi_attr_value *p, const onxi_rewrite_op *op,
+                       match *m)
+{
+    const onx_str name = reference_of(n->node, "axes");
+    int64_t axis;
+    if (!one_axis(w, op, &axis))
+        return false;
+    if (name.len)
+        return take(m, name, (onxi_attr_value){ .type = ONX_ATTR_INT, .i = axis });
+    return p->type == ONX_ATTR_INTS && p->count == 1 && axis == *(const int64_t *)p->list;
+}
+
 /* Compares the op's attributes with those of the pattern node; an attribute that only one of the two versions has must
  * have its default. */
 static bool match_attributes(const matcher *w, const pattern_node *n, const onxi_rewrite_op *op, match *m)
@@ -179,9 +192,7 @@ static bool match_attributes(const matcher *w, const pattern_node *n, const onxi
     for (uint32_t i = 0; i < n->attrs.count; i++) {
         const onxi_attr_value *p = &n->attrs.values[i];
         if (onx_str_is(p->name, "axes")) {
-            int64_t axis;
-            if (!one_axis(w, op, &axis) ||
-                !take(m, reference_of(n->node, "axes"), (onxi_attr_value){ .type = ONX_ATTR_INT, .i = axis }))
+            if (!match_axes(w, n, p, op, m))
                 return false;
             continue;
         }

@@ -355,6 +355,37 @@ static void test_kernel_laid_out__normalizations_are_the_same(void **state)
     }
 }
 
+/* Of each pixel over its channels, as LayerNorm2d is exported; of one pixel, of some NaN, and of a mean that is not
+ * zero, too. */
+static void test_kernel_laid_out__pixels_are_normalized_alike(void **state)
+{
+    static const char *const before[] = { "t = Identity (a)", "h = Mul (a, three) o = Add (h, three) t = Sqrt (o)",
+                                          "t = Add (a, half)" };
+    static const char *const behind[] = { "b = Div (d, r)", "n = Div (d, r) b = Mul (n, e)",
+                                          "n = Div (d, r) k = Mul (n, e) b = Add (k, f)",
+                                          "n = Div (d, r) k = Mul (n, e) u = Add (k, f) b = Relu (u)" };
+    static writer w;
+    source s = { 14 };
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        image q = draw_channels(&s);
+        char dims[32];
+        for (uint32_t d = 2; d < q.rank && turn % 9 == 4; d++)
+            q.dims[d] = 1;
+        snprintf(dims, sizeof dims, "%u%s", q.c, &", 1, 1, 1"[3 * (5 - q.rank)]);
+        begin_model(&w, &s, &q);
+        add_filled(&w, &s, "e", dims, q.c);
+        add_filled(&w, &s, "f", dims, q.c);
+        add(&w,
+            " one = Constant <value = int64[1] {1}> () three = Constant <value = float {3}> () half = Constant <value = float {0.5}> ()"
+            " two = Constant <value = float {2}> () small = Constant <value = float {1e-5}> ()\n");
+        add(&w, " %s m = ReduceMean (t, one) d = Sub (t, m) %s vs = ReduceMean (p, one)\n", before[turn % 4 % 3],
+            turn % 2 ? "p = Mul (d, d)" : "p = Pow (d, two)");
+        add(&w, " vse = Add (vs, small) r = Sqrt (vse) %s\n", behind[below(&s, 4)]);
+        compare(&w, &s, &q, "ChannelNorm");
+    }
+}
+
 static void test_kernel_laid_out__lrn_is_the_same(void **state)
 {
     static writer w;
@@ -524,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__transposes_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__elements_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__normalizations_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__pixels_are_normalized_alike),
         cmocka_unit_test(test_kernel_laid_out__lrn_is_the_same),
         cmocka_unit_test(test_kernel_laid_out__reductions_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__indices_are_the_same),
