@@ -147,6 +147,7 @@ typedef struct onxi_power_body {
     onxi_binary_loop loop;
 } onxi_power_body;
 onx_status onxi_power_prepare(onx_prepare *p);
+onx_status onxi_power_prepare_in_blocks(onx_prepare *p);
 onx_status onxi_binary_prepare(onx_prepare *p);
 /* For operators with NumPy broadcasting from their first version on. */
 onx_status onxi_binary_prepare_numpy(onx_prepare *p);

@@ -201,7 +201,7 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
 
 /* For one input with the shape of the output and channel blocks. If the other one is an image of that shape, it is
  * wanted in blocks, too: its readers are more likely to want blocks than row-major elements. */
-onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
+static onx_status prepare_in_blocks(onx_prepare *p, onxi_binary_loop loop)
 {
     onx_value *z = p->outputs[0], views[3];
     const onx_value *list[] = { &views[0], &views[1] };
@@ -209,14 +209,14 @@ onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
     int64_t dims[3][ONX_RANK_MAX];
     const onx_value *whole = p->inputs[laid_out];
     onx_value other = *p->inputs[1 - laid_out];
-    if (!p->want || !block || p->since < 7 || !has_loop(p, p->kernel->body) || whole->rank != z->rank ||
-        z->rank >= ONX_RANK_MAX || !onxi_same_dims(whole->dims, z->dims, z->rank))
+    if (!p->want || !block || p->since < 7 || whole->rank != z->rank || z->rank >= ONX_RANK_MAX ||
+        !onxi_same_dims(whole->dims, z->dims, z->rank))
         return ONX_E_UNSUPPORTED;
     const bool image = other.rank == z->rank && onxi_same_dims(other.dims, z->dims, z->rank);
-    if (other.layout && !(image && onxi_blocked_of(&other)))
+    if ((other.layout && !(image && onxi_blocked_of(&other))) || (image && other.dtype != whole->dtype))
         return ONX_E_UNSUPPORTED;
     const onx_layout *layout = onxi_blocked_layout(p->arena, z, block);
-    onxi_binary_params *q = params_of(p, ((const onxi_binary_body *)p->kernel->body)->loops[whole->dtype]);
+    onxi_binary_params *q = params_of(p, loop);
     if (!q)
         return ONX_E_MEMORY;
     onx_value as_whole = *z;
@@ -232,6 +232,12 @@ onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
     p->want[1 - laid_out] = other.layout;
     z->layout = layout;
     return ONX_OK;
+}
+
+onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
+{
+    const onxi_binary_body *body = p->kernel->body;
+    return has_loop(p, body) ? prepare_in_blocks(p, body->loops[p->inputs[0]->dtype]) : ONX_E_UNSUPPORTED;
 }
 
 onx_status onxi_binary_prepare_numpy(onx_prepare *p)
@@ -368,15 +374,28 @@ onx_status onxi_prelu_prepare(onx_prepare *p)
 
 /* ---- Pow: the exponent may be of another type ---- */
 
-onx_status onxi_power_prepare(onx_prepare *p)
+/* NULL: there is none for these types. */
+static onxi_binary_loop power_loop(const onx_prepare *p)
 {
     const onxi_power_body *body = p->kernel->body;
-    int32_t shift[2];
-    ONX_TRY(old_axis(p, shift));
     while (body->loop &&
            ((int64_t)body->base != p->inputs[0]->dtype || (int64_t)body->exponents != p->inputs[1]->dtype))
         body++;
-    return body->loop ? prepare_loop(p, body->loop, shift) : ONX_E_UNSUPPORTED;
+    return body->loop;
+}
+
+onx_status onxi_power_prepare(onx_prepare *p)
+{
+    const onxi_binary_loop loop = power_loop(p);
+    int32_t shift[2];
+    ONX_TRY(old_axis(p, shift));
+    return loop ? prepare_loop(p, loop, shift) : ONX_E_UNSUPPORTED;
+}
+
+onx_status onxi_power_prepare_in_blocks(onx_prepare *p)
+{
+    const onxi_binary_loop loop = power_loop(p);
+    return loop ? prepare_in_blocks(p, loop) : ONX_E_UNSUPPORTED;
 }
 
 typedef struct pow_params {

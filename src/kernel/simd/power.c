@@ -310,13 +310,13 @@ EACH_PAIR(PAIR)
 static const onxi_power_body body[] = { { ONX_FLOAT, ONX_FLOAT, FLOAT_FLOAT }, EACH_PAIR(ENTRY){ 0 } };
 #endif
 
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_power)[] = { { .op = "Pow",
-                                                               .since = 1,
-                                                               .dtypes = BASES,
-                                                               .preference = 1,
-                                                               .isa = ONXI_LEVEL,
-                                                               .variant = ONXI_VARIANT,
-                                                               .body = body,
-                                                               .prepare = onxi_power_prepare,
-                                                               .run = onxi_binary_run },
-                                                             { 0 } };
+#define ROW(preference_, flags_, prepare_)                                                                             \
+    {                                                                                                                  \
+        .op = "Pow", .since = 1, .dtypes = BASES, .preference = preference_, .isa = ONXI_LEVEL, .flags = flags_,       \
+        .variant = ONXI_VARIANT, .body = body, .prepare = prepare_, .run = onxi_binary_run                             \
+    }
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_power)[] = {
+    ROW(2, ONX_KERNEL_LAYOUTS, onxi_power_prepare_in_blocks),
+    ROW(1, 0, onxi_power_prepare),
+    { 0 },
+};
