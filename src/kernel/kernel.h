@@ -222,11 +222,16 @@ enum {
 /* Have both values a layout with channel blocks of the same size? Then their elements, which may differ in width, are
  * in the same order (kernel/core/blocked.c). */
 bool onxi_blocked_alike(const onx_value *a, const onx_value *b);
-/* Have all inputs one layout, and the type and dims of the output? */
+/* Can values of the type have such a layout? */
+bool onxi_blocked_type_is(int dtype);
+/* Have all inputs one layout, and the dims of the output? */
 typedef enum onxi_common_layout {
     ONXI_COMMON_NOT,
-    ONXI_COMMON_PADDED, /* they have, and there may be more elements in the layout than in the values: zeros */
-    ONXI_COMMON_WHOLE   /* they have, and all elements are elements of the values */
+    /* They have, and the type of the output. There may be more elements in the layout than in the values: zeros. */
+    ONXI_COMMON_PADDED,
+    /* They have, except for single elements, in channel blocks, so that all elements are elements of the values. Types
+     * may differ, and the output may lie in the same way. */
+    ONXI_COMMON_WHOLE
 } onxi_common_layout;
 /* Can the row, which need not support layouts, process the elements of inputs as they lie? */
 bool onxi_element_as_laid_out(const onx_kernel *k, uint32_t input_count, onxi_common_layout alike);

@@ -255,16 +255,33 @@ static bool is_view(const onxi_run_op *op)
     return op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_VIEW;
 }
 
-static onxi_common_layout same_layout(const draft *d, const onx_value *out)
+/* Have all operands channel blocks of the same size, or one element? */
+static bool have_common_blocks(const draft *d, uint32_t count, const onx_value *out)
 {
-    if (!d->op->input_count || !d->as_laid_out[0] || !d->as_laid_out[0]->layout)
+    const onx_value *first = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_value *v = d->as_laid_out[i];
+        if (!v || (!v->layout && v->count == 1))
+            continue;
+        first = first ? first : v;
+        if (!onxi_blocked_alike(v, first) || v->rank != out->rank || !onxi_same_dims(v->dims, out->dims, v->rank))
+            return false;
+    }
+    return first && onxi_blocked_type_is(out->dtype);
+}
+
+static onxi_common_layout common_layout(const draft *d, const onx_value *out)
+{
+    const uint32_t count = is_view(d->op) ? 1 : d->op->input_count;
+    if (have_common_blocks(d, count, out))
+        return ONXI_COMMON_WHOLE;
+    if (!count || !d->as_laid_out[0] || !d->as_laid_out[0]->layout)
         return ONXI_COMMON_NOT;
-    uint32_t count = is_view(d->op) ? 1 : d->op->input_count;
     for (uint32_t i = 0; i < count; i++)
         if (d->as_laid_out[i] && (!onxi_run_layouts_equal(d->as_laid_out[i]->layout, d->as_laid_out[0]->layout) ||
                                   !onxi_run_same_type(d->as_laid_out[i], out)))
             return ONXI_COMMON_NOT;
-    return onxi_blocked_alike(d->as_laid_out[0], d->as_laid_out[0]) ? ONXI_COMMON_WHOLE : ONXI_COMMON_PADDED;
+    return ONXI_COMMON_PADDED;
 }
 
 static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel *kernel, uint32_t **out)
@@ -332,7 +349,7 @@ static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
         d->outputs[i] = onxi_run_plan_value(pl, op->outputs[i]);
     for (uint32_t i = 0; i < d->count; i++)
         want[i] = d->as_laid_out[i] ? d->as_laid_out[i]->layout : NULL;
-    d->alike = op->output_count && d->outputs[0] ? same_layout(d, d->outputs[0]) : ONXI_COMMON_NOT;
+    d->alike = op->output_count && d->outputs[0] ? common_layout(d, d->outputs[0]) : ONXI_COMMON_NOT;
     d->p.inputs = d->as_laid_out;
     d->p.outputs = d->outputs;
     onxi_run_op_describe(pl->e, op, &d->p);

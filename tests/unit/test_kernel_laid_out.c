@@ -253,22 +253,37 @@ static void test_kernel_laid_out__transposes_are_the_same(void **state)
     }
 }
 
-/* Elementwise nodes of which zero is no zero, too. */
+/* Elementwise nodes of a: of which zero is no zero, with single elements, and of other types. */
+#define HALF " half = Constant <value = float {0.5}> () "
+static const char *const elementwise[] = { "b = Sigmoid (a)",
+                                           "b = Exp (a)",
+                                           "t = Cos (a) b = Div (a, t)",
+                                           "t = Exp (a) u = Sigmoid (a) b = Mul (t, u)",
+                                           "b = Softplus (a)",
+                                           "t = Abs (a) u = Exp (t) b = Log (u)",
+                                           HALF "t = Abs (a) b = Pow (t, half)",
+                                           HALF "t = Less (a, half) b = Cast <to = 1> (t)",
+                                           HALF "t = Greater (half, a) u = Not (t) b = Where (u, a, half)",
+                                           HALF
+                                           "t = Greater (half, a) u = Less (a, a) r = Xor (t, u) b = Cast <to = 1> (r)",
+                                           HALF "b = Min (half, a)",
+                                           HALF "b = Mean (a, half, a)",
+                                           HALF "b = Sub (half, a)",
+                                           HALF "b = Mod <fmod = 1> (a, half)",
+                                           HALF "b = Clip (a, , half)",
+                                           HALF "t = Cast <to = 6> (a) u = Cast <to = 1> (t) b = Mul (u, half)",
+                                           "t = IsNaN (a) b = Cast <to = 1> (t)" };
+enum { ELEMENTWISE = sizeof elementwise / sizeof *elementwise };
+
 static void test_kernel_laid_out__elements_are_the_same(void **state)
 {
-    static const char *const nodes[] = { "b = Sigmoid (a)",
-                                         "b = Exp (a)",
-                                         "t = Cos (a) b = Div (a, t)",
-                                         "t = Exp (a) u = Sigmoid (a) b = Mul (t, u)",
-                                         "b = Softplus (a)",
-                                         "t = Abs (a) u = Exp (t) b = Log (u)" };
     static writer w;
     source s = { 7 };
     (void)state;
-    for (unsigned turn = 0; turn < 60; turn++) {
+    for (unsigned turn = 0; turn < 8 * ELEMENTWISE; turn++) {
         const image q = draw(&s);
         begin_model(&w, &s, &q);
-        add(&w, " %s\n", nodes[turn % (sizeof nodes / sizeof *nodes)]);
+        add(&w, " %s\n", elementwise[turn % ELEMENTWISE]);
         compare(&w, &s, &q, "Concat");
     }
 }
@@ -477,9 +492,7 @@ static void expect_no_changes(const writer *w, const char *what, uint32_t rank, 
 /* After a convolution no image goes through row-major values on its way to another one. */
 static void test_kernel_laid_out__layouts_stay(void **state)
 {
-    static const char *const nodes[] = {
-        "b = Sigmoid (a)",
-        "t = Exp (a) u = Tanh (a) b = Mul (t, u)",
+    static const char *const others[] = {
         "b = Pad <mode = \"reflect\"> (a, p)",
         "b = Slice (a, f, e, i)",
         "b = Resize <mode = \"linear\"> (a, e0, q)",
@@ -499,7 +512,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
     (void)state;
     if (onxi_isa_best() < (unsigned)ONX_ISA_V4)
         skip();
-    for (size_t n = 0; n < sizeof nodes / sizeof *nodes; n++) {
+    for (size_t n = 0; n < ELEMENTWISE + sizeof others / sizeof *others; n++) {
+        const char *node = n < ELEMENTWISE ? elementwise[n] : others[n - ELEMENTWISE];
         w.len = 0;
         add(&w, "<ir_version: 10, opset_import: [\"\" : 21]>\n g (float[1, 32, 20, 20] x) => (float[N, M, P, Q] y) <");
         add_windows(&w, &s, "w", 32, 32, 1);
@@ -516,8 +530,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         add_numbers(&w, "g", (const int64_t[]){ 16, 16 }, 2);
         add(&w,
             " e0 = Constant <value = float[0] {}> () q = Constant <value = float[4] {1, 1, 2, 1.5}> ()\n %s\n y = Conv (b, w)\n}\n",
-            nodes[n]);
-        expect_no_changes(&w, nodes[n], 4, (const int64_t[]){ 1, 32, 20, 20 });
+            node);
+        expect_no_changes(&w, node, 4, (const int64_t[]){ 1, 32, 20, 20 });
     }
 }
 

@@ -195,22 +195,39 @@ static const onx_layout_ops ops = { layouts_equal, &reorder };
 
 /* ---- the layout ---- */
 
+bool onxi_blocked_type_is(int dtype)
+{
+    return dtype == ONX_FLOAT || dtype == ONX_INT32 || dtype == ONX_INT8 || dtype == ONX_UINT8 || dtype == ONX_BOOL;
+}
+
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block)
 {
-    const bool bytes = v->dtype == ONX_INT8 || v->dtype == ONX_UINT8 || v->dtype == ONX_BOOL;
-    if (v->kind != ONX_VALUE_TENSOR || (v->dtype != ONX_FLOAT && v->dtype != ONX_INT32 && !bytes) || v->rank < 3 ||
-        v->dims[1] <= 0 || v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
+    if (v->kind != ONX_VALUE_TENSOR || !onxi_blocked_type_is(v->dtype) || v->rank < 3 || v->dims[1] <= 0 ||
+        v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
         return NULL;
     blocked *b = ONXI_NEW(arena, blocked);
     if (!b)
         return NULL;
-    *b = (blocked){ { &ops, v->count * (bytes ? 1 : sizeof(float)) }, block };
+    *b = (blocked){ { &ops, v->count * onxi_element_size(v->dtype) }, block };
     return &b->layout;
 }
 
 uint32_t onxi_blocked_of(const onx_value *v)
 {
     return v->layout && v->layout->ops == &ops ? blocked_of(v->layout)->block : 0;
+}
+
+bool onxi_element_layout(onx_prepare *p)
+{
+    onx_value *z = p->outputs[0];
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        const onx_value *x = p->inputs[i];
+        if (x && x->layout) {
+            z->layout = x->dtype == z->dtype ? x->layout : onxi_blocked_layout(p->arena, z, onxi_blocked_of(x));
+            return z->layout != NULL;
+        }
+    }
+    return true;
 }
 
 bool onxi_blocked_alike(const onx_value *a, const onx_value *b)

@@ -25,6 +25,10 @@ static inline bool onxi_channels_last(onx_prepare *p, const onx_value *v, const 
     return v->dims[1] <= INT32_MAX && (*out = onxi_blocked_layout(p->arena, v, (uint32_t)v->dims[1])) != NULL;
 }
 
+/* For elementwise rows that may see operands as they lie (onxi_element_as_laid_out): gives the result their layout, or
+ * none if they are row-major. False: out of memory. */
+bool onxi_element_layout(onx_prepare *p);
+
 /* Asks for the image, input 0, in the layout `in`, for the other inputs row-major, and gives the result the layout
  * `out`. */
 static inline void onxi_image_layouts(onx_prepare *p, const onx_layout *in, const onx_layout *out)

@@ -45,7 +45,8 @@ bool onxi_element_is(const onx_kernel *k, uint32_t input_count)
 
 bool onxi_element_as_laid_out(const onx_kernel *k, uint32_t input_count, onxi_common_layout alike)
 {
-    const bool any = k->run == onxi_unary_run || (k->run == onxi_binary_run && input_count == 2);
+    const bool any = k->run == onxi_unary_run || (k->run == onxi_binary_run && input_count == 2) ||
+                     k->run == onxi_clip_run || k->run == onxi_cast_run || k->run == onxi_class_run;
     return alike != ONXI_COMMON_NOT && (k->flags & ONX_KERNEL_FLAT || (any && alike == ONXI_COMMON_WHOLE));
 }
 

@@ -1,4 +1,5 @@
 /* cast.c - Cast and CastLike: converts numbers by onx_convert, and from and to strings. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/chain.h"
 
 #include <math.h>
@@ -38,6 +39,8 @@ onx_status onxi_cast_prepare(onx_prepare *p)
     q->from = (onx_dtype)x->dtype;
     q->to = (onx_dtype)y->dtype;
     q->saturate = p->since < 19 || onx_prepare_int(p, "saturate") != 0;
+    if (!onxi_element_layout(p))
+        return ONX_E_MEMORY;
     p->params = q;
     p->rows = x->dtype == ONX_STRING || y->dtype == ONX_STRING ? 1 : (x->count + BLOCK - 1) / BLOCK;
     return ONX_OK;

@@ -177,16 +177,15 @@ static void set_rows(onx_prepare *p, onxi_binary_params *q)
 
 static onx_status prepare_loop(onx_prepare *p, onxi_binary_loop loop, const int32_t *shift)
 {
-    const onx_value *x = p->inputs[0];
     onx_value *z = p->outputs[0];
     onxi_binary_params *q = params_of(p, loop);
-    if (!q)
+    if (!q || !onxi_element_layout(p))
         return ONX_E_MEMORY;
-    if (x->layout) { /* all values have the same layout: one loop over all elements, padding included */
-        int64_t count = (int64_t)(x->size / q->in_width[0]);
+    if (z->layout) { /* that of all values but single elements: one loop over all elements, padding included */
+        const int64_t count = (int64_t)(z->layout->size / q->out_width);
         q->broadcast = (onxi_broadcast){ .rank = 1, .inputs = 2, .dims = { count }, .outer = 1, .inner = count };
-        q->broadcast.step[0][0] = q->broadcast.step[1][0] = 1;
-        z->layout = x->layout;
+        for (int i = 0; i < 2; i++)
+            q->broadcast.step[i][0] = p->inputs[i]->layout != NULL;
     } else if (!onxi_broadcast_make(&q->broadcast, p->inputs, 2, z, shift)) {
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not broadcast to the output");
     }

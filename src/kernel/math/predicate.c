@@ -1,4 +1,5 @@
 /* predicate.c - predicates of single elements: IsInf, IsNaN, and NonZero, which lists the positions. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -23,6 +24,8 @@ onx_status onxi_class_prepare(onx_prepare *p)
         float v = onx_small_float_to_f32((onx_dtype)x->dtype, (uint8_t)i);
         q->answer[i] = (uint8_t)(q->nan ? isnan(v) : isinf(v) && (v < 0 ? q->below : q->above));
     }
+    if (!onxi_element_layout(p))
+        return ONX_E_MEMORY;
     p->params = q;
     p->rows = (x->count + ONXI_BLOCK - 1) / ONXI_BLOCK;
     return ONX_OK;

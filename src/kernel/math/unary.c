@@ -1,4 +1,5 @@
 /* unary.c - elementwise operators of one input, with at most two numeric attributes. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/chain.h"
 
 #include <math.h>
@@ -161,8 +162,8 @@ onx_status onxi_unary_prepare_with(onx_prepare *p, const onxi_unary_body *body)
     q->count = x->layout ? x->size / q->width : x->count;
     q->a = body->a ? (double)onx_prepare_float(p, body->a) : 0;
     q->b = body->b ? (double)onx_prepare_float(p, body->b) : 0;
-    if (x->layout)
-        p->outputs[0]->layout = x->layout;
+    if (!onxi_element_layout(p))
+        return ONX_E_MEMORY;
     p->params = q;
     p->rows = (q->count + ONXI_BLOCK - 1) / ONXI_BLOCK;
     return ONX_OK;
@@ -250,6 +251,8 @@ onx_status onxi_clip_prepare(onx_prepare *p)
     for (uint32_t i = 1; i < p->input_count && p->since >= 11; i++)
         if (p->inputs[i] && (p->inputs[i]->dtype != x->dtype || p->inputs[i]->count != 1))
             return onx_prepare_fail(p, ONX_E_INVALID, "a bound is not a scalar of the input's type");
+    if (!onxi_element_layout(p))
+        return ONX_E_MEMORY;
     p->params = q;
     p->rows = (x->count + ONXI_BLOCK - 1) / ONXI_BLOCK;
     return ONX_OK;

@@ -1,5 +1,6 @@
 /* variadic.c - Sum, Mean, Max and Min of any number of inputs: the output is computed from the first two inputs and
  * then updated with each further one. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/loops.h"
 
 #define ADD_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x + y)
@@ -56,24 +57,23 @@ onx_status onxi_variadic_prepare(onx_prepare *p)
     q->mean = p->op == ONXI_ID_Mean;
     q->width = onx_dtype_bits(x->dtype) / 8;
     q->inputs = ONXI_ARRAY(p->arena, onxi_broadcast, p->input_count + 1u);
-    if (!q->inputs)
+    if (!q->inputs || !onxi_element_layout(p))
         return ONX_E_MEMORY;
+    const uint64_t total = z->layout ? z->layout->size / q->width : z->count;
     for (uint32_t i = 0; i < p->input_count; i++) {
         const onx_value *v = p->inputs[i];
         if (!v || v->dtype != x->dtype)
             return onx_prepare_fail(p, ONX_E_INVALID, "the inputs differ in type");
-        if (x->layout) {
-            int64_t count = (int64_t)(x->size / q->width);
-            q->inputs[i] = (onxi_broadcast){ .rank = 1, .inputs = 1, .dims = { count }, .outer = 1, .inner = count };
-            q->inputs[i].step[0][0] = 1;
+        if (z->layout) {
+            const int64_t n = (int64_t)total;
+            q->inputs[i] = (onxi_broadcast){ .rank = 1, .inputs = 1, .dims = { n }, .outer = 1, .inner = n };
+            q->inputs[i].step[0][0] = v->layout != NULL;
         } else if (!onxi_broadcast_make(&q->inputs[i], &v, 1, z, NULL)) {
             return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not broadcast to the output", i);
         }
     }
-    if (x->layout)
-        z->layout = x->layout;
     p->params = q;
-    p->rows = ((x->layout ? x->size / q->width : z->count) + ONXI_BLOCK - 1) / ONXI_BLOCK;
+    p->rows = (total + ONXI_BLOCK - 1) / ONXI_BLOCK;
     return ONX_OK;
 }
 
