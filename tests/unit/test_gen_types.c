@@ -239,6 +239,8 @@ static const struct {
     { "Pad", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
     { "Expand", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
     { "Transpose", "blocked", ONX_UNDEFINED, "likewise: test_kernel_laid_out" },
+    { "DepthToSpace", "blocked", ONX_UNDEFINED, "likewise" },
+    { "SpaceToDepth", "blocked", ONX_UNDEFINED, "likewise" },
     { "Slice", "blocked", ONX_UNDEFINED, "likewise" },
     { "Split", "blocked", ONX_UNDEFINED, "likewise" },
     { "Resize", "blocked", ONX_UNDEFINED, "likewise" },

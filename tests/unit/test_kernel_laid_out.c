@@ -136,6 +136,29 @@ static void test_kernel_laid_out__parts_are_the_same(void **state)
     }
 }
 
+/* Squares of two to four pixels; channels that are whole blocks in both images, in one, or in none. */
+static void test_kernel_laid_out__squares_are_the_same(void **state)
+{
+    static const char *const nodes[] = { "DepthToSpace", "DepthToSpace <mode = \"CRD\",", "SpaceToDepth" };
+    static const uint32_t channels[] = { 1, 2, 3, 4, 5, 8, 12, 16, 24, 32 };
+    static writer w;
+    source s = { 15 };
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        const uint32_t side = 2 + below(&s, 3), d = channels[below(&s, sizeof channels / sizeof *channels)];
+        const char *node = nodes[turn % 3];
+        const bool to_depth = turn % 3 == 2;
+        image q = { .rank = 4, .c = to_depth ? 4 * d : d * side * side };
+        q.dims[0] = 1 + below(&s, 2);
+        q.dims[1] = q.c;
+        for (uint32_t i = 2; i < 4; i++)
+            q.dims[i] = (1 + below(&s, i == 3 ? 20 : 4)) * (to_depth ? side : 1);
+        begin_model(&w, &s, &q);
+        add(&w, " b = %s%s blocksize = %u> (a)\n", node, turn % 3 == 1 ? "" : " <", side);
+        compare(&w, &s, &q, "DepthToSpace");
+    }
+}
+
 /* Of up to three axes, larger and smaller, in all ways to read pixels. */
 static void test_kernel_laid_out__resized_images_are_the_same(void **state)
 {
@@ -504,6 +527,7 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         "b = InstanceNormalization (a, h, h)",
         "b = GroupNormalization <num_groups = 8> (a, h, h)",
         "b = LRN <size = 5> (a)",
+        "t = DepthToSpace <blocksize = 2, mode = \"CRD\"> (a) b = SpaceToDepth <blocksize = 2> (t)",
         "b = ReduceMax (a, i)",
         "t = ReduceMax (a, i) b = Expand (t, k)"
     };
@@ -562,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__pads_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__slices_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__parts_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__squares_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resizing_both_ways_takes_little),
         cmocka_unit_test(test_kernel_laid_out__shuffles_are_the_same),

@@ -90,9 +90,9 @@ static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_
             to[i * out + l] = from[l * in + i];
 }
 
-/* Copies runs of floats; short runs have a constant number of bytes. */
-static void copy_runs(const float *from, uint64_t in, float *to, uint64_t out, uint64_t run, uint64_t count)
+void onxi_copy_runs(const float *from, uint64_t in, float *to, uint64_t out, uint64_t run, uint64_t count)
 {
+    /* short runs have a constant number of bytes */
     if (run == 16)
         for (uint64_t i = 0; i < count; i++, from += in, to += out)
             memcpy(to, from, 16 * sizeof *to);
@@ -119,7 +119,7 @@ static void change(const reorder_params *q, const float *x, float *y, uint64_t f
     for (uint64_t c = 0; to != 1 && c < q->channels; c += run) {
         const float *line = x + (c / from * q->pixels + first) * from + c % from;
         float *out = y + (c / to * q->pixels + first) * to + c % to;
-        copy_runs(line, from, out, to, run, count);
+        onxi_copy_runs(line, from, out, to, run, count);
     }
 }
 

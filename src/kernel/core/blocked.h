@@ -16,6 +16,9 @@ uint32_t onxi_blocked_of(const onx_value *v);
  * with a single channel or a single pixel qualifies too. False: it has another layout. */
 bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out);
 
+/* Copies `count` runs of floats, which begin `in` floats apart and are written `out` floats apart. */
+void onxi_copy_runs(const float *from, uint64_t in, float *to, uint64_t out, uint64_t run, uint64_t count);
+
 /* The channels-last layout of a value; *out NULL: it equals row-major. False: there is none. */
 static inline bool onxi_channels_last(onx_prepare *p, const onx_value *v, const onx_layout **out)
 {

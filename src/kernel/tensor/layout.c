@@ -1,5 +1,6 @@
 /* layout.c - operators that move elements or give them another shape. */
 #include "kernel/core/blocked.h"
+#include "kernel/core/depth.h"
 #include "kernel/core/move.h"
 
 /* ---- views ---- */
@@ -393,16 +394,10 @@ static onx_status block_prepare(onx_prepare *p)
     transpose_params *q = ONXI_NEW(p->arena, transpose_params);
     if (!q)
         return ONX_E_MEMORY;
-    bool to_depth = p->kernel->body != NULL;
-    int64_t block = onx_prepare_int(p, "blocksize"), area;
-    onx_str mode = p->op == ONXI_ID_DepthToSpace && p->since >= 11 ? onx_prepare_text(p, "mode") : onx_str_of("DCR");
-    bool columns_first = onx_str_is(mode, "CRD");
-    if (x->rank != 4 || block < 1 || !onxi_mul_i64(block, block, &area) ||
-        (to_depth ? x->dims[2] % block || x->dims[3] % block : x->dims[1] % area))
-        return onx_prepare_fail(p, ONX_E_INVALID, "blocks of %lld do not fit an input of rank %u", (long long)block,
-                                x->rank);
-    if (!columns_first && !onx_str_is(mode, "DCR"))
-        return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));
+    onxi_depth at;
+    ONX_TRY(onxi_depth_of(p, &at));
+    const bool to_depth = at.to_depth, columns_first = at.columns_first;
+    const int64_t block = at.block, area = block * block;
     if (y->count != x->count)
         return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the elements of the input");
     p->rows = 0;
@@ -701,9 +696,6 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
     {                                                                                                                  \
         .op = name, .since = version, .flags = ONX_KERNEL_VIEW, .run = view_run                                        \
     }
-
-static const char to_depth = 1;
-
 const onx_kernel onxi_kernels_layout[] = {
     { .op = "Identity", .since = 1, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .run = view_run },
     VIEW("Reshape", 1),
@@ -744,7 +736,7 @@ const onx_kernel onxi_kernels_layout[] = {
 #endif
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = onxi_transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = onxi_transpose_run },
-    { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = onxi_transpose_run },
+    { .op = "SpaceToDepth", .since = 1, .prepare = block_prepare, .run = onxi_transpose_run },
 #if ONXI_PLATFORM_ROOMY
     { .op = "ChannelShuffle",
       .domain = "onx",
