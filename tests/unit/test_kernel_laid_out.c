@@ -136,6 +136,34 @@ static void test_kernel_laid_out__parts_are_the_same(void **state)
     }
 }
 
+/* Spatial axes of other sizes, images that become channels or channels images, and axes of size 1. */
+static void test_kernel_laid_out__views_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 16 };
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        image q = draw(&s);
+        q.dims[0] = 2;
+        int64_t dims[DIMS] = { 2, q.c, -1 };
+        uint32_t rank = 3;
+        if (turn % 3 == 1) { /* pixels that are those of the image, or not */
+            dims[0] = q.c % 2 || turn % 2 ? 1 : 4;
+            dims[1] = 2 * q.c / dims[0];
+        }
+        if (turn % 3 == 2) {
+            dims[2] = turn % 2 ? 1 : q.dims[2];
+            dims[rank++] = -1;
+        }
+        begin_model_to(&w, &s, &q, rank);
+        add_numbers(&w, "n", dims, rank);
+        add_numbers(&w, "i", (const int64_t[]){ 2, 3 }, 1 + turn % 2);
+        add(&w, turn % 5 ? " t = Reshape (a, n)" : " r = Unsqueeze (a, i) u = Tanh (r) t = Reshape (u, n)");
+        add(&w, " b = Sigmoid (t)\n");
+        compare(&w, &s, &q, "Sigmoid");
+    }
+}
+
 /* Squares of two to four pixels; channels that are whole blocks in both images, in one, or in none. */
 static void test_kernel_laid_out__squares_are_the_same(void **state)
 {
@@ -527,6 +555,8 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         "b = InstanceNormalization (a, h, h)",
         "b = GroupNormalization <num_groups = 8> (a, h, h)",
         "b = LRN <size = 5> (a)",
+        "t = Reshape (a, j) u = Tanh (t) b = Reshape (u, l)",
+        "t = Unsqueeze (a, i) u = Tanh (t) b = Squeeze (u, i)",
         "t = DepthToSpace <blocksize = 2, mode = \"CRD\"> (a) b = SpaceToDepth <blocksize = 2> (t)",
         "b = ReduceMax (a, i)",
         "t = ReduceMax (a, i) b = Expand (t, k)"
@@ -549,6 +579,7 @@ static void test_kernel_laid_out__layouts_stay(void **state)
         add_numbers(&w, "o", (const int64_t[]){ 5, 27 }, 2);
         add_numbers(&w, "m", (const int64_t[]){ 1, 2, 16, 20, 20 }, 5);
         add_numbers(&w, "l", (const int64_t[]){ 1, 32, 20, 20 }, 4);
+        add_numbers(&w, "j", (const int64_t[]){ 1, 32, 400 }, 3);
         add_numbers(&w, "k", (const int64_t[]){ 1, 1, 20, 1 }, 4);
         add_channels(&w, &s, "h", 32);
         add_numbers(&w, "g", (const int64_t[]){ 16, 16 }, 2);
@@ -586,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_kernel_laid_out__pads_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__slices_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__parts_are_the_same),
+        cmocka_unit_test(test_kernel_laid_out__views_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__squares_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resized_images_are_the_same),
         cmocka_unit_test(test_kernel_laid_out__resizing_both_ways_takes_little),
