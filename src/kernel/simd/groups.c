@@ -519,15 +519,18 @@ static bool take_layouts(onx_prepare *p, groups_params *q)
     return true;
 }
 
-/* What a row asks for. */
+/* What a row for inputs with channels next to each other asks for, unless groups have several: so many taps at least,
+ * or so many elements of an image at most. */
 typedef struct early_body {
-    uint64_t taps; /* of a depthwise window at least; with less, oneDNN's rows are faster with vectors of 8 floats */
+    uint64_t taps, image;
 } early_body;
 
 static bool suits(const onx_prepare *p, const groups_params *q)
 {
     const early_body *body = p->kernel->body;
-    return !body || (p->inputs[0]->layout && (q->group > 1 || q->taps >= body->taps));
+    const onx_value *x = p->inputs[0];
+    return !body ||
+           (x->layout && (q->group > 1 || q->taps >= body->taps || x->count / (uint64_t)x->dims[0] <= body->image));
 }
 
 static onx_status prepare(onx_prepare *p)
@@ -542,15 +545,23 @@ static onx_status prepare(onx_prepare *p)
     q->each = set_of(q->channels);
     q->units =
         window_units_of((uint64_t)(q->win.out[0] * q->win.out[1]), (q->channels + q->each - 1) / q->each, p->threads);
-    q->fetch = q->x.image >= FETCH_LEAST;
+    q->fetch = q->x.pixel == q->channels && q->x.image >= FETCH_LEAST; /* lines of blocks are prefetched anyway */
     p->params = q;
     p->rows = (uint64_t)p->inputs[0]->dims[0] * window_units_count(&q->units);
     p->grain = onxi_worth_a_thread((uint64_t)q->win.out[2] * q->taps * q->group * q->each);
     return ONX_OK;
 }
 
-/* Before other rows if the input has channels next to each other already; after those that read planes otherwise. */
-static const early_body laid_out = { .taps = ONXI_LANES == 8 ? 49 : 1 };
+/* Before other rows if the input has channels next to each other already; after those that read planes otherwise. With
+ * vectors of 8 floats, oneDNN's are faster for images that do not fit a second-level cache; where it is missing, these
+ * come before rows that read planes. */
+static const early_body laid_out = { .taps = ONXI_LANES == 8 ? 49 : 1, .image = FETCH_LEAST };
+#if ONXI_LANES == 8
+static const early_body larger = { .taps = 1 };
+#define LARGER_ROW ROW(9, &larger),
+#else
+#define LARGER_ROW
+#endif
 
 #define ROW(preference_, body_)                                                                                        \
     {                                                                                                                  \
@@ -558,4 +569,4 @@ static const early_body laid_out = { .taps = ONXI_LANES == 8 ? 49 : 1 };
         .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = body_, .prepare = prepare, \
         .run = run                                                                                                     \
     }
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_groups)[] = { ROW(11, &laid_out), ROW(4, NULL), { 0 } };
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_groups)[] = { ROW(11, &laid_out), LARGER_ROW ROW(4, NULL), { 0 } };
