@@ -104,6 +104,34 @@ static void test_kernel_moves__transposing(void **state)
     }
 }
 
+/* Pixels of a few elements to planes, and back: as many pixels as fill vectors, and more or fewer. */
+static void test_kernel_moves__pixels(void **state)
+{
+    static writer w;
+    source s = { 13 };
+    (void)state;
+    for (unsigned turn = 0; turn < 400; turn++) {
+        const bool back = turn % 2;
+        const int64_t n = 1 + below(&s, 3), few = 2 + below(&s, 8), many = 1 + below(&s, turn % 9 ? 90 : 4000);
+        const int64_t dims[] = { n, back ? few : many, back ? many : few };
+        const uint32_t type = below(&s, 5), width = onx_dtype_bits((int32_t)types[type]) / 8;
+        onx_value *x = numbered(types[type], 3, dims), *y = NULL;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17]> g (%s[A, B, C] x) => (%s[A, C, B] y) {"
+            " y = Transpose <perm = [0, 2, 1]> (x) }",
+            type_names[type], type_names[type]);
+        run_text(&w, "Transpose", (const onx_value *const[]){ x }, &y, 1);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t b = 0; b < dims[1]; b++)
+                for (int64_t c = 0; c < dims[2]; c++)
+                    assert_memory_equal((const char *)y->data + ((i * dims[2] + c) * dims[1] + b) * width,
+                                        (const char *)x->data + ((i * dims[1] + b) * dims[2] + c) * width, width);
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
 static void test_kernel_moves__expanding(void **state)
 {
     enum { RANK = 3 };
@@ -659,12 +687,19 @@ static void test_kernel_moves__unique(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_moves__transposing), cmocka_unit_test(test_kernel_moves__expanding),
-        cmocka_unit_test(test_kernel_moves__choosing),    cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
-        cmocka_unit_test(test_kernel_moves__scattering),  cmocka_unit_test(test_kernel_moves__lines),
-        cmocka_unit_test(test_kernel_moves__slicing),     cmocka_unit_test(test_kernel_moves__padding),
-        cmocka_unit_test(test_kernel_moves__sampling),    cmocka_unit_test(test_kernel_moves__broadcasting),
-        cmocka_unit_test(test_kernel_moves__unique),      cmocka_unit_test(test_kernel_moves__tiling),
+        cmocka_unit_test(test_kernel_moves__transposing),
+        cmocka_unit_test(test_kernel_moves__pixels),
+        cmocka_unit_test(test_kernel_moves__expanding),
+        cmocka_unit_test(test_kernel_moves__choosing),
+        cmocka_unit_test(test_kernel_moves__choosing_among_all_types),
+        cmocka_unit_test(test_kernel_moves__scattering),
+        cmocka_unit_test(test_kernel_moves__lines),
+        cmocka_unit_test(test_kernel_moves__slicing),
+        cmocka_unit_test(test_kernel_moves__padding),
+        cmocka_unit_test(test_kernel_moves__sampling),
+        cmocka_unit_test(test_kernel_moves__broadcasting),
+        cmocka_unit_test(test_kernel_moves__unique),
+        cmocka_unit_test(test_kernel_moves__tiling),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -477,6 +477,8 @@ void onxi_move_turn_all_bytes(const onxi_move_square *s)
 {
     enum { SIDE = ONXI_MOVE_SQUARE };
     const bool close = s->out == s->rows && s->rows < SIDE;
+    if (onxi_move_planes(1, s->from, (int64_t)s->in, s->columns, s->rows, s->to, s->out))
+        return;
     for (uint64_t j = 0, columns; j < s->columns; j += columns) {
         columns = s->columns - j < SIDE ? s->columns - j : SIDE;
         for (uint64_t i = 0, rows; i < s->rows; i += rows) {

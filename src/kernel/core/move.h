@@ -129,6 +129,11 @@ onx_status onxi_transpose_run(onx_work *work, uint64_t first, uint64_t last);
 #if ONXI_PLATFORM_ROOMY
 enum { ONXI_MOVE_WOVEN = 4 };
 bool onxi_move_woven(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count, void *to);
+/* The same for all elements of pixels next to each other, of which each has an element of each row: up to
+ * ONXI_MOVE_PLANES elements of 1, 2 or 4 bytes. Rows of the result begin `pitch` elements apart. */
+enum { ONXI_MOVE_PLANES = 8 };
+bool onxi_move_planes(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count, void *to,
+                      uint64_t pitch);
 #else /* browsers have no room for these loops */
 enum { ONXI_MOVE_WOVEN = 0 };
 static inline bool onxi_move_woven(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count,
@@ -136,6 +141,13 @@ static inline bool onxi_move_woven(uint64_t size, const void *from, int64_t step
 {
     (void)size, (void)from, (void)step, (void)rows, (void)count, (void)to;
     return false;
+}
+enum { ONXI_MOVE_PLANES = 0 };
+static inline bool onxi_move_planes(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count,
+                                    void *to, uint64_t pitch)
+{
+    (void)pitch;
+    return onxi_move_woven(size, from, step, rows, count, to);
 }
 #endif
 

@@ -280,6 +280,9 @@ static void transpose_finish(onx_prepare *p, transpose_params *q)
     p->params = q;
     p->rows = x->count && q->inner ? x->count / q->inner : 0;
     p->grain = q->inner ? 16384 / q->inner + 1 : 1;
+    const int64_t pixel = q->rank > 1 && q->steps[q->rank - 2] == 1 ? q->dims[q->rank - 2] : 0;
+    if (p->rows && q->size <= 4 && pixel > 0 && pixel <= ONXI_MOVE_PLANES) /* onxi_move_planes takes whole ones */
+        p->grain = (p->grain + (uint64_t)pixel - 1) / (uint64_t)pixel * (uint64_t)pixel;
     if (!q->size && p->rows) { /* elements of less than a byte share bytes, so one thread moves them all */
         p->grain = p->rows;
     }
@@ -530,7 +533,8 @@ static void move_rows(uint64_t size, const void *from, int64_t step, uint64_t ro
         onxi_copy_item(to, from, count * size);
         return;
     }
-    if (onxi_move_woven(size, from, step, rows, count, to))
+    if (onxi_move_woven(size, from, step, rows, count, to) ||
+        onxi_move_planes(size, from, step, rows, count, to, count))
         return;
     switch (size) {
     case 1:
