@@ -8,6 +8,8 @@
 
 #include "unit/variants.h"
 
+#include <stdlib.h>
+
 /* Small numbers that every type has, as an input or, with `constant`, as an initializer. */
 static onx_value *operand(writer *w, source *s, const char *name, onx_dtype dtype, uint32_t rank, const int64_t *dims,
                           bool constant)
@@ -102,8 +104,54 @@ static void test_kernel_gemm__forms(void **state)
     assert_true(fast > 20);
 }
 
+/* One row times a matrix, of every type, by the definition: whole numbers, whose products and sums are exact. */
+static void test_kernel_gemm__single_rows(void **state)
+{
+    static const onx_dtype types[] = { ONX_FLOAT, ONX_DOUBLE, ONX_INT32,   ONX_UINT32,
+                                       ONX_INT64, ONX_UINT64, ONX_FLOAT16, ONX_BFLOAT16 };
+    static writer w;
+    source s = { 47 };
+    (void)state;
+    for (unsigned turn = 0; turn < 160; turn++) {
+        const onx_dtype type = types[turn % 8];
+        const bool plain = turn / 8 % 2, halves = onx_dtype_bits(type) == 16;
+        const int64_t k = 1 + below(&s, halves ? 12 : 40), n = 1 + below(&s, turn % 3 ? 70 : 1300), dims[] = { k, n };
+        onx_value *x = operand(&w, &s, "x", type, 2, (int64_t[]){ 1, k }, false), *y = NULL;
+        onx_value *b = operand(&w, &s, "b", type, 2, dims, false);
+        uint64_t *of_x = calloc((size_t)k, sizeof *of_x), *of_b = calloc((size_t)(k * n), sizeof *of_b);
+        uint64_t *of_y = calloc((size_t)n, sizeof *of_y);
+        onx_doc *doc = NULL;
+        assert_true(of_x && of_b && of_y);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 20]> g (%s[A, K] x, %s[K, B] b) => (%s[A, B] y) {"
+            " y = MatMul (x, b) }",
+            onx_dtype_name(type), onx_dtype_name(type), onx_dtype_name(type));
+        assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc), ONX_OK);
+        run(doc, "MatMul", &(onx_session_options){ .threads = 1 + turn / 16 % 2, .plain = plain },
+            (const onx_value *const[]){ x, b }, &y);
+        assert_int_equal(onx_convert(ONX_INT64, of_x, type, x->data, x->count, false), ONX_OK);
+        assert_int_equal(onx_convert(ONX_INT64, of_b, type, b->data, b->count, false), ONX_OK);
+        assert_int_equal(onx_convert(ONX_INT64, of_y, type, y->data, y->count, false), ONX_OK);
+        for (int64_t j = 0; j < n; j++) {
+            uint64_t sum = 0; /* unsigned integers wrap */
+            for (int64_t i = 0; i < k; i++)
+                sum += of_x[i] * of_b[i * n + j];
+            assert_true(onx_dtype_bits(type) == 64 ? of_y[j] == sum : (uint32_t)of_y[j] == (uint32_t)sum);
+        }
+        onx_doc_free(doc);
+        onx_value_free(x);
+        onx_value_free(b);
+        onx_value_free(y);
+        free(of_x);
+        free(of_b);
+        free(of_y);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_gemm__forms) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_gemm__single_rows),
+                                        cmocka_unit_test(test_kernel_gemm__forms) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -62,6 +62,55 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
 #define BEST_OF(sfx, isa) tile_base_##sfx
 #endif
 
+/* A single row reads each element of the right side once, so that packing would take longer than multiplying. Sums have
+ * the order of tiles, and four rows of the right side are added at a time. Browsers have no room for it. */
+#if ONXI_PLATFORM_ROOMY
+#define ROW_BODY(name, stored, acc, LOAD, STORE, LEVEL)                                                                \
+    LEVEL static void alone_##name(const onxi_gemm *g)                                                                 \
+    {                                                                                                                  \
+        enum { COLUMNS = 512, ROWS = 4 };                                                                              \
+        for (uint64_t n0 = 0; n0 < g->n; n0 += COLUMNS) {                                                              \
+            const uint64_t n = g->n - n0 < COLUMNS ? g->n - n0 : COLUMNS;                                              \
+            const stored *a = (const stored *)g->a, *restrict b = (const stored *)g->b + n0;                           \
+            stored *c = (stored *)g->c + n0;                                                                           \
+            acc sums[COLUMNS] = { 0 };                                                                                 \
+            uint64_t k = 0;                                                                                            \
+            for (; k + ROWS <= g->k; k += ROWS, a += ROWS * g->a_col, b += ROWS * g->b_row) {                          \
+                const acc f = (acc)LOAD(a[0]), x = (acc)LOAD(a[g->a_col]);                                             \
+                const acc u = (acc)LOAD(a[2 * g->a_col]), v = (acc)LOAD(a[3 * g->a_col]);                              \
+                const stored *restrict d = b + g->b_row, *restrict e = d + g->b_row, *restrict h = e + g->b_row;       \
+                for (uint64_t j = 0; j < n; j++)                                                                       \
+                    sums[j] = sums[j] + f * (acc)LOAD(b[j]) + x * (acc)LOAD(d[j]) + u * (acc)LOAD(e[j]) +              \
+                              v * (acc)LOAD(h[j]);                                                                     \
+            }                                                                                                          \
+            for (; k < g->k; k++, a += g->a_col, b += g->b_row)                                                        \
+                for (uint64_t j = 0; j < n; j++)                                                                       \
+                    sums[j] = sums[j] + (acc)LOAD(*a) * (acc)LOAD(b[j]);                                               \
+            for (uint64_t j = 0; j < n; j++)                                                                           \
+                c[j] = (stored)STORE(g->accumulate ? (acc)(sums[j] + (acc)LOAD(c[j])) : sums[j]);                      \
+        }                                                                                                              \
+    }
+#ifdef ONX_WITH_X86_LEVELS
+#define ROW_FORMS(sfx, stored, acc, LOAD, STORE)                                                                       \
+    ROW_BODY(v4_##sfx, stored, acc, LOAD, STORE, __attribute__((target("arch=x86-64-v4"))))                            \
+    ROW_BODY(v3_##sfx, stored, acc, LOAD, STORE, __attribute__((target("arch=x86-64-v3"))))                            \
+    ROW_BODY(base_##sfx, stored, acc, LOAD, STORE, )
+#define BEST_ROW(sfx, isa)                                                                                             \
+    ((isa) == ONX_ISA_V4 ? alone_v4_##sfx : (isa) == ONX_ISA_V3 ? alone_v3_##sfx : alone_base_##sfx)
+#else
+#define ROW_FORMS(sfx, stored, acc, LOAD, STORE) ROW_BODY(base_##sfx, stored, acc, LOAD, STORE, )
+#define BEST_ROW(sfx, isa)                       alone_base_##sfx
+#endif
+#define RUN_ROW(sfx)                                                                                                   \
+    if (g->m == 1 && g->b_col == 1) {                                                                                  \
+        BEST_ROW(sfx, onxi_isa_vectors())(g);                                                                          \
+        return;                                                                                                        \
+    }
+#else
+#define ROW_FORMS(sfx, stored, acc, LOAD, STORE)
+#define RUN_ROW(sfx)
+#endif
+
 /* Packing of whole tiles from contiguous rows, and storing of rows of tiles; browsers have no room for these loops. */
 #if ONXI_PLATFORM_ROOMY
 #define PACK_ROWS(acc, LOAD)                                                                                           \
@@ -130,6 +179,7 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
             }                                                                                                          \
     }                                                                                                                  \
     FORMS(sfx, acc)                                                                                                    \
+    ROW_FORMS(sfx, stored, acc, LOAD, STORE)                                                                           \
     /* `sums` holds the accumulators of mc x nc elements, tile by tile, over all blocks of k. */                       \
     static void panel_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t n0, uint64_t nc, acc *pa, acc *pb,  \
                             acc *sums)                                                                                 \
@@ -151,6 +201,7 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
     }                                                                                                                  \
     static void gemm_##sfx(const onxi_gemm *g, void *pack)                                                             \
     {                                                                                                                  \
+        RUN_ROW(sfx)                                                                                                   \
         acc *pa = (acc *)pack, *pb = pa + (size_t)BLOCK_M * BLOCK_K, *sums = pb + (size_t)BLOCK_N * BLOCK_K;           \
         for (uint64_t n0 = 0; n0 < g->n; n0 += BLOCK_N)                                                                \
             for (uint64_t m0 = 0; m0 < g->m; m0 += BLOCK_M)                                                            \
