@@ -359,6 +359,8 @@ onx_status onxi_run_graph_widen(onxi_run_graph *g, const uint8_t *captured);
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
 /* Replaces groups of nodes by one operator each, by the rules of rewrite_rules.def. */
 onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
+/* Moves Transposes between channels first and last to where they cancel each other (run_sink.c). */
+onx_status onxi_run_graph_sink_transposes(onxi_run_graph *g);
 /* Makes one Transpose of each chain of them (run_transpose.c). */
 onx_status onxi_run_graph_join_transposes(onxi_run_graph *g);
 /* Removes nodes that compute the same as an earlier node (run_repeats.c). */

@@ -17,11 +17,6 @@ static uint32_t find_name(const builder *b, onx_str name)
     return entry ? entry->value : ONXI_NO_SLOT;
 }
 
-static onx_status add_name(builder *b, onx_str name, uint32_t slot)
-{
-    return onxi_dict_at(&b->names, name, slot, NULL) ? ONX_OK : ONX_E_MEMORY;
-}
-
 onx_status onxi_run_graph_add_slot(onxi_run_graph *g, onx_str name, uint32_t *out)
 {
     if (!ONXI_GROW_IN(g->session->arena, g->slots, g->slot_room, (uint64_t)g->slot_count + 1))
@@ -171,10 +166,9 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
     ONX_TRY(hold_capture(b, outside, &at));
     onx_arena *arena = b->session->arena;
     onxi_run_graph *g = b->g;
-    uint32_t total = g->input_count + g->capture_count;
-    if (!ONXI_GROW_IN(arena, g->inputs, g->input_room, (uint64_t)total + 1))
-        return ONX_E_MEMORY;
-    if (!ONXI_GROW_IN(arena, g->captures, g->capture_room, (uint64_t)g->capture_count + 1))
+    const uint32_t total = g->input_count + g->capture_count;
+    if (!ONXI_GROW_IN(arena, g->inputs, g->input_room, (uint64_t)total + 1) ||
+        !ONXI_GROW_IN(arena, g->captures, g->capture_room, (uint64_t)g->capture_count + 1))
         return ONX_E_MEMORY;
     g->inputs[total] = *out;
     g->captures[g->capture_count++] = at;
@@ -251,10 +245,8 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index),
                              "function %.*s is called with \"%.*s\", which nothing has made so far",
                              ONX_ARG(onx_view(f->name)), ONX_ARG(actual));
-        if (slot != ONXI_NO_SLOT && find_name(&inner, formal) == ONXI_NO_SLOT)
-            ONX_TRY(add_name(&inner, formal, slot));
-        else if (slot == ONXI_NO_SLOT) /* omitted: an empty name below, which `bind_operands` treats as omitted */
-            ONX_TRY(add_name(&inner, formal, ONXI_OMITTED));
+        if (find_name(&inner, formal) == ONXI_NO_SLOT) /* omitted: `bind_operands` treats it as omitted, too */
+            ONX_TRY(onxi_run_build_name(&inner, formal, slot == ONXI_NO_SLOT ? ONXI_OMITTED : slot));
     }
     ONX_TRY(build_nodes(&inner, f->node, f->node_count));
     for (uint32_t i = 0; i < node->output_count; i++) {
@@ -773,11 +765,14 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
 /* Passes over a graph, and those in it. */
 static onx_status optimize(onxi_run_graph *g)
 {
+    enum { ROOMY = ONXI_PLATFORM_ROOMY }; /* few models for browsers have such nodes */
+    if (ROOMY)
+        ONX_TRY(onxi_run_graph_sink_transposes(g));
     ONX_TRY(onxi_run_graph_fuse(g));
     ONX_TRY(onxi_run_graph_split_bytes(g));
     ONX_TRY(onxi_run_graph_rewrite(g));
     ONX_TRY(onxi_run_graph_fold_bytes(g));
-    if (ONXI_PLATFORM_ROOMY) { /* few models for browsers have such nodes */
+    if (ROOMY) {
         ONX_TRY(onxi_run_graph_join_transposes(g));
         ONX_TRY(onxi_run_graph_merge_repeats(g));
     }

@@ -1,5 +1,6 @@
 /* test_run_passes.c - passes over the graph of a session: nodes that compute the same run once, chains of Transpose are
- * one, and loops and sequences that are known beforehand are none. Which nodes do, which do not, and that results stay.
+ * one, and loops and sequences that are known beforehand are none,
+ * and Transposes around nodes meet. Which nodes do, which do not, and that results stay.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -317,6 +318,73 @@ static void test_run_passes__sequences(void **state)
                      1);
 }
 
+/* Transposes that turn images, and back, around nodes: those for `before` other than 2 x 3. */
+#define IMAGE                                                                                                          \
+    "o = Constant<value = int64[4] {1, 3, 2, 1}>() r = Reshape(x, o) e = MaxPool<kernel_shape = [1, 1]>(r)"            \
+    " a = Transpose<perm = [0, 2, 3, 1]>(e) "
+#define BACK " t = Transpose<perm = [0, 3, 1, 2]>(z) y = MaxPool<kernel_shape = [2, 1]>(t) }"
+
+static void test_run_passes__transposes_meet(void **state)
+{
+    (void)state;
+    static const char *const between[] = {
+        "z = Relu(a)",
+        "c = Constant<value = float[3] {1, 2, 3}>() b = Add(a, c) d = Exp(a) z = Mul(d, b)",
+        "c = Constant<value = float[2, 1, 1] {1, 2}>() k = Constant<value = float {2}>() b = Sub(c, a) z = Min(b, k)",
+        "c = Constant<value = float[1, 1, 1] {4}>() k = Constant<value = float[1, 2, 1, 1] {2, 3}>() b = Pow(a, c) z = Div(b, k)",
+        "b = Neg(a) c = Concat<axis = -1>(a, b) d = Concat<axis = 1>(c, c) z = Clip(d)",
+        "c = Constant<value = int64[8] {0, 1, 0, 2, 0, 0, 3, 0}>() k = Constant<value = float {7}>() z = Pad(a, c, k)",
+        "i = Constant<value = int64[2] {1, -2}>() b = ReduceMax<keepdims = 1>(a, i) c = Sigmoid(b) z = Mul(a, c)",
+        "s = Constant<value = float {0.05}>() q = Constant<value = uint8 {100}>() b = QuantizeLinear(a, s, q)"
+        " z = DequantizeLinear(b, s, q)",
+        "h = Cast<to = 10>(a) f = Cast<to = 1>(h) z = Celu(f)",
+        "i = Constant<value = int64[1] {2}>() b = Squeeze(a, i) c = Constant<value = float[3] {1, 2, 3}>() d = Mul(b, c)"
+        " f = Exp(d) z = Unsqueeze(f, i)",
+    };
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        char text[1500];
+        snprintf(text, sizeof text, "float[n, m, k, l] y) { " IMAGE "%s" BACK, between[i]);
+        if (times("Transpose", text))
+            fail_msg("Transposes are left around %s", between[i]);
+    }
+    /* in the other direction */
+    assert_int_equal(times("Transpose",
+                           "float[n, m] y) { o = Constant<value = int64[4] {1, 2, 1, 3}>() r = Reshape(x, o)"
+                           " w = Constant<value = float[3, 3] {1, 2, 3, 4, 5, 6, 7, 8, 9}>()"
+                           " e = MatMul(r, w) a = Transpose<perm = [0, 3, 1, 2]>(e)"
+                           " c = Constant<value = float[3, 1, 1] {1, 2, 3}>() b = Mul(a, c)"
+                           " z = Transpose<perm = [0, 2, 3, 1]>(b) y = MatMul(z, w) }"),
+                     0);
+    /* of signals, whose reduction has no such axes any more */
+    assert_int_equal(times("Transpose", "float[n, m] y, float[n, m, k] z) { i = Constant<value = int64[1] {1}>()"
+                                        " u = Unsqueeze(x, i) e = MaxPool<kernel_shape = [1]>(u)"
+                                        " a = Transpose<perm = [0, 2, 1]>(e) b = Abs(a)"
+                                        " t = Transpose<perm = [0, 2, 1]>(b) z = MaxPool<kernel_shape = [2]>(t)"
+                                        " y = ReduceSum<keepdims = 0>(b, i) }"),
+                     0);
+}
+
+/* The axes of channels are needed, another value has them in another order, or a Transpose would take the place of one.
+ */
+static void test_run_passes__transposes_stay(void **state)
+{
+    (void)state;
+    (void)times("Transpose", "float[n, m, k, l] y) { " IMAGE "b = Softmax<axis = -1>(a) z = Exp(b)" BACK);
+    (void)times("Transpose", "float[n, m, k, l] y) { " IMAGE "i = Constant<value = int64[1] {3}>()"
+                             " b = ReduceMean<keepdims = 1>(a, i) z = Sub(a, b)" BACK);
+    (void)times("Transpose", "float[n, m, k, l] y) { " IMAGE "k = Constant<value = float[2, 1, 3] {1, 2, 3, 4, 5, 6}>()"
+                             " z = Add(a, k)" BACK);
+    (void)times("Transpose", "float[n, m, k, l] y) { " IMAGE "s = Constant<value = int64[4] {1, 2, 1, 3}>()"
+                             " k = Reshape(x, s) z = Add(a, k)" BACK);
+    (void)times("Transpose", "float[n, m, k, l] y, float[n, m, k, l] z, float[n, m, k, l] v) { " IMAGE
+                             "z = Neg(a) v = Softmax<axis = -1>(a)" BACK);
+    (void)times("Transpose", "float[n, m, k, l] y, float[n, m] v) { " IMAGE "z = Neg(a) q = ReduceSum<keepdims = 0>(z)"
+                             " f = Less(q, q) v = If(f)<then_branch = g () => (float[n, m] u) { i = Constant<value ="
+                             " int64[2] {1, 2}>() u = ReduceSum<keepdims = 0>(z, i) }, else_branch = h () =>"
+                             " (float[n, m] p) { p = Neg(x) }>" BACK);
+    (void)times("Transpose", "float[n, m, k, l] z) { " IMAGE "z = Exp(a) }");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +397,8 @@ int main(void)
         cmocka_unit_test(test_run_passes__loops),
         cmocka_unit_test(test_run_passes__loops_in_subgraphs),
         cmocka_unit_test(test_run_passes__sequences),
+        cmocka_unit_test(test_run_passes__transposes_meet),
+        cmocka_unit_test(test_run_passes__transposes_stay),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
