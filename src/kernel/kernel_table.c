@@ -18,7 +18,8 @@
     TABLE(layout)                                                                                                      \
     TABLE(depth)                                                                                                       \
     TABLE(turn)                                                                                                        \
-    TABLE(pad) TABLE(slice) TABLE(select) TABLE(scatter) TABLE(rearrange) TABLE(cumulate) TABLE(topk) TABLE(unique)    \
+    TABLE(pad)                                                                                                         \
+    TABLE(slice) TABLE(select) TABLE(scatter) TABLE(rearrange) TABLE(cumulate) TABLE(topk) TABLE(unique)               \
         TABLE(predicate) TABLE(quantize) TABLE(qlinear) TABLE(resize) TABLE(sample) TABLE(region) TABLE(fold)          \
             TABLE(deform) TABLE(algebra) TABLE(einsum) TABLE(constant) TABLE(cast) TABLE(control) TABLE(loop)          \
                 TABLE(random) TABLE(rnn) TABLE(scan) TABLE(sequence) TABLE(text) TABLE(text_ngram)                     \
