@@ -11,15 +11,15 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = { { 0 } };
 #else
 
 /* Bytes of a row of accumulators; lanes for lines shorter than two such rows; most elements of short lines, and of
- * those whose sum the rows of floats are slower at. */
-enum { ROW_BYTES = 512, LANES = 8, SHORT = 32, SHORT_FLOATS = 8 };
+ * those whose sum, or best element, the rows of floats are slower at. */
+enum { ROW_BYTES = 512, LANES = 8, SHORT = 64, SHORT_FLOATS = 8, SHORT_ARG = ONXI_LANES == 8 ? 32 : 0 };
 
 /* Accumulates count x width elements: x[k * step + i * apart] into accumulator i. */
 typedef void (*fold_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, void *acc, uint64_t width);
 /* Finds the index k of the best element per accumulator: the first, or the last, of equal ones. */
 typedef void (*find_rows)(const void *x, uint64_t step, uint64_t apart, uint64_t count, const void *best, bool last,
                           int64_t *at, uint64_t width);
-/* The index of the best element of a line. */
+/* The index of the best element of a line; n if it is not there. */
 typedef uint64_t (*find_line)(const void *x, uint64_t n, const void *best, bool last);
 
 typedef struct fold {
@@ -98,6 +98,20 @@ typedef struct fold {
     {                                                                                                                  \
         enum { STRETCH = 256 };                                                                                        \
         const T *x = (const T *)px, b = *(const T *)best;                                                              \
+        if (n <= STRETCH) { /* the first or last of all indices, which needs no branches */                            \
+            I where = last ? -1 : (I)n;                                                                                \
+            for (I i = 0; last && i < (I)n; i++) {                                                                     \
+                const T v = x[i];                                                                                      \
+                const I at = SAME ? i : -1;                                                                            \
+                where = at > where ? at : where;                                                                       \
+            }                                                                                                          \
+            for (I i = 0; !last && i < (I)n; i++) {                                                                    \
+                const T v = x[i];                                                                                      \
+                const I at = SAME ? i : (I)n;                                                                          \
+                where = at < where ? at : where;                                                                       \
+            }                                                                                                          \
+            return where < 0 ? n : (uint64_t)where;                                                                    \
+        }                                                                                                              \
         for (uint64_t done = 0, m; done < n; done += m) {                                                              \
             m = n - done < STRETCH ? n - done : STRETCH;                                                               \
             const uint64_t first = last ? n - done - m : done;                                                         \
@@ -269,7 +283,7 @@ static bool takes_floats(const types_params *t)
     const onxi_reduce_kind kind = t->q->kind;
     if (t->q->reduced > 1)
         return t->block || t->inner > 1 || t->fold->find || kind == ONXI_REDUCE_LOG_SUM;
-    return kind == ONXI_REDUCE_LOG_SUM || (t->inner == 1 && t->count <= (t->is_arg ? SHORT : SHORT_FLOATS));
+    return kind == ONXI_REDUCE_LOG_SUM || (t->inner == 1 && t->count <= (t->is_arg ? SHORT_ARG : SHORT_FLOATS));
 }
 
 static onx_status prepare_with(onx_prepare *p, const fold *f, bool is_arg)
@@ -598,7 +612,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     }
 #define ROW(name, types, kind)                                                                                         \
     ROW_OF(name, types, &(const onxi_reduce_kind){ ONXI_REDUCE_##kind }, prepare, ONXI_KERNEL_LINES)
-#define ARG(name, max) ROW_OF(name, ONXI_NUMBERS, &(const bool){ max }, prepare_arg, 0)
+#define ARG(name, max)                                                                                                 \
+    ROW_OF(name, SHORT_ARG ? ONXI_NUMBERS : ONXI_NUMBERS & ~ONXI_F32, &(const bool){ max }, prepare_arg, 0)
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce_types)[] = {
     ROW("ReduceSum", ONXI_FLOATS | WRAPS, SUM),
     ROW("ReduceMean", ONXI_FLOATS | WRAPS, MEAN),
