@@ -17,7 +17,7 @@ static inline onxi_vu choose(onxi_vi mask, onxi_vu a, onxi_vu b)
 #if ONXI_LANES == 16 && defined(__AVX512F__)
 static inline halves float16_of(onxi_vf x)
 {
-    return (halves)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT);
+    return (halves)_mm512_maskz_cvtps_ph(0xffff, (__m512)x, _MM_FROUND_TO_NEAREST_INT);
 }
 #elif ONXI_LANES == 8 && defined(__F16C__)
 static inline halves float16_of(onxi_vf x)
