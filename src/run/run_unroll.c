@@ -35,9 +35,10 @@ static onxi_run_builder scope_in(onxi_run_builder *around, const onxi_run_frame 
     return inner;
 }
 
-static bool is_fixed(const onx_node *node)
+static bool is_fixed(const onxi_run_builder *b, const onx_node *node)
 {
-    return !node->input_count && !onx_view(node->domain).len && onx_str_is(onx_view(node->op_type), "Constant");
+    const onxi_bound *bound = node->input_count ? NULL : onxi_bind(b->binder, node);
+    return bound && bound->kind == ONXI_BOUND_OPERATOR && bound->op == ONXI_ID_Constant;
 }
 
 /* Initializers and Constant nodes, once for all turns. */
@@ -54,7 +55,7 @@ static onx_status add_fixed(attempt *a)
         ONX_TRY(onxi_run_constant_load(b->session, t, &s->constant, &s->source));
     }
     for (uint32_t i = 0; i < a->body->node_count; i++)
-        if (is_fixed(a->body->node[i]))
+        if (is_fixed(b, a->body->node[i]))
             ONX_TRY(onxi_run_build_node(b, a->body->node[i], i));
     return ONX_OK;
 }
@@ -90,7 +91,7 @@ static onx_status give_up(attempt *a)
 static onx_status add_nodes(const attempt *a, onxi_run_builder *b)
 {
     for (uint32_t i = 0; i < a->body->node_count; i++)
-        if (!is_fixed(a->body->node[i]))
+        if (!is_fixed(b, a->body->node[i]))
             ONX_TRY(onxi_run_build_node(b, a->body->node[i], i));
     return ONX_OK;
 }
