@@ -164,6 +164,14 @@ typedef struct shaped {
     int64_t good[GOOD][ROWS_MAX][8], bad[BAD][ROWS_MAX][8];
 } shaped;
 static const shaped shaped_rules[] = {
+    { "Clip",
+      NULL,
+      { { { 2, 3, 5, -1 }, { -1 }, { -1 } }, { { 2, 5, 37, -1 }, { -1 }, { -1 } } },
+      { { { 2, 3, 5, -1 }, { 1, -1 }, { -1 } }, /* bounds that are no scalars */
+        { { 2, 3, 5, -1 }, { 5, -1 }, { -1 } },
+        { { 2, 3, 5, -1 }, { -1 }, { 1, 3, 1, -1 } },
+        { { 5, -1 }, { 3, 5, -1 }, { 3, 1, -1 } },
+        { { -1 }, { 2, -1 }, { 2, -1 } } } },
     { "onx.GroupNorm",
       NULL,
       { { { 2, 4, 3, 5, -1 }, { 4, 1, 1, -1 }, { 4, 1, 1, -1 }, { 2, 4, 3, 5, -1 } },
