@@ -17,15 +17,51 @@
     TABLE(reduce)                                                                                                      \
     TABLE(layout)                                                                                                      \
     TABLE(depth)                                                                                                       \
+    TABLE(reshape)                                                                                                     \
     TABLE(turn)                                                                                                        \
     TABLE(pad)                                                                                                         \
-    TABLE(slice) TABLE(select) TABLE(scatter) TABLE(rearrange) TABLE(cumulate) TABLE(topk) TABLE(unique)               \
-        TABLE(predicate) TABLE(quantize) TABLE(qlinear) TABLE(resize) TABLE(sample) TABLE(region) TABLE(fold)          \
-            TABLE(deform) TABLE(algebra) TABLE(einsum) TABLE(constant) TABLE(cast) TABLE(control) TABLE(loop)          \
-                TABLE(random) TABLE(rnn) TABLE(scan) TABLE(sequence) TABLE(text) TABLE(text_ngram)                     \
-                    TABLE(text_normalize) TABLE(text_regex) TABLE(ml_tree) TABLE(ml_linear) TABLE(ml_svm)              \
-                        TABLE(ml_feature) TABLE(ml_label) TABLE(ml_map) TABLE(attention) TABLE(rotary) TABLE(dft)      \
-                            TABLE(linear_attention) TABLE(flex_attention) TABLE(optimizer) TABLE(image)
+    TABLE(slice)                                                                                                       \
+    TABLE(select)                                                                                                      \
+    TABLE(scatter)                                                                                                     \
+    TABLE(rearrange)                                                                                                   \
+    TABLE(cumulate)                                                                                                    \
+    TABLE(topk)                                                                                                        \
+    TABLE(unique)                                                                                                      \
+    TABLE(predicate)                                                                                                   \
+    TABLE(quantize)                                                                                                    \
+    TABLE(qlinear)                                                                                                     \
+    TABLE(resize)                                                                                                      \
+    TABLE(sample)                                                                                                      \
+    TABLE(region)                                                                                                      \
+    TABLE(fold)                                                                                                        \
+    TABLE(deform)                                                                                                      \
+    TABLE(algebra)                                                                                                     \
+    TABLE(einsum)                                                                                                      \
+    TABLE(constant)                                                                                                    \
+    TABLE(cast)                                                                                                        \
+    TABLE(control)                                                                                                     \
+    TABLE(loop)                                                                                                        \
+    TABLE(random)                                                                                                      \
+    TABLE(rnn)                                                                                                         \
+    TABLE(scan)                                                                                                        \
+    TABLE(sequence)                                                                                                    \
+    TABLE(text)                                                                                                        \
+    TABLE(text_ngram)                                                                                                  \
+    TABLE(text_normalize)                                                                                              \
+    TABLE(text_regex)                                                                                                  \
+    TABLE(ml_tree)                                                                                                     \
+    TABLE(ml_linear)                                                                                                   \
+    TABLE(ml_svm)                                                                                                      \
+    TABLE(ml_feature)                                                                                                  \
+    TABLE(ml_label)                                                                                                    \
+    TABLE(ml_map)                                                                                                      \
+    TABLE(attention)                                                                                                   \
+    TABLE(rotary)                                                                                                      \
+    TABLE(dft)                                                                                                         \
+    TABLE(linear_attention)                                                                                            \
+    TABLE(flex_attention)                                                                                              \
+    TABLE(optimizer)                                                                                                   \
+    TABLE(image)
 
 #define FAST_TABLES(TABLE)                                                                                             \
     TABLE(dnnl_conv_gradient) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool) TABLE(dnnl_layout)

@@ -203,7 +203,8 @@ bool onxi_blocked_type_is(int dtype)
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block)
 {
     if (v->kind != ONX_VALUE_TENSOR || !onxi_blocked_type_is(v->dtype) || v->rank < 3 || v->dims[1] <= 0 ||
-        v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
+        v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count ||
+        (block != 8 && block != 16 && block != v->dims[1]))
         return NULL;
     blocked *b = ONXI_NEW(arena, blocked);
     if (!b)

@@ -6,8 +6,9 @@
 
 #include "kernel/kernel.h"
 
-/* The layout for a value of floats, 32-bit integers, bytes or bools; it lives as long as the arena. NULL: out of
- * memory, or the channels of the value are no multiple of the block. */
+/* The layout for a value of floats, 32-bit integers, bytes or bools; it lives as long as the arena. Blocks have 8, 16
+ * or all channels, which is what all rows know. NULL: out of memory, or the channels of the value are no multiple of
+ * the block. */
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block);
 /* Channels per block of a value in this layout; 0: the value has another layout. */
 uint32_t onxi_blocked_of(const onx_value *v);
