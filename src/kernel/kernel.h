@@ -76,6 +76,8 @@ static inline bool onxi_kernel_is_plain(const onx_kernel *k)
 {
     return !k->variant;
 }
+/* Of rows that only give a value another type or shape (ONX_KERNEL_VIEW), whose steps are left out of plans. */
+onx_status onxi_view_run(onx_work *work, uint64_t first, uint64_t last);
 /* Do the operand types suit the row? */
 bool onxi_kernel_suits(const onx_kernel *k, const onx_prepare *p);
 

@@ -291,3 +291,11 @@ bool onxi_weights_are_finite(const onx_prepare *p, uint32_t input)
     const void *note;
     return p->ops->packed(p, &packing, &note) == ONX_OK && *(const bool *)note;
 }
+
+/* ---- views ---- */
+
+onx_status onxi_view_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
+}

@@ -230,16 +230,10 @@ static onx_status same_prepare(onx_prepare *p)
     return onxi_cast_prepare(p); /* attributes are checked all the same */
 }
 
-static onx_status same_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    (void)first, (void)last;
-    return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
-}
-
 #define SAME(name, since_)                                                                                             \
     {                                                                                                                  \
         .op = name, .since = since_, .preference = 20, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .variant = "view",  \
-        .prepare = same_prepare, .run = same_run                                                                       \
+        .prepare = same_prepare, .run = onxi_view_run                                                                  \
     }
 const onx_kernel onxi_kernels_cast[] = {
     SAME("Cast", 1),

@@ -3,14 +3,6 @@
 #include "kernel/core/depth.h"
 #include "kernel/core/move.h"
 
-/* ---- views ---- */
-
-static onx_status view_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    (void)first, (void)last;
-    return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
-}
-
 /* ---- Dropout: a view unless a mask is wanted or elements are dropped ---- */
 
 typedef struct dropout_params {
@@ -698,10 +690,10 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
 
 #define VIEW(name, version)                                                                                            \
     {                                                                                                                  \
-        .op = name, .since = version, .flags = ONX_KERNEL_VIEW, .run = view_run                                        \
+        .op = name, .since = version, .flags = ONX_KERNEL_VIEW, .run = onxi_view_run                                   \
     }
 const onx_kernel onxi_kernels_layout[] = {
-    { .op = "Identity", .since = 1, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .run = view_run },
+    { .op = "Identity", .since = 1, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .run = onxi_view_run },
     VIEW("Reshape", 1),
     VIEW("Flatten", 1),
     VIEW("Squeeze", 1),
@@ -711,7 +703,7 @@ const onx_kernel onxi_kernels_layout[] = {
       .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT,
       .preference = 1,
       .prepare = dropout_view,
-      .run = view_run },
+      .run = onxi_view_run },
     { .op = "Dropout", .since = 1, .flags = ONX_KERNEL_RANDOM, .prepare = dropout_prepare, .run = dropout_run },
     { .op = "Concat", .since = 1, .flags = ONXI_KERNEL_JOINS, .prepare = concat_prepare, .run = concat_run },
     { .op = "Concat",
@@ -729,7 +721,7 @@ const onx_kernel onxi_kernels_layout[] = {
       .flags = ONX_KERNEL_VIEW,
       .variant = "view",
       .prepare = transpose_view_prepare,
-      .run = view_run },
+      .run = onxi_view_run },
     { .op = "Transpose",
       .since = 1,
       .preference = 5,

@@ -20,16 +20,10 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status run(onx_work *work, uint64_t first, uint64_t last)
-{
-    (void)first, (void)last;
-    return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
-}
-
 #define ROW(name)                                                                                                      \
     {                                                                                                                  \
         .op = name, .since = 1, .preference = 5, .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_VIEW, .variant = "blocked",  \
-        .prepare = prepare, .run = run                                                                                 \
+        .prepare = prepare, .run = onxi_view_run                                                                       \
     }
 const onx_kernel onxi_kernels_reshape[] = { ROW("Reshape"), ROW("Squeeze"), ROW("Unsqueeze"), { 0 } };
 #else

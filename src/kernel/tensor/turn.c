@@ -82,12 +82,6 @@ static onx_status keep_prepare(onx_prepare *p)
     return y->layout ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status see_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    (void)first, (void)last;
-    return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
-}
-
 static onx_status einsum_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
@@ -108,7 +102,8 @@ static onx_status einsum_prepare(onx_prepare *p)
 #define SEE(name, since_, dtypes_, prepare_)                                                                           \
     {                                                                                                                  \
         .op = name, .since = since_, .dtypes = dtypes_, .preference = 12,                                              \
-        .flags = ONX_KERNEL_VIEW | ONX_KERNEL_LAYOUTS, .variant = "channels", .prepare = prepare_, .run = see_run      \
+        .flags = ONX_KERNEL_VIEW | ONX_KERNEL_LAYOUTS, .variant = "channels", .prepare = prepare_,                     \
+        .run = onxi_view_run                                                                                           \
     }
 #define KEEP(name) SEE(name, 1, 0, keep_prepare)
 #endif
