@@ -68,7 +68,7 @@
 
 /* Tables that builds for browsers, which have no room for them, leave out. */
 #if ONXI_PLATFORM_ROOMY
-#define ROOMY_TABLES(TABLE, level) TABLE(simd_dots##level) TABLE(simd_norm_pixels##level)
+#define ROOMY_TABLES(TABLE, level) TABLE(simd_dots##level) TABLE(simd_norm_pixels##level) TABLE(simd_reorder##level)
 #else
 #define ROOMY_TABLES(TABLE, level)
 #endif

@@ -283,7 +283,9 @@ typedef struct onxi_run_session {
     onx_session_options options;
     unsigned threads;
     const onxi_kernel_index *kernels;
-    bool once;        /* a kernel of the caller must not run twice for a node in one run (ONX_KERNEL_ONCE) */
+    bool once; /* a kernel of the caller must not run twice for a node in one run (ONX_KERNEL_ONCE) */
+    const onx_kernel *const *reorders; /* rows that are tried before that of a layout */
+    uint32_t reorder_count;
     bool takes_bytes; /* it has kernels that compute on the integers between DequantizeLinear and QuantizeLinear */
     onxi_run_graph *main;
     onxi_run_seat seats[ONXI_RUN_SEATS]; /* of runs of `main` */
@@ -375,6 +377,11 @@ const onx_value **onxi_run_op_constants(const onxi_run_graph *g, const onxi_run_
 onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op);
 /* Has the session the kernels that the rewrite rules for DequantizeLinear need (run_bytes.c)? */
 onx_status onxi_run_session_takes_bytes(struct onxi_run_session *s);
+/* Finds the rows for changes of layout. */
+onx_status onxi_run_session_reorders(struct onxi_run_session *s);
+/* Prepares a change of layout by the first row that does it; `p` has its input and output, one of which has the layout.
+ */
+onx_status onxi_run_reorder_prepare(const struct onxi_run_session *s, const onx_layout *layout, onx_prepare *p);
 /* Is the op a DequantizeLinear of a constant that must not be folded before the rewrite rules have seen it? */
 bool onxi_run_keeps_bytes(const onxi_run_graph *g, const onxi_run_op *op);
 /* Before the rewrite rules: gives each matrix product and convolution a DequantizeLinear of its own. */

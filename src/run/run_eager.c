@@ -50,7 +50,6 @@ static onx_status reorder_now(onxi_run_env *e, const onx_layout *layout, const o
     onx_value *outputs[] = { to };
     onx_prepare p = { .cx = e->cx,
                       .arena = e->arena,
-                      .kernel = layout->ops->reorder,
                       .input_count = 1,
                       .output_count = 1,
                       .inputs = inputs,
@@ -59,8 +58,7 @@ static onx_status reorder_now(onxi_run_env *e, const onx_layout *layout, const o
                       .rows = 1,
                       .grain = 1,
                       .overwrite = -1 };
-    if (p.kernel->prepare)
-        ONX_TRY(p.kernel->prepare(&p));
+    ONX_TRY(onxi_run_reorder_prepare(e->session, layout, &p));
     return eager_run(e, &p, inputs, outputs);
 }
 

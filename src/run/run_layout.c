@@ -97,6 +97,28 @@ onx_status onxi_run_plan_elements(onxi_run_planner *pl, uint32_t slot)
 
 /* ---- layouts ---- */
 
+onx_status onxi_run_session_reorders(onxi_run_session *s)
+{
+    const onxi_kernel_wanted want = {
+        .domain = onx_str_of("onx"), .name = onx_str_of("Reorder"), .since = 1, .by_rule = true
+    };
+    return onxi_kernel_candidates(s->kernels, s->arena, &want, &s->reorders, &s->reorder_count);
+}
+
+onx_status onxi_run_reorder_prepare(const onxi_run_session *s, const onx_layout *layout, onx_prepare *p)
+{
+    for (uint32_t i = 0; i < s->reorder_count; i++) {
+        p->kernel = s->reorders[i];
+        if (!p->kernel->prepare || !onxi_kernel_suits(p->kernel, p))
+            continue;
+        const onx_status status = p->kernel->prepare(p);
+        if (status != ONX_E_UNSUPPORTED)
+            return status;
+    }
+    p->kernel = layout->ops->reorder;
+    return p->kernel->prepare ? p->kernel->prepare(p) : ONX_OK;
+}
+
 bool onxi_run_layouts_equal(const onx_layout *a, const onx_layout *b)
 {
     return a == b || (a && b && a->ops == b->ops && a->ops->equal(a, b));
@@ -132,7 +154,6 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
     onxi_run_step *step;
     ONX_TRY(onxi_run_plan_add_step(pl, &step));
     uint32_t index = plan->step_count - 1;
-    step->kernel = (layout ? layout : from->value.layout)->ops->reorder;
     step->inputs = ONXI_ARRAY(plan->arena, uint32_t, 2);
     const onx_value **values = (const onx_value **)ONXI_ARRAY(plan->arena, void *, 2);
     if (!step->inputs || !values)
@@ -145,7 +166,6 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
     values[1] = &to->value;
     step->prepare = (onx_prepare){ .cx = pl->e->cx,
                                    .arena = plan->arena,
-                                   .kernel = step->kernel,
                                    .input_count = 1,
                                    .output_count = 1,
                                    .inputs = values,
@@ -156,5 +176,7 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
                                    .overwrite = -1 };
     onxi_run_plan_extend_life(pl, slot, index);
     onxi_run_plan_extend_life(pl, *out, index);
-    return step->kernel->prepare ? step->kernel->prepare(&step->prepare) : ONX_OK;
+    ONX_TRY(onxi_run_reorder_prepare(pl->e->session, layout ? layout : from->value.layout, &step->prepare));
+    step->kernel = step->prepare.kernel;
+    return ONX_OK;
 }

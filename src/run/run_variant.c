@@ -57,11 +57,14 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
         s->unsorted = root->unsorted;
         s->kernels = root->kernels;
         s->takes_bytes = root->takes_bytes;
+        s->reorders = root->reorders;
+        s->reorder_count = root->reorder_count;
         s->once = root->once;
         s->functions = root->functions;
     } else {
         ONX_TRY(onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, s->options.isa, &s->kernels));
         ONX_TRY(onxi_run_session_takes_bytes(s));
+        ONX_TRY(onxi_run_session_reorders(s));
         for (const onx_kernel *k = s->options.kernels; k && k->op; k++)
             s->once |= (k->flags & ONX_KERNEL_ONCE) != 0;
         if (ONXI_PLATFORM_KEEPS && s->options.cache)

@@ -18,6 +18,8 @@ static bool is_of_rules(const onx_kernel *row)
 {
     if (!row->domain || strcmp(row->domain, "onx") != 0 || !row->run)
         return false;
+    if (strcmp(row->op, "Reorder") == 0) /* which plans add */
+        return true;
     for (const onx_kernel *const *table = onxi_kernel_tables; *table; table++)
         for (const onx_kernel *k = *table; k->op; k++)
             if (k->types && k->domain && strcmp(k->domain, "onx") == 0 && strcmp(k->op, row->op) == 0 &&

@@ -23,10 +23,11 @@ enum { PIECE = 1 << 14, WHOLE = 16 }; /* elements that are worth a thread; what 
 
 typedef struct reorder_params {
     uint64_t channels, pixels;
-    uint64_t from, to; /* channels of a block; row-major has blocks of one channel */
-    uint64_t each;     /* pixels of a piece of work */
-    uint64_t pieces;   /* of an image */
-    bool bytes;        /* elements are bytes, else as wide as floats */
+    uint64_t from, to;     /* channels of a block; row-major has blocks of one channel */
+    uint64_t each;         /* pixels of a piece of work */
+    uint64_t pieces;       /* of an image */
+    bool bytes;            /* elements are bytes, else as wide as floats */
+    onxi_turn_lines *turn; /* of floats; NULL: turn_all */
 } reorder_params;
 
 /* Interleaves one to three lines into columns, one after the other: four floats are written per column, and the excess
@@ -90,6 +91,13 @@ static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_
             to[i * out + l] = from[l * in + i];
 }
 
+static void turn(const reorder_params *q, const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to,
+                 uint64_t out)
+{
+    if (!q->turn || !q->turn(from, lines, length, in, to, out))
+        turn_all(from, lines, length, in, to, out);
+}
+
 void onxi_copy_runs(const float *from, uint64_t in, float *to, uint64_t out, uint64_t run, uint64_t count)
 {
     /* short runs have a constant number of bytes */
@@ -111,11 +119,11 @@ static void change(const reorder_params *q, const float *x, float *y, uint64_t f
     const uint64_t from = q->from, to = q->to, run = from < to ? from : to;
     if (from == 1) {
         for (uint64_t c = 0; c < q->channels; c += to)
-            turn_all(x + c * q->pixels + first, to, count, q->pixels, y + c * q->pixels + first * to, to);
+            turn(q, x + c * q->pixels + first, to, count, q->pixels, y + c * q->pixels + first * to, to);
         return;
     }
     for (uint64_t c = 0; to == 1 && c < q->channels; c += from)
-        turn_all(x + c * q->pixels + first * from, count, from, from, y + c * q->pixels + first, q->pixels);
+        turn(q, x + c * q->pixels + first * from, count, from, from, y + c * q->pixels + first, q->pixels);
     for (uint64_t c = 0; to != 1 && c < q->channels; c += run) {
         const float *line = x + (c / from * q->pixels + first) * from + c % from;
         float *out = y + (c / to * q->pixels + first) * to + c % to;
@@ -150,7 +158,7 @@ static void change_bytes(const reorder_params *q, const uint8_t *x, uint8_t *y, 
     }
 }
 
-static onx_status reorder_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_reorder_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const reorder_params *q = work->params;
     const uint64_t size = q->pixels * q->channels;
@@ -167,16 +175,18 @@ static onx_status reorder_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static onx_status reorder_prepare(onx_prepare *p)
+onx_status onxi_reorder_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    const onxi_reorder_body *body = p->kernel->body;
     reorder_params *q = ONXI_NEW(p->arena, reorder_params);
     if (!q)
         return ONX_E_MEMORY;
     q->from = x->layout ? onxi_blocked_of(x) : 1;
     q->to = y->layout ? onxi_blocked_of(y) : 1;
-    if (!q->from || !q->to || (q->from % q->to && q->to % q->from))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a layout cannot be changed");
+    if (!q->from || !q->to || (q->from % q->to && q->to % q->from)) /* layouts of other rows */
+        return body ? ONX_E_UNSUPPORTED : onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a layout cannot be changed");
+    q->turn = body ? body->turn : NULL;
     q->bytes = x->dtype != ONX_FLOAT && x->dtype != ONX_INT32;
     q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
@@ -189,7 +199,7 @@ static onx_status reorder_prepare(onx_prepare *p)
 }
 
 static const onx_kernel reorder = {
-    .op = "Reorder", .variant = "blocked", .prepare = reorder_prepare, .run = reorder_run
+    .op = "Reorder", .variant = "blocked", .prepare = onxi_reorder_prepare, .run = onxi_reorder_run
 };
 static const onx_layout_ops ops = { layouts_equal, &reorder };
 

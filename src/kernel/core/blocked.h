@@ -20,6 +20,16 @@ bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_
 /* Copies `count` runs of floats, which begin `in` floats apart and are written `out` floats apart. */
 void onxi_copy_runs(const float *from, uint64_t in, float *to, uint64_t out, uint64_t run, uint64_t count);
 
+/* Interleaves `lines` lines of `length` floats, `in` floats apart, into columns, `out` floats apart. False: they are
+ * too few or too short for it, and nothing was done. */
+typedef bool onxi_turn_lines(const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to, uint64_t out);
+/* What is the body of rows of Reorder in the domain onx, between row-major and channel blocks. */
+typedef struct onxi_reorder_body {
+    onxi_turn_lines *turn;
+} onxi_reorder_body;
+onx_status onxi_reorder_prepare(onx_prepare *p);
+onx_status onxi_reorder_run(onx_work *work, uint64_t first, uint64_t last);
+
 /* The channels-last layout of a value; *out NULL: it equals row-major. False: there is none. */
 static inline bool onxi_channels_last(onx_prepare *p, const onx_value *v, const onx_layout **out)
 {
