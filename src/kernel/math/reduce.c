@@ -234,10 +234,9 @@ static onx_status take_loop(onx_prepare *p, onxi_reduce_params *q, const reduce_
 
 /* Reads the axes from input 1 (ReduceSum from version 13 on, the others from 18), else from the attribute; without
  * either, all axes. */
-static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
+static onx_status read_axes(const onx_prepare *p, bool *is_reduced)
 {
     const onx_value *x = p->inputs[0], *axes_in = onxi_operand(p->input_count, p->inputs, 1);
-    bool *is_reduced = q->is_reduced;
     uint32_t count = 0;
     const int64_t *axes = onx_prepare_ints(p, "axes", &count);
     if (axes_in) {
@@ -256,6 +255,19 @@ static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
     bool all = !count && !onx_prepare_is_set(p, "noop_with_empty_axes");
     for (uint32_t d = 0; d < x->rank; d++)
         is_reduced[d] |= all;
+    return ONX_OK;
+}
+
+/* Global pools reduce the axes of space. */
+static onx_status take_axes(const onx_prepare *p, onxi_reduce_params *q)
+{
+    const onx_value *x = p->inputs[0];
+    bool *is_reduced = q->is_reduced;
+    if (p->op != ONXI_ID_GlobalMaxPool && p->op != ONXI_ID_GlobalAveragePool)
+        ONX_TRY(read_axes(p, is_reduced));
+    else
+        for (uint32_t d = 2; d < x->rank; d++)
+            is_reduced[d] = true;
     const uint32_t block = onxi_blocked_of(x);
     if (!block)
         split_dims(q, x, is_reduced);

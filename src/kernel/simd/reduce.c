@@ -427,6 +427,12 @@ static onx_status prepare(onx_prepare *p)
 }
 
 #if ONXI_PLATFORM_ROOMY /* browsers reduce planes */
+/* Global pools of images that are planes already. */
+static onx_status prepare_planes(onx_prepare *p)
+{
+    return p->want && !p->inputs[0]->layout && p->inputs[0]->rank > 2 ? prepare(p) : ONX_E_UNSUPPORTED;
+}
+
 /* Images whose channels are next to each other and fill vectors, as they lie. */
 static onx_status prepare_blocks(onx_prepare *p)
 {
@@ -610,6 +616,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
     ROW(name, kind, ONXI_F32, 2, ONX_KERNEL_LAYOUTS, prepare_blocks, run),                                             \
         ROW(name, kind, ONXI_F32, 1, ONXI_KERNEL_LINES, prepare, run)
 #define ALL_ROWS(name, kind) ROWS(name, kind), ROW(name, kind, HALVES, 3, ONXI_KERNEL_LINES, prepare_halves, run_halves)
+#define POOL_ROW(name, kind) ROW(name, kind, ONXI_F32, 11, ONX_KERNEL_LAYOUTS, prepare_planes, run)
 #else
 #define ROWS(name, kind)     ROW(name, kind, ONXI_F32, 1, ONXI_KERNEL_LINES, prepare, run)
 #define ALL_ROWS(name, kind) ROWS(name, kind)
@@ -623,4 +630,8 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ALL_ROWS("ReduceSu
                                                               ALL_ROWS("ReduceSumSquare", SUM_SQUARE),
                                                               ROWS("ReduceProd", PROD),
                                                               ROWS("ReduceLogSumExp", LOG_SUM_EXP),
+#if ONXI_PLATFORM_ROOMY
+                                                              POOL_ROW("GlobalMaxPool", MAX),
+                                                              POOL_ROW("GlobalAveragePool", MEAN),
+#endif
                                                               { 0 } };
