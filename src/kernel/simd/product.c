@@ -275,12 +275,13 @@ typedef struct stretch {
     const float *b; /* where it is, unless it is packed or comes as it is */
 } stretch;
 
-/* A tile of the result. */
-static void tile(const product_params *q, const onx_work *work, const operands *o, uint64_t row, uint64_t rows,
-                 uint64_t index, uint64_t panel, const stretch *s)
+/* A tile of the result. half: the last panel, if it has its columns in one vector. */
+__attribute__((always_inline)) static inline void tile_of_panel(const product_params *q, const onx_work *work,
+                                                                const operands *o, uint64_t row, uint64_t rows,
+                                                                uint64_t index, uint64_t panel, const stretch *s,
+                                                                const bool half)
 {
     const uint64_t k0 = s->k0, kc = s->kc;
-    const bool half = q->of.n - panel * PANEL <= ONXI_LANES; /* the last panel has its columns in one vector */
     float edge[TILE_M * PANEL];
     const product_place at = { .c = o->c,
                                .row = row,
@@ -299,8 +300,28 @@ static void tile(const product_params *q, const onx_work *work, const operands *
     }
     product_tile_begin(&q->of, &at, &t);
     tile_fetch(&t, s->next, index, s->tiles);
-    (half ? tile_run_half : tile_run)(&t, rows);
+    if (half)
+        tile_run_half(&t, rows);
+    else
+        tile_run(&t, rows);
     product_tile_end(&q->of, work, &at, &t);
+}
+
+/* Not inlined, so that they do not change the code of whole tiles. */
+__attribute__((noinline)) static void half_tile(const product_params *q, const onx_work *work, const operands *o,
+                                                uint64_t row, uint64_t rows, uint64_t index, uint64_t panel,
+                                                const stretch *s)
+{
+    tile_of_panel(q, work, o, row, rows, index, panel, s, true);
+}
+
+static void tile(const product_params *q, const onx_work *work, const operands *o, uint64_t row, uint64_t rows,
+                 uint64_t index, uint64_t panel, const stretch *s)
+{
+    if (q->of.n - panel * PANEL <= ONXI_LANES)
+        half_tile(q, work, o, row, rows, index, panel, s);
+    else
+        tile_of_panel(q, work, o, row, rows, index, panel, s, false);
 }
 
 static operands operands_of(const product_params *q, const onx_work *work, uint64_t batch)
