@@ -159,6 +159,12 @@ static uint64_t line_of(const direct_params *q, const unit *u, uint64_t line, ui
     return block * out_step(q) + pixel * q->out_block + channel % q->out_block;
 }
 
+/* From a line of the result to the next. */
+static uint64_t out_line(const direct_params *q)
+{
+    return (uint64_t)q->win.out[ACROSS] * q->out_block;
+}
+
 static const float *other_of(const direct_params *q, const onx_work *work, uint32_t post)
 {
     const int32_t operand = q->posts.list[post].operand;
@@ -341,9 +347,11 @@ static void one_stretch(const direct_params *q, const onx_work *work, const unit
     direct_tile t = panel_tile(q, u, panel, true, others);
     t.fetch_step = (vectors * ONXI_LANES + tiles - 1) / tiles;
     const float *fetch = ends && panel + 1 == u->p1 ? weights_of(q, u->p0, 0) : weights_of(q, panel, in.to);
+    const float *x = u->x + from_first(q, u->from, channel);
+    const uint64_t place = line_of(q, u, 0, channel_of(q, panel));
     for (uint64_t line = 0; line < u->lines; line++) {
-        t.a = u->x + from_first(q, u->from, channel) + line * (uint64_t)q->win.stride[DOWN] * u->from->line;
-        t.place = line_of(q, u, line, channel_of(q, panel));
+        t.a = x + line * (uint64_t)q->win.stride[DOWN] * u->from->line;
+        t.place = place + line * out_line(q);
         t.fetch = fetch + line * each * t.fetch_step * size;
         one_line(q, u, t, panel, line, in, sums + line * u->columns * DIRECT_ROW,
                  ends ? (float *)work->outputs[0]->data + t.place : NULL);
@@ -379,9 +387,10 @@ static void begin_or_end(const direct_params *q, const onx_work *work, const uni
     t.a = u->x;
     t.b = t.fetch = weights_of(q, panel, 0);
     t.start_step = ends ? DIRECT_ROW : 0;
+    const uint64_t place = line_of(q, u, 0, channel_of(q, panel));
     for (uint64_t line = 0; line < u->lines; line++) {
         float *partial = sums + line * u->columns * DIRECT_ROW;
-        t.place = line_of(q, u, line, channel_of(q, panel));
+        t.place = place + line * out_line(q);
         t.start = ends ? partial : q->start + group * q->padded + first;
         t.c = ends ? (float *)work->outputs[0]->data + t.place : partial;
         run_line(t, panel_vectors(q->m, q->panels, index), u->columns);
@@ -405,9 +414,9 @@ static void one_tap(const direct_params *q, const unit *u, const float *x, uint6
             t.b = weights_of(q, p, tap * q->c + k);
             t.fetch = p + 1 < u->p1 ? weights_of(q, p + 1, tap * q->c + k) : t.b + size * vectors * ONXI_LANES;
             t.fetch_step = (vectors * ONXI_LANES + tiles - 1) / tiles;
+            const float *of_group = x + from_first(q, &q->place, p / q->panels * q->c);
             for (uint64_t line = down->from; line < down->to; line++) {
-                t.a = x + from_first(q, &q->place, p / q->panels * q->c) +
-                      (line - down->from) * (uint64_t)q->win.stride[DOWN] * q->place.line;
+                t.a = of_group + (line - down->from) * (uint64_t)q->win.stride[DOWN] * q->place.line;
                 t.c = sums + (p - u->p0) * each + (line * u->columns + across->from) * DIRECT_ROW;
                 t.start = t.c;
                 run_line(t, vectors, columns);
