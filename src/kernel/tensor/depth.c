@@ -26,58 +26,81 @@ onx_status onxi_depth_of(const onx_prepare *p, onxi_depth *out)
 
 /* FOUR: channels, and pixels of a square, that are turned together. PIECE: squares along a line that are moved before
  * the next channels are. */
-enum { FOUR = 4, PIECE = 16, UNITS_MOST = 1 << 16 };
+enum { FOUR = 4, PIECE = 16 };
 
-/* Offsets of elements in the images that are moved together, for the first square of an image. In the flat image those
- * of FOUR pixels, if four times four elements are turned. */
-typedef struct unit {
-    uint64_t deep, flat[FOUR];
-} unit;
-
-/* One of the images: elements of an image, from square to square, and from line of squares to line. */
-typedef struct steps {
-    uint64_t image, square, line;
-} steps;
+/* One of the images: channels of a block, its pixels, and elements of an image, from square to square, and from line of
+ * squares to line. */
+typedef struct image {
+    uint64_t block, pixels, size, square, line;
+} image;
 
 typedef struct depth_params {
-    uint64_t lines, squares; /* lines of squares; squares of a line */
-    uint64_t run;            /* elements that are adjacent in both images; 0: units are four times four elements */
-    uint64_t area;           /* pixels of a square */
-    steps deep, flat;
-    const unit *units;
-    uint64_t count;
-    bool to_depth;
+    uint64_t lines, squares;    /* lines of squares; squares of a line */
+    uint64_t side, area, width; /* of a square; pixels of a line of the flat image */
+    uint64_t channels;          /* of the flat image */
+    uint64_t run;               /* elements that are adjacent in both images; 0: squares of four are turned */
+    image deep, flat;
+    bool to_depth, columns_first;
 } depth_params;
 
-static void turn(const depth_params *q, const unit *u, const float *deep, float *flat, uint64_t count)
+/* Offset of a channel of the first pixel. */
+static uint64_t channel_at(const image *q, uint64_t c)
 {
+    return c / q->block * q->block * q->pixels + c % q->block;
+}
+
+/* Offset of a channel of the flat image at pixel k of the first square, and where it is in the deep one. */
+static uint64_t flat_at(const depth_params *q, uint64_t d, uint64_t k)
+{
+    return channel_at(&q->flat, d) + (k / q->side * q->width + k % q->side) * q->flat.block;
+}
+
+static uint64_t deep_at(const depth_params *q, uint64_t d, uint64_t k)
+{
+    return channel_at(&q->deep, q->columns_first ? d * q->area + k : k * q->channels + d);
+}
+
+/* FOUR channels from d on, of FOUR pixels from k on. */
+static void turn(const depth_params *q, uint64_t d, uint64_t k, const float *deep, float *flat, uint64_t count)
+{
+    uint64_t at[FOUR];
+    for (uint64_t i = 0; i < FOUR; i++)
+        at[i] = flat_at(q, d, k + i);
+    deep += deep_at(q, d, k);
     for (uint64_t i = 0; i < count; i++, deep += q->deep.square, flat += q->flat.square) {
         float square[FOUR][FOUR];
-        onxi_move_turned(deep + u->deep, (int64_t)q->area, square, FOUR);
-        for (int k = 0; k < FOUR; k++)
-            memcpy(flat + u->flat[k], square[k], sizeof square[k]);
+        onxi_move_turned(deep, (int64_t)q->area, square, FOUR);
+        for (int n = 0; n < FOUR; n++)
+            memcpy(flat + at[n], square[n], sizeof square[n]);
     }
+}
+
+/* Moves some squares of a line. */
+static void move(const depth_params *q, const float *x, float *y, uint64_t count)
+{
+    const uint64_t each = q->run ? q->run : FOUR, pixels = q->run ? 1 : FOUR;
+    for (uint64_t d = 0; d < q->channels; d += each)
+        for (uint64_t k = 0; k < q->area; k += pixels) {
+            const uint64_t deep = deep_at(q, d, k), flat = flat_at(q, d, k);
+            if (!q->run)
+                turn(q, d, k, x, y, count);
+            else if (q->to_depth)
+                onxi_copy_runs(x + flat, q->flat.square, y + deep, q->deep.square, q->run, count);
+            else
+                onxi_copy_runs(x + deep, q->deep.square, y + flat, q->flat.square, q->run, count);
+        }
 }
 
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const depth_params *q = work->params;
-    const steps *from = q->to_depth ? &q->flat : &q->deep, *to = q->to_depth ? &q->deep : &q->flat;
+    const image *from = q->to_depth ? &q->flat : &q->deep, *to = q->to_depth ? &q->deep : &q->flat;
     for (uint64_t r = first; r < last; r++) {
-        const uint64_t image = r / q->lines, line = r % q->lines;
-        const float *x = (const float *)work->inputs[0]->data + image * from->image + line * from->line;
-        float *y = (float *)work->outputs[0]->data + image * to->image + line * to->line;
-        for (uint64_t at = 0; at < q->squares; at += PIECE, x += PIECE * from->square, y += PIECE * to->square) {
-            const uint64_t count = q->squares - at < PIECE ? q->squares - at : PIECE;
-            for (uint64_t i = 0; i < q->count; i++) {
-                const unit *u = &q->units[i];
-                const uint64_t a = q->to_depth ? u->flat[0] : u->deep, b = q->to_depth ? u->deep : u->flat[0];
-                if (q->run)
-                    onxi_copy_runs(x + a, from->square, y + b, to->square, q->run, count);
-                else
-                    turn(q, u, x, y, count);
-            }
-        }
+        const uint64_t n = r / q->lines, line = r % q->lines;
+        const float *x = (const float *)work->inputs[0]->data + n * from->size + line * from->line;
+        float *y = (float *)work->outputs[0]->data + n * to->size + line * to->line;
+        for (uint64_t at = 0; at < q->squares; at += PIECE, x += PIECE * from->square, y += PIECE * to->square)
+            move(q, x, y, q->squares - at < PIECE ? q->squares - at : PIECE);
     }
     return ONX_OK;
 }
@@ -94,46 +117,46 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Offset of a channel of the first pixel. */
-static uint64_t channel_at(uint64_t c, uint64_t block, uint64_t pixels)
-{
-    return c / block * block * pixels + c % block;
-}
-
 /* All channels are one block if they are in the input, or if its blocks do not divide them. 0: they are too many. */
 static uint32_t block_of_result(const onx_value *x, uint32_t block, int64_t channels)
 {
     return block != x->dims[1] && channels % block == 0 ? block : channels <= INT32_MAX ? (uint32_t)channels : 0;
 }
 
-/* `deep` and `flat` are the images, which have such blocks. */
-static onx_status make_units(onx_prepare *p, depth_params *q, const onxi_depth *at, const onx_value *deep,
-                             uint64_t deep_block, const onx_value *flat, uint64_t flat_block)
+static image image_of(const onx_value *v, uint64_t block, uint64_t side)
 {
-    const uint64_t channels = (uint64_t)flat->dims[1], side = (uint64_t)at->block, area = side * side;
-    const uint64_t width = (uint64_t)flat->dims[3], pixels = width * (uint64_t)flat->dims[2];
-    const bool turns = at->columns_first && area % FOUR == 0 && deep_block % (FOUR * area) == 0 && !(flat_block % FOUR);
-    const uint64_t each = at->columns_first ? 1 : common_divisor(common_divisor(channels, deep_block), flat_block);
-    const uint64_t count = turns ? channels * area / (FOUR * FOUR) : channels * area / each;
-    unit *units = count <= UNITS_MOST ? ONXI_ARRAY(p->arena, unit, count) : NULL;
-    if (!units)
-        return count <= UNITS_MOST ? ONX_E_MEMORY : ONX_E_UNSUPPORTED;
-    q->area = area;
-    q->units = units;
-    q->run = turns ? 0 : each;
-    for (uint64_t d = 0; d < channels; d += turns ? FOUR : each)
-        for (uint64_t k = 0; k < area; k += turns ? FOUR : 1) {
-            unit *u = &units[q->count++];
-            const uint64_t c = at->columns_first ? d * area + k : k * channels + d;
-            u->deep = channel_at(c, deep_block, pixels / area);
-            for (uint64_t i = 0; i < (turns ? FOUR : 1); i++)
-                u->flat[i] = channel_at(d, flat_block, pixels) + ((k + i) / side * width + (k + i) % side) * flat_block;
-        }
-    q->deep = (steps){ deep->count / (uint64_t)deep->dims[0], deep_block, deep_block * (uint64_t)deep->dims[3] };
-    q->flat = (steps){ flat->count / (uint64_t)flat->dims[0], flat_block * side, flat_block * side * width };
+    return (image){ .block = block,
+                    .pixels = (uint64_t)v->dims[2] * (uint64_t)v->dims[3],
+                    .size = v->count / (uint64_t)v->dims[0],
+                    .square = block * side,
+                    .line = block * side * (uint64_t)v->dims[3] };
+}
+
+/* Do the images have the dims that the operator gives them? */
+static bool fit(const onxi_depth *at, const onx_value *deep, const onx_value *flat)
+{
+    return deep->rank == 4 && flat->rank == 4 && deep->dims[0] == flat->dims[0] &&
+           deep->dims[1] == flat->dims[1] * at->block * at->block && flat->dims[2] == deep->dims[2] * at->block &&
+           flat->dims[3] == deep->dims[3] * at->block;
+}
+
+static void take_images(depth_params *q, const onxi_depth *at, const onx_value *deep, uint64_t deep_block,
+                        const onx_value *flat, uint64_t flat_block)
+{
+    q->to_depth = at->to_depth;
+    q->columns_first = at->columns_first;
+    q->side = (uint64_t)at->block;
+    q->area = q->side * q->side;
+    q->width = (uint64_t)flat->dims[3];
+    q->channels = (uint64_t)flat->dims[1];
+    q->deep = image_of(deep, deep_block, 1);
+    q->flat = image_of(flat, flat_block, q->side);
     q->lines = (uint64_t)deep->dims[2];
     q->squares = (uint64_t)deep->dims[3];
-    return ONX_OK;
+    const bool turns = q->columns_first && q->area % FOUR == 0 && deep_block % (FOUR * q->area) == 0;
+    q->run = turns && flat_block % FOUR == 0 ? 0
+             : q->columns_first              ? 1
+                                             : common_divisor(common_divisor(q->channels, deep_block), flat_block);
 }
 
 static onx_status prepare(onx_prepare *p)
@@ -151,10 +174,12 @@ static onx_status prepare(onx_prepare *p)
     ONX_TRY(onxi_depth_of(p, &at));
     const uint32_t to = block_of_result(x, from, y->dims[1]);
     const onx_layout *layout = onxi_blocked_layout(p->arena, y, to);
-    if (!layout)
+    if (!layout || !fit(&at, at.to_depth ? y : x, at.to_depth ? x : y))
         return ONX_E_UNSUPPORTED;
-    q->to_depth = at.to_depth;
-    ONX_TRY(at.to_depth ? make_units(p, q, &at, y, to, x, from) : make_units(p, q, &at, x, from, y, to));
+    if (at.to_depth)
+        take_images(q, &at, y, to, x, from);
+    else
+        take_images(q, &at, x, from, y, to);
     onxi_image_layouts(p, x->layout, layout);
     p->params = q;
     p->rows = (uint64_t)x->dims[0] * q->lines;
