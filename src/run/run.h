@@ -309,7 +309,7 @@ typedef struct onxi_run_session {
     onxi_run_expansion *expansions;
     onxi_rewrites rewrites; /* opened at the first rewrite */
     uint64_t constant_bytes, op_total;
-    uint64_t unrolled;    /* nodes that run_unroll.c added or tried to add */
+    uint64_t unrolled;    /* nodes that run_unroll.c and run_list.c added or tried to add */
     uint64_t kept_bytes;  /* of a session with lean memory: bytes of packed constants that it keeps */
     onxi_run_watch watch; /* of the creation of the session */
     /* for a root */

@@ -5,7 +5,7 @@
 
 #include "run/run.h"
 
-enum { ONXI_RUN_RECENT = 4 };
+enum { ONXI_RUN_RECENT = 4, ONXI_RUN_UNROLLED = 1 << 14 /* nodes that take the place of others, in a session */ };
 
 /* Resolves a name at a node: names of this graph (or function body) first, then those of the enclosing graph. */
 typedef struct onxi_run_builder {

@@ -2,7 +2,7 @@
  * tensor that was put in, and what joins them is a Concat. Such a sequence is then often not needed at all. */
 #include "run/run_build.h"
 
-enum { ITEMS = 64 }; /* of a sequence: each insertion makes a list of its own */
+enum { ITEMS = 64 }; /* of a sequence: each insertion and erasure makes a list of its own */
 
 typedef struct list {
     uint32_t count;
@@ -54,6 +54,8 @@ static onx_status note(onxi_run_builder *b, uint32_t slot, const list *l)
 
 static onx_status note_construct(onxi_run_builder *b, const onxi_run_op *op)
 {
+    if (op->input_count > ITEMS)
+        return ONX_OK;
     const list l = { op->input_count, ONXI_ARRAY(b->arena, uint32_t, op->input_count + 1u) };
     if (!l.slots)
         return ONX_E_MEMORY;
@@ -168,13 +170,15 @@ static onx_status join(onxi_run_builder *b, const onxi_run_op *op, const list *l
 {
     const int64_t axis = onxi_attrs_int(&op->attrs, "axis");
     const onxi_run_added what = { "Concat", onx_view(op->node->name), "axis", axis };
-    uint32_t slot, *slots = ONXI_ARRAY(b->arena, uint32_t, l->count + 1u);
-    if (!l->count)
+    const bool stretches = onxi_attrs_int(&op->attrs, "new_axis") != 0;
+    if (!l->count || b->session->unrolled >= ONXI_RUN_UNROLLED)
         return ONX_OK;
+    b->session->unrolled += stretches ? l->count + 1 : 1;
+    uint32_t slot, *slots = ONXI_ARRAY(b->arena, uint32_t, l->count + 1u);
     if (!slots)
         return ONX_E_MEMORY;
     memcpy(slots, l->slots, l->count * sizeof *slots);
-    if (onxi_attrs_int(&op->attrs, "new_axis"))
+    if (stretches)
         ONX_TRY(stretch(b, op, axis, l, slots));
     ONX_TRY(add(b, op, &what, slots, l->count, &slot));
     *done = true;

@@ -4,9 +4,9 @@
 #include "run/run_build.h"
 
 enum {
-    TURNS = 16,  /* of a loop that is unrolled */
-    NODES = 512, /* of all turns of a loop */
-    NODES_IN_ALL = 1 << 14,
+    TURNS = 16,           /* of a loop that is unrolled */
+    NODES = 512,          /* of all turns of a loop */
+    VALUES = 64,          /* that a loop carries: their names are compared with those of initializers */
     CONSTANTS = 16 << 20, /* bytes of constants that all turns of a loop compute */
 };
 
@@ -115,8 +115,9 @@ static bool can_move(const onxi_run_builder *b, const onx_attribute *a, uint32_t
 {
     const onx_graph *g = a ? a->g : NULL;
     const onxi_run_session *s = b->session;
-    if (!g || s->unsorted || s->unrolled >= NODES_IN_ALL || b->depth >= onx_ctx_limits(s->cx).depth ||
-        g->input_count != inputs || g->output_count != outputs || g->sparse_initializer_count)
+    if (!g || s->unsorted || inputs > VALUES || s->unrolled >= ONXI_RUN_UNROLLED ||
+        b->depth >= onx_ctx_limits(s->cx).depth || g->input_count != inputs || g->output_count != outputs ||
+        g->sparse_initializer_count)
         return false;
     for (uint32_t i = 0; i < inputs; i++) {
         const onx_type *type = g->input[i]->type;
