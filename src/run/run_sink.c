@@ -21,6 +21,7 @@ typedef struct sinker {
     onxi_run_graph *g;
     bool last;            /* the Transposes make channels last; else first */
     uint8_t *rank;        /* per slot: the rank of a value of a group; 0: none */
+    uint8_t *sure;        /* per slot: the rank that it has if its op runs at all; 0: unknown */
     uint32_t *group;      /* per slot: an op of its group */
     bool *outside;        /* per slot: something outside of the group reads it, in its own order of axes */
     uint32_t *moved;      /* per slot: the slot with its axes in the other order; ONXI_NO_SLOT: none */
@@ -235,12 +236,41 @@ static part part_of(sinker *k, uint32_t index)
     return MOVES;
 }
 
+/* The rank that the result has if the op runs: that of a kernel's constant weights, of its window or of its perm, or of
+ * an operand that goes through element by element. */
+static uint32_t sure_rank(const sinker *k, const onxi_run_op *op)
+{
+    const onxi_attr_value *list = NULL;
+    const onx_value *w =
+        op->input_count > 1 && op->inputs[1] != ONXI_NO_SLOT ? k->g->slots[op->inputs[1]].constant : NULL;
+    if (!op->schema || !op->input_count || op->inputs[0] == ONXI_NO_SLOT)
+        return 0;
+    switch (op->id) {
+    case ONXI_ID_Conv:
+    case ONXI_ID_ConvTranspose:
+        return w && w->kind == ONX_VALUE_TENSOR && w->rank <= RANK_MAX ? w->rank : 0;
+    case ONXI_ID_MaxPool:
+    case ONXI_ID_AveragePool:
+        list = onxi_attrs_get(&op->attrs, "kernel_shape", ONX_ATTR_INTS);
+        return list && list->count + 2 <= RANK_MAX ? list->count + 2 : 0;
+    case ONXI_ID_Transpose:
+        list = onxi_attrs_get(&op->attrs, "perm", ONX_ATTR_INTS);
+        return list && list->count <= RANK_MAX ? list->count : 0;
+    case ONXI_ID_BatchNormalization:
+        return k->sure[op->inputs[0]];
+    default:
+        return op->input_count == 1 && onxi_operator_is(op->id, ONXI_TRAIT_ELEMENTWISE) ? k->sure[op->inputs[0]] : 0;
+    }
+}
+
 static void find_groups(sinker *k)
 {
     for (uint32_t i = 0; i < k->g->op_count; i++) {
         const onxi_run_op *op = &k->g->ops[i];
         k->joined[i] = i;
         k->part[i] = op->needed ? (uint8_t)part_of(k, i) : OUTSIDE;
+        if (op->needed && op->output_count && op->outputs[0] != ONXI_NO_SLOT)
+            k->sure[op->outputs[0]] = (uint8_t)sure_rank(k, op);
         for (uint32_t n = 0; k->part[i] == OUTSIDE && n < op->input_count + op->capture_count; n++)
             if (op->inputs[n] != ONXI_NO_SLOT)
                 k->outside[op->inputs[n]] = true;
@@ -382,18 +412,18 @@ static onx_status move_numbers(sinker *k, onxi_run_op *op, uint32_t rank)
     return move_axes(k, op, op->id == ONXI_ID_Unsqueeze ? rank + 1 : rank);
 }
 
-/* The Transpose of a moved value for those outside. */
-static onx_status add_transpose(sinker *k, const onxi_run_op *by, uint32_t slot)
+/* A Transpose of `from` to `to`, which turns the axes as those of the group do, or (`turned` false) leaves them. */
+static onx_status add_transpose(sinker *k, const onxi_run_op *by, uint32_t rank, bool turned, uint32_t from,
+                                uint32_t to)
 {
-    const uint32_t rank = k->rank[slot];
     const onxi_run_added what = { .op_type = "Transpose", .name = onx_view(by->node->name) };
     int64_t *perm = ONXI_ARRAY(k->g->arena, int64_t, rank);
     onxi_run_op op;
     if (!perm)
         return ONX_E_MEMORY;
     for (uint32_t a = 0; a < rank; a++)
-        perm[a] = from_axis(k, rank, a);
-    ONX_TRY(onxi_run_op_added(k->g->session, by, &what, &k->moved[slot], 1, &op));
+        perm[a] = turned ? from_axis(k, rank, a) : a;
+    ONX_TRY(onxi_run_op_added(k->g->session, by, &what, &from, 1, &op));
     onxi_attr_value *value = ONXI_NEW(k->g->arena, onxi_attr_value);
     if (!value)
         return ONX_E_MEMORY;
@@ -401,8 +431,20 @@ static onx_status add_transpose(sinker *k, const onxi_run_op *by, uint32_t slot)
         .name = onx_str_of("perm"), .type = ONX_ATTR_INTS, .given = true, .count = rank, .list = perm
     };
     op.attrs = (onxi_attrs){ value, 1 };
-    op.outputs[0] = slot;
+    op.outputs[0] = to;
     return add_op(k, &op);
+}
+
+/* The value that a group begins with, in the other order. Where its rank is not sure, a view stays that has to have it:
+ * otherwise two perms that are wrong for a value would cancel, and the error with them. */
+static onx_status enter(sinker *k, const onxi_run_op *op)
+{
+    const uint32_t out = op->outputs[0], rank = k->rank[out];
+    k->moved[out] = op->inputs[0];
+    if (k->outside[out] || k->sure[op->inputs[0]] == rank)
+        return k->outside[out] ? add_op(k, op) : ONX_OK;
+    ONX_TRY(onxi_run_graph_add_slot(k->g, k->g->slots[out].name, &k->moved[out]));
+    return add_transpose(k, op, rank, false, op->inputs[0], k->moved[out]);
 }
 
 /* A node of the group, or (ENDS) one that reads it. */
@@ -433,7 +475,7 @@ static onx_status move_op(sinker *k, uint32_t index)
     ONX_TRY(onxi_run_graph_add_slot(k->g, k->g->slots[out].name, &k->moved[out]));
     op.outputs[0] = k->moved[out];
     ONX_TRY(add_op(k, &op));
-    return k->outside[out] ? add_transpose(k, &op, out) : ONX_OK;
+    return k->outside[out] ? add_transpose(k, &op, k->rank[out], true, k->moved[out], out) : ONX_OK;
 }
 
 static onx_status take_op(sinker *k, uint32_t index)
@@ -454,8 +496,7 @@ static onx_status take_op(sinker *k, uint32_t index)
         k->instead[op->outputs[0]] = k->moved[op->inputs[0]];
         return ONX_OK;
     }
-    k->moved[op->outputs[0]] = op->inputs[0];
-    return k->outside[op->outputs[0]] ? add_op(k, op) : ONX_OK;
+    return enter(k, op);
 }
 
 static onx_status rebuild(sinker *k, uint32_t *place)
@@ -494,11 +535,11 @@ static onx_status sink(onxi_run_graph *g, bool last)
     ONX_TRY(onx_arena_new(g->session->cx, &arena));
     uint32_t *place = ONXI_ARRAY(arena, uint32_t, ops);
     onx_status status = ONX_OK;
-    if (!place || !(k.rank = ONXI_ARRAY(arena, uint8_t, slots)) || !(k.group = ONXI_ARRAY(arena, uint32_t, slots)) ||
-        !(k.outside = ONXI_ARRAY(arena, bool, slots)) || !(k.moved = ONXI_ARRAY(arena, uint32_t, slots)) ||
-        !(k.instead = ONXI_ARRAY(arena, uint32_t, slots)) || !(k.part = ONXI_ARRAY(arena, uint8_t, ops)) ||
-        !(k.joined = ONXI_ARRAY(arena, uint32_t, ops)) || !(k.gain = ONXI_ARRAY(arena, int32_t, ops)) ||
-        !(k.meets = ONXI_ARRAY(arena, bool, ops)))
+    if (!place || !(k.rank = ONXI_ARRAY(arena, uint8_t, slots)) || !(k.sure = ONXI_ARRAY(arena, uint8_t, slots)) ||
+        !(k.group = ONXI_ARRAY(arena, uint32_t, slots)) || !(k.outside = ONXI_ARRAY(arena, bool, slots)) ||
+        !(k.moved = ONXI_ARRAY(arena, uint32_t, slots)) || !(k.instead = ONXI_ARRAY(arena, uint32_t, slots)) ||
+        !(k.part = ONXI_ARRAY(arena, uint8_t, ops)) || !(k.joined = ONXI_ARRAY(arena, uint32_t, ops)) ||
+        !(k.gain = ONXI_ARRAY(arena, int32_t, ops)) || !(k.meets = ONXI_ARRAY(arena, bool, ops)))
         status = ONX_E_MEMORY;
     for (uint32_t i = 0; status == ONX_OK && i < slots; i++)
         k.instead[i] = i;

@@ -174,20 +174,31 @@ static void test_run_passes__transposes(void **state)
                      2);
 }
 
-/* Two wrong permutations make none that is right. */
+/* Two wrong permutations make none that is right, next to each other or around a node. */
 static void test_run_passes__wrong_transposes(void **state)
 {
-    static const char *const perms[] = { "[0]", "[1, 0, 2]", "[1, 1]", "[0, 2]", "[-1, 0]", "[1]" };
+    static const struct {
+        const char *there, *back;
+    } perms[] = { { "[0]", "[0]" },
+                  { "[1, 0, 2]", "[1, 0, 2]" },
+                  { "[1, 1]", "[1, 1]" },
+                  { "[0, 2]", "[0, 2]" },
+                  { "[-1, 0]", "[-1, 0]" },
+                  { "[1]", "[1]" },
+                  { "[0, 2, 1]", "[0, 2, 1]" },
+                  { "[0, 2, 3, 1]", "[0, 3, 1, 2]" },
+                  { "[0, 3, 1, 2]", "[0, 2, 3, 1]" } };
     (void)state;
-    for (size_t i = 0; i < sizeof perms / sizeof *perms; i++) {
+    for (size_t i = 0; i < 2 * sizeof perms / sizeof *perms; i++) {
+        const char *there = perms[i / 2].there, *back = perms[i / 2].back;
         char text[400];
         onx_doc *doc;
         onx_session *session = NULL;
         onx_value *x, *y = NULL;
         snprintf(text, sizeof text,
                  "<ir_version: 10, opset_import: [\"\": 21]>\ng (float[n, m] x) => (float[n, m] y) {"
-                 " a = Transpose<perm = %s>(x) b = Transpose<perm = %s>(a) y = Softmax(b) }",
-                 perms[i], perms[i]);
+                 " a = Transpose<perm = %s>(x) %s b = Transpose<perm = %s>(%s) y = Softmax(b) }",
+                 there, i % 2 ? "e = Relu(a)" : "", back, i % 2 ? "e" : "a");
         assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
         assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, (const int64_t[]){ 2, 3 }, &x), ONX_OK);
         memset(x->data, 0, x->size);
@@ -195,7 +206,7 @@ static void test_run_passes__wrong_transposes(void **state)
         if (status == ONX_OK)
             status = onx_session_run_with(session, cx, (const onx_value *const[]){ x }, &y, NULL);
         if (status != ONX_E_INVALID)
-            fail_msg("perm = %s: %s", perms[i], onx_status_text(status));
+            fail_msg("perm = %s: %s", there, onx_status_text(status));
         onx_diag_clear(cx);
         onx_session_free(session);
         onx_value_free(x);
