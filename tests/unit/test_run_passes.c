@@ -329,6 +329,24 @@ static void test_run_passes__sequences(void **state)
                      1);
 }
 
+/* Each operator that makes a sequence would copy a long list of its tensors: such a list is not kept. */
+static void test_run_passes__long_sequences(void **state)
+{
+    static const unsigned lengths[] = { 64, 65 };
+    (void)state;
+    for (size_t n = 0; n < 2; n++) {
+        char text[1000];
+        size_t at = (size_t)snprintf(text, sizeof text, "float[n, m] y, int64 z) { l = SequenceConstruct(x");
+        for (unsigned i = 1; i < lengths[n]; i++)
+            at += (size_t)snprintf(text + at, sizeof text - at, ", x");
+        snprintf(
+            text + at, sizeof text - at,
+            ") m = SequenceErase(l) z = SequenceLength(m) o = Constant<value = int64 {1}>() y = SequenceAt(m, o) }");
+        assert_int_equal(times("SequenceErase", text), n);
+        assert_int_equal(times("SequenceAt", text), n);
+    }
+}
+
 /* Transposes that turn images, and back, around nodes: those for `before` other than 2 x 3. */
 #define IMAGE                                                                                                          \
     "o = Constant<value = int64[4] {1, 3, 2, 1}>() r = Reshape(x, o) e = MaxPool<kernel_shape = [1, 1]>(r)"            \
@@ -408,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_run_passes__loops),
         cmocka_unit_test(test_run_passes__loops_in_subgraphs),
         cmocka_unit_test(test_run_passes__sequences),
+        cmocka_unit_test(test_run_passes__long_sequences),
         cmocka_unit_test(test_run_passes__transposes_meet),
         cmocka_unit_test(test_run_passes__transposes_stay),
     };
