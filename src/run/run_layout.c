@@ -132,6 +132,12 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
             *out = at;
             return ONX_OK;
         }
+    return onxi_run_plan_convert(pl, slot, layout, out);
+}
+
+onx_status onxi_run_plan_convert(onxi_run_planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out)
+{
+    onxi_run_plan *plan = pl->plan;
     ONX_TRY(onxi_run_plan_elements(pl, slot));
     onxi_run_plan_slot *from = plan->slots[slot];
     if (layout && from->value.layout && layout->ops != from->value.layout->ops) { /* row-major is what both know */

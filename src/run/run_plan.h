@@ -1,5 +1,6 @@
 /* run_plan.h - the planner's state, shared by the files that make a plan: run_plan.c (order of the work), run_step.c
- * (steps), run_chain.c (chains of ops that share a step), run_layout.c (slots, storages and layouts). */
+ * (steps), run_chain.c (chains of ops that share a step), run_layout.c (slots, storages and layouts), run_overlap.c
+ * (memory that may be overwritten). */
 #ifndef ONXI_RUN_PLAN_H
 #define ONXI_RUN_PLAN_H
 
@@ -52,6 +53,22 @@ onx_status onxi_run_plan_elements(onxi_run_planner *pl, uint32_t slot);
 bool onxi_run_layouts_equal(const onx_layout *a, const onx_layout *b);
 /* Gives the slot, or a copy of it, in the layout. */
 onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out);
+/* Adds a step that copies the slot, which has another layout, to this one. */
+onx_status onxi_run_plan_convert(onxi_run_planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out);
+
+/* ---- memory that a step may overwrite (run_overlap.c) ---- */
+
+/* Which other operands of a step may be in the memory that it overwrites, or beside it. */
+typedef enum onxi_run_others {
+    ONXI_OTHERS_NONE,  /* none in the same storage: the step may yet lose operands (post-operations not taken) */
+    ONXI_OTHERS_APART, /* those that share no byte with it */
+    ONXI_OTHERS_ALIKE  /* and those that are exactly the same bytes: the kernel works element by element */
+} onxi_run_others;
+/* Flags the operands of a step whose bytes nothing else needs: after the step nothing reads any byte of the storage
+ * that contains them, and the other operands of the step are as `others` says. `slots` are slots of the graph, `read`
+ * the slots that the step reads in their place. */
+onx_status onxi_run_plan_find_free(onxi_run_planner *pl, const uint32_t *slots, const uint32_t *read, uint32_t count,
+                                   onxi_run_others others, bool *out);
 
 /* ---- pieces (run_piece.c) ---- */
 

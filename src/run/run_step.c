@@ -155,31 +155,6 @@ static onx_status draft_post_op(onxi_run_planner *pl, draft *d, uint32_t chain_s
     return ONX_OK;
 }
 
-/* Finds the operands that are unused after this step: all remaining uses of their storage are by this step. Uses are
- * counted per storage, so the time is linear in the number of operands. `once` (may be NULL) flags the operands that
- * this step uses once. */
-static void find_freed(onxi_run_planner *pl, draft *d, bool *once)
-{
-    onxi_run_plan *plan = pl->plan;
-    for (uint32_t i = 0; i < d->count; i++) {
-        onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
-        if (storage)
-            storage->here++;
-    }
-    for (uint32_t i = 0; i < d->count; i++) {
-        const onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
-        d->freed[i] =
-            storage && plan->slots[d->slots[i]]->place == ONXI_PLACE_BUFFER && storage->uses_left <= storage->here;
-        if (once)
-            once[i] = d->freed[i] && storage->here == 1;
-    }
-    for (uint32_t i = 0; i < d->count; i++) {
-        onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
-        if (storage)
-            storage->here = 0;
-    }
-}
-
 static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *op, uint32_t chain)
 {
     onx_arena *arena = pl->plan->arena, *scratch = pl->e->scratch;
@@ -202,10 +177,7 @@ static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *
         ONX_TRY(draft_post_op(pl, d, slot, next));
         slot = next->outputs[0];
     }
-    /* A kernel may overwrite only operands that are used once: with Conv(x) + x, it would overwrite x before it has
-     * read all of it. Kernels that work element by element (ONX_KERNEL_IN_PLACE) may overwrite any. */
-    find_freed(pl, d, d->last_use);
-    return ONX_OK;
+    return onxi_run_plan_find_free(pl, d->slots, d->slots, d->count, ONXI_OTHERS_NONE, d->last_use);
 }
 
 /* Chooses the memory of output 0: overwriting an input, a view of an input, or a storage of its own. */
@@ -217,6 +189,7 @@ static onx_status place_first(onxi_run_planner *pl, const draft *d, const onxi_r
     if (flags & ONX_KERNEL_VIEW && step->input_count && step->inputs[0] != ONXI_NO_SLOT) {
         onxi_run_plan_slot *from = plan->slots[step->inputs[0]];
         o->place = from->place;
+        o->base = from->place == ONXI_PLACE_VIEW ? from->base : step->inputs[0];
         switch (from->place) {
         case ONXI_PLACE_BUFFER:
             onxi_run_plan_join_storage(pl, out, from->storage);
@@ -226,14 +199,13 @@ static onx_status place_first(onxi_run_planner *pl, const draft *d, const onxi_r
             break;
         default:
             o->place = ONXI_PLACE_VIEW;
-            o->base = from->place == ONXI_PLACE_VIEW ? from->base : step->inputs[0];
             break;
         }
         return ONX_OK;
     }
     if (d->p.overwrite >= 0 && (uint32_t)d->p.overwrite < d->count) {
         const onxi_run_plan_slot *from = plan->slots[step->inputs[d->p.overwrite]];
-        if (from->place == ONXI_PLACE_BUFFER && from->value.size >= o->value.size) {
+        if (d->freed[d->p.overwrite] && from->value.size >= o->value.size) {
             onxi_run_plan_join_storage(pl, out, from->storage);
             return ONX_OK;
         }
@@ -241,8 +213,8 @@ static onx_status place_first(onxi_run_planner *pl, const draft *d, const onxi_r
     }
     for (uint32_t i = 0; flags & ONX_KERNEL_IN_PLACE && i < step->input_count; i++) {
         const onxi_run_plan_slot *from = step->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->inputs[i]];
-        if (from && d->freed[i] && from->place == ONXI_PLACE_BUFFER && from->value.size == o->value.size &&
-            from->value.dtype == o->value.dtype && onxi_run_layouts_equal(from->value.layout, o->value.layout)) {
+        if (from && d->freed[i] && from->value.size == o->value.size && from->value.dtype == o->value.dtype &&
+            onxi_run_layouts_equal(from->value.layout, o->value.layout)) {
             onxi_run_plan_join_storage(pl, out, from->storage);
             return ONX_OK;
         }
@@ -284,6 +256,21 @@ static onxi_common_layout common_layout(const draft *d, const onx_value *out)
     return ONXI_COMMON_PADDED;
 }
 
+/* Finds which of the operands `read` may be overwritten. The row may have chosen one (onx_prepare.overwrite) that is
+ * read in another layout, from a copy that something else reads, too: it gets a copy for itself. */
+static onx_status settle_overwritten(onxi_run_planner *pl, draft *d, const onx_kernel *kernel, uint32_t *read)
+{
+    const bool chosen = d->p.overwrite >= 0 && (uint32_t)d->p.overwrite < d->count;
+    const uint32_t which = chosen ? (uint32_t)d->p.overwrite : 0;
+    const bool alike = !chosen && (onxi_element_is(kernel, d->op->input_count) || kernel == &onxi_kernel_chain);
+    const onxi_run_others others = alike ? ONXI_OTHERS_ALIKE : ONXI_OTHERS_APART;
+    ONX_TRY(onxi_run_plan_find_free(pl, d->slots, read, d->count, others, d->freed));
+    if (!chosen || d->freed[which] || !d->last_use[which] || read[which] == d->slots[which])
+        return ONX_OK;
+    ONX_TRY(onxi_run_plan_convert(pl, d->slots[which], pl->plan->slots[read[which]]->value.layout, &read[which]));
+    return onxi_run_plan_find_free(pl, d->slots, read, d->count, others, d->freed);
+}
+
 static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel *kernel, uint32_t **out)
 {
     const bool as_laid_out = onxi_element_as_laid_out(kernel, d->op->input_count, d->alike);
@@ -301,7 +288,7 @@ static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel
         ONX_TRY(onxi_run_plan_in_layout(pl, d->slots[i], layout, &list[i]));
     }
     *out = list;
-    return ONX_OK;
+    return settle_overwritten(pl, d, kernel, list);
 }
 
 /* Keeps the description as it was before the row was asked, except for the amounts of memory, which are as the row has
@@ -398,8 +385,6 @@ static onx_status settle_outputs(onxi_run_planner *pl, draft *d, uint32_t **out)
         if (d->post_ops[n].operand >= 0)
             d->count = (uint32_t)d->post_ops[n].operand + 1;
     d->p.operand_count = d->count;
-    if (d->taken < d->post_op_count) /* the remaining post-operations still read their operands, as x in norm(x) + x */
-        find_freed(pl, d, NULL);
     return ONX_OK;
 }
 
