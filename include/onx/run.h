@@ -117,8 +117,9 @@ ONX_API ONX_ANY_THREAD bool onx_session_find_output(const onx_session *session, 
  * without a copy, if it is aligned to 16 bytes and does not overlap an input. An output value over exactly the memory
  * of an input is updated in place if one node computes it from that input and nothing else reads the input (a cache of
  * GroupQueryAttention or TensorScatter); a run that fails may then have changed it. Otherwise such a value is written
- * when the run is done. A value over memory of the caller that has another type or shape is ONX_E_MISUSE. Any number of
- * threads may run one session at the same time, each with its own context. */
+ * when the run is done, after all inputs have been read, wherever it overlaps them; of outputs that overlap each other
+ * the last one is complete. A value over memory of the caller that has another type or shape is ONX_E_MISUSE. Any
+ * number of threads may run one session at the same time, each with its own context. */
 ONX_API ONX_EACH_THREAD onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                                    onx_value **outputs);
 

@@ -121,6 +121,15 @@ static bool fits(const onxi_run_plan *plan, uint32_t i, const onx_value *out)
            (uintptr_t)out->data % AIM_ALIGN == 0 && plan->storages[slot->storage].size <= out->size;
 }
 
+/* Does the memory of some output overlap that of another output or of an input? */
+static bool find_overlaps(const onxi_run_aim *a, uint32_t outs)
+{
+    for (uint32_t i = 0; i < outs; i++)
+        if (a->to[i] && !a->apart[i])
+            return true;
+    return false;
+}
+
 void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, onx_value *const *outputs)
 {
     const onxi_run_plan *plan = st->plan;
@@ -130,6 +139,7 @@ void onxi_run_aim_outputs(onxi_run_state *st, const onx_value *const *inputs, on
     bool moved = false;
     if (some)
         find_apart(&st->aim, count);
+    st->aim.overlaps = !some || find_overlaps(&st->aim, outs);
     for (uint32_t i = 0; i < outs; i++)
         if (own[i] != ONXI_NO_SLOT)
             st->storage_at[own[i]] = st->buffer + plan->storages[own[i]].offset;

@@ -470,40 +470,14 @@ static void drop_lists(onxi_run_state *st)
             onx_value_reset_list(st->slots[i], ONX_VALUE_NONE, ONX_UNDEFINED);
 }
 
-/* Was the output computed directly in the caller's value? */
-static bool is_there(const onx_value *out, const onx_value *made)
-{
-    return out->kind == ONX_VALUE_TENSOR && made->kind == ONX_VALUE_TENSOR && made->size && out->data == made->data;
-}
-
-static onx_status put_output(onx_ctx *cx, onx_value *out, const onx_value *made, uint32_t index)
-{
-    const onx_status status = onx_value_assign(out, made);
-    if (status != ONX_E_MISUSE || !(out->flags & ONXI_VALUE_WRAPPED))
-        return status;
-    return onxi_fail(cx, status, ONXI_NOWHERE,
-                     "the memory given for output %u is for another type or shape: it has %llu bytes, %llu are needed",
-                     index, (unsigned long long)out->size, (unsigned long long)made->size);
-}
-
 onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                               uint32_t output_count)
 {
     take_inputs(st, inputs);
     onxi_arena_reset(st->text);
     onx_status status = run_steps(st);
-    for (uint32_t i = 0; status == ONX_OK && i < output_count; i++) {
-        if (!outputs[i] && cx)
-            status = onx_value_new(cx, &outputs[i]);
-        onx_value *made = st->slots[st->plan->outputs[i]];
-        /* Strings are in the arena of the run. */
-        bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING;
-        if (status == ONX_OK && outputs[i] && !texts && st->plan->moves[i] && made->cx == outputs[i]->cx &&
-            !(made->flags & ONXI_VALUE_BORROWED) && !(outputs[i]->flags & ONXI_VALUE_WRAPPED))
-            onxi_value_swap(outputs[i], made);
-        else if (status == ONX_OK && outputs[i] && !is_there(outputs[i], made))
-            status = put_output(cx ? cx : st->cx, outputs[i], made, i);
-    }
+    if (status == ONX_OK)
+        status = onxi_run_outputs_put(st, cx, outputs, output_count);
     if (st->plan->has_dynamic)
         drop_lists(st);
     give_back(st, inputs);

@@ -611,8 +611,8 @@ static onx_status assign_flat(onx_value *to, const onx_value *from)
         ONX_TRY(onx_value_reset(to, (onx_dtype)from->dtype, from->rank, from->dims));
         if (from->dtype == ONX_STRING)
             return copy_texts(to, from->data, from->count, 0);
-        if (to->size)
-            memcpy(to->data, from->data, to->size);
+        if (to->size) /* values over memory of the caller may overlap */
+            memmove(to->data, from->data, to->size);
         return ONX_OK;
     }
     return onx_value_reset_list(to, (onx_value_kind)from->kind, (onx_dtype)from->dtype);
