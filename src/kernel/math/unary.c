@@ -54,6 +54,7 @@
 #define F_ROUND(op, d, T, C, M, L, S)      MATH(rint, op, d, T, C, M, L, S)
 #define F_TANH(op, d, T, C, M, L, S)       MATH(tanh, op, d, T, C, M, L, S)
 #define F_ERF(op, d, T, C, M, L, S)        MATH(erf, op, d, T, C, M, L, S)
+#define I_ERF(op, d, T, C, M, L, S)        UNARY(op, d, T, C, L, S, erf((double)x)) /* truncated: 0 up to 5, then 1 */
 /* 1 + erf and 1 + tanh would lose their digits where x is far below 0. */
 #define F_GELU(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x / 2 * erfc##M(-x * (C)0.70710678118654752))
 #define F_GELU_TANH(op, d, T, C, M, L, S)                                                                              \
@@ -127,7 +128,9 @@ ONXI_EACH_SIGNED(I_SIGN, sign)
 ONXI_EACH_UNSIGNED(U_SIGN, sign)
 static const onxi_unary_body sign_body = { .loops = { NUMERIC_LOOPS(sign) } };
 ONXI_EACH_FLOAT(F_ERF, erf)
-static const onxi_unary_body erf_body = { .loops = { ONXI_EACH_FLOAT(ENTRY, erf) } };
+ONXI_EACH_SIGNED(I_ERF, erf)
+ONXI_EACH_UNSIGNED(I_ERF, erf)
+static const onxi_unary_body erf_body = { .loops = { NUMERIC_LOOPS(erf) } };
 ONXI_EACH_SIGNED(I_INVERT, invert)
 ONXI_EACH_UNSIGNED(I_INVERT, invert)
 static const onxi_unary_body invert_body = { .loops = { ONXI_EACH_SIGNED(ENTRY, invert)
@@ -335,7 +338,7 @@ const onx_kernel onxi_kernels_unary[] = { POST_ROW(RELU, "Relu", 1, ONXI_FLOATS 
                                           ROW("Ceil", 1, ONXI_FLOATS, ZERO, ceil_body),
                                           ROW("Round", 11, ONXI_FLOATS, ZERO, round_body),
                                           POST_ROW(TANH, "Tanh", 1, ONXI_FLOATS, ZERO, tanh_body),
-                                          ROW("Erf", 9, ONXI_FLOATS, ZERO, erf_body),
+                                          ROW("Erf", 9, ONXI_NUMBERS, ZERO, erf_body),
                                           ROW("Sin", 7, ONXI_FLOATS, ZERO, sin_body),
                                           ROW("Cos", 7, ONXI_FLOATS, ONX_KERNEL_IN_PLACE, cos_body),
                                           ROW("Tan", 7, ONXI_FLOATS, ZERO, tan_body),

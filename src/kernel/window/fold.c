@@ -247,7 +247,7 @@ static onx_status unpool_run(onx_work *work, uint64_t first, uint64_t last)
 const onx_kernel onxi_kernels_fold[] = {
     { .op = "Col2Im",
       .since = 18,
-      .dtypes = ONXI_NUMBERS | ONX_DTYPE_BIT(ONX_BOOL),
+      .dtypes = ONXI_NUMBERS | ONX_DTYPE_BIT(ONX_BOOL) | ONX_DTYPE_BIT(ONX_COMPLEX64) | ONX_DTYPE_BIT(ONX_COMPLEX128),
       .prepare = image_prepare,
       .run = image_run },
     { .op = "MaxUnpool", .since = 9, .dtypes = ONXI_FLOATS, .prepare = unpool_prepare, .run = unpool_run },
