@@ -335,6 +335,24 @@ static onxi_dim raw_dim(onxi_dims *dims, int kind, onxi_dim a, onxi_dim b)
     return onxi_dim_intern(dims, e);
 }
 
+static onxi_dim list_dim(onxi_dims *dims, int kind, const onxi_dim *in, uint32_t in_count);
+
+/* (max(x, y) + k)/b is max((x + k)/b, (y + k)/b); likewise for a minimum. UNKNOWN unless a member becomes constant,
+ * because the quotient of the list is shorter. */
+static onxi_dim div_list(onxi_dims *dims, onxi_dim list, int64_t constant, int64_t b)
+{
+    onxi_dim_expr e = *onxi_dim_expr_of(dims, list); /* the table may be reallocated below; the members do not move */
+    onxi_dim members[ONXI_DIM_LIST];
+    bool shorter = false;
+    if (e.kind != ONXI_DIM_MIN && e.kind != ONXI_DIM_MAX)
+        return ONXI_DIM_UNKNOWN;
+    for (uint32_t i = 0; i < e.count; i++) {
+        members[i] = onxi_dim_div(dims, onxi_dim_add(dims, e.args[i], constant), b);
+        shorter |= onxi_dim_is_const(members[i]);
+    }
+    return shorter ? list_dim(dims, e.kind, members, e.count) : ONXI_DIM_UNKNOWN;
+}
+
 /* a / b for a constant b > 1. Multiples of b move out of the quotient and the rest is reduced; (x/c + k)/b is (x +
  * k*c)/(b*c). */
 static onxi_dim div_const(onxi_dims *dims, const poly *a, int64_t b)
@@ -365,7 +383,10 @@ static onxi_dim div_const(onxi_dims *dims, const poly *a, int64_t b)
         onxi_mul_i64(b, e->args[1], &whole) && onxi_mul_i64(rest.constant, e->args[1], &shift)) {
         quotient = onxi_dim_div(dims, onxi_dim_add(dims, e->args[0], shift), whole);
     } else {
-        quotient = raw_dim(dims, ONXI_DIM_DIV, poly_dim(dims, &rest), b);
+        quotient = rest.count == 1 && rest.terms[0].coef == 1 ? div_list(dims, rest.terms[0].of, rest.constant, b)
+                                                              : ONXI_DIM_UNKNOWN;
+        if (!onxi_dim_is_known(quotient))
+            quotient = raw_dim(dims, ONXI_DIM_DIV, poly_dim(dims, &rest), b);
     }
     return onxi_dim_add(dims, poly_dim(dims, &out), quotient);
 }
@@ -482,6 +503,14 @@ static bool is_list(const onxi_dims *dims, onxi_dim d)
            (onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_MIN || onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_MAX);
 }
 
+/* Is it x/c, of an x >= 0? Then it is at most x. */
+static bool is_part(const onxi_dims *dims, onxi_dim d)
+{
+    const onxi_dim_expr *e = onxi_dim_is_const(d) ? NULL : onxi_dim_expr_of(dims, d);
+    return e && e->kind == ONXI_DIM_DIV && onxi_dim_is_const(e->args[1]) && e->args[1] >= 1 &&
+           onxi_range_of(dims, e->args[0]).low >= 0;
+}
+
 static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps)
 {
     if (*steps == 0)
@@ -498,6 +527,8 @@ static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps)
     if (is_list(dims, b) && list_at_least(dims, b, a, false, steps))
         return true;
     if (is_list(dims, a) && list_at_least(dims, a, b, true, steps))
+        return true;
+    if (is_part(dims, b) && at_least(dims, a, onxi_dim_expr_of(dims, b)->args[0], steps))
         return true;
     poly p = poly_of(dims, a), q = poly_of(dims, b);
     return poly_add(&p, &q, -1) && onxi_range_of_sum(dims, p.constant, p.terms, p.count).low >= 0;
@@ -550,14 +581,28 @@ static onxi_dim list_dim(onxi_dims *dims, int kind, const onxi_dim *in, uint32_t
     return onxi_dim_intern(dims, e);
 }
 
+/* min(c, max(x, y)) is max(min(c, x), min(c, y)). UNKNOWN unless one of those implies the others. */
+static onxi_dim min_of_max(onxi_dims *dims, onxi_dim constant, onxi_dim list)
+{
+    if (!onxi_dim_is_const(constant) || !is_list(dims, list) || onxi_dim_expr_of(dims, list)->kind != ONXI_DIM_MAX)
+        return ONXI_DIM_UNKNOWN;
+    onxi_dim_expr e = *onxi_dim_expr_of(dims, list); /* the table may be reallocated below; the members do not move */
+    onxi_dim members[ONXI_DIM_LIST];
+    for (uint32_t i = 0; i < e.count; i++)
+        members[i] = onxi_dim_min(dims, constant, e.args[i]);
+    onxi_dim out = list_dim(dims, ONXI_DIM_MAX, members, e.count);
+    return is_list(dims, out) && onxi_dim_expr_of(dims, out)->kind == ONXI_DIM_MAX ? ONXI_DIM_UNKNOWN : out;
+}
+
 onxi_dim onxi_dim_min(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     if (!usable(dims, a, b))
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
         return a < b ? a : b;
+    const onxi_dim capped = onxi_dim_is_const(a) ? min_of_max(dims, a, b) : min_of_max(dims, b, a);
     onxi_dim both[2] = { a, b };
-    return list_dim(dims, ONXI_DIM_MIN, both, 2);
+    return onxi_dim_is_known(capped) ? capped : list_dim(dims, ONXI_DIM_MIN, both, 2);
 }
 
 onxi_dim onxi_dim_max(onxi_dims *dims, onxi_dim a, onxi_dim b)

@@ -2,6 +2,7 @@
 #ifndef ONXI_KERNEL_SIMD_WINDOW_H
 #define ONXI_KERNEL_SIMD_WINDOW_H
 
+#include "kernel/core/pool.h"
 #include "kernel/simd/simd.h"
 
 enum { WINDOW_DIMS = 3, WINDOW_SIDE_MAX = 1 << 20 /* most of each size, so that products of three fit in 64 bits */ };
@@ -125,7 +126,7 @@ static inline onx_status window_divisors(onx_prepare *p, const onxi_window *from
                                          const float *divisor[WINDOW_DIMS])
 {
     pads = pads && onx_prepare_is_set(p, "count_include_pad");
-    const bool beyond = p->since < 22; /* before version 22, positions that ceil_mode adds after the pads counted */
+    const bool beyond = pads && onxi_pool_counts_beyond(p);
     for (int d = 0; d < WINDOW_DIMS; d++) {
         const int axis = window_axis(from, d);
         const int64_t pad_end = axis >= 0 ? from->pad_end[axis] : 0, step = q->dilation[d];

@@ -1,4 +1,5 @@
 /* pool.c - MaxPool, AveragePool, LpPool and their global forms: one window at a time, clipped to the input. */
+#include "kernel/core/pool.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -195,7 +196,7 @@ static onx_status pool_prepare(onx_prepare *p)
         ONX_TRY(onxi_window_make(p, NULL, &q->window));
     }
     q->count_pads = body->kind == POOL_AVERAGE && !body->global && onx_prepare_is_set(p, "count_include_pad");
-    q->count_beyond = p->since < 22; /* before version 22, positions that ceil_mode adds after the pads count as well */
+    q->count_beyond = q->count_pads && onxi_pool_counts_beyond(p);
     q->column_major = body->kind == POOL_MAX && !body->global && onx_prepare_is_set(p, "storage_order");
     if (body->kind == POOL_LP)
         q->power = p->since < 2 ? (double)onx_prepare_float(p, "p") : (double)onx_prepare_int(p, "p");

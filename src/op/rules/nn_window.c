@@ -85,6 +85,19 @@ static onxi_dim window_extent(onxi_call *call, const window *w, uint32_t i)
     return onxi_dim_add(call->dims, reach, 1);
 }
 
+/* The number of positions of a pool's window, where `room` is what the padded input, of size `in` without the pads, has
+ * beyond one window. The quotient is truncated, not rounded down: a window that is larger than the padded input has one
+ * position, or none if it is larger by the stride or more. An empty axis has none if the window does not fit in the
+ * pads. */
+static onxi_dim pool_places(onxi_dims *d, onxi_dim in, onxi_dim room, int64_t stride)
+{
+    onxi_dim places = onxi_dim_add(d, onxi_dim_div(d, room, stride), 1), beyond = onxi_dim_sub(d, room, in);
+    if (stride == 1 || (onxi_dim_is_const(beyond) && beyond >= -1))
+        return places;
+    onxi_dim one = onxi_dim_min(d, in, onxi_dim_add(d, room, stride)); /* at least 1: there is a position */
+    return onxi_dim_max(d, places, onxi_dim_min(d, onxi_dim_max(d, one, 0), 1));
+}
+
 /* The number of window positions along axis i of size `in`. */
 static onx_status window_places(onxi_call *call, const window *w, uint32_t i, onxi_dim in, onxi_dim *out)
 {
@@ -102,16 +115,16 @@ static onx_status window_places(onxi_call *call, const window *w, uint32_t i, on
         return onxi_call_fail(call, "input %lld, pads %lld and %lld and kernel %lld overflow at spatial axis %u",
                               (long long)in, (long long)pad_begin(w, i), (long long)pad_end(w, i),
                               (long long)w->kernel[i], i);
-    if (w->pools && onxi_dim_is_const(room) && room < 0 && room / stride >= -1) {
-        *out = room / stride + 1; /* truncated, not rounded down: a window that is larger than the padded input has one
-                                   * position, or none */
-        return ONX_OK;
-    }
-    if (onxi_dim_is_const(room) && room < 0)
+    if (onxi_dim_is_const(room) && room < 0 && !(w->pools && room / stride >= -1))
         return onxi_call_fail(call,
                               "the window of size %lld is larger than the padded input of size %lld at spatial axis %u",
                               (long long)window_extent(call, w, i), (long long)padded, i);
-    *out = onxi_dim_add(d, w->round_up ? onxi_dim_div_ceil(d, room, stride) : onxi_dim_div(d, room, stride), 1);
+    if (w->round_up)
+        *out = onxi_dim_add(d, onxi_dim_div_ceil(d, room, stride), 1);
+    else if (w->pools)
+        *out = pool_places(d, in, room, stride);
+    else
+        *out = onxi_dim_add(d, onxi_dim_div(d, room, stride), 1);
     int32_t clips_since = call->op == ONXI_ID_MaxPool ? 12 : 19;
     if (w->round_up && call->schema->since >= clips_since) /* a window that would start in the end padding is omitted */
         *out = onxi_dim_min(d, *out, onxi_dim_div_ceil(d, onxi_dim_add(d, in, pad_begin(w, i)), stride));
