@@ -2,7 +2,6 @@
  * and the votes of the leaves are aggregated per target. */
 #include "kernel/ml/tree.h"
 
-#include <float.h>
 #include <math.h>
 
 static bool is_member(const onxi_forest *f, const onxi_tree_node *n, double x)
@@ -64,22 +63,15 @@ typedef struct tree_params {
     onxi_ml_numbers base;
     onxi_ml_transform transform;
     onxi_tree_aggregate how;
-    double start;                 /* score of a target before any vote */
+    double start;                 /* score of a target before any vote, which says that there was none */
     const onxi_tree_lanes *lanes; /* NULL: rows are walked one by one */
     uint64_t block;               /* rows scored at a time */
     uint64_t scores, features;    /* offsets in a thread's workspace, in bytes */
     /* For the classifier. */
     onxi_ml_labels labels;
-    bool binary;      /* one score decides between two classes */
-    uint64_t columns; /* scores per row of the output */
+    bool opposed; /* two classes, and all votes are for the first: the second has the score, the first its opposite */
+    bool odds;    /* a score above a half, not above 0, decides between two classes */
 } tree_params;
-
-/* The initial value of a minimum or maximum: the end of the output type's range. */
-static double start_of(onxi_tree_aggregate how, const onx_value *y)
-{
-    double most = !y || y->dtype == ONX_FLOAT ? (double)FLT_MAX : y->dtype == ONX_DOUBLE ? DBL_MAX : 65504;
-    return how == ONXI_TREE_MIN ? most : how == ONXI_TREE_MAX ? -most : 0;
-}
 
 /* Computes the scores of `count` rows, one per target, before the final transform. */
 static double *score_rows(const tree_params *q, const onx_work *work, uint64_t row, uint64_t count)
@@ -99,8 +91,10 @@ static double *score_rows(const tree_params *q, const onx_work *work, uint64_t r
     for (uint64_t i = 0, t = 0; i < count * f->target_count; i++, t = t + 1 == f->target_count ? 0 : t + 1) {
         if (q->how == ONXI_TREE_AVERAGE)
             scores[i] /= f->root_count ? f->root_count : 1;
+        if (isnan(scores[i]) && isnan(q->start))
+            scores[i] = 0;
         if (q->base.count)
-            scores[i] += q->base.at[q->base.count == 1 ? 0 : t];
+            scores[i] += q->base.at[q->base.count == 1 ? 0 : t] + 0.0; /* not -0: see top_class */
     }
     return scores;
 }
@@ -123,7 +117,7 @@ static onx_status finish_prepare(onx_prepare *p, tree_params *q)
         room = onxi_tree_lanes_workspace(q->lanes);
     }
     q->scores = room;
-    q->features = room + (q->forest.target_count + UINT64_C(2)) * q->block * sizeof(double);
+    q->features = room + q->forest.target_count * q->block * sizeof(double);
     bool as_they_are = q->lanes && (p->inputs[0]->dtype == ONX_FLOAT || p->inputs[0]->dtype == ONX_DOUBLE);
     ONX_TRY(onxi_ml_workspace(p, as_they_are ? 0 : q->batch.columns, 0));
     return onxi_add_u64(p->thread_workspace, q->features, &p->thread_workspace)
@@ -213,7 +207,8 @@ static onx_status regressor_prepare(onx_prepare *p)
         ONX_TRY(onxi_forest_by_ids(p, "target", targets, q->batch.columns, &q->forest));
         ONX_TRY(base_values(p, q, targets));
     }
-    q->start = start_of(q->how, p->outputs[0]);
+    /* The standard does not say what the minimum of no votes is; ONNX Runtime gives 0. */
+    q->start = q->how >= ONXI_TREE_MIN ? NAN : 0;
     return finish_prepare(p, q);
 }
 
@@ -233,8 +228,8 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- TreeEnsembleClassifier ---- */
 
-/* If votes are for one class only, its score decides between two classes. A single label then names the class of a
- * positive decision. */
+/* Reads how scores come from votes. The standard leaves open which scores two classes have if votes are for the first
+ * of them only; converters rely on what ONNX Runtime does: the sum belongs to the second class. */
 static onx_status classifier_shape(const onx_prepare *p, tree_params *q)
 {
     uint32_t count;
@@ -243,18 +238,33 @@ static onx_status classifier_shape(const onx_prepare *p, tree_params *q)
     ONX_TRY(onxi_ml_labels_of(p, "classlabels_int64s", &q->labels));
     if (!q->labels.count)
         return onx_prepare_fail(p, ONX_E_INVALID, "no attribute gives the class labels");
-    q->binary = count && q->labels.count <= 2;
-    for (uint32_t i = 1; i < count; i++)
-        q->binary &= ids[i] == ids[0];
-    q->columns = q->binary ? 2 : q->labels.count;
+    q->opposed = count && q->labels.count == 2;
+    for (uint32_t i = 0; i < count; i++)
+        q->opposed &= ids[i] == 0;
     return ONX_OK;
 }
 
 static onx_status classifier_types(onx_prepare *p)
 {
-    tree_params q = { .binary = false };
+    tree_params q = { .opposed = false };
     ONX_TRY(classifier_shape(p, &q));
-    return onxi_ml_classes(p, &q.labels, q.batch.rows, q.columns);
+    return onxi_ml_classes(p, &q.labels, q.batch.rows, q.labels.count);
+}
+
+/* Two classes with votes for one of them: if no vote is negative, the sum is a probability, and more than a half
+ * decides; else it is a margin, and its sign decides. Other transforms than NONE make probabilities of margins. */
+static onx_status read_meaning(const onx_prepare *p, tree_params *q)
+{
+    onxi_ml_numbers weights;
+    ONX_TRY(onxi_ml_numbers_of(p, "class_weights", &weights));
+    q->odds = q->transform == ONXI_ML_NONE;
+    for (uint64_t i = 0; i < weights.count; i++)
+        q->odds &= !(weights.at[i] < 0);
+    if (q->opposed)
+        q->odds |= q->transform == ONXI_ML_PROBIT;
+    else
+        q->odds &= q->labels.count == 2 && q->forest.only_target == 1 && !q->base.count;
+    return ONX_OK;
 }
 
 static onx_status classifier_prepare(onx_prepare *p)
@@ -263,32 +273,48 @@ static onx_status classifier_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     ONX_TRY(classifier_shape(p, q));
-    ONX_TRY(onxi_ml_want_scores(p, 1, q->batch.rows, q->columns));
+    ONX_TRY(onxi_ml_want_scores(p, 1, q->batch.rows, q->labels.count));
     ONX_TRY(onxi_ml_transform_of(p, &q->transform));
     ONX_TRY(onxi_forest_by_ids(p, "class", q->labels.count, q->batch.columns, &q->forest));
     ONX_TRY(base_values(p, q, q->labels.count));
+    ONX_TRY(read_meaning(p, q));
     q->how = ONXI_TREE_SUM;
+    q->start = -0.0; /* no vote is -0, so this is the sum of no votes only */
     return finish_prepare(p, q);
 }
 
-/* Computes the output scores of a row from the scores of the targets, possibly in place. */
-static void finish_classes(const tree_params *q, onx_work *work, uint64_t row, const double *targets, double *scores)
+/* The first class with the greatest score (a NaN is greater than all). Of more than two classes, only those that have
+ * votes are compared, as by ONNX Runtime. */
+static uint64_t top_class(const double *scores, uint64_t count)
 {
-    if (q->binary) {
-        bool odds = q->transform == ONXI_ML_NONE || q->transform == ONXI_ML_PROBIT;
-        double score = targets[q->forest.only_target];
-        scores[0] = odds ? 1 - score : -score;
-        scores[1] = score;
-    } else {
-        memmove(scores, targets, q->columns * sizeof *scores);
+    uint64_t best = count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (count > 2 && scores[i] == 0 && signbit(scores[i]))
+            continue;
+        if (best == count || scores[i] > scores[best] || (isnan(scores[i]) && !isnan(scores[best])))
+            best = i;
     }
-    onxi_ml_finish(q->transform, scores, q->columns);
-    uint64_t best = onxi_ml_argmax(scores, q->columns);
-    if (q->binary && q->labels.count == 1) /* the label, or no label */
-        best = 1 - best;
-    onxi_ml_label(&q->labels, onxi_ml_output(work, 0), row, best, -1);
-    if (onxi_ml_output(work, 1))
-        onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
+    return best < count ? best : 0;
+}
+
+/* Turns the scores of a row's targets into output scores, and returns the index of its class. */
+static uint64_t finish_classes(const tree_params *q, double *scores)
+{
+    const uint32_t count = q->labels.count;
+    uint64_t best = top_class(scores, count);
+    if (q->opposed) {
+        scores[1] = scores[0];
+        scores[0] = (q->odds ? 1 : 0) - scores[1];
+        best = UINT64_MAX; /* decided by the transformed scores */
+    } else if (count == 1) {
+        best = scores[0] > 0 ? 0 : UINT64_MAX; /* the label, or no label */
+    } else if (q->odds) {
+        best = scores[1] > 0.5;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        scores[i] += 0.0; /* turns -0 into 0 */
+    onxi_ml_finish(q->transform, scores, count);
+    return q->opposed ? onxi_ml_argmax(scores, count) : best;
 }
 
 static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
@@ -296,11 +322,13 @@ static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
     const tree_params *q = work->params;
     for (uint64_t row = first, count; row < last; row += count) {
         count = last - row < q->block ? last - row : q->block;
-        double *scores = score_rows(q, work, row, count), *own = scores + q->block * q->forest.target_count;
+        double *scores = score_rows(q, work, row, count);
         for (uint64_t i = 0; i < count; i++) {
-            double *targets = scores + i * q->forest.target_count;
-            finish_classes(q, work, row + i, targets, q->binary ? own : targets);
+            const uint64_t best = finish_classes(q, scores + i * q->labels.count);
+            onxi_ml_label(&q->labels, onxi_ml_output(work, 0), row + i, best, -1);
         }
+        if (onxi_ml_output(work, 1))
+            onxi_ml_store_rows(onxi_ml_output(work, 1), row, count, q->labels.count, scores);
     }
     return ONX_OK;
 }

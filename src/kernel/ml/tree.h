@@ -61,15 +61,15 @@ typedef enum onxi_tree_aggregate { /* values of aggregate_function in TreeEnsemb
                                    ONXI_TREE_AGGREGATE_COUNT
 } onxi_tree_aggregate;
 
-/* Applies the votes of a leaf to the scores of a row, one per target. */
+/* Applies the votes of a leaf to the scores of a row, one per target. Any vote replaces a NaN. */
 static inline void onxi_tree_vote(const onxi_forest *f, onxi_tree_aggregate how, uint32_t leaf, double *scores)
 {
     for (uint32_t i = f->first[leaf]; i < f->first[leaf + 1]; i++) {
         double *score = &scores[f->target[i]], weight = f->weight[i];
         if (how == ONXI_TREE_MIN)
-            *score = weight < *score ? weight : *score;
+            *score = weight < *score || *score != *score ? weight : *score;
         else if (how == ONXI_TREE_MAX)
-            *score = weight > *score ? weight : *score;
+            *score = weight > *score || *score != *score ? weight : *score;
         else
             *score += weight;
     }

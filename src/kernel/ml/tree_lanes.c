@@ -180,7 +180,7 @@ static void enqueue(maker *m, uint32_t to, uint32_t depth)
 
 static uint32_t vote_of(const onxi_forest *f, uint32_t leaf)
 {
-    float vote = f->first[leaf] < f->first[leaf + 1] ? (float)f->weight[f->first[leaf]] : 0;
+    float vote = f->first[leaf] < f->first[leaf + 1] ? (float)f->weight[f->first[leaf]] : -0.0F;
     uint32_t bits;
     memcpy(&bits, &vote, sizeof bits);
     return bits;

@@ -269,7 +269,7 @@ static onx_status read_votes(const onx_prepare *p, const lists *l, const char *v
     for (uint32_t i = 0; i < count; i++) { /* first[i + 1] moves from the start of leaf i to its end */
         uint32_t at = first[leaf[i] + 1u]++;
         ONX_TRY(set_target(p, name[2], i, target[i], targets, &to[at]));
-        weights[at] = weight.at[i];
+        weights[at] = weight.at[i] + 0.0; /* never -0, which is the sum of no votes */
     }
     f->first = first;
     f->target = to;
@@ -390,7 +390,9 @@ static onx_status read_places(const onx_prepare *p, const onxi_ml_numbers *split
             return onx_prepare_fail(p, ONX_E_INVALID, "node %llu has the mode %g", (unsigned long long)i, mode.at[i]);
         n->mode = (uint8_t)mode.at[i];
         n->by.split = split->at[i];
-        n->missing = missing && missing[i] != 0;
+        /* NaN is not equal to any number, for onnxruntime and the reference. In the older operators the attribute alone
+         * decides, as the text says of both. */
+        n->missing = (missing && missing[i] != 0) || n->mode == ONXI_TREE_NEQ;
         ONX_TRY(set_feature(p, i, feature[i], columns, n));
         ONX_TRY(set_branch(p, i, no[i], no_leaf[i] != 0, count, leaves, &n->next[0]));
         ONX_TRY(set_branch(p, i, yes[i], yes_leaf[i] != 0, count, leaves, &n->next[1]));

@@ -313,8 +313,7 @@ onx_status onxi_rule_tree_ensemble_classifier(onxi_call *call)
         return onxi_call_fail(call, "neither classlabels_strings nor classlabels_int64s names the classes");
     ONX_TRY(batch_size(call, &rows));
     ONX_TRY(labels(call, "classlabels_strings", rows));
-    /* A single class may get a second score, for its absence. */
-    return scores(call, 1, ONX_FLOAT, rows, classes == 1 ? 0 : classes);
+    return scores(call, 1, ONX_FLOAT, rows, classes);
 }
 
 /* 0: not given; then the number follows from the votes */
