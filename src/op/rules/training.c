@@ -8,6 +8,13 @@ static onx_status optimizer(onxi_call *call, uint32_t groups)
     const uint32_t given = call->input_count > BEFORE ? call->input_count - BEFORE : 0, count = given / groups;
     if (!given || given % groups)
         return onxi_call_fail(call, "%u tensors follow R and T, expected a multiple of %u", given, groups);
+    for (uint32_t i = BEFORE + count; i < call->input_count; i++) {
+        const uint32_t tensor = BEFORE + (i - BEFORE) % count;
+        const int dtype = onxi_call_dtype(call, i), other = onxi_call_dtype(call, tensor);
+        if (dtype && other && dtype != other)
+            return onxi_call_fail(call, "input %u has elements of type %s, input %u of type %s", i,
+                                  onx_dtype_name(dtype), tensor, onx_dtype_name(other));
+    }
     for (uint32_t group = 0, output = 0; group < groups; group++)
         for (uint32_t i = 0; i < count && group != GRADIENTS; i++)
             onxi_call_same(call, output++, BEFORE + group * count + i);
