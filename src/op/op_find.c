@@ -21,7 +21,8 @@ enum {
     CHANNELS = ONXI_TRAIT_CHANNELS,
     NAMES_VALUES = ONXI_TRAIT_NAMES_VALUES,
     PLACES = ONXI_TRAIT_PLACES,
-    SHAPE = ONXI_TRAIT_SHAPE
+    SHAPE = ONXI_TRAIT_SHAPE,
+    BITS = ONXI_TRAIT_BITS
 };
 
 const onxi_operator onxi_operators[] = {

@@ -163,6 +163,8 @@ static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t ind
         onxi_halve_unite(h, v->term, term);
     if (want == ONXI_HALVE_TERM && term == ONXI_HALVE_NONE)
         want = ONXI_HALVE_OLD;
+    if (!v->tensor_typed && want == ONXI_HALVE_OLD && v->term != ONXI_HALVE_NONE) /* no Cast converts lists */
+        h->term[onxi_halve_root(h, v->term)].stays = true;
     if (!v->tensor_typed && want != ONXI_HALVE_TERM)
         want = ONXI_HALVE_ANY;
     if (!ONXI_GROW_IN(h->scratch, h->result, h->result_room, (uint64_t)h->result_count + 1))

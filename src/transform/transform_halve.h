@@ -66,13 +66,14 @@ typedef struct onxi_halve_node {
     const onxi_bound *bound;
     const onxi_schema *schema;
     onxi_op_id op;
-    uint32_t index;    /* in its graph */
-    uint32_t next;     /* next node of the same graph; NONE: the last */
-    uint32_t use;      /* index of the first use by its inputs */
-    uint32_t made;     /* index of the first of its output values in a list with NONE entries */
-    uint32_t term;     /* the term that its output-type attribute follows; NONE: none */
-    uint8_t attribute; /* row + 1 in the table of such attributes */
+    uint32_t index;     /* in its graph */
+    uint32_t next;      /* next node of the same graph; NONE: the last */
+    uint32_t use;       /* index of the first use by its inputs */
+    uint32_t made;      /* index of the first of its output values in a list with NONE entries */
+    uint32_t term;      /* the term that its output-type attribute follows; NONE: none */
+    uint32_t attribute; /* the index of this attribute in the row */
     bool chosen;
+    bool asked; /* it may be converted, as far as its rule agrees */
     bool exact; /* keeps its type, because it computes positions, ranks or angles */
     bool kept;  /* so do all nodes inside of it */
 } onxi_halve_node;
@@ -112,6 +113,9 @@ typedef struct onxi_halver {
     onxi_halve_scope *scopes, **last_scope;
     onxi_map tensors;      /* converted tensors, by address */
     onxi_weight_loss loss; /* over all weights */
+    onx_arena *asked;      /* for what rules allocate */
+    onxi_dims *dims;       /* for rules; NULL: none yet */
+    uint32_t questions;
     uint32_t depth, limit;
     uint32_t kept; /* number of enclosing nodes that are not converted */
 } onxi_halver;
@@ -134,12 +138,15 @@ bool onxi_halve_is_tensor(const onx_type *type);
 /* Does the port accept values of that kind with elements of the new type? */
 bool onxi_halve_takes(const onxi_halver *h, const onxi_halve_node *n, const onxi_port *port, const onx_type *type);
 onx_status onxi_halve_operands(onxi_halver *h, onxi_halve_node *n, uint32_t *outputs);
-/* Does the attribute determine the output type? Row + 1, 0: no. */
-typedef struct onxi_halve_attribute {
-    const char *op, *name;
-    int implied; /* the type if it is absent; ONX_UNDEFINED: that of input 0 */
-} onxi_halve_attribute;
-extern const onxi_halve_attribute onxi_halve_attributes[];
+
+/* transform_halve_rules.c: asks the rules of operators. */
+/* The element types of the outputs for inputs with elements of these types (UNDEFINED: their own); `changed`: with
+ * attribute n->attribute giving the new type. UNDEFINED: the rule does not say. False if the operator does not take
+ * them. */
+bool onxi_halve_ask(onxi_halver *h, const onxi_halve_node *n, const uint8_t *in, bool changed, uint8_t *out);
+const onx_type *onxi_halve_type(onxi_halver *h, const onxi_halve_node *n, onx_str name);
+/* Nodes that would not be what the pass takes them for keep their types; *settled: there is none. */
+onx_status onxi_halve_verify(onxi_halver *h, bool *settled);
 
 /* transform_halve_decide.c: decides which values are converted, and where Casts are needed. */
 onx_status onxi_halve_decide(onxi_halver *h);

@@ -111,8 +111,6 @@ static void keep_generators(onxi_halver *h)
         if (!fed && wanted)
             outputs_stay(h, n);
     }
-    for (uint32_t i = 0; i < h->value_count; i++)
-        h->value[i].wanted_new = h->value[i].wanted_old = false;
 }
 
 /* ---- nodes that only move data keep the type of their inputs ---- */
@@ -174,6 +172,8 @@ static void follow_inputs(onxi_halver *h)
 
 static void decide_values(onxi_halver *h)
 {
+    for (uint32_t i = 0; i < h->value_count; i++)
+        h->value[i].wanted_new = h->value[i].wanted_old = false;
     note_wants(h);
     for (uint32_t i = 0; i < h->value_count; i++) {
         onxi_halve_value *v = &h->value[i];
@@ -185,6 +185,20 @@ static void decide_values(onxi_halver *h)
         else
             v->changes = !onxi_halve_stays(h, v->term);
     }
+}
+
+/* A node that keeps its types may make others keep theirs, if control flow or sequences connect them. */
+static onx_status settle_values(onxi_halver *h)
+{
+    enum { ROUNDS = 100 };
+    bool settled = false;
+    for (int i = 0; i < ROUNDS && !settled; i++) {
+        decide_values(h);
+        ONX_TRY(onxi_halve_verify(h, &settled));
+    }
+    return settled ? ONX_OK
+                   : onxi_fail(h->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
+                               "the types of the nodes depend on each other in more than %d steps", (int)ROUNDS);
 }
 
 /* A Cast to a type that its input now has returns its input, except if it is a graph output. */
@@ -249,7 +263,7 @@ onx_status onxi_halve_decide(onxi_halver *h)
         ONX_TRY(onxi_halve_keep_exact(h));
     keep_generators(h);
     follow_inputs(h);
-    decide_values(h);
+    ONX_TRY(settle_values(h));
     drop_casts(h);
     return place_casts(h);
 }

@@ -2,33 +2,6 @@
  * type, according to the type constraints of its schema row. */
 #include "transform/transform_halve.h"
 
-const onxi_halve_attribute onxi_halve_attributes[] = {
-    { "Cast", "to", ONX_FLOAT },
-    { "ConstantOfShape", "value", ONX_FLOAT },
-    { "EyeLike", "dtype", ONX_UNDEFINED },
-    { "RandomNormal", "dtype", ONX_FLOAT },
-    { "RandomUniform", "dtype", ONX_FLOAT },
-    { "RandomNormalLike", "dtype", ONX_UNDEFINED },
-    { "RandomUniformLike", "dtype", ONX_UNDEFINED },
-    { "Bernoulli", "dtype", ONX_UNDEFINED },
-    { "SequenceEmpty", "dtype", ONX_FLOAT },
-    { "HannWindow", "output_datatype", ONX_FLOAT },
-    { "HammingWindow", "output_datatype", ONX_FLOAT },
-    { "BlackmanWindow", "output_datatype", ONX_FLOAT },
-    { "MelWeightMatrix", "output_datatype", ONX_FLOAT },
-    { NULL, NULL, 0 },
-};
-
-static uint8_t attribute_row(const onxi_halve_node *n)
-{
-    const onx_str op = onx_view(n->node->op_type);
-    for (uint8_t i = 0; n->schema && onxi_halve_attributes[i].op; i++)
-        if (onx_str_is(op, onxi_halve_attributes[i].op) &&
-            onxi_schema_attr(n->schema, onx_str_of(onxi_halve_attributes[i].name)))
-            return (uint8_t)(i + 1);
-    return 0;
-}
-
 /* ---- the type variables of a node ---- */
 
 enum { VARIABLES = 64 };
@@ -43,7 +16,8 @@ typedef struct operands {
     onxi_halve_node *n;
     variable list[VARIABLES];
     uint32_t count;
-    bool lists; /* includes a sequence or optional, which cannot be cast */
+    bool lists;        /* includes a sequence or optional, which cannot be cast */
+    uint8_t *in, *out; /* element types, for asking the rule */
 } operands;
 
 static onx_status variable_of(operands *o, const onxi_port *port, variable **out)
@@ -86,11 +60,6 @@ static onx_status meet(operands *o, const onxi_port *port, const onx_type *type,
     return ONX_OK;
 }
 
-static const onx_type *type_of(const onxi_halver *h, const onxi_halve_node *n, onx_str name)
-{
-    return onxi_values_type((onxi_values *)(uintptr_t)&h->values, &n->scope->scope, name);
-}
-
 static onx_status meet_input(operands *o, uint32_t i)
 {
     onxi_halver *h = o->h;
@@ -103,7 +72,7 @@ static onx_status meet_input(operands *o, uint32_t i)
         return ONX_OK;
     const uint32_t value = onxi_halve_find(h, n->scope, name);
     const onxi_halve_value *v = value == ONXI_HALVE_NONE ? NULL : &h->value[value];
-    const onx_type *type = v && (v->tensor || v->sparse) ? NULL : type_of(h, n, name);
+    const onx_type *type = v && (v->tensor || v->sparse) ? NULL : onxi_halve_type(h, n, name);
     variable *var;
     onx_type_tensor element = { 0 };
     const onx_type plain = { .has = onx_type_has_tensor_type, .tensor_type = &element };
@@ -133,7 +102,7 @@ static onx_status meet_output(operands *o, uint32_t i, uint32_t *out)
     onxi_halve_node *n = o->n;
     const onx_str name = onx_view(n->node->output[i]);
     const onxi_port *port = n->schema ? onxi_port_at(n->schema->outputs, i) : NULL;
-    const onx_type *type = name.len ? type_of(o->h, n, name) : NULL;
+    const onx_type *type = name.len ? onxi_halve_type(o->h, n, name) : NULL;
     variable *var;
     out[i] = ONXI_HALVE_NONE;
     if (!name.len)
@@ -151,6 +120,8 @@ static onx_status meet_output(operands *o, uint32_t i, uint32_t *out)
     return ONX_OK;
 }
 
+/* ---- what the rule of the operator says ---- */
+
 /* Does an input that the node omits have the constraint? */
 static bool binds_input(const onxi_halve_node *n, const char *constraint)
 {
@@ -160,65 +131,161 @@ static bool binds_input(const onxi_halve_node *n, const char *constraint)
     return false;
 }
 
-/* The type of an output that no input determines: an attribute gives it; or it is that of input 0, if the input that
- * would determine it is omitted (like the state of LinearAttention); or it is not converted. */
-static void settle_output(operands *o, variable *v)
+/* Asks with the new type for the inputs of one variable (NULL: of all that may change). */
+static bool ask_with(operands *o, const variable *v, bool changed)
+{
+    for (uint32_t i = 0; i < o->n->node->input_count; i++) {
+        const onxi_halve_use *use = &o->h->use[o->n->use + i];
+        const bool fresh =
+            use->value != ONXI_HALVE_NONE && (v ? use->term == v->term : !onxi_halve_stays(o->h, use->term));
+        o->in[i] = (uint8_t)(use->value == ONXI_HALVE_NONE ? ONX_UNDEFINED
+                             : fresh                       ? (int)o->h->to
+                                                           : o->h->value[use->value].from);
+    }
+    return onxi_halve_ask(o->h, o->n, o->in, changed, o->out);
+}
+
+/* The index of an output with the variable's type; a variable has outputs if this is called. */
+static uint32_t output_of(const operands *o, const uint32_t *outputs, const variable *v)
+{
+    uint32_t i = 0;
+    while (i + 1 < o->n->node->output_count && outputs[i] != v->term)
+        i++;
+    return i;
+}
+
+static bool is_of(const operands *o, const variable *v)
+{
+    return v->inputs && !onxi_halve_stays(o->h, v->term);
+}
+
+/* Does an attribute of the row give the type of the first output? */
+static bool find_attribute(operands *o, bool given)
+{
+    const onxi_schema *schema = o->n->schema;
+    const variable none = { .term = ONXI_HALVE_NONE };
+    for (uint32_t i = 0; schema->attrs && schema->attrs[i].name; i++) {
+        if (schema->attrs[i].type != ONX_ATTR_INT && schema->attrs[i].type != ONX_ATTR_TENSOR)
+            continue;
+        const onx_attribute *a = onx_node_attribute(o->n->node, schema->attrs[i].name);
+        if ((a != NULL) != given || (a && onx_view(onx_attribute_more(a)->ref_attr_name).len))
+            continue;
+        o->n->attribute = i;
+        if (ask_with(o, &none, true) && o->out[0] == (uint8_t)o->h->to)
+            return true;
+    }
+    return false;
+}
+
+/* The type of an output whose variable no input has: an attribute gives it; or it follows that of an input; or it is
+ * that of input 0, if the input that would determine it is omitted (like the state of LinearAttention); or it is not
+ * converted. */
+static void settle_output(operands *o, const uint32_t *outputs, variable *v)
 {
     onxi_halver *h = o->h;
     onxi_halve_node *n = o->n;
-    const onxi_halve_attribute *row = n->attribute ? &onxi_halve_attributes[n->attribute - 1] : NULL;
-    const onx_attribute *given = row ? onx_node_attribute(n->node, row->name) : NULL;
-    if (!row && n->node->input_count && h->use[n->use].value != ONXI_HALVE_NONE && binds_input(n, v->name)) {
+    const uint32_t index = output_of(o, outputs, v);
+    if (!index && find_attribute(o, true)) {
+        n->term = v->term;
+        return;
+    }
+    for (uint32_t k = 0; k < o->count; k++)
+        if (is_of(o, &o->list[k]) && ask_with(o, &o->list[k], false) && o->out[index] == (uint8_t)h->to) {
+            onxi_halve_unite(h, v->term, o->list[k].term);
+            return;
+        }
+    if (!index && find_attribute(o, false))
+        n->term = v->term;
+    else if (n->node->input_count && h->use[n->use].value != ONXI_HALVE_NONE && binds_input(n, v->name))
         onxi_halve_unite(h, v->term, h->use[n->use].term);
-        return;
-    }
-    if (!row || (given && onx_view(onx_attribute_more(given)->ref_attr_name).len)) {
-        stay(o, v);
-        return;
-    }
-    n->term = v->term;
-    if (given || row->implied != ONX_UNDEFINED)
-        return;
-    n->term = ONXI_HALVE_NONE; /* like input 0, whose constraint differs in the row */
-    const onxi_halve_use *first = &h->use[n->use];
-    if (!n->node->input_count || first->value == ONXI_HALVE_NONE)
-        stay(o, v);
     else
-        onxi_halve_unite(h, v->term, first->term);
+        stay(o, v);
 }
 
-/* For BitCast, bits matter instead of values; and the types of subgraphs of nodes other than control flow are only
- * known to their rules. */
+/* Variables whose types the rule wants to be equal have one term; all keep their types if the rule does not take the
+ * new one. */
+static void settle_inputs(operands *o)
+{
+    variable *first = NULL;
+    uint32_t several = 0;
+    for (uint32_t i = 0; i < o->count; i++)
+        if (is_of(o, &o->list[i]) && !first)
+            first = &o->list[i];
+    for (uint32_t i = 0; i < o->count; i++)
+        several += is_of(o, &o->list[i]);
+    if (!several)
+        return;
+    const bool takes = ask_with(o, NULL, false);
+    for (uint32_t i = 0; i < o->count && !takes && several == 1; i++)
+        if (is_of(o, &o->list[i]))
+            stay(o, &o->list[i]);
+    for (uint32_t i = 0; i < o->count && several > 1; i++)
+        if (is_of(o, &o->list[i]) && !ask_with(o, &o->list[i], false))
+            onxi_halve_unite(o->h, first->term, o->list[i].term);
+    if (!takes && several > 1 && !ask_with(o, NULL, false))
+        stay(o, first);
+}
+
+/* The types of subgraphs of nodes other than control flow are only known to their rules; and for some operators bits
+ * matter instead of numbers. */
 static bool is_closed(const onxi_halve_node *n)
 {
-    bool holds = n->op == ONXI_ID_BitCast;
+    bool holds = onxi_operator_is(n->op, ONXI_TRAIT_BITS);
     for (uint32_t i = 0; i < n->node->attribute_count; i++)
         holds |= n->node->attribute[i]->slot == ONX_SLOT_G || n->node->attribute[i]->slot == ONX_SLOT_GRAPHS;
     return holds;
 }
 
+static void settle(operands *o, const uint32_t *outputs)
+{
+    const variable none = { .term = ONXI_HALVE_NONE };
+    bool good = o->n->chosen && ask_with(o, &none, false);
+    for (uint32_t i = 0; good && i < o->n->node->output_count; i++) {
+        const onx_str name = onx_view(o->n->node->output[i]);
+        const int known = name.len ? onxi_type_dtype(onxi_halve_type(o->h, o->n, name)) : ONX_UNDEFINED;
+        good = !known || !o->out[i] || o->out[i] == known;
+    }
+    for (uint32_t i = 0; !good && i < o->count; i++)
+        stay(o, &o->list[i]);
+    if (!good)
+        return;
+    o->n->asked = true;
+    settle_inputs(o);
+    for (uint32_t i = 0; i < o->count; i++)
+        if (o->list[i].outputs && !o->list[i].inputs)
+            settle_output(o, outputs, &o->list[i]);
+}
+
+/* Has no other variable the type? */
+static bool is_alone(const operands *o, const variable *v)
+{
+    for (uint32_t i = 0; i < o->count; i++)
+        if (&o->list[i] != v && onxi_halve_root(o->h, o->list[i].term) == onxi_halve_root(o->h, v->term))
+            return false;
+    return v->inputs == 1 && !v->outputs;
+}
+
 onx_status onxi_halve_operands(onxi_halver *h, onxi_halve_node *n, uint32_t *outputs)
 {
     operands o = { .h = h, .n = n };
-    n->chosen = n->chosen && n->schema && !is_closed(n);
-    n->attribute = attribute_row(n);
+    n->chosen = n->chosen && n->schema && !(n->schema->flags & ONXI_OP_OPEN) && !is_closed(n);
+    o.in = ONXI_ARRAY(h->scratch, uint8_t, (size_t)n->node->input_count + 1);
+    o.out = ONXI_ARRAY(h->scratch, uint8_t, (size_t)n->node->output_count + 1);
+    if (!o.in || !o.out)
+        return ONX_E_MEMORY;
     for (uint32_t i = 0; i < n->node->input_count; i++)
         ONX_TRY(meet_input(&o, i));
     for (uint32_t i = 0; i < n->node->output_count; i++)
         ONX_TRY(meet_output(&o, i, outputs));
-    for (uint32_t i = 0; i < o.count; i++) {
-        variable *v = &o.list[i];
-        if (v->outputs && !v->inputs)
-            settle_output(&o, v);
-        if (o.lists && i)
-            onxi_halve_unite(h, o.list[0].term, v->term);
-    }
+    if (n->op != ONXI_ID_Constant)
+        settle(&o, outputs);
+    for (uint32_t i = 1; i < o.count && o.lists; i++)
+        onxi_halve_unite(h, o.list[0].term, o.list[i].term);
     /* An operand that shares its type with no other is accepted in any type. */
     for (uint32_t i = 0; i < n->node->input_count && !o.lists; i++) {
         onxi_halve_use *use = &h->use[n->use + i];
         for (uint32_t k = 0; use->value != ONXI_HALVE_NONE && k < o.count; k++)
-            if (o.list[k].term == use->term && o.list[k].inputs == 1 && !o.list[k].outputs &&
-                !onxi_halve_stays(h, use->term))
+            if (o.list[k].term == use->term && is_alone(&o, &o.list[k]) && !onxi_halve_stays(h, use->term))
                 use->want = ONXI_HALVE_ANY;
     }
     return ONX_OK;

@@ -209,10 +209,10 @@ static onx_status rewrite_constant(onxi_halver *h, onx_node *node, onx_str path)
 }
 
 /* The attribute that gives the output type. */
-static onx_status rewrite_type(onxi_halver *h, onx_node *node, const onxi_halve_attribute *row, onx_str path)
+static onx_status rewrite_type(onxi_halver *h, onx_node *node, const onxi_attr *row, onx_str path)
 {
     const onx_attribute *old = onx_node_attribute(node, row->name);
-    const bool tensor = strcmp(row->name, "value") == 0;
+    const bool tensor = row->type == ONX_ATTR_TENSOR;
     onx_attribute *a = onxi_attribute_new(h->arena, row->name, tensor ? ONX_ATTR_TENSOR : ONX_ATTR_INT);
     onx_attribute **list =
         onxi_arena_array(h->arena, (size_t)onxi_list_room(node->attribute_count + (old ? 0u : 1u)), sizeof *list);
@@ -289,8 +289,8 @@ static onx_status write_node(onxi_halver *h, const onxi_halve_node *n, onx_node 
     const onx_str path = onxi_path_node(h->scratch, onx_str_of("graph."), n->index, n->node);
     if (n->op == ONXI_ID_Constant && made != ONXI_HALVE_NONE && h->value[made].changes)
         return rewrite_constant(h, to, path);
-    if (n->attribute && n->term != ONXI_HALVE_NONE && !onxi_halve_stays(h, n->term))
-        return rewrite_type(h, to, &onxi_halve_attributes[n->attribute - 1], path);
+    if (n->term != ONXI_HALVE_NONE && !onxi_halve_stays(h, n->term))
+        return rewrite_type(h, to, &n->schema->attrs[n->attribute], path);
     return ONX_OK;
 }
 

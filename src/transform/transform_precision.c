@@ -63,6 +63,23 @@ static onx_status list_kept(onxi_halver *h)
     return ONX_OK;
 }
 
+static onx_status find_bfloat16(void *user, const onx_visit *at)
+{
+    const bool found = at->kind == ONX_KIND_TENSOR
+                           ? ((const onx_tensor *)at->message)->data_type == ONX_BFLOAT16
+                           : at->kind == ONX_KIND_TYPE && onxi_type_dtype(at->message) == ONX_BFLOAT16;
+    *(bool *)user |= found;
+    return ONX_OK;
+}
+
+/* The version that has a Cast to and from each type of the result. */
+static onx_status reach_casts(onxi_halver *h)
+{
+    bool any = h->to == ONX_BFLOAT16;
+    ONX_TRY(onx_message_walk(h->cx, ONX_KIND_MODEL, h->model, find_bfloat16, &any));
+    return onxi_retarget_at_least(h->cx, h->doc, any ? 13 : 6);
+}
+
 static void raise_ir(onxi_halver *h)
 {
     const int64_t needed = onx_dtype_ir_version((int64_t)h->to);
@@ -74,8 +91,8 @@ static onx_status run(onxi_halver *h)
 {
     if (h->model->functions_count)
         ONX_TRY(onx_inline(h->cx, h->doc, NULL));
-    if (!h->options->dry_run) /* the first Cast to each type */
-        ONX_TRY(onxi_retarget_at_least(h->cx, h->doc, h->to == ONX_BFLOAT16 ? 13 : 6));
+    if (!h->options->dry_run)
+        ONX_TRY(reach_casts(h));
     h->binder = (onxi_binder){ .arena = h->scratch };
     ONX_TRY(onxi_binder_open_model(&h->binder, h->model));
     h->opset = onxi_imports_version(&h->binder.imports, onx_str_of(""));
@@ -124,7 +141,11 @@ static onx_status precision(onx_ctx *cx, onx_doc *doc, onx_precision_options *op
                       .tensors = onxi_map_in_arena(scratch),
                       .limit = onx_ctx_limits(cx).depth };
     h.last_scope = &h.scopes;
-    const onx_status status = run(&h);
+    onx_status status = onx_arena_new(cx, &h.asked);
+    if (status == ONX_OK)
+        status = run(&h);
+    onxi_dims_free(h.dims);
+    onx_arena_free(h.asked);
     onxi_weights_close(&h.weights);
     onxi_values_close(&h.values);
     onx_arena_free(scratch);
