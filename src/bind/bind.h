@@ -148,4 +148,10 @@ float onxi_bind_float(const onxi_bound *bound, const onx_node *node, const char 
 /* The list value; NULL and no elements if it is empty or missing. */
 const int64_t *onxi_bind_ints(const onxi_bound *bound, const onx_node *node, const char *name, uint32_t *count);
 
+/* Do two nodes of the same operator version have the same attributes? Those that a node omits differ from those that
+ * it gives, even if the default is the same. Used to find nodes that compute the same. */
+bool onxi_attrs_equal(const onxi_attrs *a, const onxi_attrs *b);
+/* A hash of what onxi_attrs_equal compares, in time linear in its bytes. */
+uint64_t onxi_attrs_hash(onxi_secret secret, const onxi_attrs *attrs);
+
 #endif

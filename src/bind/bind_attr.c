@@ -252,3 +252,66 @@ onx_status onxi_bind_attributes(const onxi_bound *bound, const onx_node *node, c
     memcpy(values, bound->defaults, count * sizeof *values);
     return read_declared(bound, node, arguments, values, fault);
 }
+
+/* ---- comparing ---- */
+
+/* The value as bytes; false for lists of strings and messages, which are compared where they come from. */
+static bool bytes_of(const onxi_attr_value *a, onx_str *out)
+{
+    switch (a->type) {
+    case ONX_ATTR_INT:
+        *out = onx_str_make((const char *)&a->i, sizeof a->i);
+        return true;
+    case ONX_ATTR_FLOAT: /* bit by bit: a zero may be negative */
+        *out = onx_str_make((const char *)&a->f, sizeof a->f);
+        return true;
+    case ONX_ATTR_STRING:
+        *out = a->s;
+        return true;
+    case ONX_ATTR_INTS:
+        *out = onx_str_make(a->list, a->count * sizeof(int64_t));
+        return true;
+    case ONX_ATTR_FLOATS:
+        *out = onx_str_make(a->list, a->count * sizeof(float));
+        return true;
+    default:
+        *out = (onx_str){ 0 };
+        return !a->source; /* absent, or the default of the version */
+    }
+}
+
+static bool equal_attribute(const onxi_attr_value *a, const onxi_attr_value *b)
+{
+    onx_str x, y;
+    if (a->type != b->type || a->given != b->given || a->count != b->count || !onx_str_equal(a->name, b->name))
+        return false;
+    const bool plain = bytes_of(a, &x);
+    if (plain != bytes_of(b, &y))
+        return false;
+    return plain ? onx_str_equal(x, y) : onx_message_equal(ONX_KIND_ATTRIBUTE, a->source, b->source);
+}
+
+bool onxi_attrs_equal(const onxi_attrs *a, const onxi_attrs *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (!equal_attribute(&a->values[i], &b->values[i]))
+            return false;
+    return true;
+}
+
+uint64_t onxi_attrs_hash(onxi_secret secret, const onxi_attrs *attrs)
+{
+    uint64_t hash = attrs->count;
+    for (uint32_t i = 0; i < attrs->count; i++) {
+        const onxi_attr_value *a = &attrs->values[i];
+        onx_str bytes;
+        hash = onxi_hash_word(onxi_hash_then(secret, hash), (uint64_t)a->type << 1 | a->given);
+        if (!bytes_of(a, &bytes))
+            hash = onxi_message_hash(onxi_hash_then(secret, hash), ONX_KIND_ATTRIBUTE, a->source);
+        else if (bytes.len)
+            hash = onxi_hash(onxi_hash_then(secret, hash), bytes.ptr, bytes.len);
+    }
+    return hash;
+}

@@ -263,4 +263,7 @@ onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note);
 onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, onxi_cycle *cycle,
                             uint32_t **out);
 
+/* A hash of the values that onx_message_equal compares. */
+uint64_t onxi_message_hash(onxi_secret secret, onx_kind kind, const void *message);
+
 #endif

@@ -214,3 +214,60 @@ bool onx_message_equal(onx_kind kind, const void *a, const void *b)
         return false;
     return a == b || equal_message(onxi_messages[kind], a, b, 0);
 }
+
+/* ---- hashing: what equal messages have in common ---- */
+
+static uint64_t hash_message(onxi_secret secret, const onxi_message_table *table, const void *message, uint32_t depth);
+
+static uint64_t hash_bytes(onxi_secret secret, const void *bytes, size_t len)
+{
+    return len ? onxi_hash(secret, bytes, len) : 1;
+}
+
+static uint64_t hash_value(onxi_secret secret, const onxi_field *field, const void *value, uint32_t depth)
+{
+    if (field->type == ONXI_MESSAGE)
+        return hash_message(secret, field->message, *(void *const *)value, depth);
+    if (field->type == ONXI_STRING || field->type == ONXI_BYTES) {
+        const onx_str s = onx_view(*(const onx_bytes *)value);
+        return hash_bytes(secret, s.ptr, s.len);
+    }
+    return hash_bytes(secret, value, onxi_field_size(field));
+}
+
+static uint64_t hash_field(onxi_secret secret, const onxi_message_table *table, const onxi_field *field,
+                           const void *message, uint32_t depth)
+{
+    const uint64_t count = onxi_field_count(table, field, message);
+    const onxi_place place = onxi_field_place(table, field, message);
+    uint64_t hash = onxi_hash_word(secret, count);
+    if (!count || !place.value)
+        return hash;
+    if (!(field->flags & ONXI_REPEATED))
+        return hash_value(onxi_hash_then(secret, hash), field, place.value, depth);
+    const char *list = *(char *const *)place.value;
+    const size_t size = onxi_field_size(field);
+    if (field->type < ONXI_STRING)
+        return hash_bytes(onxi_hash_then(secret, hash), list, (size_t)count * size);
+    for (uint64_t i = 0; i < count; i++)
+        hash = hash_value(onxi_hash_then(secret, hash), field, list + i * size, depth);
+    return hash;
+}
+
+static uint64_t hash_message(onxi_secret secret, const onxi_message_table *table, const void *message, uint32_t depth)
+{
+    const onx_message *m = message;
+    if (!m || depth > ONX_DEPTH_MAX)
+        return 0;
+    uint64_t hash = hash_bytes(secret, &m->has, sizeof m->has);
+    for (uint32_t i = 0; i < table->field_count; i++)
+        hash = hash_field(onxi_hash_then(secret, hash), table, &table->fields[i], message, depth + 1);
+    for (const onx_unknown *u = m->extra ? m->extra->unknown : NULL; u; u = u->next)
+        hash = hash_bytes(onxi_hash_then(secret, hash), onx_view(u->bytes).ptr, onx_view(u->bytes).len);
+    return hash;
+}
+
+uint64_t onxi_message_hash(onxi_secret secret, onx_kind kind, const void *message)
+{
+    return onxi_is_kind(kind) ? hash_message(secret, onxi_messages[kind], message, 0) : 0;
+}

@@ -41,41 +41,16 @@ static bool may_go(const repeats *r, const onxi_run_op *op)
     return true;
 }
 
-/* The value of an attribute; of kinds that are not compared, where it comes from. */
-static onx_str bytes_of(const onxi_attr_value *a)
-{
-    switch (a->type) {
-    case ONX_ATTR_INT:
-        return onx_str_make((const char *)&a->i, sizeof a->i);
-    case ONX_ATTR_FLOAT: /* bit by bit: a zero may be negative */
-        return onx_str_make((const char *)&a->f, sizeof a->f);
-    case ONX_ATTR_STRING:
-        return a->s;
-    case ONX_ATTR_INTS:
-        return onx_str_make(a->list, a->count * sizeof(int64_t));
-    case ONX_ATTR_FLOATS:
-        return onx_str_make(a->list, a->count * sizeof(float));
-    default:
-        return onx_str_make((const char *)&a->source, sizeof a->source);
-    }
-}
-
 static bool is_same(const onxi_run_op *a, const onxi_run_op *b)
 {
     if (a->schema != b->schema || a->since != b->since || a->input_count != b->input_count ||
         a->node->output_count != b->node->output_count || a->output_count != b->output_count ||
-        a->attrs.count != b->attrs.count ||
+        !onxi_attrs_equal(&a->attrs, &b->attrs) ||
         (a->input_count && memcmp(a->inputs, b->inputs, a->input_count * sizeof *a->inputs) != 0))
         return false;
     for (uint32_t i = 0; i < b->output_count; i++)
         if ((a->outputs[i] == ONXI_NO_SLOT) != (b->outputs[i] == ONXI_NO_SLOT))
             return false;
-    for (uint32_t i = 0; i < a->attrs.count; i++) {
-        const onxi_attr_value *v = &a->attrs.values[i], *w = &b->attrs.values[i];
-        if (v->type != w->type || v->given != w->given || !onx_str_equal(v->name, w->name) ||
-            !onx_str_equal(bytes_of(v), bytes_of(w)))
-            return false;
-    }
     return true;
 }
 
@@ -86,10 +61,7 @@ static uint32_t hash_of(const repeats *r, const onxi_run_op *op)
         hash = onxi_hash_word(onxi_hash_then(r->table.secret, hash), op->inputs[i]);
     for (uint32_t i = 0; i < op->output_count; i++)
         hash = onxi_hash_word(onxi_hash_then(r->table.secret, hash), op->outputs[i] == ONXI_NO_SLOT);
-    for (uint32_t i = 0; i < op->attrs.count; i++)
-        hash = onxi_hash_word(onxi_hash_then(r->table.secret, hash),
-                              onxi_table_hash(&r->table, bytes_of(&op->attrs.values[i])));
-    return (uint32_t)hash;
+    return (uint32_t)onxi_attrs_hash(onxi_hash_then(r->table.secret, hash), &op->attrs);
 }
 
 /* Are all outputs that the later op has read at its place, behind it or shortly before it? */

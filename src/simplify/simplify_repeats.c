@@ -45,29 +45,39 @@ static bool may_repeat(onxi_simplify *s, onxi_sop *op)
     return op->bound->op != ONXI_ID_Dropout;
 }
 
-static uint32_t hash_of(repeats *r, const onxi_sop *op, uint32_t scope)
+/* The parts of the key that do not depend on the scope. */
+static uint64_t key_of(repeats *r, const onxi_sop *op)
 {
     uint64_t hash = onxi_hash_word(r->ops.secret, (uint64_t)(uintptr_t)op->bound);
-    hash = onxi_hash_word(onxi_hash_then(r->ops.secret, hash), (uint64_t)scope << 32 | op->node->attribute_count);
     for (uint32_t i = 0; i < op->input_count; i++)
         hash = onxi_hash_word(onxi_hash_then(r->ops.secret, hash), onxi_simplify_input(r->s, op, i));
-    return (uint32_t)hash;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        hash = onxi_hash_word(onxi_hash_then(r->ops.secret, hash), op->outputs[i] == ONXI_S_NONE);
+    return onxi_attrs_hash(onxi_hash_then(r->ops.secret, hash), &op->attrs);
+}
+
+static uint32_t hash_in(const repeats *r, uint64_t key, uint32_t scope)
+{
+    return (uint32_t)onxi_hash_word(onxi_hash_then(r->ops.secret, key), scope);
 }
 
 static bool same(onxi_simplify *s, const onxi_sop *a, const onxi_sop *b)
 {
-    if (a->dead || a->bound != b->bound || a->input_count != b->input_count || a->output_count != b->output_count ||
-        a->node->attribute_count != b->node->attribute_count)
+    if (a->dead || a->bound != b->bound || a->input_count != b->input_count || a->output_count != b->output_count)
         return false;
     for (uint32_t i = 0; i < a->input_count; i++)
         if (onxi_simplify_input(s, a, i) != onxi_simplify_input(s, b, i))
             return false;
     for (uint32_t i = 0; i < a->output_count; i++)
-        if ((a->outputs[i] == ONXI_S_NONE) != (b->outputs[i] == ONXI_S_NONE) ||
-            (b->outputs[i] != ONXI_S_NONE && !onxi_simplify_can_hand_on(s, b->outputs[i], a->outputs[i])))
+        if ((a->outputs[i] == ONXI_S_NONE) != (b->outputs[i] == ONXI_S_NONE))
             return false;
-    for (uint32_t i = 0; i < a->node->attribute_count; i++)
-        if (!onx_message_equal(ONX_KIND_ATTRIBUTE, a->node->attribute[i], b->node->attribute[i]))
+    return onxi_attrs_equal(&a->attrs, &b->attrs);
+}
+
+static bool may_hand_on(onxi_simplify *s, const onxi_sop *from, const onxi_sop *to)
+{
+    for (uint32_t i = 0; i < from->output_count; i++)
+        if (from->outputs[i] != ONXI_S_NONE && !onxi_simplify_can_hand_on(s, from->outputs[i], to->outputs[i]))
             return false;
     return true;
 }
@@ -76,16 +86,20 @@ static onx_status look_at_op(repeats *r, uint32_t index)
 {
     onxi_simplify *s = r->s;
     onxi_sop *op = &s->ops[index];
-    if (!may_repeat(s, op))
+    if (!may_repeat(s, op) || !onxi_simplify_attrs(s, op))
         return ONX_OK;
-    uint32_t scope = scope_around(s, op->scope);
-    const uint32_t own = hash_of(r, op, scope);
+    const uint32_t own = scope_around(s, op->scope);
+    const uint64_t key = key_of(r, op);
+    uint32_t scope = own;
     for (uint32_t around = 0; around < AROUND && scope != ONXI_S_NONE; around++) {
-        const uint32_t hash = hash_of(r, op, scope);
-        ONXI_TABLE_EACH (&r->ops, hash, i) {
+        ONXI_TABLE_EACH (&r->ops, hash_in(r, key, scope), i) {
             const onxi_sop *before = &s->ops[r->list[i].index];
             if (r->list[i].scope != scope || !same(s, before, op))
                 continue;
+            /* Both are outputs of the graph. Of equal nodes only the first is in the table, so that many outputs that
+             * are the same take linear time. */
+            if (!may_hand_on(s, op, before))
+                return ONX_OK;
             onxi_simplify_note(s, ONXI_SIMPLIFY_REPEATS, op->bound->schema->name, index, "the same as %.*s",
                                ONX_ARG(onx_view(before->node->output[0])));
             for (uint32_t k = 0; k < op->output_count; k++)
@@ -95,7 +109,7 @@ static onx_status look_at_op(repeats *r, uint32_t index)
         }
         scope = scope_around(s, s->scopes[scope].parent);
     }
-    return add(r, &r->ops, own, index, scope_around(s, op->scope));
+    return add(r, &r->ops, hash_in(r, key, own), index, own);
 }
 
 /* ---- constants ---- */
@@ -130,9 +144,13 @@ static onx_status look_at_constant(repeats *r, uint32_t index)
     uint32_t scope = scope_around(s, v->scope);
     if (scope == ONXI_S_NONE)
         return ONX_OK;
-    const uint32_t hash = (uint32_t)onxi_hash_word(
-        onxi_hash_then(r->constants.secret, onxi_hash(r->constants.secret, bytes.ptr, bytes.len)),
-        (uint64_t)scope << 32 | (uint32_t)v->tensor->data_type << 8 | v->tensor->dims_count);
+    const onxi_secret secret = r->constants.secret;
+    uint64_t key = bytes.len ? onxi_hash(secret, bytes.ptr, bytes.len) : 0;
+    for (uint32_t i = 0; i < v->tensor->dims_count; i++)
+        key = onxi_hash_word(onxi_hash_then(secret, key), (uint64_t)v->tensor->dims[i]);
+    const uint32_t hash =
+        (uint32_t)onxi_hash_word(onxi_hash_then(secret, key),
+                                 (uint64_t)scope << 32 | (uint32_t)v->tensor->data_type << 8 | v->tensor->dims_count);
     ONXI_TABLE_EACH (&r->constants, hash, i)
         if (r->list[i].scope == scope && alike(s, s->values[r->list[i].index].tensor, v->tensor, bytes)) {
             const uint32_t maker = v->maker;

@@ -35,27 +35,6 @@ static uint64_t hash_bytes(onxi_secret secret, const void *bytes, size_t len)
     return len ? onxi_hash(secret, bytes, len) : 1;
 }
 
-static uint64_t hash_attribute(onxi_secret secret, const onx_attribute *a)
-{
-    uint64_t h = onxi_hash_word(secret, a->slot) ^ hash_bytes(secret, onx_view(a->name).ptr, onx_view(a->name).len);
-    switch (a->slot) {
-    case ONX_SLOT_F:
-        return h ^ hash_bytes(secret, &a->f, sizeof a->f);
-    case ONX_SLOT_I:
-        return h ^ onxi_hash_word(secret, (uint64_t)a->i);
-    case ONX_SLOT_S:
-        return h ^ hash_bytes(secret, onx_view(a->s).ptr, onx_view(a->s).len);
-    case ONX_SLOT_FLOATS:
-        return h ^ hash_bytes(secret, a->floats, a->count * sizeof *a->floats);
-    case ONX_SLOT_INTS:
-        return h ^ hash_bytes(secret, a->ints, a->count * sizeof *a->ints);
-    case ONX_SLOT_T:
-        return a->t ? h ^ hash_bytes(secret, onx_view(a->t->raw_data).ptr, onx_view(a->t->raw_data).len) : h;
-    default:
-        return h;
-    }
-}
-
 static uint32_t hash_node(onxi_secret secret, const onx_node *node)
 {
     const onx_str op = onx_view(node->op_type), domain = onxi_domain_plain(onx_view(node->domain));
@@ -63,7 +42,8 @@ static uint32_t hash_node(onxi_secret secret, const onx_node *node)
     h = onxi_hash_word(onxi_hash_then(secret, h), hash_bytes(secret, domain.ptr, domain.len));
     h = onxi_hash_word(onxi_hash_then(secret, h), (uint64_t)node->input_count << 32 | node->output_count);
     for (uint32_t i = 0; i < node->attribute_count; i++)
-        h = onxi_hash_word(onxi_hash_then(secret, h), hash_attribute(secret, node->attribute[i]));
+        h = onxi_hash_word(onxi_hash_then(secret, h),
+                           onxi_message_hash(secret, ONX_KIND_ATTRIBUTE, node->attribute[i]));
     return (uint32_t)(h ^ h >> 32);
 }
 
