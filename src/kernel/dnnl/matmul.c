@@ -40,12 +40,25 @@ static bool describe_product(const onx_prepare *p, const product *q, const onxi_
     return good;
 }
 
+/* Divides the rows or columns of a product by its shape alone. With AVX2 oneDNN sums a matrix of fewer rows in another
+ * order, so with parts that depend on the number of threads the bits would depend on it, too. */
+enum { ROWS_LEAST = 32, COLUMNS_LEAST = 256 };
+static onxi_dnnl_cut cut_evenly(int64_t extent, int64_t least)
+{
+    enum { PARTS = 8, UNIT = 16 };
+    int64_t each = ((extent + PARTS - 1) / PARTS + UNIT - 1) / UNIT * UNIT;
+    each = each < least ? least : each;
+    if (extent <= each)
+        return (onxi_dnnl_cut){ 1, extent, extent };
+    const int64_t parts = (extent + each - 1) / each;
+    return (onxi_dnnl_cut){ (uint32_t)parts, each, extent - each * (parts - 1) };
+}
+
 /* Makes both descriptions of `d`, and those of the weights. */
 static bool describe_parts(const onx_prepare *p, const product *q, onxi_dnnl *d, product_part s[2],
                            onxi_dnnl_post *post)
 {
-    enum { UNIT = 16 }; /* columns that are not divided */
-    d->cut = q->m == 1 ? onxi_dnnl_cut_of(d, q->n, UNIT) : onxi_dnnl_cut_of(d, q->m, 1);
+    d->cut = q->m == 1 ? cut_evenly(q->n, COLUMNS_LEAST) : cut_evenly(q->m, ROWS_LEAST);
     if (!describe(q, d, d->cut.each, &s[0]) || !describe_product(p, q, d, &s[0], post, &d->desc[0]))
         return false;
     s[0].w = d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_weights_md, 0);
@@ -187,7 +200,8 @@ static onx_status general_product(onx_prepare *p, const batch *of)
     onxi_dnnl_post post;
     if (!d)
         return ONX_E_UNSUPPORTED;
-    d->cut = onxi_dnnl_cut_of(d, q.y[q.axis], 1);
+    /* A division by products of a batch changes no order of summation. */
+    d->cut = q.axis + 2 < q.rank ? onxi_dnnl_cut_of(d, q.y[q.axis], 1) : cut_evenly(q.y[q.axis], ROWS_LEAST);
     if (!describe_batch(p, d, &q, d->cut.each, &s[0], &post, &d->desc[0]))
         return onxi_dnnl_decline(d);
     s[1] = s[0];
