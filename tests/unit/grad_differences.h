@@ -175,7 +175,7 @@ typedef struct tally {
 typedef struct precision {
     double step, widths, sides, error;
 } precision;
-static const precision fine = { 1e-4, 1e-4, 2e-2, 2e-5 }, rough = { 0x1p-6, 1e-2, 5e-2, 1e-2 };
+static const precision fine = { 1e-4, 1e-4, 2e-2, 2e-5 }, rough = { 0x1p-6, 1e-2, 2e-2, 1e-2 };
 
 /* Central differences of two widths agree where a function is smooth. */
 static bool difference(onx_ctx *cx, onx_session *s, point *p, uint32_t output, onx_value *of, uint64_t at,
