@@ -41,13 +41,16 @@ static unsigned read_precision(const cli_call *call)
 /* Reads the environment. Unknown words are errors, because ignoring them would make a comparison compare nothing. */
 static bool read_environment(const cli_call *call, onx_session_options *session)
 {
-    const char *kernels = getenv("ONX_KERNELS"), *isa = getenv("ONX_ISA");
+    const char *kernels = getenv("ONX_KERNELS"), *isa = getenv("ONX_ISA"), *verify = getenv("ONX_VERIFY");
     session->plain = kernels && strcmp(kernels, "plain") == 0;
     session->isa = cli_isa(isa);
+    session->verify = verify && strcmp(verify, "1") == 0;
     if (kernels && *kernels && !session->plain)
         cli_error(call, "ONX_KERNELS in the environment has to be \"plain\" or unset, not \"%s\"", kernels);
     else if (isa && *isa && !session->isa)
         cli_error(call, "ONX_ISA in the environment has to be base, v3, v4, vnni, bf16, amx or unset, not \"%s\"", isa);
+    else if (verify && *verify && !session->verify && strcmp(verify, "0") != 0)
+        cli_error(call, "ONX_VERIFY in the environment has to be 1, 0 or unset, not \"%s\"", verify);
     else
         return true;
     return false;

@@ -83,6 +83,11 @@ typedef struct onx_session_options {
      * they have the same bits, for any number of threads. Not for sessions with `plain`, `kernels`, `precision` or
      * `lean_memory`, and not in WebAssembly. */
     bool measure;
+    /* Check each plan before it runs: that no step overwrites or reuses memory which a later step or an output still
+     * reads, or reads what was not written. ONX_E_INTERNAL, with the step, the value and the bytes, if it does, which
+     * is a mistake in the library. Takes a part of the time that planning takes. Builds for debugging and with
+     * sanitizers always check. */
+    bool verify;
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that

@@ -1,6 +1,7 @@
 /* run_plan.c - makes a plan for given input shapes: the types of all values, which ops become post-operations of
  * others, a step for each of the other ops (run_step.c), and the memory of a run. */
 #include "run/run_plan.h"
+#include "run/run_verify.h"
 
 #define FOLD_MAX 65536 /* largest result in bytes that is computed while planning */
 
@@ -493,6 +494,8 @@ static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, co
         status = make(&pl, inputs);
     onx_arena_free(e.scratch);
     e.scratch = NULL;
+    if (status == ONX_OK && !pl.any_refused && onxi_run_verifies(s))
+        status = onxi_run_verify(plan, own);
     if (status == ONX_OK && pl.any_refused) {
         if (!(*refused_out = ONXI_ARRAY(keep, bool, g->op_count)))
             status = ONX_E_MEMORY;

@@ -99,7 +99,9 @@ void gen_run_level(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint3
                    unsigned isa, gen_run *run)
 {
     onx_session *s = NULL;
-    const onx_session_options options = { .threads = threads, .plain = plain, .isa = isa, .memory = 64 << 20 };
+    const onx_session_options options = {
+        .threads = threads, .plain = plain, .isa = isa, .memory = 64 << 20, .verify = true
+    };
     memset(run, 0, sizeof *run);
     run->status = onx_session_new(cx, doc, &options, &s);
     if (run->status == ONX_OK)

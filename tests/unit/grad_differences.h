@@ -96,7 +96,7 @@ static void close_point(point *p)
 static onx_session *session_of(onx_ctx *cx, onx_doc *doc)
 {
     onx_session *s = NULL;
-    const onx_session_options options = { .threads = 1, .memory = 64 << 20 };
+    const onx_session_options options = { .verify = true, .threads = 1, .memory = 64 << 20 };
     return onx_session_new(cx, doc, &options, &s) == ONX_OK ? s : NULL;
 }
 

@@ -57,7 +57,7 @@ static inline onx_value *run_model(onx_ctx *cx, onx_doc *doc, const onx_value *c
 {
     onx_session *s;
     onx_value *out = NULL;
-    onx_session_options options = { .threads = threads, .plain = plain };
+    onx_session_options options = { .verify = true, .threads = threads, .plain = plain };
     onx_status status = onx_session_new(cx, doc, &options, &s);
     if (status == ONX_OK)
         status = onx_session_run(s, cx, inputs, &out);

@@ -347,10 +347,11 @@ static void try_model(const model *m, writer *w, const onx_value *x, float scale
     const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc);
     say_all();
     assert_int_equal(status, ONX_OK);
-    run(doc, "", &(onx_session_options){ .threads = 1, .no_optimize = true }, in, nodes);
+    run(doc, "", &(onx_session_options){ .verify = true, .threads = 1, .no_optimize = true }, in, nodes);
     for (unsigned isa = (unsigned)ONX_ISA_BASE; isa < (unsigned)ONX_ISA_END; isa++) {
         onx_value *one[1] = { NULL }, *two[1] = { NULL };
-        const onx_session_options options = { .threads = 1, .isa = isa }, threads = { .threads = 2, .isa = isa };
+        const onx_session_options options = { .verify = true, .threads = 1, .isa = isa },
+                                  threads = { .threads = 2, .isa = isa };
         const char *variant = run(doc, m->result ? m->result : "QConv", &options, in, one);
         run(doc, "", &threads, in, two);
         compare_results(m, one[0], nodes[0], strstr(m->body, "y = Deq") ? (double)scale : 1e-3);
@@ -458,8 +459,9 @@ static void test_run_bytes__whole_biases_are_added_to_sums(void **state)
         const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc);
         say_all();
         assert_int_equal(status, ONX_OK);
-        assert_string_not_equal(
-            run(doc, "QConv", &(onx_session_options){ .threads = 1 }, (const onx_value *const[]){ x }, out), "none");
+        assert_string_not_equal(run(doc, "QConv", &(onx_session_options){ .verify = true, .threads = 1 },
+                                    (const onx_value *const[]){ x }, out),
+                                "none");
         assert_true(near_enough(out[0], out[1], 0));
         for (unsigned k = 0; k < 2; k++)
             onx_value_free(out[k]);

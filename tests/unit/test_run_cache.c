@@ -58,7 +58,7 @@ static void run_over(const char *text, bool in_place, float total)
     const int64_t cache_dims[] = { 1, 1, ROOM, SIZE }, fresh_dims[] = { 1, 1, 2, SIZE }, at_dims[] = { 1 };
     onx_doc *doc;
     onx_session *session;
-    const onx_session_options plain = { .struct_size = sizeof plain, .plain = true };
+    const onx_session_options plain = { .verify = true, .struct_size = sizeof plain, .plain = true };
     assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
     assert_int_equal(onx_session_new(cx, doc, &plain, &session), ONX_OK);
     for (int i = 0; i < ROOM * SIZE; i++)

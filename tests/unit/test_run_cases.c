@@ -34,7 +34,7 @@ static void values_of(onx_ctx *cx, onx_doc *doc, onx_session *s, onx_value **inp
 static onx_status run_once(onx_ctx *cx, onx_doc *doc, bool plain, bool given, onx_value **outputs)
 {
     onx_session *s;
-    onx_session_options options = { .threads = 1, .plain = plain };
+    onx_session_options options = { .verify = true, .threads = 1, .plain = plain };
     ONX_TRY(onx_session_new(cx, doc, &options, &s));
     onx_value *inputs[16] = { NULL };
     assert_true(onx_session_input_count(s) <= 16 && onx_session_output_count(s) <= 16);

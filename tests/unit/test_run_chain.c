@@ -219,10 +219,11 @@ static void test_run_chain__chains_give_the_same_bits(void **state)
         if (turn % 2) /* from buffers that may be overwritten */
             feed_from_buffers(doc);
         const unsigned isa = isas[turn % 3], threads = 1 + turn / 3 % 2;
-        const told t =
-            run_model(doc, &(onx_session_options){ .isa = isa, .threads = threads }, (const onx_value *const *)in, one);
-        const told a = run_model(doc, &(onx_session_options){ .isa = isa, .threads = 1, .no_optimize = true },
-                                 (const onx_value *const *)in, alone);
+        const told t = run_model(doc, &(onx_session_options){ .verify = true, .isa = isa, .threads = threads },
+                                 (const onx_value *const *)in, one);
+        const told a =
+            run_model(doc, &(onx_session_options){ .verify = true, .isa = isa, .threads = 1, .no_optimize = true },
+                      (const onx_value *const *)in, alone);
         assert_in_range(t.nodes, 1, a.nodes); /* what is drawn twice runs once */
         assert_int_equal(a.chains, 0);
         chains += t.chains;
@@ -348,8 +349,10 @@ static void test_run_chain__bytes_give_the_same_bits(void **state)
         assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w.text, w.len), 0, &doc), ONX_OK);
         const onx_value *const in[] = { x, other, given };
         const unsigned isa = isas[turn / 3 % 4];
-        const told t = run_model(doc, &(onx_session_options){ .isa = isa, .threads = 1 + turn % 2 }, in, one);
-        run_model(doc, &(onx_session_options){ .isa = isa, .threads = 1, .no_optimize = true }, in, alone);
+        const told t =
+            run_model(doc, &(onx_session_options){ .verify = true, .isa = isa, .threads = 1 + turn % 2 }, in, one);
+        run_model(doc, &(onx_session_options){ .verify = true, .isa = isa, .threads = 1, .no_optimize = true }, in,
+                  alone);
         assert_int_equal(t.tables, byte_chains[turn % CHAINS].table && n >= 1024);
         assert_int_equal(t.tables + t.chains, 1);
         if (!near_enough(one[0], alone[0], 0))
@@ -434,10 +437,11 @@ static void test_run_chain__ends(void **state)
             for (int64_t at = 0; at < n[2]; at++)
                 ((float *)in[k]->data)[at] = (float)(at % 13 - 6) / 5;
         }
-        const onx_session_options fast = { .isa = isas[i % 3], .threads = 1 + i / 3 % 2 };
+        const onx_session_options fast = { .verify = true, .isa = isas[i % 3], .threads = 1 + i / 3 % 2 };
         const told t = run_model(doc, &fast, (const onx_value *const *)in, &one);
-        const told a = run_model(doc, &(onx_session_options){ .isa = fast.isa, .threads = 1, .no_optimize = true },
-                                 (const onx_value *const *)in, &alone);
+        const told a =
+            run_model(doc, &(onx_session_options){ .verify = true, .isa = fast.isa, .threads = 1, .no_optimize = true },
+                      (const onx_value *const *)in, &alone);
         assert_int_equal(t.nodes, a.nodes);
         const uint64_t line = strstr(e->node, "two") || strstr(e->node, "axis = 1") ? (uint64_t)(n[1] * n[2])
                               : strstr(e->node, "(c)") && e->dims[0] == '1'         ? (uint64_t)(n[0] * n[1] * n[2])

@@ -95,7 +95,7 @@ static onx_doc *parse(const char *text)
 /* Runs a model of one float[3] input 1, 2, 3 and compares its output. */
 static void runs(onx_doc *doc, const float *expected, uint64_t count)
 {
-    const onx_session_options options = { .threads = 1, .registry = registry };
+    const onx_session_options options = { .verify = true, .threads = 1, .registry = registry };
     const int64_t dims[] = { 3 };
     onx_session *session;
     onx_value *x, *y = NULL;
@@ -251,7 +251,7 @@ static void test_run_custom__a_function_that_calls_itself_has_a_place(void **sta
                              "Again (a) => (b) { t = Relu (a) b = com.example.ops.Again (t) }");
     onx_doc *doc = parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example.ops\": 1]>\n"
                          "g (float[3] x) => (float[3] y) { y = com.example.ops.Again (x) }");
-    const onx_session_options options = { .threads = 1, .registry = registry };
+    const onx_session_options options = { .verify = true, .threads = 1, .registry = registry };
     onx_session *session;
     assert_int_equal(onx_session_new(cx, doc, &options, &session), ONX_E_LIMIT);
     const onx_diag *diag = onx_diag_get(cx, 0);

@@ -104,7 +104,8 @@ static uint32_t run(const model *m, bool as_it_is, onx_value **out)
     uint32_t nodes = 0;
     snprintf(text, sizeof text, "%s> {\n%s}\n", m->head, m->body);
     if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK ||
-        onx_session_new(cx, doc, &(onx_session_options){ .threads = 1, .no_optimize = as_it_is }, &s) != ONX_OK)
+        onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .no_optimize = as_it_is }, &s) !=
+            ONX_OK)
         fail_msg("%.*s\n%s", ONX_ARG(onx_diag_get(cx, 0)->message), text);
     assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, m->rank, m->x, &x), ONX_OK);
     for (uint64_t i = 0; i < x->count; i++)

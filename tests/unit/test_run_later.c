@@ -87,7 +87,7 @@ static onx_doc *model_of(const body *b)
 
 static onx_session *session_of(onx_doc *doc, bool plain)
 {
-    const onx_session_options options = { .threads = 2, .plain = plain };
+    const onx_session_options options = { .verify = true, .threads = 2, .plain = plain };
     onx_session *session = NULL;
     const onx_status status = onx_session_new(cx, doc, &options, &session);
     say_all();

@@ -358,7 +358,7 @@ static void test_run_measure__memory_may_run_out(void **state)
         m = (scarce_memory){ .failing = failing };
         onx_ctx *cx = onx_ctx_new(&(onx_allocator){ scarce_resize, &m });
         onx_doc *doc = cx ? parse(outer, "Relu", true) : NULL;
-        const onx_session_options options = { .threads = 1, .measure = true };
+        const onx_session_options options = { .verify = true, .threads = 1, .measure = true };
         onx_session *s = NULL;
         unsigned measured;
         onx_status status = cx ? onx_session_new(cx, doc, &options, &s) : ONX_E_MEMORY;

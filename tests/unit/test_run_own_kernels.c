@@ -55,7 +55,7 @@ static void test_run_own_kernels__own_kernel(void **state)
     assert_int_equal(onx_session_new(cx, doc, NULL, &s), ONX_E_UNSUPPORTED);
     assert_null(s);
     onx_diag_clear(cx);
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .kernels = own }, &s), ONX_OK);
     onx_value *x = random_floats(cx, 1, &two), *y = NULL;
     assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
     assert_true(((float *)y->data)[1] == 3 * ((float *)x->data)[1]);
@@ -110,7 +110,7 @@ static void test_run_own_kernels__layout_of_a_row_that_declines(void **state)
                              " t = own.Times <by = 3.0> (x) y = Neg (t) }");
     onx_session *s;
     int64_t two = 2;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .kernels = own }, &s), ONX_OK);
     onx_value *x = random_floats(cx, 1, &two), *y = NULL;
     assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
     assert_true(((float *)y->data)[1] == -3 * ((float *)x->data)[1]);
@@ -178,7 +178,7 @@ static void test_run_own_kernels__weights_that_follow_from_shapes(void **state)
                              "  s = Shape (x) n = Gather (s, zero) f = Cast <to = 1> (n) w = Expand (f, square)\n"
                              "  y = MatMul (x, w) }");
     onx_session *s;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .kernels = own }, &s), ONX_OK);
     for (int64_t n = 1; n <= SIZES; n++) {
         const int64_t dims[] = { n, 64 };
         onx_value *x = random_floats(cx, 2, dims), *y = NULL;
@@ -220,7 +220,7 @@ static float answer(const onx_kernel *own, const onx_registry *registry, const c
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = parse(cx, model);
     onx_session *s;
-    const onx_session_options options = { .kernels = own, .registry = registry };
+    const onx_session_options options = { .verify = true, .kernels = own, .registry = registry };
     assert_int_equal(onx_session_new(cx, doc, &options, &s), ONX_OK);
     onx_value *x, *y = NULL;
     assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 1, &one, &x), ONX_OK);
@@ -308,7 +308,7 @@ static void test_run_own_kernels__post_operations_are_those_of_the_row(void **st
                              "  c = MatMul (x, w) y = Relu (c) }");
     onx_session *s;
     const int64_t dims[] = { 2, 2 };
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .kernels = own }, &s), ONX_OK);
     onx_value *x = random_floats(cx, 2, dims), *y = NULL;
     ((float *)x->data)[1] = -1.5f;
     assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
@@ -359,7 +359,8 @@ static void test_run_own_kernels__products_come_before_what_waits(void **state)
         char all[64] = "";
         onx_session *s;
         onx_value *x = random_floats(cx, 2, dims), *w = random_floats(cx, 2, dims), *y[2] = { NULL, NULL };
-        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .kernels = own }, &s),
+                         ONX_OK);
         const onx_run_options options = { .event = note_step, .user = all };
         assert_int_equal(onx_session_run_with(s, cx, (const onx_value *const[]){ x, w }, y, &options), ONX_OK);
         assert_string_equal(all, steps[waits]);

@@ -134,8 +134,8 @@ static void test_run_pack__weights_lie_anywhere(void **state)
         place(doc, &all, 1, 2, square, shift);
         place(doc, &all, 2, 4, kernel, shift);
         place(doc, &all, 3, 4, many, shift);
-        onx_session *fast = session_of(cx, doc, &(onx_session_options){ .threads = 2, .isa = isa });
-        onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
+        onx_session *fast = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 2, .isa = isa });
+        onx_session *plain = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .plain = true });
         for (int64_t n = 1; n <= 40; n += 13) {
             const int64_t rows[] = { n, SIZE }, images[] = { n % 3 + 1, CHANNELS, 8, 8 };
             onx_value *in[] = { floats(cx, 2, rows), floats(cx, 4, images) }, *x[5] = { NULL }, *y[5] = { NULL };
@@ -171,15 +171,15 @@ static void test_run_pack__packed_once(void **state)
         onx_doc *doc = products(cx, &all, shift);
         const long long before = atomic_load(&c.now);
         onx_value *x = floats(cx, 2, rows), *y = NULL, *z = NULL;
-        onx_session *first = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+        onx_session *first = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .isa = isa });
         assert_int_equal(onx_session_run(first, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
         const long long one = atomic_load(&c.now) - before;
         assert_true(one < 5 * WEIGHT_BYTES / 2); /* what is packed, and not what it is made of */
-        onx_session *second = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+        onx_session *second = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .isa = isa });
         onx_session_free(first);
         assert_int_equal(onx_session_run(second, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
         same(y, z);
-        onx_session *third = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+        onx_session *third = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .isa = isa });
         onx_value_free(z);
         z = NULL;
         assert_int_equal(onx_session_run(third, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
@@ -224,7 +224,7 @@ static void test_run_pack__small_ones_lie_together(void **state)
     const long long before = atomic_load(&c.now);
     onx_session *s[3] = { NULL };
     for (int i = 0; i < 3; i++) {
-        s[i] = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+        s[i] = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .isa = isa });
         assert_int_equal(onx_session_run(s[i], cx, (const onx_value *const[]){ x }, &y[i]), ONX_OK);
         assert_true(atomic_load(&c.now) - before < LAYERS * WEIGHT_BYTES * 5 / 4 + (2ll << 20));
         same(y[0], y[i]);
@@ -270,10 +270,10 @@ static void test_run_pack__filled_weights_are_not_kept(void **state)
     onx_doc *doc = parse(cx, text);
     onx_value *x[] = { floats(cx, 2, rows), floats(cx, 4, image) }, *y[4] = { NULL }, *z[4] = { NULL };
     const long long before = atomic_load(&c.now);
-    onx_session *fast = session_of(cx, doc, &(onx_session_options){ .threads = 2, .isa = isa });
+    onx_session *fast = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 2, .isa = isa });
     /* Of squares there are: one packed, one as it is, what comes out of Neg, and a result. */
     assert_true(atomic_load(&c.now) - before < (4ll << 20) + (1ll << 19));
-    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
+    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .plain = true });
     assert_int_equal(onx_session_run(fast, cx, (const onx_value *const *)x, y), ONX_OK);
     assert_int_equal(onx_session_run(plain, cx, (const onx_value *const *)x, z), ONX_OK);
     for (int i = 0; i < 4; i++)
@@ -342,8 +342,8 @@ static void run_heavy(const struct heavy *h, int64_t outputs)
     place(doc, &all, 1, 1, channels, 1);
     place(doc, &all, 2, 1, channels, 1);
     onx_value *x = floats(cx, h->rank, h->image), *y = NULL, *z = NULL;
-    onx_session *fast = session_of(cx, doc, &(onx_session_options){ .threads = 2, .isa = isa });
-    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
+    onx_session *fast = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 2, .isa = isa });
+    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .plain = true });
     assert_int_equal(onx_session_run(fast, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
     assert_int_equal(onx_session_run(plain, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
     close_to(y, z);
@@ -386,7 +386,8 @@ static void *make_and_run(void *user)
         pthread_barrier_wait(m->barrier);
         onx_session *s;
         onx_value *y = NULL;
-        if (onx_session_new(cx, m->doc, &(onx_session_options){ .threads = 2, .isa = isa }, &s) != ONX_OK ||
+        if (onx_session_new(cx, m->doc, &(onx_session_options){ .verify = true, .threads = 2, .isa = isa }, &s) !=
+                ONX_OK ||
             onx_session_run(s, cx, (const onx_value *const[]){ m->x }, &y) != ONX_OK ||
             memcmp(y->data, m->expected->data, y->size) != 0)
             abort();
@@ -409,7 +410,7 @@ static void test_run_pack__sessions_of_many_threads_share(void **state)
     pthread_barrier_t barrier;
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = products(cx, &all, 1);
-    onx_session *s = session_of(cx, doc, &(onx_session_options){ .isa = isa });
+    onx_session *s = session_of(cx, doc, &(onx_session_options){ .verify = true, .isa = isa });
     onx_value *x = floats(cx, 2, rows), *y = NULL;
     assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
     assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
@@ -487,15 +488,15 @@ static void test_run_pack__where_shapes_are_told_by_runs(void **state)
     onx_doc *doc = parse(cx, text);
     place(doc, &all, 0, 2, square, 0);
     place(doc, &all, 1, 2, square, 0);
-    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
-    onx_session *s = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .plain = true });
+    onx_session *s = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .isa = isa });
     onx_value *x = floats(cx, 2, rows), *keep, *y[2] = { NULL, NULL }, *z[2] = { NULL, NULL };
     assert_int_equal(onx_value_new_tensor(cx, ONX_BOOL, 1, count, &keep), ONX_OK);
     for (int i = 0; i < ROWS; i++)
         ((char *)keep->data)[i] = i % 4 != 1;
     const onx_value *const in[] = { x, keep };
     assert_int_equal(onx_session_run(plain, cx, in, y), ONX_OK);
-    onx_session *alone = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+    onx_session *alone = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .isa = isa });
     assert_int_equal(onx_session_run(alone, cx, in, z), ONX_OK);
     close_to(z[0], y[0]);
     close_to(z[1], y[1]);
@@ -558,7 +559,7 @@ static void test_run_pack__runs_after_the_first_take_nothing(void **state)
     place(doc, &all, 3, 3, r, 0);
     onx_value *x = floats(cx, 4, image);
     for (unsigned threads = 1; threads <= 2; threads++) {
-        onx_session *s = session_of(cx, doc, &(onx_session_options){ .threads = threads, .isa = isa });
+        onx_session *s = session_of(cx, doc, &(onx_session_options){ .verify = true, .threads = threads, .isa = isa });
         onx_value *out[4] = { NULL, NULL, NULL, NULL };
         unsigned long long before = 0;
         for (int i = 0; i < 4; i++) {
@@ -615,8 +616,9 @@ static void run_alone(onx_ctx *cx, float by, const onx_session_options *options,
 static void test_run_pack__left_to_the_next(void **state)
 {
     (void)state;
-    const onx_session_options options = { .threads = 2, .isa = isa };
-    const onx_session_options plain = { .threads = 1, .plain = true }, lean = { .threads = 1, .lean_memory = true };
+    const onx_session_options options = { .verify = true, .threads = 2, .isa = isa };
+    const onx_session_options plain = { .verify = true, .threads = 1, .plain = true },
+                              lean = { .threads = 1, .lean_memory = true };
     uint64_t found, before = 0;
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_value *first[2], *other[2], *out[2];

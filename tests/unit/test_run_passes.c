@@ -42,7 +42,8 @@ static unsigned run(const char *text, const char *op, bool no_optimize, onx_valu
     assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, (const int64_t[]){ 2, 3 }, &x), ONX_OK);
     for (int i = 0; i < 6; i++)
         ((float *)x->data)[i] = (float)(i % 4) - 1;
-    if (onx_session_new(cx, doc, &(onx_session_options){ .no_optimize = no_optimize }, &session) != ONX_OK ||
+    if (onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .no_optimize = no_optimize }, &session) !=
+            ONX_OK ||
         onx_session_run_with(session, cx, (const onx_value *const[]){ x }, out, &watch) != ONX_OK)
         fail_msg("%s: %.*s", text, ONX_ARG(onx_diag_get(cx, onx_diag_count(cx) - 1)->message));
     onx_session_free(session);

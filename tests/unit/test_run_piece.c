@@ -150,7 +150,9 @@ static void test_run_piece__each_of_a_batch_is_as_alone(void **state)
         onx_doc *doc = draw(&g, &nodes, &whole);
         onx_session *session = NULL;
         onx_value *both[OUTPUTS] = { NULL }, *alone[OUTPUTS] = { NULL };
-        const onx_session_options options = { .threads = 1 + below(&g.s, 2), .no_optimize = below(&g.s, 2) };
+        const onx_session_options options = { .verify = true,
+                                              .threads = 1 + below(&g.s, 2),
+                                              .no_optimize = below(&g.s, 2) };
         for (uint32_t i = 0; i < INPUTS * 1000; i++)
             numbers[i] = between(&g.s, -2, 2);
         assert_int_equal(onx_session_new(cx, doc, &options, &session), ONX_OK);
@@ -207,7 +209,8 @@ static void test_run_piece__what_is_joined_is_made_there(void **state)
     onx_value *x = NULL, *w = NULL, *y = NULL;
     (void)state;
     assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &session), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &session),
+                     ONX_OK);
     assert_int_equal(onx_value_new(cx, &x), ONX_OK);
     assert_int_equal(onx_value_new(cx, &w), ONX_OK);
     assert_int_equal(onx_value_reset(x, ONX_FLOAT, 3, dims), ONX_OK);

@@ -133,7 +133,7 @@ static onx_value *run(const product *q, unsigned precision, unsigned threads)
     onx_session *s;
     onx_value *a, *z = NULL;
     const int64_t dims[] = { q->m, q->k };
-    const onx_session_options options = { .precision = precision, .threads = threads, .isa = isa };
+    const onx_session_options options = { .verify = true, .precision = precision, .threads = threads, .isa = isa };
     assert_int_equal(onx_session_new(cx, q->doc, &options, &s), ONX_OK);
     assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, dims, &a), ONX_OK);
     memcpy(a->data, q->a, a->size);
@@ -299,7 +299,9 @@ static void test_run_precision__memory(void **state)
         memset(a->data, 0, a->size);
         const long long before = atomic_load(&held);
         assert_int_equal(
-            onx_session_new(own, q.doc, &(onx_session_options){ .precision = precision, .threads = 1, .isa = isa }, &s),
+            onx_session_new(own, q.doc,
+                            &(onx_session_options){ .verify = true, .precision = precision, .threads = 1, .isa = isa },
+                            &s),
             ONX_OK);
         assert_int_equal(onx_session_run(s, own, (const onx_value *const[]){ a }, &z), ONX_OK);
         assert_true(atomic_load(&held) - before < weights / parts[precision] + weights / 4);
@@ -320,8 +322,9 @@ static void test_run_precision__unknown(void **state)
     onx_session *s;
     for (unsigned i = 0; i < 32; i++) {
         const unsigned precision = i ? UINT32_C(1) << i | ONX_PRECISION_END : ONX_PRECISION_END;
-        assert_int_equal(onx_session_new(cx, q.doc, &(onx_session_options){ .precision = precision }, &s),
-                         ONX_E_MISUSE);
+        assert_int_equal(
+            onx_session_new(cx, q.doc, &(onx_session_options){ .verify = true, .precision = precision }, &s),
+            ONX_E_MISUSE);
         assert_null(s);
     }
     drop(&q);

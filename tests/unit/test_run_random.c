@@ -229,8 +229,10 @@ static void test_run_random__nan_starts_over(void **state)
             onx_session *fast, *plain;
             onx_value *x = random_floats(cx, 4, dims), *y = NULL, *want = NULL;
             onx_value_difference d;
-            assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = threads }, &fast), ONX_OK);
-            assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .plain = true }, &plain), ONX_OK);
+            assert_int_equal(
+                onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = threads }, &fast), ONX_OK);
+            assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .plain = true }, &plain),
+                             ONX_OK);
             const unsigned once = count_nodes(fast, cx, x, &y);
             assert_int_equal(count_nodes(fast, cx, x, &y), once);
             ((float *)x->data)[6] = NAN;

@@ -72,7 +72,7 @@ static void run_on(const char *text, const int64_t (*dims)[8], among special, bo
         onx_diag_format(onx_diag_get(cx, 0), why, sizeof why);
         fail_msg("%s\n%s", why, text);
     }
-    const onx_session_options options = { .threads = 1, .no_optimize = no_optimize };
+    const onx_session_options options = { .verify = true, .threads = 1, .no_optimize = no_optimize };
     out->status = onx_session_new(cx, doc, &options, &session);
     onx_value *in[INPUTS_MAX] = { NULL }, *y = NULL;
     const onx_value *given[INPUTS_MAX] = { NULL };

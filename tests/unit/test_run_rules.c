@@ -26,7 +26,8 @@ static onx_status open_model(fixture *f, const char *text, const onx_kernel *ker
     f->session = NULL;
     f->cx = onx_ctx_new(NULL);
     assert_int_equal(onx_text_parse(f->cx, ONX_KIND_MODEL, onx_str_of(text), 0, &f->doc), ONX_OK);
-    return onx_session_new(f->cx, f->doc, &(onx_session_options){ .threads = 1, .kernels = kernels }, &f->session);
+    return onx_session_new(f->cx, f->doc, &(onx_session_options){ .verify = true, .threads = 1, .kernels = kernels },
+                           &f->session);
 }
 
 static void close_model(fixture *f)

@@ -104,7 +104,7 @@ static void test_run_subgraph__iterations_allocate_nothing(void **state)
     onx_value *out[2] = { NULL };
     unsigned calls[2];
     const int64_t counts[] = { 2, 500 };
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s), ONX_OK);
     for (int64_t n = 500; n > 490; n--) /* everything is as large as it will be, whichever value holds it */
         assert_int_equal(run(s, cx, n, out), ONX_OK);
     for (int i = 0; i < 2; i++) {
@@ -128,7 +128,7 @@ static void test_run_subgraph__shapes_change_every_time(void **state)
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = parse(cx, growing);
     onx_session *s;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s), ONX_OK);
     for (int64_t n = 1; n < 40; n += 6) {
         onx_value *out[2] = { NULL };
         assert_int_equal(run(s, cx, n, out), ONX_OK);
@@ -156,7 +156,7 @@ static void test_run_subgraph__states_are_kept(void **state)
         onx_doc *doc = parse(cx, growing);
         onx_session *s;
         onx_value *out[2] = { NULL };
-        const onx_session_options options = { .threads = 1, .lean_memory = lean };
+        const onx_session_options options = { .verify = true, .threads = 1, .lean_memory = lean };
         assert_int_equal(onx_session_new(cx, doc, &options, &s), ONX_OK);
         for (int i = 0; i < 3; i++) {
             const unsigned before = memory.calls;
@@ -202,7 +202,7 @@ static void test_run_subgraph__many_threads(void **state)
         onx_doc *doc = parse(cx, models[m]);
         onx_session *s;
         onx_value *out[2] = { NULL };
-        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s), ONX_OK);
         assert_int_equal(run(s, cx, 12, out), ONX_OK);
         pthread_t threads[4];
         job jobs[4];
@@ -229,7 +229,7 @@ static void test_run_subgraph__bounded_iterations(void **state)
     onx_session *s;
     onx_value *out[2] = { NULL };
     const onx_run_options limited = { .iterations = 35 }; /* of one outer iteration: 1 + 3 * 2 */
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s), ONX_OK);
     assert_int_equal(run_with(s, cx, 5, out, &limited), ONX_OK);
     assert_int_equal(run_with(s, cx, 5, out, &limited), ONX_OK); /* each run counts anew */
     assert_int_equal(run_with(s, cx, 6, out, &limited), ONX_E_LIMIT);
@@ -249,7 +249,7 @@ static void test_run_subgraph__bounded_memory(void **state)
     onx_doc *doc = parse(cx, growing);
     onx_session *s;
     onx_value *out[2] = { NULL };
-    onx_session_options options = { .threads = 1, .memory = 2 << 20 };
+    onx_session_options options = { .verify = true, .threads = 1, .memory = 2 << 20 };
     assert_int_equal(onx_session_new(cx, doc, &options, &s), ONX_OK);
     assert_int_equal(run(s, cx, 300, out), ONX_OK); /* items of 363 kB in all */
     assert_int_equal(run(s, cx, 3000, out), ONX_E_LIMIT);
@@ -278,7 +278,7 @@ static void test_run_subgraph__out_of_memory(void **state)
             onx_doc *doc = parse(good, models[m]);
             onx_session *s;
             onx_value *out[2] = { NULL };
-            onx_status status = onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s);
+            onx_status status = onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s);
             if (status == ONX_OK) {
                 status = run(s, good, 4, out);
                 assert_true(status == ONX_OK || status == ONX_E_MEMORY);

@@ -125,7 +125,7 @@ static void *read_all(void *user)
         const onx_graph *graph = onx_doc_model(j->doc)->graph;
         switch ((j->index + i) % 4) {
         case 0:
-            if (onx_session_new(cx, j->doc, &(onx_session_options){ .threads = 1 }, &s) == ONX_OK)
+            if (onx_session_new(cx, j->doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s) == ONX_OK)
                 j->right += run_right(s, i);
             onx_session_free(s);
             break;
@@ -189,7 +189,7 @@ static void test_run_threads__one_session(void **state)
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = parse(cx, model);
     onx_session *s;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 2 }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 2 }, &s), ONX_OK);
     all_right(doc, s, s, (onx_str){ 0 }, run_all);
     onx_session_free(s);
     onx_doc_free(doc);
@@ -225,7 +225,7 @@ static void test_run_threads__one_after_the_other(void **state)
     onx_ctx *cx = onx_ctx_new(&(onx_allocator){ counted_resize, NULL });
     onx_doc *doc = parse(cx, model);
     onx_session *s;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s), ONX_OK);
     long long first = 0;
     for (unsigned i = 0; i < 40; i++) {
         job j = { .session = s };
@@ -249,7 +249,8 @@ static void test_run_threads__two_sessions_of_one_document(void **state)
     onx_doc *doc = parse(cx, model);
     onx_session *s[2];
     for (int i = 0; i < 2; i++)
-        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s[i]), ONX_OK);
+        assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s[i]),
+                         ONX_OK);
     all_right(doc, s[0], s[1], (onx_str){ 0 }, run_all);
     onx_session_free(s[0]);
     onx_session_free(s[1]);
@@ -330,7 +331,8 @@ static void test_run_threads__nobody_waits_for_the_plan_of_another(void **state)
     onx_doc *doc =
         parse(cx, "<ir_version: 8, opset_import: [\"\" : 17]> g (float[N] x) => (float[N] y) { y = Relu (x) }");
     onx_session *s;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1, .kernels = own }, &s), ONX_OK);
+    assert_int_equal(
+        onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1, .kernels = own }, &s), ONX_OK);
     assert_int_equal(run_with(s, 1, NULL), ONX_OK);
     job j = { .session = s };
     assert_int_equal(pthread_create(&j.thread, NULL, run_two, &j), 0);
@@ -386,7 +388,7 @@ static void test_run_threads__as_many_variants_as_are_kept(void **state)
                              "g (float[1] a = {1}, float[1] b = {2}, float[1] c = {4}, float[1] d = {8},\n"
                              "   float[1] e = {16}, float[1] f = {32}) => (float[1] y) { y = Sum (a, b, c, d, e, f) }");
     onx_session *s;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &s), ONX_OK);
     all_right(doc, s, s, (onx_str){ 0 }, run_variants);
     assert_int_equal(s->s.variants.count, ONXI_VARIANTS_MAX);
     assert_true(run_variant(s, 63)); /* one that goes to the front, and is found there */
@@ -436,7 +438,8 @@ static void test_run_threads__cancelled_by_another(void **state)
     onx_doc *doc = parse(cx, endless);
     ending e = { .status = ONX_OK };
     pthread_t thread;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &e.session), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .verify = true, .threads = 1 }, &e.session),
+                     ONX_OK);
     for (int again = 0; again < 2; again++) { /* the session is as good as before */
         atomic_store(&e.stop, false);
         atomic_store(&e.asked, 0);

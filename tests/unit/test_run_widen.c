@@ -199,8 +199,9 @@ static void test_run_widen__gives_the_same_but_for_rounding(void **state)
         onx_value *const in[] = { fill(&s, dtype, 4, (int64_t[]){ 2, 3, 8, 8 }),
                                   fill(&s, dtype, 3, (int64_t[]){ 1, 4, 8 }) };
         onx_value *fast[OUTPUTS] = { NULL }, *slow[OUTPUTS] = { NULL };
-        const told t = run_model(doc, &(onx_session_options){ .threads = 2 }, (const onx_value *const *)in, fast);
-        const told none = run_model(doc, &(onx_session_options){ .threads = 1, .no_optimize = true },
+        const told t =
+            run_model(doc, &(onx_session_options){ .verify = true, .threads = 2 }, (const onx_value *const *)in, fast);
+        const told none = run_model(doc, &(onx_session_options){ .verify = true, .threads = 1, .no_optimize = true },
                                     (const onx_value *const *)in, slow);
         assert_int_equal(none.casts, 0);
         if (b->casts >= 0 && t.casts > b->casts)
@@ -266,7 +267,7 @@ static void test_run_widen__rows_of_the_caller_keep_the_type(void **state)
     onx_doc *doc = NULL;
     assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
     onx_value *in = fill(&s, ONX_FLOAT16, 1, (int64_t[]){ 4 }), *out = NULL;
-    run_model(doc, &(onx_session_options){ .kernels = rows }, (const onx_value *const[]){ in }, &out);
+    run_model(doc, &(onx_session_options){ .verify = true, .kernels = rows }, (const onx_value *const[]){ in }, &out);
     for (uint64_t i = 0; i < 4; i++) {
         float x, y;
         onx_convert(ONX_FLOAT, &x, ONX_FLOAT16, (uint16_t *)in->data + i, 1, true);
@@ -303,8 +304,9 @@ static void test_run_widen__initializers_are_overridden(void **state)
                              fill(&s, types[i], 1, (int64_t[]){ 96 }) };
         for (int turn = 0; turn < 2; turn++) {
             onx_value *fast = NULL, *slow = NULL;
-            run_model(doc, &(onx_session_options){ .threads = 1 }, (const onx_value *const *)in, &fast);
-            run_model(doc, &(onx_session_options){ .no_optimize = true }, (const onx_value *const *)in, &slow);
+            run_model(doc, &(onx_session_options){ .verify = true, .threads = 1 }, (const onx_value *const *)in, &fast);
+            run_model(doc, &(onx_session_options){ .verify = true, .no_optimize = true }, (const onx_value *const *)in,
+                      &slow);
             assert_true(agree(fast, slow, types[i]));
             onx_value_free(fast);
             onx_value_free(slow);

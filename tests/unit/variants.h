@@ -184,7 +184,8 @@ __attribute__((unused)) static const char *compare_any(const writer *w, const ch
     if (calls++ % 2)
         feed_from_buffers(doc);
     for (int i = 0; i < RUNS; i++) {
-        const onx_session_options options = { .threads = runs[i].threads,
+        const onx_session_options options = { .verify = true,
+                                              .threads = runs[i].threads,
                                               .isa = runs[i].isa,
                                               .plain = runs[i].plain,
                                               .precision = runs[i].plain ? ONX_PRECISION_FULL : precision };
