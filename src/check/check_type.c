@@ -37,7 +37,7 @@ const onx_rule onxi_check_rules_type[] = {
     { "TY-14", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "IR.md: Static tensor shapes, Historical Notes",
       "A variable named `*` does not stand for several dimensions; the number of entries is the rank",
       "dim_param `*`" },
-    { "TY-15", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
+    { "TY-15", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_WARNING, NULL, "IR.md: Static tensor shapes",
       "One variable means one size throughout the model and its subgraphs, checked when values are bound",
       "inputs float[N] of 2 and float[N] of 3 elements" },
     { "TY-16", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_WARNING, NULL, "IR.md: Static tensor shapes",
@@ -51,6 +51,9 @@ const onx_rule onxi_check_rules_type[] = {
     { "TY-19", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_RUNNER, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
       "A value bound to an input at run time has the declared kind, element type and rank",
       "feeding int64 to a float input" },
+    { "TY-20", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_RUNNER, ONX_RULE_WARNING, NULL, "IR.md: Static tensor shapes",
+      "A result has the element type, the rank and the numeric sizes that its output declares",
+      "an output float[1,3] that a run makes as [2,3]" },
     { 0 }
 };
 
@@ -240,7 +243,7 @@ void onxi_check_bind_dim(onxi_check *k, const onxi_check_at *at, const onx_dimen
 {
     onx_str name = ONX_HAS(dimension, dim, dim_param) ? onx_view(dim->dim_param) : onx_str_make(NULL, 0);
     uint32_t known = k->dim_count;
-    if (!name.len || k->quick)
+    if (!onxi_dim_is_name(name) || k->quick)
         return;
     if (!k->dim_names)
         k->dim_names = onxi_check_set_new(k);

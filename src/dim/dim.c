@@ -93,9 +93,15 @@ static onxi_dim const_dim(bool fits, int64_t value)
     return fits && onxi_dim_is_const(value) ? value : ONXI_DIM_UNKNOWN;
 }
 
+/* Are both operands the numbers that they look like? The end of the band also stands for every integer below it. */
+static bool exact(const onxi_dims *dims, onxi_dim a, onxi_dim b)
+{
+    return a != ONXI_DIM_BAND && b != ONXI_DIM_BAND && usable(dims, a, b);
+}
+
 onxi_dim onxi_dim_add(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
-    if (!usable(dims, a, b))
+    if (!exact(dims, a, b))
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b)) {
         int64_t sum;
@@ -132,7 +138,7 @@ static onxi_dim sub_lists(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
-    if (!usable(dims, a, b))
+    if (!exact(dims, a, b))
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b)) {
         int64_t difference;
@@ -213,7 +219,7 @@ onxi_dim onxi_dim_mul(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     if (a == 0 || b == 0)
         return usable(dims, a, b) || a == b ? 0 : ONXI_DIM_UNKNOWN;
-    if (!usable(dims, a, b))
+    if (!exact(dims, a, b))
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b)) {
         int64_t product;
@@ -431,7 +437,7 @@ static onxi_dim div_poly(onxi_dims *dims, poly *a, poly *b)
 
 onxi_dim onxi_dim_div(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
-    if (!usable(dims, a, b) || b == 0)
+    if (!exact(dims, a, b) || b == 0)
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
         return const_dim(true, onxi_floor_div(a, b)); /* INT64_MIN / -1 cannot occur, because INT64_MIN is in the band
@@ -449,7 +455,7 @@ onxi_dim onxi_dim_div_ceil(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 onxi_dim onxi_dim_mod(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
-    if (!usable(dims, a, b) || b == 0)
+    if (!exact(dims, a, b) || b == 0)
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b)) {
         int64_t r = b == -1 ? 0 : a % b;

@@ -32,8 +32,8 @@ void onxi_dims_free(onxi_dims *dims);
 onxi_dim onxi_dim_symbol(onxi_dims *dims, onx_str name);
 /* A symbol that no text in the model can name; `hint` is part of its printed name. */
 onxi_dim onxi_dim_fresh(onxi_dims *dims, const char *hint);
-/* Unknown operands, overflow and division by zero yield ONXI_DIM_UNKNOWN. Simplification assumes that dimensions are >=
- * 0. `dims` may be NULL while all operands are constants. */
+/* Unknown operands, overflow, division by zero, and arithmetic with ONXI_DIM_BAND yield ONXI_DIM_UNKNOWN. Dimensions
+ * are assumed to be >= 0. `dims` may be NULL while all operands are constants. */
 onxi_dim onxi_dim_add(onxi_dims *dims, onxi_dim a, onxi_dim b);
 onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b);
 onxi_dim onxi_dim_mul(onxi_dims *dims, onxi_dim a, onxi_dim b);
@@ -69,7 +69,22 @@ bool onxi_dim_has_fresh(const onxi_dims *dims, onxi_dim d, onxi_dim after);
 onxi_dim onxi_dim_substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_dim value);
 /* Stable, readable text such as N, N + 1, 2*seq, (H + 1)/2; returns like snprintf. Empty for an unknown dimension. */
 size_t onxi_dim_print(const onxi_dims *dims, onxi_dim d, char *buf, size_t size);
-/* Parses such a text (dim_param); any other text becomes one symbol. */
+/* Parses such a text (dim_param); any other text becomes one symbol. Unknown for a text that names nothing. */
 onxi_dim onxi_dim_parse(onxi_dims *dims, onx_str text);
+
+#ifndef ONXI_KERNEL_H /* kernels see numbers only */
+/* Does a text name a size, so that equal texts may mean equal sizes? Exporters also write texts that mean "unknown":
+ * "?", "None", "-1", "unk__3", or nothing at all; these, and texts without a letter, are no names. */
+bool onxi_dim_is_name(onx_str text);
+/* Lets a table be used to prove: what rules of operators assume of symbols during inference (a size is not 0, a
+ * position counts from the start, a number does not overflow) does not hold then. */
+void onxi_dims_prove(onxi_dims *dims);
+bool onxi_dims_proves(const onxi_dims *dims); /* false for NULL */
+/* Constant arithmetic that overflows is an error in strict inference, as in the reference, and unknown otherwise. */
+void onxi_dims_refuse_overflow(onxi_dims *dims);
+bool onxi_dims_refuses_overflow(const onxi_dims *dims); /* false for NULL */
+/* Is |d| at most `most` if every symbol is the size of an axis, at most INT32_MAX? */
+bool onxi_dim_within(const onxi_dims *dims, onxi_dim d, double most);
+#endif
 
 #endif

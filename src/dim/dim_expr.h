@@ -59,6 +59,7 @@ struct onxi_dims {
     onxi_table table;
     uint32_t fresh;
     onxi_dim_fixed *fixed;
+    bool proves, refuses_overflow;
 };
 
 static inline const onxi_dim_expr *onxi_dim_expr_of(const onxi_dims *dims, onxi_dim d)

@@ -107,3 +107,43 @@ onxi_range onxi_range_of_expr(const onxi_dims *dims, const onxi_dim_expr *e)
         return (onxi_range){ INT64_MIN, INT64_MAX };
     }
 }
+
+/* The largest magnitude; the size of an expression bounds the recursion (ONXI_DIM_WEIGHT). */
+static double magnitude(const onxi_dims *dims, onxi_dim d)
+{
+    if (onxi_dim_is_const(d))
+        return d < 0 ? -(double)d : (double)d;
+    const onxi_dim_expr *e = onxi_dim_expr_of(dims, d);
+    double most = e->kind == ONXI_DIM_PRODUCT ? 1 : 0;
+    switch (e->kind) {
+    case ONXI_DIM_SYMBOL:
+        return INT32_MAX;
+    case ONXI_DIM_SUM:
+        most = magnitude(dims, e->constant);
+        for (uint32_t i = 0; i < e->count; i++)
+            most += magnitude(dims, e->terms[i].coef) * magnitude(dims, e->terms[i].of);
+        return most;
+    case ONXI_DIM_PRODUCT:
+        for (uint32_t i = 0; i < e->count; i++)
+            most *= magnitude(dims, e->args[i]);
+        return most;
+    case ONXI_DIM_DIV:
+        return magnitude(dims, e->args[0]);
+    case ONXI_DIM_MOD:
+        return magnitude(dims, e->args[1]);
+    case ONXI_DIM_MIN:
+    case ONXI_DIM_MAX:
+        for (uint32_t i = 0; i < e->count; i++) {
+            const double of = magnitude(dims, e->args[i]);
+            most = of > most ? of : most;
+        }
+        return most;
+    default:
+        return (double)INT64_MAX * 2;
+    }
+}
+
+bool onxi_dim_within(const onxi_dims *dims, onxi_dim d, double most)
+{
+    return magnitude(dims, d) <= most;
+}

@@ -252,3 +252,23 @@ int64_t onxi_dim_high(const onxi_dims *dims, onxi_dim d)
 {
     return onxi_dim_exists(dims, d) ? onxi_range_of(dims, d).high : INT64_MAX;
 }
+
+void onxi_dims_prove(onxi_dims *dims)
+{
+    dims->proves = true;
+}
+
+bool onxi_dims_proves(const onxi_dims *dims)
+{
+    return dims && dims->proves;
+}
+
+void onxi_dims_refuse_overflow(onxi_dims *dims)
+{
+    dims->refuses_overflow = true;
+}
+
+bool onxi_dims_refuses_overflow(const onxi_dims *dims)
+{
+    return dims && dims->refuses_overflow;
+}

@@ -318,6 +318,37 @@ static bool parse_sum(parser *p, onxi_dim *out)
     return onxi_dim_is_known(*out);
 }
 
+/* A text that stands for any size. */
+static bool is_placeholder(onx_str text)
+{
+    static const char *const nothing[] = { "None", "none", "null", "unknown", "Unknown" };
+    bool letter = false;
+    for (size_t i = 0; i < text.len; i++) {
+        const char c = text.ptr[i];
+        letter |= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+    }
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
+        letter &= !onx_str_is(text, nothing[i]);
+    return !letter;
+}
+
+/* unk__3: tools number the sizes that they do not know. */
+static bool is_numbered(onx_str text)
+{
+    static const char head[] = "unk__";
+    size_t at = sizeof head - 1;
+    if (text.len <= at || memcmp(text.ptr, head, at) != 0)
+        return false;
+    while (at < text.len && is_digit(text.ptr[at]))
+        at++;
+    return at == text.len;
+}
+
+bool onxi_dim_is_name(onx_str text)
+{
+    return !is_placeholder(text) && !is_numbered(text);
+}
+
 onxi_dim onxi_dim_parse(onxi_dims *dims, onx_str text)
 {
     if (!dims || text.len == 0)
@@ -331,5 +362,7 @@ onxi_dim onxi_dim_parse(onxi_dims *dims, onx_str text)
         if (parse_sum(&p, &d) && p.at == p.end && p.operations)
             return d;
     }
-    return onxi_dim_symbol(dims, text);
+    int64_t fixed;
+    return is_placeholder(text) && !onxi_dims_fixed(dims, text, &fixed) ? ONXI_DIM_UNKNOWN
+                                                                        : onxi_dim_symbol(dims, text);
 }

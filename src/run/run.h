@@ -162,8 +162,11 @@ onx_status onxi_run_session_other(onx_ctx *cx, onx_doc *doc, const onxi_run_othe
 /* The user pointer of such a session, NULL for other sessions. */
 void *onxi_run_session_user(const onx_session *session, const onxi_run_other *other);
 
+typedef struct onxi_run_said onxi_run_said; /* run_bind.h */
+
 struct onx_session {
     onxi_run_session s;
+    onxi_run_said *said;         /* what it has warned of */
     const onxi_run_other *other; /* executes the runs; NULL: the session itself does */
     void *other_user;
     const onx_graph *graph; /* the graph whose inputs and outputs it has */
@@ -618,10 +621,5 @@ void onxi_run_session_close(onxi_run_session *s);
 onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
                                  const onx_run_options *options, onxi_run_session **out);
 void onxi_run_variant_let_go(onxi_run_session *s);
-
-/* run_bind.c: checks that the values (NULL: not given) have the types and shapes that the model declares for its
- * inputs. */
-onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count,
-                               const onx_value *const *inputs);
 
 #endif

@@ -1,8 +1,10 @@
-/* run_bind.c - checks that a value fits the input that it is bound to: kind, element type, rank and sizes (TY-19), and
- * that each dimension variable has one size over all inputs (TY-15). Over the elements of a sequence (TY-16) a variable
- * with several sizes is only a warning, because the test data of the ONNX operators feeds seq(float[N]) with elements
- * of several sizes. */
-#include "run/run.h"
+/* run_bind.c - checks that a value fits the input that it is bound to: kind, element type, rank and sizes (TY-19).
+ * Names of dimensions are claims that nothing relies on, and many exporters write one name for every size: that a name
+ * has several sizes over the inputs (TY-15) or over the elements of a sequence (TY-16) is a warning, once per session,
+ * and so is a result that contradicts what the model declares (TY-20), once per output. */
+#include "run/run_bind.h"
+
+#include <stdio.h>
 
 typedef struct variable {
     onx_str name;
@@ -17,18 +19,15 @@ typedef struct binding {
     uint32_t count, room;
     onxi_table table; /* index of `all`, once there are more than fit in `few` */
     bool element;     /* the value being bound is an element of a sequence */
-    bool told;        /* warned already: one warning per sequence is enough */
+    onxi_run_said *said;
 } binding;
 
-static onx_status refuse(const binding *b, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
-static onx_status refuse(const binding *b, const char *rule, const char *format, ...)
+static onx_status refuse(const binding *b, const char *format, ...) ONX_PRINTF(2, 3);
+static onx_status refuse(const binding *b, const char *format, ...)
 {
-    bool warning = strcmp(rule, "TY-16") == 0;
-    const onx_diag diag = { .severity = warning ? ONX_WARNING : ONX_ERROR,
-                            .status = warning ? ONX_OK : ONX_E_INVALID,
-                            .rule = rule,
-                            .where = ONXI_NOWHERE,
-                            .value = b->input };
+    const onx_diag diag = {
+        .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = "TY-19", .where = ONXI_NOWHERE, .value = b->input
+    };
     va_list args;
     va_start(args, format);
     onxi_vreport(b->cx, &diag, format, args);
@@ -86,17 +85,20 @@ static void free_variables(binding *b)
 
 static onx_status bind_variable(binding *b, onx_str name, int64_t size)
 {
-    if (!name.len) /* an unnamed dimension can have any size */
+    if (!onxi_dim_is_name(name))
         return ONX_OK;
     const variable *v = find_variable(b, name);
     if (!v)
         return add_variable(b, (variable){ name, size, b->element }) ? ONX_OK : ONX_E_MEMORY;
-    if (v->size == size || (b->element && b->told))
+    if (v->size == size || atomic_exchange(&b->said->sizes, true))
         return ONX_OK;
-    b->told = b->element;
-    return refuse(b, b->element || v->element ? "TY-16" : "TY-15",
-                  "dimension %.*s of input \"%.*s\" is %lld%s, but it has been %lld before", ONX_ARG(name),
-                  ONX_ARG(b->input), (long long)size, b->element ? " in an element" : "", (long long)v->size);
+    const onx_diag diag = { .severity = ONX_WARNING,
+                            .rule = b->element || v->element ? "TY-16" : "TY-15",
+                            .where = ONXI_NOWHERE,
+                            .value = b->input };
+    onxi_report(b->cx, &diag, "dimension %.*s of input \"%.*s\" is %lld%s, but it has been %lld before", ONX_ARG(name),
+                ONX_ARG(b->input), (long long)size, b->element ? " in an element" : "", (long long)v->size);
+    return ONX_OK;
 }
 
 static const char *type_name(int32_t dtype)
@@ -108,16 +110,16 @@ static const char *type_name(int32_t dtype)
 static onx_status bind_tensor(binding *b, const onx_type_tensor *t, const onx_value *v)
 {
     if (t->elem_type && t->elem_type != v->dtype)
-        return refuse(b, "TY-19", "input \"%.*s\" is of type %s, the model wants %s", ONX_ARG(b->input),
-                      type_name(v->dtype), type_name(t->elem_type));
+        return refuse(b, "input \"%.*s\" is of type %s, the model wants %s", ONX_ARG(b->input), type_name(v->dtype),
+                      type_name(t->elem_type));
     if (t->shape && t->shape->dim_count != v->rank)
-        return refuse(b, "TY-19", "input \"%.*s\" has rank %u, the model wants %u", ONX_ARG(b->input), v->rank,
+        return refuse(b, "input \"%.*s\" has rank %u, the model wants %u", ONX_ARG(b->input), v->rank,
                       t->shape->dim_count);
     for (uint32_t i = 0; t->shape && i < v->rank; i++) {
         const onx_dimension *dim = t->shape->dim[i];
         if (ONX_HAS(dimension, dim, dim_value) && dim->dim_value >= 0 && dim->dim_value != v->dims[i])
-            return refuse(b, "TY-19", "dimension %u of input \"%.*s\" is %lld, the model wants %lld", i,
-                          ONX_ARG(b->input), (long long)v->dims[i], (long long)dim->dim_value);
+            return refuse(b, "dimension %u of input \"%.*s\" is %lld, the model wants %lld", i, ONX_ARG(b->input),
+                          (long long)v->dims[i], (long long)dim->dim_value);
         if (ONX_HAS(dimension, dim, dim_param))
             ONX_TRY(bind_variable(b, onx_view(dim->dim_param), v->dims[i]));
     }
@@ -126,7 +128,7 @@ static onx_status bind_tensor(binding *b, const onx_type_tensor *t, const onx_va
 
 static onx_status wrong_kind(const binding *b)
 {
-    return refuse(b, "TY-19", "input \"%.*s\" is of another kind than the model wants", ONX_ARG(b->input));
+    return refuse(b, "input \"%.*s\" is of another kind than the model wants", ONX_ARG(b->input));
 }
 
 /* The recursion is bounded: values are no deeper than the types that describe them, and the reader bounds these. */
@@ -148,7 +150,7 @@ static onx_status bind_value(binding *b, const onx_type *type, const onx_value *
         if (v->kind != ONX_VALUE_MAP)
             return wrong_kind(b);
         if (type->map_type->key_type && type->map_type->key_type != v->dtype)
-            return refuse(b, "TY-19", "input \"%.*s\" has keys of type %s, the model wants %s", ONX_ARG(b->input),
+            return refuse(b, "input \"%.*s\" has keys of type %s, the model wants %s", ONX_ARG(b->input),
                           type_name(v->dtype), type_name(type->map_type->key_type));
         return ONX_OK; /* its values may come as one tensor or as several; the operators check them */
     case ONX_KIND_OPTIONAL:
@@ -164,14 +166,15 @@ static onx_status bind_value(binding *b, const onx_type *type, const onx_value *
     return ONX_OK;
 }
 
-onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs)
+onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs,
+                               onxi_run_said *said)
 {
-    binding b = { .cx = cx };
+    binding b = { .cx = cx, .said = said };
     onx_status status = ONX_OK;
     b.all = b.few;
     for (uint32_t i = 0; i < count && status == ONX_OK; i++) {
         b.input = onx_view(info[i]->name);
-        b.element = b.told = false;
+        b.element = false;
         if (inputs[i] && !onxi_value_is_whole(inputs[i]))
             status = onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE,
                                "the value for input \"%.*s\" does not hold what its dimensions say", ONX_ARG(b.input));
@@ -180,4 +183,61 @@ onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_
     }
     free_variables(&b);
     return status;
+}
+
+/* ---- results ---- */
+
+/* How a tensor differs from its declaration; false if it does not. */
+static bool differs(const onx_type_tensor *t, const onx_value *v, char *text, size_t size)
+{
+    if (t->elem_type && t->elem_type != v->dtype) {
+        (void)snprintf(text, size, "has type %s, the model declares %s", type_name(v->dtype), type_name(t->elem_type));
+        return true;
+    }
+    if (t->shape && t->shape->dim_count != v->rank) {
+        (void)snprintf(text, size, "has rank %u, the model declares %u", v->rank, t->shape->dim_count);
+        return true;
+    }
+    for (uint32_t i = 0; t->shape && i < v->rank; i++) {
+        const onx_dimension *dim = t->shape->dim[i];
+        if (ONX_HAS(dimension, dim, dim_value) && dim->dim_value >= 0 && dim->dim_value != v->dims[i]) {
+            (void)snprintf(text, size, "has size %lld in dimension %u, the model declares %lld", (long long)v->dims[i],
+                           i, (long long)dim->dim_value);
+            return true;
+        }
+    }
+    return false;
+}
+
+void onxi_run_bind_results(onx_ctx *cx, onx_value_info *const *info, uint32_t count, onx_value *const *values,
+                           onxi_run_said *said)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_type *type = info[i]->type;
+        char text[128];
+        if (!values[i] || values[i]->kind != ONX_VALUE_TENSOR || !type ||
+            onx_value_kind_of_type(type) != ONX_KIND_TENSOR ||
+            !differs(type->tensor_type, values[i], text, sizeof text) || atomic_exchange(&said->results[i], true))
+            continue;
+        const onx_diag diag = {
+            .severity = ONX_WARNING, .rule = "TY-20", .where = ONXI_NOWHERE, .value = onx_view(info[i]->name)
+        };
+        onxi_report(cx, &diag, "output \"%.*s\" %s", ONX_ARG(onx_view(info[i]->name)), text);
+    }
+}
+
+onx_status onxi_run_said_open(onx_ctx *cx, uint32_t outputs, onxi_run_said *said)
+{
+    said->count = outputs;
+    said->results = onxi_resize(cx, NULL, 0, ((size_t)outputs + 1) * sizeof *said->results);
+    for (uint32_t i = 0; said->results && i < outputs; i++)
+        atomic_init(&said->results[i], false);
+    return said->results ? ONX_OK : ONX_E_MEMORY;
+}
+
+void onxi_run_said_close(onx_ctx *cx, onxi_run_said *said)
+{
+    if (said->results)
+        onxi_release(cx, said->results, ((size_t)said->count + 1) * sizeof *said->results);
+    said->results = NULL;
 }

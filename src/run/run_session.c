@@ -1,4 +1,5 @@
 /* run_session.c - the public functions: sessions over a model, and runs with checks of the caller's inputs. */
+#include "run/run_bind.h"
 #include "run/run_choice.h"
 
 #include <onx/check.h>
@@ -29,11 +30,22 @@ void onx_session_free(onx_session *session)
         session->other->release(session->other_user);
     else if (!session->other)
         onxi_run_session_close(&session->s);
+    if (session->said)
+        onxi_run_said_close(cx, session->said);
+    onxi_release(cx, session->said, sizeof *session->said);
     onxi_release(cx, session, sizeof *session);
     onx_doc_free(derived);
     onx_ctx_free(cx);
     onx_doc_free(doc);
     onx_ctx_free(doc_cx);
+}
+
+static onx_status open_said(onx_session *session, const onx_graph *graph)
+{
+    if (!(session->said = onxi_resize(session->s.cx, NULL, 0, sizeof *session->said)))
+        return ONX_E_MEMORY;
+    *session->said = (onxi_run_said){ .count = 0 };
+    return onxi_run_said_open(session->s.cx, graph->output_count, session->said);
 }
 
 /* If the model alone determines the shapes of all inputs, makes the first plan immediately. */
@@ -173,6 +185,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     if (status == ONX_OK)
         status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
     if (status == ONX_OK)
+        status = open_said(session, model->graph);
+    if (status == ONX_OK)
         status = index_names(&session->inputs, model->graph->input, model->graph->input_count);
     if (status == ONX_OK)
         status = index_names(&session->outputs, model->graph->output, model->graph->output_count);
@@ -218,7 +232,9 @@ onx_status onxi_run_session_other(onx_ctx *cx, onx_doc *doc, const onxi_run_othe
     session->inputs = onxi_dict_on_heap(own);
     session->outputs = onxi_dict_on_heap(own);
     session->defaults = onxi_dict_on_heap(own);
-    onx_status status = index_names(&session->inputs, g->input, g->input_count);
+    onx_status status = open_said(session, g);
+    if (status == ONX_OK)
+        status = index_names(&session->inputs, g->input, g->input_count);
     if (status == ONX_OK)
         status = index_names(&session->outputs, g->output, g->output_count);
     if (status == ONX_OK)
@@ -377,14 +393,23 @@ static onx_status run_with(onx_session *session, onx_ctx *cx, const onx_value *c
 {
     onxi_run_session *s = &session->s;
     onxi_run_session *variant;
-    ONX_TRY(check_arguments(session, cx, inputs, outputs));
-    ONX_TRY(onxi_run_bind_check(cx, session->graph->input, session->graph->input_count, inputs));
     if (session->other)
         return session->other->run(session->other_user, cx, inputs, outputs, options);
     ONX_TRY(onxi_run_variant_take(s, cx, inputs, options, &variant));
     onx_status status = onxi_run_graph_run(variant->main, cx, inputs, outputs, options);
     onxi_run_variant_let_go(variant);
     return status;
+}
+
+static onx_status run_checked(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                              const onx_run_options *options)
+{
+    const onx_graph *g = session->graph;
+    ONX_TRY(check_arguments(session, cx, inputs, outputs));
+    ONX_TRY(onxi_run_bind_check(cx, g->input, g->input_count, inputs, session->said));
+    ONX_TRY(run_with(session, cx, inputs, outputs, options));
+    onxi_run_bind_results(cx, g->output, g->output_count, outputs, session->said);
+    return ONX_OK;
 }
 
 onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
@@ -395,7 +420,7 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
     ONXI_NEED(cx, inputs || !session->graph->input_count);
     ONXI_NEED(cx, outputs || !session->graph->output_count);
     ONXI_OPTIONS(cx, onx_run_options, own, options);
-    ONXI_CALL(cx, run_with(session, cx, inputs, outputs, &own));
+    ONXI_CALL(cx, run_checked(session, cx, inputs, outputs, &own));
 }
 
 onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)

@@ -99,8 +99,7 @@ static void test_op_dim__prints(void **state)
 static void test_op_dim__names_stay_names(void **state)
 {
     (void)state;
-    static const char *const names[] = { "batch-size",       "a b", "3", "?",     "unk__12",
-                                         "floor(h/2 - 1/2)", "N+",  "(", "1/2*h", "min(" };
+    static const char *const names[] = { "batch-size", "a b", "unk__12", "floor(h/2 - 1/2)", "N+", "1/2*h", "min(" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char buf[200];
         onxi_dim d = read_dim(names[i]);
@@ -108,7 +107,14 @@ static void test_op_dim__names_stay_names(void **state)
         (void)onxi_dim_print(dims, d, buf, sizeof buf);
         assert_string_equal(buf, names[i]);
     }
-    assert_false(onxi_dim_is_known(read_dim("")));
+    static const char *const nothing[] = { "", "?", "-1", "*", "3", "(", "None" };
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
+        assert_false(onxi_dim_is_name(onx_str_of(nothing[i])));
+        if (strcmp(nothing[i], "-1") != 0) /* a formula */
+            assert_false(onxi_dim_is_known(read_dim(nothing[i])));
+    }
+    assert_false(onxi_dim_is_name(onx_str_of("unk__12")));
+    assert_true(onxi_dim_is_name(onx_str_of("unk__N")));
 }
 
 static void test_op_dim__unknown_and_overflow(void **state)
