@@ -56,6 +56,7 @@ enum { CONSTRAINTS_MAX = 16 };
 typedef struct bindings {
     const onxi_type_constraint *constraints[CONSTRAINTS_MAX];
     uint8_t types[CONSTRAINTS_MAX];
+    bool open[CONSTRAINTS_MAX]; /* the type of an input under the constraint is not known */
     uint32_t count;
     bool clash; /* inputs under one constraint differ, or there are too many constraints */
 } bindings;
@@ -65,12 +66,15 @@ static void bind_type(bindings *b, const onxi_type_constraint *c, uint8_t dtype)
     uint32_t i = 0;
     while (i < b->count && b->constraints[i] != c)
         i++;
-    b->clash |= i == CONSTRAINTS_MAX || (i < b->count && b->types[i] != dtype);
-    if (i < b->count || i == CONSTRAINTS_MAX)
+    if (i == CONSTRAINTS_MAX) {
+        b->clash = true;
         return;
-    b->constraints[i] = c;
-    b->types[i] = dtype;
-    b->count++;
+    }
+    if (i == b->count)
+        b->constraints[b->count++] = c;
+    b->open[i] |= !dtype;
+    b->clash |= dtype && b->types[i] && b->types[i] != dtype;
+    b->types[i] = b->types[i] ? b->types[i] : dtype;
 }
 
 static bindings bind_inputs(const widener *w, const onxi_run_op *op)
@@ -78,7 +82,8 @@ static bindings bind_inputs(const widener *w, const onxi_run_op *op)
     bindings b = { .count = 0 };
     for (uint32_t i = 0; op->schema && i < op->input_count; i++) {
         const uint8_t dtype = type_of(w, op->inputs[i]);
-        const onxi_type_constraint *c = dtype ? constraint_of(op->schema, onxi_port_at(op->schema->inputs, i)) : NULL;
+        const onxi_type_constraint *c =
+            op->inputs[i] == ONXI_NO_SLOT ? NULL : constraint_of(op->schema, onxi_port_at(op->schema->inputs, i));
         if (c)
             bind_type(&b, c, dtype);
     }
@@ -90,6 +95,16 @@ static uint8_t bound_type(const bindings *b, const onxi_type_constraint *c)
     for (uint32_t i = 0; c && i < b->count; i++)
         if (b->constraints[i] == c)
             return b->types[i];
+    return ONX_UNDEFINED;
+}
+
+/* The 16-bit type that the inputs give a constraint: the operands and results under it become float together. Whatever
+ * this pass does to an op goes by this, so an op with an operand of unknown type under the constraint is left alone. */
+static uint8_t half_of(const bindings *b, const onxi_type_constraint *c)
+{
+    for (uint32_t i = 0; c && !b->clash && i < b->count; i++)
+        if (b->constraints[i] == c)
+            return is_half(b->types[i]) && !b->open[i] ? b->types[i] : ONX_UNDEFINED;
     return ONX_UNDEFINED;
 }
 
@@ -132,20 +147,43 @@ static uint8_t output_type(const onxi_run_op *op, const bindings *b, uint32_t ou
     return is_open(&c->set) ? ONX_UNDEFINED : only_type(c->set.tensor);
 }
 
-/* Records the types of the op's inputs and outputs: all operands under one constraint have one type. */
-static void note_types(widener *w, const onxi_run_op *op)
+static bool note_type(widener *w, uint32_t slot, uint8_t dtype)
 {
+    if (slot == ONXI_NO_SLOT || w->dtype[slot] || !dtype)
+        return false;
+    w->dtype[slot] = dtype;
+    return true;
+}
+
+/* Records the types of the op's inputs and outputs, as far as they are not known: all operands under one constraint
+ * have one type. True if something was new. */
+static bool note_types(widener *w, const onxi_run_op *op)
+{
+    bool changed = false;
     const bindings b = bind_inputs(w, op);
     for (uint32_t i = 0; op->schema && !b.clash && i < op->input_count; i++) {
         if (op->inputs[i] == ONXI_NO_SLOT || w->dtype[op->inputs[i]])
             continue;
         const onxi_type_constraint *c = constraint_of(op->schema, onxi_port_at(op->schema->inputs, i));
         if (c && !c->set.seq && !c->set.optional)
-            w->dtype[op->inputs[i]] = bound_type(&b, c);
+            changed |= note_type(w, op->inputs[i], bound_type(&b, c));
     }
     for (uint32_t i = 0; i < op->output_count; i++)
-        if (op->outputs[i] != ONXI_NO_SLOT)
-            w->dtype[op->outputs[i]] = output_type(op, &b, i);
+        changed |= note_type(w, op->outputs[i], output_type(op, &b, i));
+    return changed;
+}
+
+/* A type that is found out late is handed to the ops before and after; what stays unknown after some rounds is left
+ * alone. */
+static void note_all_types(widener *w)
+{
+    enum { ROUNDS = 4 };
+    bool changed = true;
+    for (uint32_t round = 0; changed && round < ROUNDS; round++) {
+        changed = false;
+        for (uint32_t i = 0; i < w->g->op_count; i++)
+            changed |= note_types(w, &w->g->ops[i]);
+    }
 }
 
 /* Inputs of the graph have the types that the model declares; a run checks them. Formal inputs of a subgraph stay
@@ -188,13 +226,15 @@ static bool types_widen(const widener *w, const onxi_run_op *op)
         if (!is_half(dtype))
             continue;
         const onxi_type_constraint *c = constraint_of(schema, onxi_port_at(schema->inputs, i));
-        if (!c || !(c->set.tensor & ONXI_F32) || !(c->set.tensor & ONX_DTYPE_BIT(dtype)))
+        if (!half_of(&b, c) || !(c->set.tensor & ONXI_F32) || !(c->set.tensor & ONX_DTYPE_BIT(dtype)))
             return false; /* the last test: an operator that does not accept the type still refuses it */
         any = true;
     }
     for (uint32_t i = 0; any && i < op->output_count; i++) {
         const onxi_type_constraint *c = constraint_of(schema, onxi_port_at(schema->outputs, i));
         if (c && !bound_type(&b, c) && is_open(&c->set) && op->id != ONXI_ID_Cast)
+            return false;
+        if (half_of(&b, c) && op->outputs[i] != ONXI_NO_SLOT && w->dtype[op->outputs[i]] != half_of(&b, c))
             return false;
     }
     return any;
@@ -225,7 +265,7 @@ static choice choose(const widener *w, const onxi_run_op *op)
 static bool output_widens(const onxi_run_op *op, const bindings *b, uint32_t i)
 {
     return op->outputs[i] != ONXI_NO_SLOT &&
-           is_half(bound_type(b, constraint_of(op->schema, onxi_port_at(op->schema->outputs, i))));
+           half_of(b, constraint_of(op->schema, onxi_port_at(op->schema->outputs, i)));
 }
 
 /* The 16-bit float operands of an op: how many are available in float (wide), how many would need a Cast (narrow), and
@@ -468,8 +508,8 @@ static onx_status widen_graph(onxi_run_graph *g, const uint8_t *captured, onx_ar
     const bool halves = has_halves(g, captured);
     if (halves)
         note_inputs(&w, captured);
-    for (uint32_t i = 0; halves && i < g->op_count; i++)
-        note_types(&w, &g->ops[i]);
+    if (halves)
+        note_all_types(&w);
     ONX_TRY(go_inside(&w, arena));
     if (!halves)
         return ONX_OK;
