@@ -1,5 +1,5 @@
 /* op_call.c - helper functions that keep rules short: reading inputs and attributes of a call, setting its outputs. */
-#include "op/op.h"
+#include "op/op_rules.h"
 
 /* ---- running a rule ---- */
 
@@ -65,6 +65,79 @@ void onxi_call_preset(onxi_call *call)
         preset_output(call, i);
 }
 
+bool onxi_dtype_holds(int dtype, int64_t number)
+{
+    const unsigned bits = onx_dtype_bits(dtype);
+    uint64_t m = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    switch (onx_dtype_class_of(dtype)) {
+    case ONX_CLASS_BOOLEAN:
+        return number == 0 || number == 1;
+    case ONX_CLASS_SIGNED:
+        return bits >= 64 || (number >> (bits - 1)) == (number < 0 ? -1 : 0);
+    case ONX_CLASS_UNSIGNED:
+        return number >= 0 && (bits >= 64 || m >> bits == 0);
+    case ONX_CLASS_FLOATING: {
+        const unsigned digits = dtype == ONX_DOUBLE     ? 53
+                                : dtype == ONX_FLOAT    ? 24
+                                : dtype == ONX_FLOAT16  ? 11
+                                : dtype == ONX_BFLOAT16 ? 8
+                                                        : 0;
+        if (dtype == ONX_FLOAT16 && m > 65504)
+            return false;
+        return digits && (!m || m >> __builtin_ctzll(m) >> digits == 0);
+    }
+    default:
+        return false;
+    }
+}
+
+/* The largest number up to which a type holds every integer; 0: none. */
+static double holds_up_to(int dtype)
+{
+    const unsigned bits = onx_dtype_bits(dtype);
+    switch (onx_dtype_class_of(dtype)) {
+    case ONX_CLASS_SIGNED:
+        return (double)(UINT64_C(1) << (bits - 1)) - (bits < 64 ? 1 : 1024); /* 2^63 - 1 would round up */
+    case ONX_CLASS_UNSIGNED:
+        return bits >= 64 ? (double)INT64_MAX / 2 : (double)(UINT64_C(1) << bits) - 1;
+    case ONX_CLASS_FLOATING:
+        return dtype == ONX_DOUBLE ? 0x1p53 : dtype == ONX_FLOAT ? 0x1p24 : 0;
+    default:
+        return 0;
+    }
+}
+
+onxi_dim onxi_call_held(const onxi_call *call, int dtype, onxi_dim d)
+{
+    if (!onxi_dim_is_known(d))
+        return d;
+    if (onxi_dim_is_const(d))
+        return dtype == ONX_UNDEFINED || onxi_dtype_holds(dtype, d) ? d : ONXI_DIM_UNKNOWN;
+    return !onxi_dims_proves(call->dims) || onxi_dim_within(call->dims, d, holds_up_to(dtype)) ? d : ONXI_DIM_UNKNOWN;
+}
+
+/* Forgets the elements that the type of the output does not hold. */
+static onx_status hold_output(onxi_call *call, uint32_t i)
+{
+    const onxi_known_ints *value = &call->output_values[i];
+    const int dtype = call->outputs[i].dtype;
+    onxi_dim *own = NULL;
+    for (uint32_t k = 0; value->elements && k < value->count; k++) {
+        const onxi_dim d = onxi_call_held(call, dtype, value->elements[k]);
+        if (d == value->elements[k])
+            continue;
+        if (!own) {
+            if (!(own = onxi_arena_get(call->arena, value->count * sizeof *own)))
+                return ONX_E_MEMORY;
+            memcpy(own, value->elements, value->count * sizeof *own);
+        }
+        own[k] = d;
+    }
+    if (own)
+        call->output_values[i].elements = own;
+    return ONX_OK;
+}
+
 onx_status onxi_call_run(onxi_call *call)
 {
     onxi_call_preset(call);
@@ -73,6 +146,8 @@ onx_status onxi_call_run(onxi_call *call)
     if (status == ONX_OK && call->misread)
         return onxi_call_fail(call, "the rule of %s-%d asks for attribute %s, which has no value", call->schema->name,
                               (int)call->schema->since, call->misread);
+    for (uint32_t i = 0; call->output_values && i < call->output_count; i++)
+        ONX_TRY(hold_output(call, i));
     return status;
 }
 
@@ -413,7 +488,10 @@ onx_status onxi_call_axis(onxi_call *call, int64_t axis, uint32_t rank, uint32_t
 
 onx_status onxi_call_broadcast(onxi_call *call, onxi_dim a, onxi_dim b, onxi_dim *out)
 {
-    *out = onxi_dim_broadcast(call->dims, a, b);
+    const bool open = onxi_dims_proves(call->dims) && a != b && !onxi_dim_is_const(a) && !onxi_dim_is_const(b) &&
+                      onxi_dim_is_known(a) && onxi_dim_is_known(b) &&
+                      (onxi_dim_low(call->dims, a) < 1 || onxi_dim_low(call->dims, b) < 1);
+    *out = open ? ONXI_DIM_UNKNOWN : onxi_dim_broadcast(call->dims, a, b); /* open: a size of 0 and one of 1 give 0 */
     if (a == b || a == 1 || b == 1 || !onxi_dim_is_const(a) || !onxi_dim_is_const(b))
         return ONX_OK;
     return onxi_call_fail(call, "dimensions %lld and %lld cannot be broadcast to each other", (long long)a,
@@ -461,7 +539,7 @@ bool onxi_known_ints_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor 
     if (!elements || onx_tensor_get_i64(doc, tensor, 0, count, elements) != ONX_OK)
         return false;
     for (uint64_t i = 0; i < count; i++)
-        elements[i] = onxi_dim_of_int(elements[i]);
+        elements[i] = class == ONX_CLASS_UNSIGNED && elements[i] < 0 ? ONXI_DIM_UNKNOWN : onxi_dim_of_int(elements[i]);
     if (floating) {
         double *exact = onxi_arena_get(arena, room);
         if (!exact || onx_tensor_get_f64(doc, tensor, 0, count, exact) != ONX_OK)

@@ -16,6 +16,8 @@ void onxi_carry_expanded(onxi_call *call);
 /* Starts and steps of every axis. */
 void onxi_carry_sliced(onxi_call *call, const int64_t *starts, const int64_t *steps);
 void onxi_carry_joined(onxi_call *call, uint32_t axis);
+/* One element of a result. Arithmetic that leaves 64 bits is unknown, because a run wraps. */
+onxi_dim onxi_step(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b), onxi_dim a, onxi_dim b);
 void onxi_carry_pairs(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b));
 void onxi_carry_chosen(onxi_call *call);
 void onxi_carry_gathered(onxi_call *call, uint32_t axis);
@@ -27,8 +29,17 @@ bool onxi_count_set(onxi_call *call, uint32_t input, uint32_t limit, uint32_t *o
 void onxi_carry_positions(onxi_call *call);
 void onxi_carry_kept(onxi_call *call);
 
+/* Can an element of that type be this integer? A number that a type does not hold wraps or is rounded in a run, so what
+ * follows from it is unknown. onxi_call_run forgets such elements of outputs; a rule asks about its intermediate
+ * results. */
+bool onxi_dtype_holds(int dtype, int64_t number);
+/* The same for an element, which is ONXI_DIM_UNKNOWN otherwise; for an expression only if it has to be proven. */
+onxi_dim onxi_call_held(const onxi_call *call, int dtype, onxi_dim d);
+
 /* floor(size * scale), if it is known. */
 onxi_dim onxi_scaled(onxi_call *call, onxi_dim size, float scale);
+/* The same of an expression if the product is rounded to float first: only if that changes no size that occurs. */
+onxi_dim onxi_scaled_in_float(onxi_call *call, onxi_dim size, float scale);
 
 /* element by element */
 RULE(unary);

@@ -2,6 +2,8 @@
  * tensors. */
 #include "op/op_rules.h"
 
+#include <math.h>
+
 /* ---- one input ---- */
 
 static void carry(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a))
@@ -201,10 +203,12 @@ static bool exact_constant(onxi_call *call, uint32_t input, uint32_t k, onxi_dim
            onx_tensor_get_i64(call->doc, t, count == 1 ? 0 : k, 1, out) == ONX_OK;
 }
 
-static onx_status check_overflow(onxi_call *call, step_fn *step, uint32_t k, onxi_dim a, onxi_dim b)
+/* For strict inference. */
+static onx_status refuse_overflow(onxi_call *call, step_fn *step, uint32_t k, onxi_dim a, onxi_dim b)
 {
     int64_t x, y, out;
-    if (!exact_constant(call, 0, k, a, &x) || !exact_constant(call, 1, k, b, &y))
+    if ((step != onxi_dim_add && step != onxi_dim_sub && step != onxi_dim_mul) || !exact_constant(call, 0, k, a, &x) ||
+        !exact_constant(call, 1, k, b, &y))
         return ONX_OK;
     bool fits = step == onxi_dim_add   ? onxi_add_i64(x, y, &out)
                 : step == onxi_dim_sub ? onxi_sub_i64(x, y, &out)
@@ -226,12 +230,9 @@ static onx_status carry_pair(onxi_call *call, step_fn *step)
     uint32_t count = a->count == 1 ? b->count : a->count;
     onxi_dim *out = onxi_call_set_value(call, 0, a->rank > b->rank ? a->rank : b->rank, count);
     for (uint32_t k = 0; out && k < count; k++) {
-        onxi_dim x = element(a, k), y = element(b, k);
-        bool exact = step == onxi_dim_add || step == onxi_dim_sub || step == onxi_dim_mul;
-        if (onxi_dim_is_known(x) && onxi_dim_is_known(y))
-            out[k] = step(call->dims, x, y);
-        if (exact && !onxi_dim_is_known(out[k]))
-            ONX_TRY(check_overflow(call, step, k, x, y));
+        out[k] = onxi_step(call, step, element(a, k), element(b, k));
+        if (onxi_dims_refuses_overflow(call->dims) && !onxi_dim_is_known(out[k]))
+            ONX_TRY(refuse_overflow(call, step, k, element(a, k), element(b, k)));
     }
     return ONX_OK;
 }
@@ -254,9 +255,17 @@ static onx_status pair(onxi_call *call, step_fn *step)
 /* Integer division truncates towards zero; floating-point division is only propagated if it is exact. */
 static onxi_dim step_div(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
-    if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
-        return b == 0 || (b == -1 && a == INT64_MIN) ? ONXI_DIM_UNKNOWN : a / b;
+    if (onxi_dim_is_const(a) && onxi_dim_is_const(b)) /* the end of the band may be any integer below it */
+        return b == 0 || a == ONXI_DIM_BAND || b == ONXI_DIM_BAND ? ONXI_DIM_UNKNOWN : a / b;
     return onxi_dim_div(dims, a, b);
+}
+
+/* For every value of the symbols: a quotient of expressions is rounded down, which is towards zero from 0 on. */
+static onxi_dim step_div_proven(onxi_dims *dims, onxi_dim a, onxi_dim b)
+{
+    const bool numbers = onxi_dim_is_const(a) && onxi_dim_is_const(b);
+    return numbers || (onxi_dim_low(dims, a) >= 0 && onxi_dim_low(dims, b) >= 0) ? step_div(dims, a, b)
+                                                                                 : ONXI_DIM_UNKNOWN;
 }
 
 static onxi_dim step_div_exact(onxi_dims *dims, onxi_dim a, onxi_dim b)
@@ -282,13 +291,30 @@ onx_status onxi_rule_sub(onxi_call *call)
 {
     return pair(call, onxi_dim_sub);
 }
+/* floor(size * scale) of a size from 0 on, as a run computes it in float. */
+static onxi_dim scaled_part(onxi_call *call, onxi_dim size, float scale)
+{
+    if (onxi_dim_is_const(size)) {
+        const float part = floorf((float)size * scale);
+        return part < 0x1p31f ? (int64_t)part : ONXI_DIM_UNKNOWN;
+    }
+    return onxi_scaled_in_float(call, size, scale);
+}
+
+/* The same of a quotient. Rounding the quotient of two integers that the type holds never reaches the next integer. */
+static onxi_dim divided_part(onxi_call *call, onxi_dim size, onxi_dim by)
+{
+    return by != 0 && onxi_dim_low(call->dims, by) >= 0 ? onxi_dim_div(call->dims, size, by) : ONXI_DIM_UNKNOWN;
+}
+
 /* A size that is scaled in floating point, such as H * 0.5 or H / 32, is usually rounded down next, so its floor is
  * propagated. */
 static void carry_part(onxi_call *call, const onxi_known_ints *a, const onxi_known_ints *b, const float *scale)
 {
     uint32_t count = b && b->count > a->count ? b->count : a->count;
+    const int dtype = onxi_call_dtype(call, 0);
     if (call->schema->since < 7 || a->rank > 1 || (b && b->rank > 1) || (a->count != count && a->count != 1) ||
-        (b && b->count != count && b->count != 1))
+        (b && b->count != count && b->count != 1) || (dtype != ONX_FLOAT && dtype != ONX_DOUBLE))
         return;
     onxi_dim *out = onxi_call_set_value(call, 0, b && b->rank > a->rank ? b->rank : a->rank, count);
     for (uint32_t i = 0; out && i < count; i++) {
@@ -296,9 +322,9 @@ static void carry_part(onxi_call *call, const onxi_known_ints *a, const onxi_kno
         if (!onxi_dim_is_known(x) || onxi_dim_low(call->dims, x) < 0)
             continue;
         if (scale)
-            out[i] = onxi_scaled(call, x, *scale);
-        else if (onxi_dim_is_known(y) && y != 0 && onxi_dim_low(call->dims, y) >= 0)
-            out[i] = onxi_dim_div(call->dims, x, y);
+            out[i] = scaled_part(call, x, *scale);
+        else if (onxi_dim_is_known(y))
+            out[i] = divided_part(call, x, y);
     }
     if (out)
         call->output_values[0].floored = true;
@@ -336,7 +362,7 @@ onx_status onxi_rule_div(onxi_call *call)
 {
     bool floating = onx_dtype_class_of(onxi_call_dtype(call, 0)) == ONX_CLASS_FLOATING;
     const onxi_known_ints *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
-    ONX_TRY(pair(call, floating ? step_div_exact : step_div));
+    ONX_TRY(pair(call, floating ? step_div_exact : onxi_dims_proves(call->dims) ? step_div_proven : step_div));
     bool open = false;
     const onxi_known_ints *out = call->output_count && call->output_values ? &call->output_values[0] : NULL;
     for (uint32_t i = 0; floating && a && b && out && out->elements && i < out->count; i++)
@@ -428,9 +454,16 @@ static onxi_dim step_pow(onxi_dims *dims, onxi_dim a, onxi_dim b)
         out = onxi_dim_mul(dims, out, a);
     return out;
 }
+/* In floating point a kernel need not be exact, but for these. */
+static onxi_dim step_square(onxi_dims *dims, onxi_dim a, onxi_dim b)
+{
+    return onxi_dim_is_const(b) && b <= 2 ? step_pow(dims, a, b) : ONXI_DIM_UNKNOWN;
+}
 onx_status onxi_rule_pow(onxi_call *call)
 {
-    return pair(call, step_pow);
+    const bool floating = onx_dtype_class_of(onxi_call_dtype(call, 0)) == ONX_CLASS_FLOATING ||
+                          onx_dtype_class_of(onxi_call_dtype(call, 1)) == ONX_CLASS_FLOATING;
+    return pair(call, floating ? step_square : step_pow);
 }
 
 onx_status onxi_rule_equal(onxi_call *call)

@@ -18,9 +18,18 @@ static void carry_reduced(onxi_call *call, uint32_t rank)
         onxi_dim *out = onxi_call_set_value(call, 0, rank, 1);
         if (!out)
             return;
+        const int dtype = onxi_call_dtype(call, 0);
+        const bool floating = onx_dtype_class_of(dtype) == ONX_CLASS_FLOATING;
         out[0] = in->elements[0];
-        for (uint32_t k = 1; k < in->count; k++)
-            out[0] = steps[i].step(call->dims, out[0], in->elements[k]);
+        for (uint32_t k = 1; k < in->count; k++) {
+            out[0] = onxi_step(call, steps[i].step, out[0], in->elements[k]);
+            /* With terms from 0 on, a float sum that is not rounded is exact in any order. */
+            if (floating && steps[i].op == ONXI_ID_ReduceSum &&
+                (onxi_dim_low(call->dims, in->elements[k]) < 0 || onxi_dim_low(call->dims, in->elements[0]) < 0))
+                out[0] = ONXI_DIM_UNKNOWN;
+            if (floating)
+                out[0] = onxi_call_held(call, dtype, out[0]);
+        }
     }
 }
 

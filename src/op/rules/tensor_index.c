@@ -107,6 +107,13 @@ static onxi_dim slice_clamp(onxi_dims *d, onxi_dim at, onxi_dim size, onxi_dim l
     return onxi_dim_min(d, onxi_dim_low(d, at) < 0 ? onxi_dim_max(d, at, low) : at, high);
 }
 
+/* In a call that has to prove its results an expression may be negative and count from the end. */
+static bool slice_from_front(const onxi_call *call, onxi_dim at)
+{
+    return !onxi_dims_proves(call->dims) || onxi_dim_is_const(at) ||
+           (onxi_dim_is_known(at) && onxi_dim_low(call->dims, at) >= 0);
+}
+
 /* The number of elements from start to end with the given step. */
 static onxi_dim slice_length(onxi_dims *d, onxi_dim size, onxi_dim start, onxi_dim end, int64_t step)
 {
@@ -238,7 +245,8 @@ onx_status onxi_rule_slice(onxi_call *call)
             step = i < s.step_count ? s.steps[i] : ONXI_DIM_UNKNOWN;
         if (step == 0)
             return onxi_call_fail(call, "step %u is 0", i);
-        bool known = s.starts && s.ends && onxi_dim_is_const(step) && step > INT64_MIN / 2;
+        bool known = s.starts && s.ends && onxi_dim_is_const(step) && step > INT64_MIN / 2 &&
+                     slice_from_front(call, s.starts[i]) && slice_from_front(call, s.ends[i]);
         if (known && step > ENDLESS)
             step = ENDLESS;
         dims[axis] =

@@ -39,6 +39,20 @@ onxi_dim onxi_scaled(onxi_call *call, onxi_dim size, float scale)
     return ONXI_DIM_UNKNOWN;
 }
 
+onxi_dim onxi_scaled_in_float(onxi_call *call, onxi_dim size, float scale)
+{
+    enum { SIZES = 4096 };
+    const onxi_dim exact = onxi_scaled(call, size, scale);
+    if (!onxi_dim_is_known(exact) || scale == 1.0f)
+        return exact;
+    for (int i = 0; i < SIZES; i++) {
+        const onxi_dim part = onxi_scaled(call, i, scale);
+        if (part != (int64_t)floorf((float)i * scale))
+            return ONXI_DIM_UNKNOWN;
+    }
+    return exact;
+}
+
 static onx_status scale_all(onxi_call *call, const onxi_type *x, const float *scales, uint32_t count,
                             const int64_t *axes, uint32_t axis_count)
 {

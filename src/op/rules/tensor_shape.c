@@ -8,9 +8,9 @@ static onx_status carry_cast(onxi_call *call, int to)
     const onxi_known_ints *in = onxi_call_any_value(call, 0), *part = onxi_call_floored_value(call, 0);
     onx_dtype_class class = onx_dtype_class_of(to);
     bool wide = class != ONX_CLASS_TEXT && class != ONX_CLASS_COMPLEX && onx_dtype_bits(to) >= 32;
-    if (part && wide) { /* conversion to an integer type drops the fraction */
+    if (part && wide && class != ONX_CLASS_FLOATING) { /* drops the fraction */
         onxi_known_ints cut = *part;
-        cut.floored = class == ONX_CLASS_FLOATING;
+        cut.floored = false;
         onxi_call_carry(call, 0, cut);
     }
     if (!in || !(wide || class == ONX_CLASS_BOOLEAN))
