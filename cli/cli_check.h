@@ -9,7 +9,8 @@
 typedef struct check_result {
     const char *file;
     onx_check_summary summary;
-    bool checked; /* false if the file could not be read */
+    bool checked;    /* false if the file could not be read */
+    bool open_types; /* a model of which types and shapes were not checked */
     int exit_status;
 } check_result;
 

@@ -42,6 +42,7 @@ static void json_file(check_report *report, const check_result *r)
     cli_json_open(json, NULL, '{');
     cli_json_cstr(json, "file", r->file);
     cli_json_bool(json, "valid", !r->summary.errors && r->exit_status != CLI_MISUSE);
+    cli_json_bool(json, "types_checked", r->checked && !r->open_types);
     cli_json_uint(json, "errors", r->summary.errors);
     cli_json_uint(json, "warnings", r->summary.warnings);
     cli_json_uint(json, "notes", r->summary.notes);
@@ -282,6 +283,8 @@ static void text_file(check_report *report, const check_result *r)
         fputs(", ", stdout);
         put_counts(stdout, s);
     }
+    if (!r->exit_status && r->open_types)
+        fputs("; types and shapes were not checked (--full checks them)", stdout);
     putchar('\n');
 }
 

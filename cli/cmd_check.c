@@ -299,6 +299,7 @@ static void check_file(void *user, const char *path)
     onx_status status = cli_load(call, path, cli_kind(call), &doc);
     if (status == ONX_OK) {
         r.checked = true;
+        r.open_types = !(all->options->flags & ONX_CHECK_FULL) && onx_doc_model(doc);
         status = onx_check(call->cx, doc, all->options, &r.summary);
     }
     add_readers(call, &r);
