@@ -79,6 +79,7 @@ static bool read_request(const cli_call *call, request *r)
 {
     r->options = (onx_simplify_options){ .struct_size = sizeof r->options,
                                          .exact = cli_has(call, "exact"),
+                                         .freeze_defaults = cli_has(call, "freeze-defaults"),
                                          .changed = cli_transform_changed(&r->frame),
                                          .user = &r->frame };
     if (!cli_number(call, "fold-limit", 1, INT64_MAX, &r->options.fold_limit) || !cli_dims_read(call, &r->dims) ||
@@ -136,6 +137,7 @@ static const cli_option options[] = {
     { "exact", 0, NULL, NULL, "only passes that keep the results bit-identical" },
     { "dim", 0, "NAME=N", NULL, "set the symbolic dimension NAME to N first; may be repeated" },
     { "input-shape", 0, "NAME=1x3x224x224", NULL, "set the shape of this input first; may be repeated" },
+    { "freeze-defaults", 0, NULL, NULL, "make inputs with a default constants, which callers cannot set any more" },
     { "keep", 0, "NAME", NULL, "keep this value under its name; may be repeated" },
     { "fold-limit", 0, "SIZE", NULL, "fold constants of up to this size, even if the model grows (1K)" },
     CLI_OPTION_EXPLAIN,
@@ -151,8 +153,10 @@ const cli_command cmd_simplify = {
             "branches that are always taken. Removes nodes that only pass their input on, compute something twice\n"
             "or are not needed. Folds BatchNormalization and constant factors into weights, and replaces\n"
             "sequences of nodes that exporters write by the standard operators that they stand for. Inputs and\n"
-            "outputs keep their names; a model grows only by --fold-limit. Before IR version 4 initializers have\n"
-            "to be inputs: they count as constants, except those that --keep names.\n",
+            "outputs keep their names; a model grows only by --fold-limit. Types that the file\n"
+            "declares for inner values and outputs are not believed. An input with a default value (an initializer)\n"
+            "stays variable, unless --freeze-defaults is given. Before IR version 4 initializers have to be inputs:\n"
+            "they count as constants, except those that --keep names.\n",
     .example = "onx simplify model.onnx -o small.onnx\n"
                "onx simplify model.onnx -o fixed.onnx --dim N=1 --input-shape image=1x3x224x224\n"
                "onx simplify model.onnx --dry-run --passes identity,merge\n",

@@ -109,6 +109,9 @@ typedef struct onx_simplify_options {
     const onx_str *keep; /* values that are kept, with their names */
     uint32_t keep_count;
     uint64_t fold_limit; /* maximum bytes of a computed constant that makes the model larger; 0: 1024 */
+    /* Inputs with a default become constants, which callers cannot set any more; a note names them. Otherwise a default
+     * is not a constant. */
+    bool freeze_defaults;
 } onx_simplify_options;
 
 /* Removes what the results do not need from graphs, subgraphs, functions and training information, and replaces nodes

@@ -143,14 +143,15 @@ def infer(model, *, strict=False, check_type=False, data_prop=True, plain_names=
     return _onx._infer(model, strict, check_type, not data_prop, plain_names, _pairs(dims), operators)
 
 
-def simplify(model, *, exact=False, passes=None, dims=None, shapes=None, keep=None, fold_limit=0, operators=None, changes=None):
+def simplify(model, *, exact=False, passes=None, dims=None, shapes=None, keep=None, fold_limit=0, freeze_defaults=False, operators=None,
+             changes=None):
     """The model simplified: without parts that do not affect its results. The changes are appended to the list `changes`.
 
     `dims` fixes symbolic dimensions, `shapes` those of inputs ({"x": [1, 3, 224, 224]}; -1 keeps a dimension). `keep` names values
-    that must stay.
+    that must stay. With `freeze_defaults` inputs with a default become constants, which callers cannot set any more.
     """
     shapes = [(name, [int(d) for d in dims]) for name, dims in _pairs(shapes)]
-    return _onx._simplify(model, exact, _names(passes), _pairs(dims), shapes, _names(keep), fold_limit, changes, operators)
+    return _onx._simplify(model, exact, _names(passes), _pairs(dims), shapes, _names(keep), fold_limit, freeze_defaults, changes, operators)
 
 
 def retarget(model, opset=None, *, ir_version=0, best_effort=False, operators=None, changes=None):

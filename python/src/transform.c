@@ -270,16 +270,18 @@ static bool shapes_of(job *j, PyObject *pairs, onx_simplify_options *options)
 static PyObject *simplify(PyObject *self, PyObject *args)
 {
     PyObject *object, *passes, *fixed, *shapes, *keep, *changes;
-    int exact;
+    int exact, freeze;
     unsigned long long fold;
     onx_status status = ONX_OK;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OpO!O!O!O!KOO", &object, &exact, &PyList_Type, &passes, &PyList_Type, &fixed,
-                          &PyList_Type, &shapes, &PyList_Type, &keep, &fold, &changes, &j.operators) ||
+    if (!PyArg_ParseTuple(args, "OpO!O!O!O!KpOO", &object, &exact, &PyList_Type, &passes, &PyList_Type, &fixed,
+                          &PyList_Type, &shapes, &PyList_Type, &keep, &fold, &freeze, &changes, &j.operators) ||
         !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
-    onx_simplify_options options = { .struct_size = sizeof options, .exact = exact != 0, .fold_limit = fold, TELL(j) };
+    onx_simplify_options options = {
+        .struct_size = sizeof options, .exact = exact != 0, .fold_limit = fold, .freeze_defaults = freeze != 0, TELL(j)
+    };
     if (names_of(&j, passes, &options.pass, &options.pass_count) &&
         fixed_of(&j, fixed, &options.fixed, &options.fixed_count) && shapes_of(&j, shapes, &options) &&
         names_of(&j, keep, &options.keep, &options.keep_count))

@@ -144,8 +144,13 @@ struct onx_infer {
     onx_infer_options options;
     onx_arena *arena; /* for facts, types, values */
     onxi_dims *dims;
-    onx_doc reader; /* a view of `doc`, because several threads may infer types of the same document */
-    onx_ctx *quiet; /* for reading tensors that may be unreadable, without diagnostics */
+    /* Only what a run is bound to obey counts: types of the inputs of the main graph, constants, rules of operators.
+     * Not declarations of other values, names of sizes, and initializers that a caller may override. */
+    bool proven;
+    onxi_dict named; /* if `proven`: number of occurrences, by name of a size */
+    onx_str same;    /* if `proven`: sizes of this name are equal */
+    onx_doc reader;  /* a view of `doc`, because several threads may infer types of the same document */
+    onx_ctx *quiet;  /* for reading tensors that may be unreadable, without diagnostics */
     onxi_infer_result *results, **results_end;
     onxi_map result_of; /* by graph */
     onxi_infer_loss *losses, **losses_end;
@@ -321,6 +326,21 @@ onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infe
                            uint32_t input_count, const onx_attribute *const *attributes, uint32_t attribute_count,
                            onxi_infer_fact **outputs, uint32_t output_count);
 
+/* ---- infer_facts.c: what transforms may believe ---- */
+
+/* Like onx_infer_new, but what it says holds for every run of the model: the types that the file declares for inner
+ * values and outputs are ignored, an initializer that a caller may override is not constant, and sizes of equal name
+ * are not taken as equal, except those of the name `same` (empty: none), which the caller vouches for. Transforms ask
+ * this, and nothing else. */
+onx_status onxi_facts_new(onx_ctx *cx, onx_doc *doc, onx_str same, onx_infer **out);
+/* Copies such a type into a model: symbols that were kept apart get their names back. */
+onx_status onxi_facts_show(onx_arena *arena, const onx_type *type, onx_type **out);
+/* May callers override an initializer that is also an input of the graph? Not before IR version 4, when every
+ * initializer had to be an input, and models used them as constants. */
+bool onxi_facts_has_defaults(const onx_model *model);
+/* Adds the names of all inputs of the graph, if an initializer of such a name is a default. */
+onx_status onxi_facts_defaults(const onx_model *model, const onx_graph *graph, onxi_dict *names);
+
 /* ---- infer_check.c ---- */
 
 /* A short description of the node's inputs: "a" is float[N,4], "s" is int64[2] {2,-1}. In the arena. */
@@ -372,5 +392,8 @@ onx_status onxi_infer_main(onx_infer *e);
 void onxi_infer_main_free(onx_infer *e);
 onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, const onx_infer_options *options,
                             onx_infer **out);
+/* onx_infer_new. `same`: NULL, or what onxi_facts_new takes. */
+onx_status onxi_infer_open(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, const onx_str *same,
+                           onx_infer **out);
 
 #endif

@@ -40,6 +40,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
         e->reader = onxi_doc_reader(doc, cx, arena);
     e->lost_at = e->reported = e->failed_at = e->binders = e->calls = e->result_of = onxi_map_in_arena(arena);
     e->plain.table = onxi_table_in_arena(arena);
+    e->named = onxi_dict_in_arena(arena);
     e->results_end = &e->results;
     e->losses_end = &e->losses;
     if (options)
@@ -106,7 +107,8 @@ onx_status onxi_infer_main(onx_infer *e)
     return walk_graph(e, scope->frame, scope, NULL, 0, NULL, 0);
 }
 
-static onx_status infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
+onx_status onxi_infer_open(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, const onx_str *same,
+                           onx_infer **out)
 {
     onx_model *model = onx_doc_model(doc);
     if (!model)
@@ -114,7 +116,15 @@ static onx_status infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *
     if (!model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
     onx_infer *e;
+    *out = NULL;
     ONX_TRY(onxi_infer_start(cx, doc, model, options, &e));
+    if (same) {
+        e->proven = true;
+        e->same = *same;
+        onxi_dims_prove(e->dims);
+    } else if (e->options.strict) {
+        onxi_dims_refuse_overflow(e->dims);
+    }
     onx_status status = onxi_infer_main(e);
     for (uint32_t i = 0; i < e->options.fixed_count && status == ONX_OK; i++)
         if (!onxi_dims_met(e->dims, onx_str_of(e->options.fixed[i].name))) {
@@ -136,7 +146,7 @@ onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *opt
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
     ONXI_OPTIONS(cx, onx_infer_options, own, options);
-    ONXI_CALL_TO_MAKE(cx, out, onx_infer_free, infer_new(cx, doc, &own, out));
+    ONXI_CALL_TO_MAKE(cx, out, onx_infer_free, onxi_infer_open(cx, doc, &own, NULL, out));
 }
 
 onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options)

@@ -5,6 +5,23 @@
 
 /* ---- from TypeProto ---- */
 
+/* Equal names, and formulas over names, claim that sizes are related. Without claims each is a size of its own, unless
+ * the caller has fixed it. */
+static onxi_dim named_size(onx_infer *e, onx_str text)
+{
+    int64_t size;
+    if (!e->proven)
+        return onxi_dim_parse(e->dims, text);
+    if (onxi_dims_fixed(e->dims, text, &size) || (e->same.len && onx_str_equal(text, e->same)))
+        return onxi_dim_symbol(e->dims, text);
+    onxi_dict_entry *entry = onxi_dim_is_name(text) ? onxi_dict_at(&e->named, text, 0, NULL) : NULL;
+    if (!entry)
+        return ONXI_DIM_UNKNOWN;
+    if (++entry->value > 1)
+        text = onxi_arena_printf(e->arena, "%.*s'%u", ONX_ARG(text), entry->value);
+    return onxi_dim_symbol(e->dims, text);
+}
+
 static onx_status read_shape(onx_infer *e, const onx_tensor_shape *shape, onxi_type *out)
 {
     if (!shape)
@@ -21,7 +38,7 @@ static onx_status read_shape(onx_infer *e, const onx_tensor_shape *shape, onxi_t
         if (ONX_HAS(dimension, d, dim_value) && d->dim_value >= 0)
             dims[i] = d->dim_value;
         else if (ONX_HAS(dimension, d, dim_param))
-            dims[i] = onxi_dim_parse(e->dims, onx_view(d->dim_param));
+            dims[i] = named_size(e, onx_view(d->dim_param));
         if (!onxi_dim_is_known(dims[i]) || (onxi_dim_is_const(dims[i]) && dims[i] < 0))
             dims[i] = onxi_dim_fresh(e->dims, "unk_");
     }
@@ -74,7 +91,7 @@ static onx_status read_type(onx_infer *e, const onx_type *type, uint32_t depth, 
     if (ONX_HAS(type, type, map_type) && type->map_type) {
         out->kind = ONXI_TYPE_MAP;
         out->dtype = dtype_of(type->map_type->key_type);
-        return read_inner(e, type->map_type->value_type, depth, out);
+        return read_inner(e, e->proven ? NULL : type->map_type->value_type, depth, out); /* runs do not check it */
     }
     if (ONX_HAS(type, type, opaque_type) && type->opaque_type) {
         out->kind = ONXI_TYPE_OPAQUE;

@@ -609,6 +609,7 @@ static onxi_infer_fact *own_fact(const onxi_infer_name *entry, const onxi_infer_
 static onx_status bind_initializer(onx_infer *e, onxi_infer_scope *scope, onx_str text, const onxi_type *type,
                                    const onx_tensor *tensor)
 {
+    onxi_type merged = { 0 };
     if (!text.len)
         return ONX_OK;
     uint32_t name = onxi_infer_names_add(e, &scope->frame->names, text);
@@ -619,9 +620,11 @@ static onx_status bind_initializer(onx_infer *e, onxi_infer_scope *scope, onx_st
     entry->made = true;
     if (fact) {
         char why[128];
+        if (e->proven && onxi_facts_has_defaults(e->model))
+            return ONX_OK; /* an input whose default a caller may override */
         if (!(fact = onxi_infer_fact_own(e, entry)))
             return e->status;
-        onxi_type merged = fact->type;
+        merged = fact->type;
         if (!onxi_infer_type_merge(e, type, &merged, why, sizeof why)) {
             onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
                               .status = e->options.strict ? ONX_E_INVALID : ONX_OK,
@@ -630,6 +633,8 @@ static onx_status bind_initializer(onx_infer *e, onxi_infer_scope *scope, onx_st
             diag.where = ONXI_AT_PATH(onxi_arena_printf(e->arena, "graph.initializer \"%.*s\"", ONX_ARG(text)));
             onxi_report(e->cx, &diag, "the initializer and the declared type exclude each other: %s", why);
         }
+        if (e->proven)
+            fact->type = *type;
         fact->tensor = tensor;
         return ONX_OK;
     }
@@ -736,7 +741,9 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi
     if (!scope->parent)                /* about one value per node */
         ONX_TRY(onxi_infer_names_reserve(e, &scope->frame->names,
                                          (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
-    for (uint32_t i = 0; i < graph->value_info_count; i++) {
+    /* What is given to a subgraph has the types that the node around it gives, whatever the subgraph declares. */
+    const uint32_t claims = e->proven ? 0 : UINT32_MAX, inputs_claimed = e->proven && scope->parent ? 0 : UINT32_MAX;
+    for (uint32_t i = 0; i < graph->value_info_count && i < claims; i++) {
         look_ahead_at_values(&scope->frame->names, graph->value_info, graph->value_info_count, i);
         bool plain;
         ONX_TRY(declare(e, scope, graph->value_info[i], &plain));
@@ -744,9 +751,9 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi
     }
     if (scope->result) /* later declarations are merged with it, so it is no longer complete */
         scope->result->settled &= settled;
-    for (uint32_t i = 0; i < graph->input_count; i++)
+    for (uint32_t i = 0; i < graph->input_count && i < inputs_claimed; i++)
         ONX_TRY(onxi_infer_declare(e, scope, graph->input[i]));
-    for (uint32_t i = 0; i < graph->output_count; i++)
+    for (uint32_t i = 0; i < graph->output_count && i < claims; i++)
         ONX_TRY(onxi_infer_declare(e, scope, graph->output[i]));
     ONX_TRY(bind_inputs(e, scope, inputs, input_count));
     ONX_TRY(bind_initializers(e, scope));

@@ -2,9 +2,9 @@
  * needed. */
 #include "shard/shard.h"
 
-#include <onx/infer.h>
 #include <onx/tensor.h>
 
+#include "infer/infer.h"
 #include "transform/transform.h"
 
 uint32_t onxi_shard_value_find(const onxi_shard_plan *plan, onx_str name)
@@ -324,7 +324,7 @@ onx_status onxi_shard_read(onxi_shard_plan *plan)
     ONX_TRY(onxi_functions_index(plan->arena, plan->model->functions, plan->model->functions_count, &plan->functions));
     ONX_TRY(onxi_binder_open_model(&plan->binder, plan->model));
     const onxi_diag_mark mark = onxi_diag_here(plan->cx);
-    onx_status status = onx_infer_new(plan->cx, plan->doc, NULL, &infer);
+    onx_status status = onxi_facts_new(plan->cx, plan->doc, onx_str_of(""), &infer);
     ONX_TRY(status);
     status = memory_was_short(plan->cx, mark.count);
     onxi_diag_rewind(plan->cx, mark); /* what else inference has to say was not asked for */

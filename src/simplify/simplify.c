@@ -122,7 +122,7 @@ static onx_infer *infer(simplifier *x)
 {
     onx_infer *out;
     const onxi_diag_mark mark = onxi_diag_here(x->cx);
-    if (onx_infer_new(x->cx, x->doc, NULL, &out) != ONX_OK)
+    if (onxi_facts_new(x->cx, x->doc, onx_str_of(""), &out) != ONX_OK)
         out = NULL;
     onxi_diag_rewind(x->cx, mark);
     if (!out && !x->round)
@@ -310,6 +310,8 @@ static onx_status simplify(onx_ctx *cx, onx_doc *doc, const onx_simplify_options
     if (!x.model)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
     ONX_TRY(choose_passes(&x));
+    if (options->freeze_defaults)
+        ONX_TRY(onxi_simplify_freeze(cx, doc));
     ONX_TRY(onxi_simplify_fix(cx, doc, options));
     ONX_TRY(onx_arena_new(cx, &x.rules_arena));
     x.keep = onxi_dict_in_arena(x.rules_arena);

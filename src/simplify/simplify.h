@@ -183,6 +183,8 @@ onx_status onxi_simplify_fold(onxi_simplify *s);
 
 /* Sets the shapes and dimensions that the caller fixes. */
 onx_status onxi_simplify_fix(onx_ctx *cx, onx_doc *doc, const onx_simplify_options *options);
+/* Makes inputs with a default constants. */
+onx_status onxi_simplify_freeze(onx_ctx *cx, onx_doc *doc);
 /* Removes functions that are never called, and imports that no node needs. */
 onx_status onxi_simplify_unused(onx_ctx *cx, onx_doc *doc, const onx_simplify_options *options);
 

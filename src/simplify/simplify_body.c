@@ -104,8 +104,7 @@ static onx_status new_scope(onxi_simplify *s, uint32_t parent, uint32_t holder, 
 
 static onx_status read_initializers(onxi_simplify *s, uint32_t scope, const onx_graph *graph)
 {
-    const bool given =
-        s->model->ir_version >= 4; /* before, every initializer had to be an input, and models used them as constants */
+    const bool given = onxi_facts_has_defaults(s->model);
     for (uint32_t i = 0; i < graph->initializer_count; i++) {
         const onx_tensor *tensor = graph->initializer[i];
         const onxi_dict_entry *entry = onxi_dict_find(&s->bound, onx_view(tensor->name));

@@ -127,6 +127,61 @@ onx_status onxi_simplify_fix(onx_ctx *cx, onx_doc *doc, const onx_simplify_optio
     return status;
 }
 
+/* ---- defaults ---- */
+
+static bool has_default(const onxi_dict *initializers, const onx_value_info *input)
+{
+    return onxi_dict_find(initializers, onx_view(input->name)) != NULL;
+}
+
+static onx_status list_initializers(const onx_graph *graph, onxi_dict *names)
+{
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        if (!onxi_dict_at(names, onx_view(graph->initializer[i]->name), 0, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < graph->sparse_initializer_count; i++)
+        if (graph->sparse_initializer[i]->values &&
+            !onxi_dict_at(names, onx_view(graph->sparse_initializer[i]->values->name), 0, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+static onx_status freeze(onx_ctx *cx, onx_graph *graph, onx_arena *scratch)
+{
+    enum { SHOWN = 8 };
+    onxi_dict initializers = onxi_dict_in_arena(scratch);
+    uint32_t kept = 0, frozen = 0;
+    onx_str names = onx_str_of("");
+    ONX_TRY(list_initializers(graph, &initializers));
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        if (!has_default(&initializers, graph->input[i])) {
+            graph->input[kept++] = graph->input[i];
+            continue;
+        }
+        if (++frozen <= SHOWN)
+            names = onxi_arena_printf(scratch, "%.*s%s%.*s", ONX_ARG(names), frozen > 1 ? ", " : "",
+                                      ONX_ARG(onx_view(graph->input[i]->name)));
+    }
+    graph->input_count = kept;
+    if (frozen)
+        onxi_warn(cx, ONX_NOTE, NULL, ONXI_NOWHERE,
+                  "%u input%s with a default became constant%s, which callers cannot set any more: %.*s%s", frozen,
+                  frozen == 1 ? "" : "s", frozen == 1 ? "" : "s", ONX_ARG(names), frozen > SHOWN ? ", ..." : "");
+    return ONX_OK;
+}
+
+onx_status onxi_simplify_freeze(onx_ctx *cx, onx_doc *doc)
+{
+    onx_arena *scratch;
+    onx_model *model = onx_doc_model(doc);
+    if (!model->graph || !onxi_facts_has_defaults(model))
+        return ONX_OK;
+    ONX_TRY(onx_arena_new(cx, &scratch));
+    const onx_status status = freeze(cx, model->graph, scratch);
+    onx_arena_free(scratch);
+    return status;
+}
+
 /* ---- functions and imports ---- */
 
 typedef struct sweeper {

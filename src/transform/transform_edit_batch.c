@@ -134,9 +134,8 @@ static onx_status adjust_reshape(batcher *b, uint32_t at)
         return ONX_OK; /* weights */
     const int64_t first = onxi_type_dim(onxi_values_type(&b->c->values, &scope, onx_view(node->input[0])), 0);
     const onxi_constant *constant = onxi_values_constant(&b->c->values, &scope, onx_view(node->input[1]));
-    const onx_attribute *a = constant && !constant->is_input
-                                 ? onxi_constant_attribute(&b->c->values, e->scratch, constant, ONX_ATTR_INTS)
-                                 : NULL;
+    const onx_attribute *a =
+        constant ? onxi_constant_attribute(&b->c->values, e->scratch, constant, ONX_ATTR_INTS) : NULL;
     if (!a || a->slot != ONX_SLOT_INTS || !a->count || a->count > ONX_RANK_MAX || a->ints[0] < 1)
         return ONX_OK;
     int64_t shape[ONX_RANK_MAX];
@@ -168,6 +167,7 @@ static onx_status settle_outputs(batcher *b, onx_str wanted)
     onxi_editor *e = b->e;
     onxi_cutter c;
     onx_status status = onxi_cutter_open(&c, e->doc, e->scratch);
+    c.values.same = b->symbol;
     b->c = &c;
     for (uint32_t i = 0; i < e->graph->output_count && status == ONX_OK; i++) {
         onx_value_info *output = e->graph->output[i];
@@ -215,6 +215,7 @@ static onx_status search_shapes(batcher *b, bool *found)
         return ONX_OK;
     ONX_TRY(set_inputs(b, SOME_SIZE));
     onx_status status = onxi_cutter_open(&c, b->e->doc, b->e->scratch);
+    c.values.same = b->symbol; /* the caller says that there is one batch */
     if (status == ONX_OK)
         status = onxi_edit_batch_shapes(b->e, &c.binder, &with, found, &b->adjusted);
     onxi_cutter_close(&c);
@@ -228,6 +229,7 @@ static onx_status adjust_all(batcher *b)
     if (!b->reshaped)
         return ONX_E_MEMORY;
     onx_status status = onxi_cutter_open(&c, b->e->doc, b->e->scratch);
+    c.values.same = b->symbol; /* the caller says that there is one batch */
     b->c = &c;
     for (uint32_t i = 0; i < b->e->graph->node_count && status == ONX_OK; i++)
         status = adjust_reshape(b, i);
@@ -242,6 +244,7 @@ static onx_status check_order(batcher *b)
     const onxi_scope scope = { .graph = b->e->graph };
     ONX_TRY(set_inputs(b, SOME_SIZE));
     onx_status status = onxi_cutter_open(&c, b->e->doc, b->e->scratch);
+    c.values.same = b->symbol; /* the caller says that there is one batch */
     for (uint32_t i = 0; i < b->e->graph->node_count && status == ONX_OK; i++) {
         const onx_node *node = b->e->graph->node[i];
         if (!b->reshaped || !b->reshaped[i])

@@ -143,9 +143,7 @@ static onx_status choose(search *s, uint32_t at, choice **out)
         return ONX_OK;
     const onx_type *type = s->infer ? onx_infer_type(s->infer, e->graph, onx_view(node->input[0])) : NULL;
     const onxi_constant *constant = onxi_values_constant(&s->values, &scope, onx_view(node->input[1]));
-    const onx_attribute *a = constant && !constant->is_input
-                                 ? onxi_constant_attribute(&s->values, e->scratch, constant, ONX_ATTR_INTS)
-                                 : NULL;
+    const onx_attribute *a = constant ? onxi_constant_attribute(&s->values, e->scratch, constant, ONX_ATTR_INTS) : NULL;
     const int rank = onxi_type_rank(type);
     int64_t dims[ONX_RANK_MAX], shape[ONX_RANK_MAX], inner = 1;
     if (!a || a->slot != ONX_SLOT_INTS || !a->count || a->count > ONX_RANK_MAX || rank < 1)

@@ -1,4 +1,5 @@
 /* transform_finish.c - stores the new nodes in the model, and updates imports, IR version and types. */
+#include "infer/infer.h"
 #include "transform/transform_retarget.h"
 
 /* ---- imports and IR version ---- */
@@ -140,10 +141,10 @@ static onx_status complete_outputs(onxi_retarget *r, onx_model *model)
             continue;
         const onxi_scope scope = { .graph = model->graph };
         const onx_type *known = onxi_values_type(&r->values, &scope, onx_view(output->name));
-        void *copy;
+        onx_type *copy;
         if (onxi_type_rank(known) < 0 || onxi_type_dtype(known) != type->tensor_type->elem_type)
             continue;
-        ONX_TRY(onx_message_copy(r->arena, ONX_KIND_TYPE, known, &copy));
+        ONX_TRY(onxi_facts_show(r->arena, known, &copy));
         output->type = copy;
     }
     return ONX_OK;

@@ -1,5 +1,6 @@
 /* transform_grad.c - computes the gradient of a value, and replaces Gradient nodes, by nodes of standard operators. */
 #include "transform/transform_grad.h"
+#include "infer/infer.h"
 
 #include <onx/grad.h>
 
@@ -512,12 +513,12 @@ static onx_status add_output(onxi_grad *g, const onxi_scope *scope, onx_bytes na
 {
     const onx_type *type = onxi_values_type(&g->values, scope, onx_view(like));
     onx_value_info *info = ONX_ADD(g->arena, g->model->graph, output, VALUE_INFO);
-    void *copy = NULL;
+    onx_type *copy = NULL;
     if (!info)
         return ONX_E_MEMORY;
     ONX_SET(value_info, info, name, name);
     if (type) {
-        ONX_TRY(onx_message_copy(g->arena, ONX_KIND_TYPE, type, &copy));
+        ONX_TRY(onxi_facts_show(g->arena, type, &copy));
         ONX_SET(value_info, info, type, copy);
     }
     return ONX_OK;

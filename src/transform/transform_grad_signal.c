@@ -24,7 +24,7 @@ static bool read_axis(onxi_grad_node *n, fourier *f)
         return true;
     const int64_t *axis = onxi_subject_input_ints(&n->s, 2, &count);
     const onxi_constant *c = onxi_values_constant(n->s.values, n->s.scope, onx_view(n->s.node->input[2]));
-    if (!axis || count != 1 || !c || c->is_input)
+    if (!axis || count != 1 || !c)
         return false;
     f->axis = axis[0];
     return true;

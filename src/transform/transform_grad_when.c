@@ -178,8 +178,7 @@ WHEN(power_of_two)
     uint32_t count;
     const float *power = onxi_subject_input_floats(&n->s, 1, &count);
     const onxi_constant *c = onxi_values_constant(n->s.values, n->s.scope, onx_view(n->s.node->input[1]));
-    return power && count == 1 && power[0] == 2.0f && c && !c->is_input && onxi_subject_rank(&n->s, 1) == 0 &&
-           !onx_view(n->dx[1]).len;
+    return power && count == 1 && power[0] == 2.0f && c && onxi_subject_rank(&n->s, 1) == 0 && !onx_view(n->dx[1]).len;
 }
 WHEN(power_of_any)
 {
@@ -461,12 +460,6 @@ WHEN(slice_pads)
     if (!starts || !ends || count != end_count || count > AXES || !count || rank < 1 ||
         (has(n, 3) && axis_count != count) || (has(n, 4) && step_count != count))
         return false;
-    for (uint32_t i = 1; i < 5; i++) {
-        const onxi_constant *c =
-            has(n, i) ? onxi_values_constant(n->s.values, n->s.scope, onx_view(n->s.node->input[i])) : NULL;
-        if (c && c->is_input)
-            return false;
-    }
     for (uint32_t i = 0; i < count; i++) {
         const int64_t axis = axes ? (axes[i] < 0 ? axes[i] + rank : axes[i]) : i;
         const int64_t size = axis >= 0 && axis < rank ? onxi_type_dim(type, (uint32_t)axis) : -1;
@@ -489,12 +482,10 @@ static bool slices_by_one(onxi_grad_node *n)
 {
     uint32_t count = 0;
     const int64_t *steps = has(n, 4) ? onxi_subject_input_ints(&n->s, 4, &count) : NULL;
-    const onxi_constant *c =
-        has(n, 4) ? onxi_values_constant(n->s.values, n->s.scope, onx_view(n->s.node->input[4])) : NULL;
     for (uint32_t i = 0; i < count; i++)
         if (steps[i] != 1)
             return false;
-    return !has(n, 4) || (steps && !(c && c->is_input));
+    return !has(n, 4) || steps;
 }
 WHEN(slice_of_axes)
 {

@@ -1,5 +1,6 @@
 /* transform_part.c - extracts nodes of the main graph as a separate model, with everything that they need. */
 #include "transform/transform_part.h"
+#include "infer/infer.h"
 
 #include <stdio.h>
 
@@ -299,8 +300,11 @@ static onx_status add_end(maker *m, onx_name_id id, onx_value_info **list, uint3
         *info = *known;
     else
         ONX_TRY(onx_arena_keep(m->arena, name, &info->name));
-    if (type)
-        ONX_TRY(onx_message_copy(m->arena, ONX_KIND_TYPE, type, &copy));
+    if (type) {
+        onx_type *shown;
+        ONX_TRY(onxi_facts_show(m->arena, type, &shown));
+        copy = shown;
+    }
     info->has |= onx_value_info_has_name;
     if (copy)
         ONX_SET(value_info, info, type, copy);

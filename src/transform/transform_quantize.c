@@ -34,7 +34,7 @@ static const onx_tensor *constant(onxi_quantizer *z, onxi_quant_scope *s, onx_st
 {
     name = behind_identity(s, name);
     const onxi_constant *c = name.len ? onxi_values_constant(&z->values, &s->scope, name) : NULL;
-    const onx_tensor *t = c && !c->is_input ? c->tensor : NULL;
+    const onx_tensor *t = c ? c->tensor : NULL;
     if (c && !t && c->attribute && c->attribute->slot == ONX_SLOT_T)
         t = c->attribute->t;
     uint64_t count;

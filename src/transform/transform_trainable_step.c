@@ -1,5 +1,6 @@
 /* transform_trainable_step.c - the training step: the loss of an output, gradients of the weights, the optimiser's
  * updates, and its state. */
+#include "infer/infer.h"
 #include "transform/transform_trainable.h"
 
 static const onxi_loss losses[] = {
@@ -111,9 +112,7 @@ static onx_status take_from_maker(onxi_trainable *t, int64_t rank)
 
 static onx_status make_label_type(onxi_trainable *t, const onx_type *y, onx_type **out)
 {
-    void *copy;
-    ONX_TRY(onx_message_copy(t->arena, ONX_KIND_TYPE, y, &copy));
-    *out = copy;
+    ONX_TRY(onxi_facts_show(t->arena, y, out));
     if (t->loss->label != ONXI_LABEL_CLASS)
         return ONX_OK;
     ONX_SET(type_tensor, (*out)->tensor_type, elem_type, ONX_INT64);

@@ -1,4 +1,5 @@
 /* transform_values.c - types and constants of values, determined on demand. */
+#include "infer/infer.h"
 #include "transform/transform.h"
 
 enum { ELEMENTS_MAX = 4096 }; /* of a constant that becomes an attribute */
@@ -30,7 +31,7 @@ static void infer(onxi_values *values)
 {
     const onxi_diag_mark mark = onxi_diag_here(values->cx);
     values->inferred = true;
-    if (!done(values, onx_infer_new(values->cx, values->doc, NULL, &values->infer)))
+    if (!done(values, onxi_facts_new(values->cx, values->doc, values->same, &values->infer)))
         values->infer = NULL;
     if (values->status == ONX_OK)
         onxi_diag_rewind(values->cx, mark);
@@ -146,17 +147,12 @@ static onx_status collect(onxi_values *values, onxi_scope *scope)
     }
     if (!scope->graph)
         return ONX_OK;
-    /* An initializer that is also an input may be overridden by the caller, except before IR version 4, when every
-     * initializer had to be an input, and models used them as constants. */
-    const onx_model *model = onx_doc_model(values->doc);
-    onxi_dict inputs = onxi_dict_in_arena(values->scratch);
-    for (uint32_t i = 0; model && model->ir_version >= 4 && i < scope->graph->input_count; i++)
-        if (!onxi_dict_at(&inputs, onx_view(scope->graph->input[i]->name), 0, NULL))
-            return ONX_E_MEMORY;
+    onxi_dict defaults = onxi_dict_in_arena(values->scratch);
+    ONX_TRY(onxi_facts_defaults(onx_doc_model(values->doc), scope->graph, &defaults));
     for (uint32_t i = 0; i < scope->graph->initializer_count; i++) {
         const onx_tensor *tensor = scope->graph->initializer[i];
-        const bool input = onxi_dict_find(&inputs, onx_view(tensor->name)) != NULL;
-        ONX_TRY(add_constant(values, table, onx_view(tensor->name), (onxi_constant){ tensor, NULL, input }));
+        if (!onxi_dict_find(&defaults, onx_view(tensor->name)))
+            ONX_TRY(add_constant(values, table, onx_view(tensor->name), (onxi_constant){ .tensor = tensor }));
     }
     return ONX_OK;
 }

@@ -1,0 +1,56 @@
+/* infer_facts.c - what transforms may believe about a model: only what every run of it is bound to obey. The file's
+ * claims about inner values, outputs and names of sizes may be wrong, and callers may override defaults. See
+ * docs/notes/facts.md. */
+#include "infer/infer.h"
+
+bool onxi_facts_has_defaults(const onx_model *model)
+{
+    return model && model->ir_version >= 4;
+}
+
+onx_status onxi_facts_defaults(const onx_model *model, const onx_graph *graph, onxi_dict *names)
+{
+    for (uint32_t i = 0; onxi_facts_has_defaults(model) && i < graph->input_count; i++)
+        if (!onxi_dict_at(names, onx_view(graph->input[i]->name), 0, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+onx_status onxi_facts_new(onx_ctx *cx, onx_doc *doc, onx_str same, onx_infer **out)
+{
+    const onx_infer_options none = { .struct_size = sizeof none };
+    return onxi_infer_open(cx, doc, &none, &same, out);
+}
+
+/* N'2 + 1 is N + 1. */
+static onx_status show_size(void *user, const onx_visit *at)
+{
+    onx_arena *arena = user;
+    onx_dimension *d = at->message;
+    if (at->kind != ONX_KIND_DIMENSION || !ONX_HAS(dimension, d, dim_param))
+        return ONX_OK;
+    const onx_str text = onx_view(d->dim_param);
+    char *out = text.len ? onx_arena_alloc(arena, text.len) : NULL;
+    size_t len = 0;
+    if (!text.len)
+        return ONX_OK;
+    if (!out)
+        return ONX_E_MEMORY;
+    for (size_t i = 0; i < text.len;) {
+        size_t end = i + 1;
+        while (text.ptr[i] == '\'' && end < text.len && text.ptr[end] >= '0' && text.ptr[end] <= '9')
+            end++;
+        if (end == i + 1)
+            out[len++] = text.ptr[i];
+        i = end;
+    }
+    return len == text.len ? ONX_OK : onx_arena_keep(arena, onx_str_make(out, len), &d->dim_param);
+}
+
+onx_status onxi_facts_show(onx_arena *arena, const onx_type *type, onx_type **out)
+{
+    void *copy;
+    ONX_TRY(onx_message_copy(arena, ONX_KIND_TYPE, type, &copy));
+    *out = copy;
+    return onx_message_walk(arena->cx, ONX_KIND_TYPE, copy, show_size, arena);
+}
