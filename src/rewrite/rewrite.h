@@ -57,7 +57,12 @@ typedef enum onxi_rewrite_condition_kind {
     ONXI_REWRITE_SAME_SIZE, /* two values have the same size along an axis, which may count from the end */
     ONXI_REWRITE_SIZE,      /* a value has a given size along an axis, written or captured */
     ONXI_REWRITE_ALONG,     /* a value is a vector along an axis of the other one: its other dims are 1 */
-    ONXI_REWRITE_SLICE      /* a Slice takes a given part of the last axis */
+    ONXI_REWRITE_SLICE,     /* a Slice takes a given part of the last axis */
+    ONXI_REWRITE_ONTO,      /* a value broadcasts to the dims of the other one */
+    ONXI_REWRITE_BOTH,      /* two values broadcast to common dims, by the operator as by the nodes; not checked */
+    ONXI_REWRITE_MULTIPLE,  /* the size along an axis is a multiple of a number, written or captured */
+    ONXI_REWRITE_BOUNDED,   /* no element of the value is -inf */
+    ONXI_REWRITE_NUMBER     /* a constant, all elements of which are the same number and not NaN; checked for a match */
 } onxi_rewrite_condition_kind;
 
 /* The start or end of a Slice: a number, or a fraction of the dimension. */
@@ -188,8 +193,10 @@ bool onxi_rewrite_condition_of(const onxi_rewrite_rule *rule, const onxi_rewrite
 
 /* ---- conditions on shapes (rewrite_condition.c) ---- */
 
-/* The dims of a value. Symbolic dims are equal if they are known to be equal, and never equal to a number. */
+/* The type of a tensor. Symbolic dims are equal if they are known to be equal, and never equal to a number; INT64_MIN
+ * is unknown, and never equal to anything. */
 typedef struct onxi_rewrite_shape {
+    int dtype;
     uint32_t rank;
     const int64_t *dims;
 } onxi_rewrite_shape;
@@ -199,8 +206,10 @@ typedef struct onxi_rewrite_shapes {
     bool (*shape)(void *graph, uint32_t value, onxi_rewrite_shape *out);
     /* Elements of a known list of integers, at most `most`. */
     bool (*ints)(void *graph, uint32_t value, int64_t *out, uint32_t most, uint32_t *count);
+    /* Is no element known to be, or possibly, -inf? NULL: not known for any value. */
+    bool (*bounded)(void *graph, uint32_t value);
 } onxi_rewrite_shapes;
-/* Evaluates the kinds from ONXI_REWRITE_SAME_SIZE on. */
+/* Does the condition hold? Sessions and models evaluate all conditions here, so that a rule has one meaning. */
 bool onxi_rewrite_holds(const onxi_rewrite_shapes *shapes, const onxi_rewrite_condition *condition);
 
 #endif

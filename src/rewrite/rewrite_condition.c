@@ -54,15 +54,52 @@ static bool slices(const onxi_rewrite_shapes *s, const onxi_rewrite_condition *c
            clamped(lists[1][0], dim) == bound_of(&c->to, dim);
 }
 
+/* Are the first `count` dims the same? */
+static bool same_dims(const onxi_rewrite_shape *a, const onxi_rewrite_shape *b, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (a->dims[i] != b->dims[i] || a->dims[i] == INT64_MIN)
+            return false;
+    return true;
+}
+
+/* Does broadcasting it with the other value give the dims of the other value? */
+static bool is_onto(const onxi_rewrite_shape *a, const onxi_rewrite_shape *to)
+{
+    for (uint32_t i = 0; i < a->rank && a->rank <= to->rank; i++) {
+        const int64_t dim = a->dims[i];
+        if (dim != 1 && (dim == INT64_MIN || dim != to->dims[to->rank - a->rank + i]))
+            return false;
+    }
+    return a->rank <= to->rank;
+}
+
 bool onxi_rewrite_holds(const onxi_rewrite_shapes *s, const onxi_rewrite_condition *c)
 {
     onxi_rewrite_shape a, b;
     uint32_t i, k;
+    if (c->kind == ONXI_REWRITE_CONSTANTS || c->kind == ONXI_REWRITE_NUMBER || c->kind == ONXI_REWRITE_BOTH)
+        return true; /* checked when the rule matched, or nothing to check */
     if (!s->shape(s->graph, c->value, &a))
         return false;
     switch (c->kind) {
+    case ONXI_REWRITE_LAST_AXIS:
+        return c->number == -1 || c->number == (int64_t)a.rank - 1;
+    case ONXI_REWRITE_RANK:
+        return c->number == (int64_t)a.rank;
+    case ONXI_REWRITE_SAME_DIMS:
+        return s->shape(s->graph, c->other, &b) && a.dtype == b.dtype && a.dtype != ONX_UNDEFINED && a.rank == b.rank &&
+               same_dims(&a, &b, a.rank);
+    case ONXI_REWRITE_BATCH:
+        return s->shape(s->graph, c->other, &b) && a.rank == b.rank && a.rank >= 2 && same_dims(&a, &b, a.rank - 2);
+    case ONXI_REWRITE_ONTO:
+        return s->shape(s->graph, c->other, &b) && is_onto(&a, &b);
+    case ONXI_REWRITE_BOUNDED:
+        return s->bounded && s->bounded(s->graph, c->value);
     case ONXI_REWRITE_SIZE:
         return axis_of(c->axis, a.rank, &i) && a.dims[i] == c->number && c->number >= 0;
+    case ONXI_REWRITE_MULTIPLE:
+        return axis_of(c->axis, a.rank, &i) && c->number > 0 && a.dims[i] >= 0 && a.dims[i] % c->number == 0;
     case ONXI_REWRITE_SAME_SIZE:
         return s->shape(s->graph, c->other, &b) && axis_of(c->axis, a.rank, &i) && axis_of(c->axis, b.rank, &k) &&
                a.dims[i] == b.dims[k] && a.dims[i] != INT64_MIN;

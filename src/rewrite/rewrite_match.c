@@ -458,14 +458,23 @@ static bool holds_numbers(const onxi_rewrite_rule *rule, const match *m)
     return !lost;
 }
 
+static bool is_one_number(const matcher *w, uint32_t value)
+{
+    onxi_rewrite_number x;
+    return w->view->number(w->view->graph, value, &x) && !isnan(x.number);
+}
+
 /* The conditions that need no types. */
 static bool holds_constants(const matcher *w, const match *m)
 {
     for (uint32_t i = 0; i < w->rule->condition_count; i++) {
-        const uint8_t names[] = { w->rule->conditions[i].value, w->rule->conditions[i].other };
-        for (uint32_t k = 0; k < 2 && w->rule->conditions[i].kind == ONXI_REWRITE_CONSTANTS; k++)
-            if (!is_omitted(m->values[names[k]]) && !look(w, m->values[names[k]]).is_constant)
-                return false;
+        const onxi_rewrite_condition_kind kind = w->rule->conditions[i].kind;
+        const uint32_t value = m->values[w->rule->conditions[i].value], other = m->values[w->rule->conditions[i].other];
+        if (kind == ONXI_REWRITE_NUMBER && !is_omitted(value) && !is_one_number(w, value))
+            return false;
+        if (kind == ONXI_REWRITE_CONSTANTS && ((!is_omitted(value) && !look(w, value).is_constant) ||
+                                               (!is_omitted(other) && !look(w, other).is_constant)))
+            return false;
     }
     return true;
 }
@@ -579,10 +588,15 @@ bool onxi_rewrite_condition_of(const onxi_rewrite_rule *rule, const match *m, ui
     for (uint32_t i = 0; i < 4; i++)
         out->bounds[i] =
             i < rule->conditions[index].bound_count ? m->values[rule->conditions[index].bounds[i]] : ONXI_REWRITE_NONE;
+    /* an operand of an optional node that is missing, or an omitted one */
+    const bool two = out->kind == ONXI_REWRITE_ONTO || out->kind == ONXI_REWRITE_SAME_SIZE;
+    if (is_omitted(out->value) || (two && is_omitted(out->other)))
+        return false;
     if (!*rule->conditions[index].number)
-        return out->kind != ONXI_REWRITE_CONSTANTS;
+        return out->kind != ONXI_REWRITE_CONSTANTS && out->kind != ONXI_REWRITE_NUMBER &&
+               out->kind != ONXI_REWRITE_BOTH;
     if (taken_number(m, rule->conditions[index].number, &out->number))
         return true;
     out->number = -1; /* never a size; if the axis is absent, nothing is required */
-    return out->kind == ONXI_REWRITE_SIZE;
+    return out->kind == ONXI_REWRITE_SIZE || out->kind == ONXI_REWRITE_MULTIPLE;
 }

@@ -113,7 +113,9 @@ static bool read_condition(onxi_rewrite_rule *r, const words *w, uint32_t at)
         { "rank", ONXI_REWRITE_RANK, "sv" },           { "batch", ONXI_REWRITE_BATCH, "vo" },
         { "constants", ONXI_REWRITE_CONSTANTS, "vo" }, { "dim", ONXI_REWRITE_SAME_SIZE, "avo" },
         { "size", ONXI_REWRITE_SIZE, "sav" },          { "along", ONXI_REWRITE_ALONG, "avo" },
-        { "slice", ONXI_REWRITE_SLICE, "...." },
+        { "slice", ONXI_REWRITE_SLICE, "...." },       { "onto", ONXI_REWRITE_ONTO, "vo" },
+        { "both", ONXI_REWRITE_BOTH, "vo" },           { "bounded", ONXI_REWRITE_BOUNDED, "v" },
+        { "number", ONXI_REWRITE_NUMBER, "v" },        { "multiple", ONXI_REWRITE_MULTIPLE, "sav" },
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (strcmp(kinds[k].name, w->kind) != 0 || strlen(kinds[k].words) != w->count)

@@ -142,7 +142,7 @@ static bool see_shape(void *user, uint32_t value, onxi_rewrite_shape *out)
     const onx_value *v = onxi_run_plan_value(user, value);
     if (!v || v->kind != ONX_VALUE_TENSOR)
         return false;
-    *out = (onxi_rewrite_shape){ v->rank, v->dims };
+    *out = (onxi_rewrite_shape){ v->dtype, v->rank, v->dims };
     return true;
 }
 
@@ -151,32 +151,6 @@ static bool see_ints(void *user, uint32_t value, int64_t *out, uint32_t most, ui
     onxi_run_planner *pl = user;
     const onx_value *v = onxi_run_plan_value(pl, value);
     return v && pl->plan->slots[value]->place == ONXI_PLACE_CONSTANT && onxi_run_read_ints(v, out, most, count);
-}
-
-static bool holds(onxi_run_planner *pl, const onxi_rewrite_condition *c)
-{
-    const onx_value *v = onxi_run_plan_value(pl, c->value);
-    switch (c->kind) {
-    case ONXI_REWRITE_LAST_AXIS:
-        return v && v->kind == ONX_VALUE_TENSOR && (c->number == -1 || c->number == (int64_t)v->rank - 1);
-    case ONXI_REWRITE_SAME_DIMS: {
-        const onx_value *u = onxi_run_plan_value(pl, c->other);
-        return v && u && v->kind == ONX_VALUE_TENSOR && onxi_run_same_type(u, v);
-    }
-    case ONXI_REWRITE_RANK:
-        return v && v->kind == ONX_VALUE_TENSOR && c->number == (int64_t)v->rank;
-    case ONXI_REWRITE_BATCH: {
-        const onx_value *u = onxi_run_plan_value(pl, c->other);
-        return v && u && v->kind == ONX_VALUE_TENSOR && u->kind == ONX_VALUE_TENSOR && u->rank == v->rank &&
-               (v->rank < 2 || onxi_same_dims(u->dims, v->dims, v->rank - 2));
-    }
-    case ONXI_REWRITE_CONSTANTS: /* checked when the rule matched */
-        return true;
-    default: {
-        const onxi_rewrite_shapes shapes = { pl, see_shape, see_ints };
-        return onxi_rewrite_holds(&shapes, c);
-    }
-    }
 }
 
 /* Checks that an op that replaces other ops gives the same type as these, and that the conditions of its rule hold.
@@ -193,8 +167,9 @@ static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
     refused = dynamic;
     if (!refused) {
         const onx_value wanted = *onxi_run_plan_value(pl, op->outputs[0]);
+        const onxi_rewrite_shapes shapes = { pl, see_shape, see_ints, NULL };
         for (uint32_t i = 0; i < op->condition_count && !refused; i++)
-            refused = !holds(pl, &op->conditions[i]);
+            refused = !onxi_rewrite_holds(&shapes, &op->conditions[i]);
         if (!refused) { /* errors of the op's own rule are not reported: its parts then take its place */
             const onxi_diag_mark said = onxi_diag_here(pl->e->cx);
             *onxi_run_plan_value(pl, op->outputs[0]) = (onx_value){ 0 };

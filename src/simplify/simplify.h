@@ -31,6 +31,8 @@ typedef struct onxi_svalue {
     bool made;        /* `tensor` has to be written as an initializer or Constant node */
     bool shares_name; /* an earlier value in another graph has the same name */
     bool defined;     /* defined in its scope; false: it is only read, and its definition is unknown */
+    bool ranged;      /* low and high are set: the bounds of the elements of the constant that are not NaN */
+    double low, high;
 } onxi_svalue;
 
 typedef struct onxi_sop {
@@ -166,6 +168,11 @@ bool onxi_simplify_list(onxi_simplify *s, onxi_sop *op, const char *name, uint32
 bool onxi_simplify_elements(const onx_tensor *tensor, uint64_t *bytes);
 /* The approximate size in bytes of the model's constants and nodes. */
 uint64_t onxi_simplify_bytes(onxi_simplify *s);
+
+/* ---- range.c ---- */
+
+/* Is it known that no element is -inf? Looks at a bounded number of nodes. */
+bool onxi_simplify_is_bounded(onxi_simplify *s, uint32_t value);
 
 /* ---- passes that visit one op at a time ---- */
 

@@ -155,7 +155,7 @@ static bool see_shape(void *user, uint32_t value, onxi_rewrite_shape *out)
     onxi_type type;
     if (!onxi_simplify_type(user, value, &type))
         return false;
-    *out = (onxi_rewrite_shape){ type.rank, type.dims };
+    *out = (onxi_rewrite_shape){ type.dtype, type.rank, type.dims };
     return true;
 }
 
@@ -164,32 +164,9 @@ static bool see_known_ints(void *user, uint32_t value, int64_t *out, uint32_t mo
     return onxi_simplify_get_ints(user, value, out, most, count);
 }
 
-static bool holds(onxi_simplify *s, const onxi_rewrite_condition *c)
+static bool see_bounded(void *user, uint32_t value)
 {
-    onxi_type type, other;
-    if (!onxi_simplify_type(s, c->value, &type))
-        return false;
-    switch (c->kind) {
-    case ONXI_REWRITE_LAST_AXIS:
-        return c->number == -1 || c->number == (int64_t)type.rank - 1;
-    case ONXI_REWRITE_SAME_DIMS:
-        return onxi_simplify_same_type(s, c->value, c->other);
-    case ONXI_REWRITE_RANK:
-        return c->number == (int64_t)type.rank;
-    case ONXI_REWRITE_BATCH:
-        if (!onxi_simplify_type(s, c->other, &other) || other.rank != type.rank || type.rank < 2)
-            return false;
-        for (uint32_t i = 0; i + 2 < type.rank; i++)
-            if (type.dims[i] != other.dims[i] || !onxi_dim_is_known(type.dims[i]))
-                return false;
-        return true;
-    case ONXI_REWRITE_CONSTANTS: /* checked before */
-        return true;
-    default: {
-        const onxi_rewrite_shapes shapes = { s, see_shape, see_known_ints };
-        return onxi_rewrite_holds(&shapes, c);
-    }
-    }
+    return onxi_simplify_is_bounded(user, value);
 }
 
 /* ---- replacing ---- */
@@ -329,9 +306,10 @@ static bool is_for(onxi_simplify *s, const onx_node *node, uint32_t y)
 
 static bool may_replace(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, uint32_t index)
 {
+    const onxi_rewrite_shapes shapes = { s, see_shape, see_known_ints, see_bounded };
     for (uint32_t i = 0; i < r->condition_count; i++) {
         onxi_rewrite_condition c;
-        if (onxi_rewrite_condition_of(r, m, i, &c) && !holds(s, &c))
+        if (onxi_rewrite_condition_of(r, m, i, &c) && !onxi_rewrite_holds(&shapes, &c))
             return false;
     }
     return agree(s, r, m, s->ops[index].outputs[0]);

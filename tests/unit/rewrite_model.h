@@ -53,6 +53,37 @@ static void spread(char *body, const char *number, const char *list)
     }
 }
 
+/* Operands are inputs of the model, whatever their conditions are. Otherwise a Max keeps masks above -inf where they
+ * have to be, and numbers are constants where they have to be. */
+static bool operands_are_free;
+
+static bool is_number_of(const onxi_rewrite_row *rule, const char *name, int len)
+{
+    char text[48];
+    snprintf(text, sizeof text, "number %.*s", len, name);
+    return strstr(rule->where, text) != NULL;
+}
+
+/* A constant number of such dims, which is -1.25 or 1.5. */
+static void add_number(char *constants, size_t size, const char *element, const char *name, int len,
+                       const int64_t *dims)
+{
+    const char *separator = *constants ? ", " : "";
+    size_t n = strlen(constants);
+    int64_t count = 1;
+    n += (size_t)snprintf(constants + n, size - n, "%s%s", separator, element);
+    for (uint32_t i = 0; dims[i] >= 0; i++) {
+        n += (size_t)snprintf(constants + n, size - n, "%s%lld%s", i ? "," : "[", (long long)dims[i],
+                              dims[i + 1] < 0 ? "]" : "");
+        count *= dims[i];
+    }
+    n += (size_t)snprintf(constants + n, size - n, " %.*s = {", len, name);
+    for (int64_t i = 0; i < count; i++)
+        n += (size_t)snprintf(constants + n, size - n, "%s%s", i ? "," : "", *name == 'l' ? "-1.25" : "1.5");
+    assert_true(n + 2 < size);
+    strcat(constants, "}");
+}
+
 /* A model that calls the pattern as a function, which the runner inlines. Optional nodes of which the bit is not set
  * hand on what they would change. */
 static void model_of(const onxi_rewrite_row *rule, int opset, const char *element, const char *axis,
@@ -82,9 +113,11 @@ static void model_of(const onxi_rewrite_row *rule, int opset, const char *elemen
             used = strlen(constants);
             snprintf(constants + used, sizeof constants - used, "%sint64[%u] %.*s = {%s}", used ? ", " : "",
                      (unsigned)rank, len, at, list_of);
+        } else if (!operands_are_free && is_number_of(rule, at, len)) {
+            add_number(constants, sizeof constants, element, at, len, dims[inputs]);
         } else {
             const char *type = attention && (inputs == KEEP || inputs == HIDE) ? "bool" : element;
-            snprintf(ports + used, sizeof ports - used, "%s%s[] %.*s", inputs ? ", " : "", type, len, at);
+            snprintf(ports + used, sizeof ports - used, "%s%s[] %.*s", used ? ", " : "", type, len, at);
         }
         inputs++;
     }
@@ -131,10 +164,16 @@ static void model_of(const onxi_rewrite_row *rule, int opset, const char *elemen
             memcpy(op, made, strlen(made));
         }
     }
+    const char *before = "";
+    if (strstr(rule->where, "bounded mask") && !operands_are_free) {
+        char *at = strstr(call, "mask");
+        before = "least = Constant <value_float = -1000.0> ()  high = Max (mask, least)  ";
+        memcpy(at, "high", 4);
+    }
     const int written = snprintf(
         text, size,
-        "<ir_version: 10, opset_import: [\"\" : %d, \"onx\" : 1]>\ng (%s) => (%s[] y) %s%s%s { y = onx.P %s (%s) }\n%s",
-        opset, ports, element, *constants ? "<" : "", constants, *constants ? ">" : "", attributes, call, body);
+        "<ir_version: 10, opset_import: [\"\" : %d, \"onx\" : 1]>\ng (%s) => (%s[] y) %s%s%s { %sy = onx.P %s (%s) }\n%s",
+        opset, ports, element, *constants ? "<" : "", constants, *constants ? ">" : "", before, attributes, call, body);
     assert_true(written > 0 && (size_t)written < size);
 }
 

@@ -13,7 +13,7 @@
 #include <onx/run.h>
 #include <onx/text.h>
 
-#include "rewrite_model.h"
+#include "rewrite_draw.h"
 #include "run/run.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ static void note(void *user, const onx_run_event *event)
 }
 
 /* What is among the elements of the first input. */
-typedef enum among { FINITE, SOME_NAN, SOME_INFINITE, AMONG_COUNT } among;
+typedef enum among { FINITE, SOME_NAN, SOME_INFINITE, AMONG_COUNT, DRAWN } among;
 
 static void fill(onx_value *v, among special)
 {
@@ -52,6 +52,12 @@ static void fill(onx_value *v, among special)
                                                          : (float)((int64_t)(i * 7919 % 61) - 30) / 8;
 }
 
+static void fill_drawn(onx_value *v, drawn kind)
+{
+    for (uint64_t i = 0; i < v->count; i++)
+        ((float *)v->data)[i] = (float)draw_number(kind);
+}
+
 static void fill_bool(onx_value *v)
 {
     for (uint64_t i = 0; i < v->count; i++)
@@ -60,6 +66,7 @@ static void fill_bool(onx_value *v)
 
 /* Runs the model on inputs of such dims; `dims` has a list per input, ended by -1; of SHAPE and BACK it is the value.
  */
+static drawn kinds; /* of elements that are drawn */
 static void run_on(const char *text, const int64_t (*dims)[8], among special, bool no_optimize, outcome *out)
 {
     const bool attention = strstr(text, "onx.P") && strstr(text, "(q, k");
@@ -85,6 +92,8 @@ static void run_on(const char *text, const int64_t (*dims)[8], among special, bo
             assert_int_equal(onx_value_new_tensor(cx, boolean ? ONX_BOOL : ONX_FLOAT, rank, dims[i], &in[i]), ONX_OK);
             if (boolean)
                 fill_bool(in[i]);
+            else if (special == DRAWN)
+                fill_drawn(in[i], kinds);
             else
                 fill(in[i], i ? FINITE : special);
             for (uint64_t k = 0; attention && i == MASK && special == SOME_INFINITE && k < in[i]->count / 2; k++)
@@ -93,6 +102,10 @@ static void run_on(const char *text, const int64_t (*dims)[8], among special, bo
         }
         const onx_run_options watch = { .event = note, .user = out };
         out->status = onx_session_run_with(session, cx, given, &y, &watch);
+    }
+    if (out->status == ONX_OK) {
+        if (special == DRAWN && y->count > OUTPUT_MAX)
+            out->status = ONX_E_LIMIT;
     }
     if (out->status == ONX_OK) {
         assert_true(y->count <= OUTPUT_MAX && y->rank <= 8);
@@ -117,15 +130,33 @@ static void run(const char *text, const int64_t (*dims)[8], bool no_optimize, ou
     run_on(text, dims, FINITE, no_optimize, out);
 }
 
+/* For messages about operands that are drawn. */
+static const char *drawn_text;
+static const int64_t (*drawn_dims)[8];
+
+/* The model, and the dims of its operands. */
+static const char *drawn_operands(const onxi_rewrite_row *rule)
+{
+    static char out[9000];
+    size_t n = (size_t)snprintf(out, sizeof out, "\n");
+    for (uint32_t i = 0; i < inputs_of_rule(rule); i++, n += (size_t)snprintf(out + n, sizeof out - n, "; "))
+        for (uint32_t d = 0; drawn_dims[i][d] >= 0; d++)
+            n += (size_t)snprintf(out + n, sizeof out - n, " %lld", (long long)drawn_dims[i][d]);
+    snprintf(out + n, sizeof out - n, "\n%s", drawn_text);
+    return out;
+}
+
 static void same(const outcome *a, const outcome *b, const onxi_rewrite_row *rule)
 {
-    assert_int_equal(a->status, b->status);
-    assert_int_equal(a->rank, b->rank);
+    if (a->status != b->status || a->rank != b->rank)
+        fail_msg("%s: status %d, rank %u, expected %d, %u: %s%s", rule->name, a->status, (unsigned)a->rank, b->status,
+                 (unsigned)b->rank, a->why, drawn_text ? drawn_operands(rule) : "");
     assert_memory_equal(a->dims, b->dims, sizeof a->dims);
     for (uint64_t i = 0; i < a->count; i++)
         if (!(isnan(a->y[i]) && isnan(b->y[i])) && a->y[i] != b->y[i] &&
             !(fabsf(a->y[i] - b->y[i]) <= 2e-5f * (1 + fabsf(b->y[i])) && isfinite(b->y[i])))
-            fail_msg("%s: element %u is %g, expected %g", rule->name, (unsigned)i, (double)a->y[i], (double)b->y[i]);
+            fail_msg("%s: element %u is %g, expected %g%s", rule->name, (unsigned)i, (double)a->y[i], (double)b->y[i],
+                     drawn_text ? drawn_operands(rule) : "");
 }
 
 static const int64_t usual[][8] = { { 2, 3, 5, -1 }, { 5, -1 }, { 5, -1 } };
@@ -343,6 +374,40 @@ static void test_run_rewrite__nan_and_infinities(void **state)
                 fail_msg("%s\n%s", nodes.why, text);
             same(&rewritten, &nodes, rule);
         }
+}
+
+/* Operands of any dims that broadcast, with any elements: where the nodes run, the result is the same. */
+static void test_run_rewrite__drawn_operands(void **state)
+{
+    (void)state;
+    static outcome rewritten, nodes;
+    static char text[8192];
+    static int64_t made[ROWS_MAX][8];
+    const shapes_of_inputs dims = (shapes_of_inputs)made;
+    for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
+        uint32_t ran = 0;
+        for (uint32_t trial = 0; trial < 24; trial++) {
+            draw_state = trial * 7919 + 1;
+            draw_dims(rule, trial % 2 ? heads_of(rule) : cubes_of(rule), inputs_of_rule(rule), made);
+            operands_are_free = draw(2);
+            model_of(rule, 17, "float", draw(4) ? "-1" : "1", dims, draw(2) ? UINT32_MAX : draw(1 << 12), text,
+                     sizeof text);
+            kinds = draw_kind();
+            const uint32_t seed = draw_state;
+            run_on(text, dims, DRAWN, false, &rewritten);
+            draw_state = seed;
+            run_on(text, dims, DRAWN, true, &nodes);
+            if (nodes.status != ONX_OK)
+                continue;
+            ran++;
+            drawn_text = text;
+            drawn_dims = dims;
+            same(&rewritten, &nodes, rule);
+        }
+        assert_true(ran > 2);
+    }
+    operands_are_free = false;
+    drawn_text = NULL;
 }
 
 /* What the nodes take and the operator does not: scales that add axes, axes that are not the last. */
@@ -571,6 +636,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_rewrite__every_rule_is_used),
         cmocka_unit_test(test_run_rewrite__nan_and_infinities),
+        cmocka_unit_test(test_run_rewrite__drawn_operands),
         cmocka_unit_test(test_run_rewrite__gives_way_to_the_nodes),
         cmocka_unit_test(test_run_rewrite__optional_nodes),
         cmocka_unit_test(test_run_rewrite__absent_attributes),

@@ -14,7 +14,7 @@
 #include <onx/text.h>
 #include <onx/transform.h>
 
-#include "rewrite_model.h"
+#include "rewrite_draw.h"
 
 #include <math.h>
 
@@ -88,11 +88,16 @@ static void parse(onx_ctx *cx, const char *text, side *s)
         fail_msg("%s\n%s", why(cx), text);
 }
 
+static bool try_side(onx_ctx *cx, side *s, const onx_value *const *inputs)
+{
+    const onx_session_options options = { .threads = 1, .plain = true, .no_optimize = true };
+    return onx_session_new(cx, s->doc, &options, &s->session) == ONX_OK &&
+           onx_session_run(s->session, cx, inputs, &s->y) == ONX_OK;
+}
+
 static void run_side(onx_ctx *cx, side *s, const onx_value *const *inputs)
 {
-    const onx_session_options options = { .threads = 1, .plain = true };
-    if (onx_session_new(cx, s->doc, &options, &s->session) != ONX_OK ||
-        onx_session_run(s->session, cx, inputs, &s->y) != ONX_OK)
+    if (!try_side(cx, s, inputs))
         fail_msg("%s", why(cx));
 }
 
@@ -112,7 +117,7 @@ static double number(const onx_value *v, uint64_t i)
 }
 
 static void make_inputs(onx_ctx *cx, const onx_session *session, onx_dtype dtype, const dims_list *dims,
-                        onx_value **out)
+                        const drawn *special, onx_value **out)
 {
     uint32_t state = 12345;
     for (uint32_t i = 0; i < onx_session_input_count(session); i++) {
@@ -120,7 +125,7 @@ static void make_inputs(onx_ctx *cx, const onx_session *session, onx_dtype dtype
         assert_int_equal(onx_value_new_tensor(cx, dtype, rank_of((*dims)[i]), (*dims)[i], &out[i]), ONX_OK);
         for (uint64_t k = 0; k < out[i]->count; k++) {
             state = state * UINT32_C(1664525) + UINT32_C(1013904223);
-            const double x = (double)(int32_t)(state >> 8) / (1 << 22) - 2;
+            const double x = special ? draw_number(*special) : (double)(int32_t)(state >> 8) / (1 << 22) - 2;
             onx_convert(dtype, (char *)out[i]->data + k * onx_dtype_bits(dtype) / 8, ONX_DOUBLE, &x, 1, false);
         }
     }
@@ -130,10 +135,11 @@ static void compare(const onx_value *a, const onx_value *b, double tolerance, co
 {
     assert_int_equal(a->dtype, b->dtype);
     assert_int_equal(a->rank, b->rank);
-    assert_memory_equal(a->dims, b->dims, a->rank * sizeof *a->dims);
+    if (a->rank)
+        assert_memory_equal(a->dims, b->dims, a->rank * sizeof *a->dims);
     for (uint64_t i = 0; i < a->count; i++) {
         const double x = number(a, i), y = number(b, i);
-        if (!(fabs(x - y) <= tolerance * (1 + fabs(y))))
+        if (x != y && !(isnan(x) && isnan(y)) && !(fabs(x - y) <= tolerance * (1 + fabs(y)) && isfinite(y)))
             fail_msg("element %u is %g, expected %g\n%s", (unsigned)i, x, y, text);
     }
 }
@@ -157,7 +163,7 @@ static uint32_t nodes_left(const onx_doc *doc, const onxi_rewrite_row *rule, boo
         const onx_str op = onx_view(graph->node[i]->op_type);
         char call[64];
         snprintf(call, sizeof call, "y = %.*s ", ONX_ARG(op));
-        count += !onx_str_is(op, "Constant");
+        count += !onx_str_is(op, "Constant") && !onx_str_is(op, "Max"); /* of the mask */
         *replaced |= strstr(rule->replacement, call) != NULL;
     }
     return count;
@@ -188,32 +194,41 @@ static void convert_constants(char *text, size_t size, int dtype)
     strcpy(text, out);
 }
 
-static bool try_rule(const onxi_rewrite_row *rule, int opset, const char *element, onx_dtype dtype, double tolerance,
-                     const dims_list *dims, uint32_t optional)
+/* A model made from the pattern, and its copy after the pass `fuse`; false if that is refused, as of dims that do not
+ * go together. */
+static bool make_sides(onx_ctx *cx, const onxi_rewrite_row *rule, int opset, const char *element, onx_dtype dtype,
+                       const dims_list *dims, uint32_t optional, const char **model, side *nodes, side *one)
 {
-    static char text[8192];
-
-    onx_ctx *cx = onx_ctx_new(NULL);
-    side nodes, one;
-    onx_value *inputs[INPUTS_MAX] = { NULL };
+    static char text[16384];
     onx_input_shape shapes[INPUTS_MAX];
     const onx_str pass[] = { onx_str_of("fuse"), onx_str_of("unused"), onx_str_of("identity"), onx_str_of("fold") };
-    bool replaced;
     int64_t padded[16][8] = { { 0 } };
     memcpy(padded, *dims, sizeof *dims);
     model_of(rule, opset, element, "-1", (const int64_t(*)[8])padded, optional, text, sizeof text);
+    *model = text;
     if (dtype != ONX_FLOAT)
         convert_constants(text, sizeof text, (int)dtype);
-    parse(cx, text, &nodes);
-    parse(cx, text, &one);
-    const onx_graph *graph = onx_doc_model(one.doc)->graph;
+    parse(cx, text, nodes);
+    parse(cx, text, one);
+    const onx_graph *graph = onx_doc_model(one->doc)->graph;
     for (uint32_t i = 0; i < graph->input_count; i++)
         shapes[i] = (onx_input_shape){ onx_view(graph->input[i]->name), (*dims)[i], rank_of((*dims)[i]) };
     const onx_simplify_options options = {
         .pass = pass, .pass_count = 4, .shape = shapes, .shape_count = graph->input_count
     };
-    if (onx_inline(cx, nodes.doc, NULL) != ONX_OK || onx_inline(cx, one.doc, NULL) != ONX_OK ||
-        onx_simplify(cx, one.doc, &options) != ONX_OK)
+    return onx_inline(cx, nodes->doc, NULL) == ONX_OK && onx_inline(cx, one->doc, NULL) == ONX_OK &&
+           onx_simplify(cx, one->doc, &options) == ONX_OK;
+}
+
+static bool try_rule(const onxi_rewrite_row *rule, int opset, const char *element, onx_dtype dtype, double tolerance,
+                     const dims_list *dims, uint32_t optional)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    side nodes, one;
+    onx_value *inputs[INPUTS_MAX] = { NULL };
+    const char *text;
+    bool replaced;
+    if (!make_sides(cx, rule, opset, element, dtype, dims, optional, &text, &nodes, &one))
         fail_msg("%s\n%s", why(cx), text);
     const uint32_t left = nodes_left(one.doc, rule, &replaced);
     if (replaced && left != nodes_of(rule))
@@ -222,7 +237,7 @@ static bool try_rule(const onxi_rewrite_row *rule, int opset, const char *elemen
         onx_session *probe = NULL;
         if (onx_session_new(cx, nodes.doc, NULL, &probe) != ONX_OK)
             fail_msg("%s\n%s", why(cx), text);
-        make_inputs(cx, probe, dtype, dims, inputs);
+        make_inputs(cx, probe, dtype, dims, NULL, inputs);
         onx_session_free(probe);
         run_side(cx, &nodes, (const onx_value *const *)inputs);
         run_side(cx, &one, (const onx_value *const *)inputs);
@@ -265,6 +280,89 @@ static void test_transform_rules__every_rule_of_models(void **state)
     assert_true(rules > 20);
 }
 
+/* Operands of any dims that broadcast, with any elements: where the nodes run, the simplified model gives the same.
+ * Returns whether both were compared. */
+static bool try_drawn(const onxi_rewrite_row *rule, uint32_t trial)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    side nodes = { NULL }, one = { NULL };
+    onx_value *inputs[INPUTS_MAX] = { NULL };
+    const char *text;
+    int64_t dims[INPUTS_MAX][8];
+    bool compared = false;
+    draw_state = trial * 7919 + 1;
+    draw_dims(rule, (const int64_t(*)[8])shapes_of(rule)[trial % SHAPES], inputs_of_rule(rule), dims);
+    const int least = rule->since > 17 ? rule->since : 17, opset = least + (int)draw(24 - (uint32_t)least + 1);
+    const drawn special = draw_kind();
+    operands_are_free = draw(3) == 0;
+    if (make_sides(cx, rule, opset, "float", ONX_FLOAT, (const dims_list *)&dims, draw(2) ? UINT32_MAX : draw(16),
+                   &text, &nodes, &one)) {
+        onx_session *probe = NULL;
+        if (onx_session_new(cx, nodes.doc, NULL, &probe) == ONX_OK) {
+            make_inputs(cx, probe, ONX_FLOAT, (const dims_list *)&dims, &special, inputs);
+            onx_session_free(probe);
+            compared = try_side(cx, &nodes, (const onx_value *const *)inputs);
+            if (compared) {
+                run_side(cx, &one, (const onx_value *const *)inputs);
+                compare(one.y, nodes.y, 2e-5, text);
+            }
+        }
+    }
+    operands_are_free = false;
+    for (uint32_t i = 0; i < INPUTS_MAX; i++)
+        onx_value_free(inputs[i]);
+    drop(&nodes);
+    drop(&one);
+    onx_ctx_free(cx);
+    return compared;
+}
+
+static void test_transform_rules__drawn_operands(void **state)
+{
+    (void)state;
+    for (const onxi_rewrite_row *rule = onxi_rewrite_rows; rule->name; rule++) {
+        uint32_t compared = 0;
+        for (uint32_t trial = 0; rule->by & ONXI_REWRITE_BY_MODEL && trial < 24; trial++)
+            compared += try_drawn(rule, trial);
+        if (rule->by & ONXI_REWRITE_BY_MODEL && compared < 3)
+            fail_msg("rule %s: %u of 24 models run", rule->name, (unsigned)compared);
+    }
+}
+
+/* Each input but the first that the nodes broadcast is in a condition that says how. */
+static void test_transform_rules__broadcasting_is_described(void **state)
+{
+    (void)state;
+    static const char *const broadcasting[] = { " = Add (", " = Sub (", " = Mul (", " = Div (",   " = Where (",
+                                                " = Max (", " = Min (", " = Pow (", " (xf, wf, b" };
+    static const char *const how[] = { "onto %.*s ", "along 1 %.*s ", "rank 0 %.*s", "both %.*s " };
+    for (const onxi_rewrite_row *rule = onxi_rewrite_rows; rule->name; rule++) {
+        const char *at = strchr(rule->pattern, '(') + 1, *close = strchr(at, ')');
+        int len, own;
+        for (uint32_t input = 0; (at = next_name(at, close, &len)) != NULL; at += len, input++)
+            for (size_t b = 0; input && b < sizeof broadcasting / sizeof *broadcasting; b++)
+                for (const char *node = rule->pattern; (node = strstr(node, broadcasting[b])) != NULL; node++) {
+                    if (broadcasting[b][1] == '(' && !strstr(rule->pattern, "Gemm"))
+                        continue; /* the bias of a convolution is a list */
+                    const char *list = strchr(node, '(') + 1, *end = strchr(list, ')');
+                    bool operand = false, others = false, said = false;
+                    char text[64];
+                    for (; (list = next_name(list, end, &own)) != NULL; list += own) {
+                        const bool is = own == len && memcmp(list, at, (size_t)len) == 0;
+                        snprintf(text, sizeof text, " %.*s = Constant ", own, list);
+                        operand |= is;
+                        others |= !is && !strstr(rule->pattern, text);
+                    }
+                    for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
+                        snprintf(text, sizeof text, how[h], len, at);
+                        said |= strstr(rule->where, text) != NULL;
+                    }
+                    if (operand && others && !said)
+                        fail_msg("rule %s does not say how %.*s broadcasts", rule->name, len, at);
+                }
+    }
+}
+
 /* ---- docs/rewrites.md ---- */
 
 /* A side of a rule as nodes, without what is the same for all. */
@@ -297,7 +395,8 @@ static void print_page(FILE *to)
         to,
         "\n## Rules\n\nInputs of a pattern match any value. A Constant node matches a constant with the same value or, if its value is a "
         "parameter (`@e`), any constant.\nA node named `[optional]` may be missing; a node named `[shared]` is not removed. In models a rule applies "
-        "from the given version of the default domain\non; operators of the domain `onx` are kernels of sessions.\n\n"
+        "from the given version of the default domain\non, and `where` says how operands broadcast: `onto` other dims, "
+        "`along` an axis, with `rank` 0, or as `both` the nodes\nand the operator do. operators of the domain `onx` are kernels of sessions.\n\n"
         "| rule | used by | from version | results | where | nodes | operator |\n|---|---|---|---|---|---|---|\n");
     for (const onxi_rewrite_row *row = onxi_rewrite_rows; row->name; row++) {
         fprintf(to, "| %s | %s | ", row->name, users[row->by]);
@@ -335,6 +434,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transform_rules__every_rule_of_models),
+        cmocka_unit_test(test_transform_rules__drawn_operands),
+        cmocka_unit_test(test_transform_rules__broadcasting_is_described),
         cmocka_unit_test(test_transform_rules__page),
     };
     if (argc > 1 && strcmp(argv[1], "--page") == 0) {

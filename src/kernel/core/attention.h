@@ -68,6 +68,13 @@ onx_status onxi_attention_run(onx_work *work, uint64_t first, uint64_t last);
 void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint64_t query, uint64_t *first,
                             uint64_t *last);
 
+/* May keys be hidden from a query? Only then a query that sees none gives zeros: scores that are all -inf without a
+ * mask give NaN, as Softmax does. */
+static inline bool onxi_attention_hides(const onxi_attention_params *q, bool mask, int64_t length)
+{
+    return mask || q->causal || q->left >= 0 || q->right >= 0 || length >= 0;
+}
+
 /* ---- queries of other operators, vectorized (simd/attention.c) ---- */
 
 /* Queries of one head over keys in two pieces, all of numbers that are neighbours in memory; steps are from a vector to

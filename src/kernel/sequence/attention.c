@@ -286,7 +286,8 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
         if (mask)
             apply_mask(q, mask, t, query, row, first, last);
         give_scores(q, t, query, row, scores, SCORES_MASKED);
-        onxi_attention_softmax(&q->a, row + t->from * onxi_element_size(q->a.dtype), t->to - t->from, true);
+        onxi_attention_softmax(&q->a, row + t->from * onxi_element_size(q->a.dtype), t->to - t->from,
+                               onxi_attention_hides(q, mask != NULL, length));
         give_scores(q, t, query, row, scores, SCORES_SOFTMAX);
     }
     if (work->outputs[ONXI_ATTENTION_Y])

@@ -521,6 +521,7 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
                         .scale = 1,
                         .cap = q->softcap > 0 ? (float)q->softcap : 0,
                         .ranges = q,
+                        .as_nodes = a->total && !onxi_attention_hides(q, mask != NULL, length),
                         .length = length,
                         .memory = (float *)t->memory };
     j.y = (float *)work->outputs[ONXI_ATTENTION_Y]->data + (int64_t)t->batch * a->y.batch_step +
