@@ -143,7 +143,10 @@ typedef struct onx_precision_options {
     const onx_str *keep_node; /* names of nodes (no patterns) that stay unchanged, with their subgraphs; names of no
                                * node are ignored */
     uint32_t keep_node_count;
-    bool convert_exact; /* also convert the nodes that FLOAT16 and BFLOAT16 change most (see onx_precision) */
+    bool convert_exact;        /* also convert the nodes that FLOAT16 and BFLOAT16 change most (see onx_precision) */
+    const onx_str *keep_value; /* names of values that keep their types, in all graphs, where they are computed and
+                                * where they are read; names of no value are ignored */
+    uint32_t keep_value_count;
 } onx_precision_options;
 
 /* Changes the floating-point type of values, weights, inputs and outputs. The target FLOAT16 or BFLOAT16 converts FLOAT

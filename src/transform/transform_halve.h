@@ -32,6 +32,7 @@ typedef struct onxi_halve_value {
     bool changes;
     bool wanted_new, wanted_old; /* for constants: by readers */
     bool pinned;                 /* a constant that has to be kept */
+    bool kept;                   /* named by the caller */
     bool size;                   /* computed from sizes only */
     bool integers;               /* computed from integers and constants only */
     bool dropped;                /* a Cast that has become redundant */
@@ -91,7 +92,7 @@ typedef struct onxi_halver {
     const onx_precision_options *options;
     onx_model *model;
     onxi_selection selection;
-    onxi_dict keep, trained;
+    onxi_dict keep, keep_value, trained;
     onxi_binder binder;
     onxi_values values;
     onxi_names names;
@@ -113,6 +114,7 @@ typedef struct onxi_halver {
     onxi_halve_scope *scopes, **last_scope;
     onxi_map tensors;      /* converted tensors, by address */
     onxi_weight_loss loss; /* over all weights */
+    uint32_t clamped;      /* number of weights with elements beyond the range */
     onx_arena *asked;      /* for what rules allocate */
     onxi_dims *dims;       /* for rules; NULL: none yet */
     uint32_t questions;

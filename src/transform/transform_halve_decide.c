@@ -44,6 +44,33 @@ bool onxi_halve_wants_new(onxi_halver *h, const onxi_halve_use *use)
     return false;
 }
 
+/* ---- values that the caller wants to keep ---- */
+
+static void keep_use(onxi_halver *h, onxi_halve_use *u)
+{
+    if (u->value == ONXI_HALVE_NONE || !h->value[u->value].kept)
+        return;
+    if (u->want == ONXI_HALVE_TERM)
+        stay(h, u->term);
+    else
+        u->want = ONXI_HALVE_OLD;
+}
+
+static void keep_values(onxi_halver *h)
+{
+    for (uint32_t i = 0; h->keep_value.count && i < h->value_count; i++) {
+        onxi_halve_value *v = &h->value[i];
+        if (!v->from || !onxi_dict_find(&h->keep_value, onx_view(v->name)))
+            continue;
+        v->kept = v->pinned = true;
+        stay(h, v->term);
+    }
+    for (uint32_t i = 0; h->keep_value.count && i < h->use_count; i++)
+        keep_use(h, &h->use[i]);
+    for (uint32_t i = 0; h->keep_value.count && i < h->result_count; i++)
+        keep_use(h, &h->result[i].use);
+}
+
 /* ---- sizes: floating-point values computed from shapes are not exact in 16 bits ---- */
 
 /* A Cast of a single integer or a list of integers. */
@@ -258,6 +285,7 @@ static onx_status place_casts(onxi_halver *h)
 onx_status onxi_halve_decide(onxi_halver *h)
 {
     const bool fewer = h->to == ONX_FLOAT16 || h->to == ONX_BFLOAT16;
+    keep_values(h);
     keep_sizes(h);
     if (fewer && !h->options->convert_exact)
         ONX_TRY(onxi_halve_keep_exact(h));

@@ -84,10 +84,12 @@ static onx_status tell(onxi_halver *h, const char *rule, onx_str path, const cha
     return ONX_OK;
 }
 
+enum { MOST_TOLD = 8 };
+
 static void tell_loss(onxi_halver *h, onx_str path, const onxi_weight_loss *loss)
 {
     char text[160];
-    if (loss->clamped)
+    if (loss->clamped && ++h->clamped <= MOST_TOLD)
         onxi_warn(h->cx, ONX_WARNING, NULL, ONXI_AT_PATH(path),
                   "%llu of %llu elements are beyond the range of %s, and become %g", (unsigned long long)loss->clamped,
                   (unsigned long long)loss->count, onx_dtype_name((int64_t)h->to), onxi_float_largest(h->to));
@@ -105,6 +107,9 @@ static void tell_loss(onxi_halver *h, onx_str path, const onxi_weight_loss *loss
 /* Most models have a few harmless weights like this, so they are reported together. */
 static void tell_small(onxi_halver *h)
 {
+    if (h->clamped > MOST_TOLD)
+        onxi_warn(h->cx, ONX_WARNING, NULL, ONXI_NOWHERE, "%u more weights have elements beyond the range of %s",
+                  h->clamped - MOST_TOLD, onx_dtype_name((int64_t)h->to));
     if (h->loss.zeroed || h->loss.coarse)
         onxi_warn(
             h->cx, ONX_NOTE, NULL, ONXI_NOWHERE,

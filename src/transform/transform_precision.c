@@ -60,6 +60,9 @@ static onx_status list_kept(onxi_halver *h)
     for (uint32_t i = 0; i < h->options->keep_node_count; i++)
         if (!onxi_dict_at(&h->keep, h->options->keep_node[i], 0, NULL))
             return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < h->options->keep_value_count; i++)
+        if (!onxi_dict_at(&h->keep_value, h->options->keep_value[i], 0, NULL))
+            return ONX_E_MEMORY;
     return ONX_OK;
 }
 
@@ -133,6 +136,7 @@ static onx_status precision(onx_ctx *cx, onx_doc *doc, onx_precision_options *op
                                      .block_op = options->block_op,
                                      .block_op_count = options->block_op_count },
                       .keep = onxi_dict_in_arena(scratch),
+                      .keep_value = onxi_dict_in_arena(scratch),
                       .trained = onxi_dict_in_arena(scratch),
                       .names = { .scratch = scratch, .arena = onx_doc_arena(doc), .model = model },
                       .weights = { .spill = { .fd = -1 } },
@@ -159,5 +163,6 @@ onx_status onx_precision(onx_ctx *cx, onx_doc *doc, const onx_precision_options 
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_precision_options, own, options);
     ONXI_NEED_SELECTION(cx, own);
+    ONXI_NEED(cx, own.keep_value || !own.keep_value_count);
     ONXI_CALL(cx, precision(cx, doc, &own));
 }
