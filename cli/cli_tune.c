@@ -135,7 +135,6 @@ onx_status cli_samples_read(const cli_samples *s, uint32_t index, onx_doc *doc, 
             call.given[n] = s->call->given[i];
             call.given_value[n++] = s->call->given_value[i];
         }
-    index += s->first;
     snprintf(number, sizeof number, "%llu", (unsigned long long)(first + index));
     call.given_count = n + 1;
     if (status == ONX_OK) {
@@ -148,91 +147,6 @@ onx_status cli_samples_read(const cli_samples *s, uint32_t index, onx_doc *doc, 
     free(call.given);
     free(call.given_value);
     s->call->input = call.input;
-    return status;
-}
-
-/* ---- runs ---- */
-
-/* Some inner values that are fetched together; `last`: this group also includes the inputs and outputs of the model. */
-typedef struct batch {
-    const uint32_t *chosen;
-    uint32_t count;
-    bool last;
-} batch;
-
-/* Limits the group size, because its values are held in memory at once. */
-static uint32_t batch_size(const cli_inner *inner, const uint32_t *chosen, uint32_t count)
-{
-    enum { AT_ONCE = 200, BYTES = 8 << 20 };
-    uint64_t bytes = 0;
-    uint32_t n = 0;
-    while (n < count && n < AT_ONCE && bytes < BYTES) {
-        const onx_type *type = inner->list[chosen[n++]]->type;
-        const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
-        uint64_t size = t ? onx_dtype_bits(t->elem_type) / 8u : 0;
-        for (uint32_t i = 0; t && t->shape && i < t->shape->dim_count; i++) /* unknown sizes are assumed to be small */
-            if (ONX_HAS(dimension, t->shape->dim[i], dim_value) && t->shape->dim[i]->dim_value > 0)
-                size = size < BYTES ? size * (uint64_t)t->shape->dim[i]->dim_value : size;
-        bytes += size < BYTES ? size : BYTES;
-    }
-    return n;
-}
-
-static onx_status run_sample(const cli_samples *s, cli_inner *inner, onx_session *session, uint32_t sample,
-                             const batch *b, const cli_visit *visit)
-{
-    const uint32_t outputs = onx_session_output_count(session);
-    cli_inputs in;
-    onx_value **values = calloc(outputs + 1u, sizeof *values);
-    onx_status status = values ? cli_samples_read(s, sample, inner->doc, session, &in) : no_memory(s->call);
-    if (!values)
-        return status;
-    for (uint32_t i = 0; status == ONX_OK && b->last && visit->input && i < in.count; i++)
-        if (in.values[i])
-            status = visit->input(visit->user, onx_session_input(session, i).name, in.values[i]);
-    if (status == ONX_OK)
-        status = onx_session_run(session, s->call->cx, (const onx_value *const *)in.values, values);
-    for (uint32_t i = 0; status == ONX_OK && i < outputs; i++) {
-        const bool inside = i >= inner->outputs;
-        if (inside || b->last)
-            status =
-                visit->see(visit->user, sample, inside ? b->chosen[i - inner->outputs] : inner->count + i, values[i]);
-    }
-    for (uint32_t i = 0; i < outputs; i++)
-        onx_value_free(values[i]);
-    free(values);
-    cli_inputs_free(&in);
-    return status;
-}
-
-/* Minimises memory: weights are read from the mapped file, and no packed copies are kept. */
-static onx_status observe_batch(const cli_samples *s, cli_inner *inner, const batch *b, const cli_visit *visit)
-{
-    uint64_t threads = 0;
-    onx_session_options options;
-    onx_run_options limits;
-    onx_session *session = NULL;
-    if (!cli_run_options(s->call, &threads, &options, &limits))
-        return ONX_E_MISUSE;
-    options.lean_memory = true;
-    onx_status status = cli_inner_choose(inner, b->chosen, b->count);
-    if (status == ONX_OK)
-        status = onx_session_new(s->call->cx, inner->doc, &options, &session);
-    for (uint32_t k = 0; status == ONX_OK && k < s->count; k++)
-        status = run_sample(s, inner, session, k, b, visit);
-    onx_session_free(session);
-    const onx_status back = cli_inner_choose(inner, NULL, 0);
-    return status != ONX_OK ? status : back;
-}
-
-onx_status cli_observe(const cli_samples *s, cli_inner *inner, const uint32_t *chosen, uint32_t count,
-                       const cli_visit *visit)
-{
-    onx_status status = ONX_OK;
-    for (uint32_t from = 0, n; status == ONX_OK && (from < count || from == 0); from += n ? n : 1) {
-        n = batch_size(inner, chosen + from, count - from);
-        status = observe_batch(s, inner, &(batch){ chosen + from, n, count - from <= n }, visit);
-    }
     return status;
 }
 
@@ -322,75 +236,132 @@ onx_status cli_save_beside(const cli_transform *t, onx_doc *doc, bool outside)
 
 /* ---- comparing a changed model with the original ---- */
 
-/* Values of the original that the changed model has under the same name; kept from the run of one for that of the
- * other. */
+/* What a run gave: of each value some elements, of the first times that it was computed, and all of the outputs. */
+enum { ELEMENTS = 4096, TIMES = 8 };
+
+typedef struct glimpse {
+    uint64_t count; /* elements of the value */
+    onx_value *some;
+} glimpse;
+
+typedef struct glimpses {
+    glimpse at[TIMES];
+    uint32_t count; /* how often the value was computed, at most TIMES */
+} glimpses;
+
+typedef struct record {
+    glimpses *values;    /* per value of the original, by pointer so that those that are not seen cost little */
+    onx_value **outputs; /* per output */
+} record;
+
+/* Values of the original that the changed model has under the same name, and are compared with. */
 typedef struct measure {
     cli_tune *t;
-    cli_inner *inner[2];
-    cli_table names;  /* over inner[0] */
-    onx_value **kept; /* values and outputs of the original, for one sample */
-    double *worst;    /* the largest error, per value and output of the original */
-    uint32_t sample;
+    cli_observer *observer; /* that runs */
+    cli_observer changed;
+    cli_table names;   /* over the values of the original */
+    record kept;       /* of the original, for one sample */
+    uint32_t *times;   /* per value of the original: how often the changed model has computed it */
+    double *worst;     /* the largest error, per value and output of the original */
     uint32_t *partner; /* per value of the changed model, its counterpart */
 } measure;
+
+/* Elements in equal distances; NULL: they are not compared. */
+static onx_status take_some(const cli_tune *t, const onx_value *v, onx_value **out)
+{
+    *out = NULL;
+    if (v->kind != ONX_VALUE_TENSOR || onx_dtype_class_of(v->dtype) != ONX_CLASS_FLOATING)
+        return ONX_OK;
+    const uint64_t step = v->count / ELEMENTS + 1;
+    const int64_t n = (int64_t)(v->count / step + (v->count % step > 0));
+    const uint32_t bits = onx_dtype_bits(v->dtype);
+    ONX_TRY(onx_value_new_tensor(t->call->cx, ONX_DOUBLE, 1, &n, out));
+    for (int64_t i = 0; i < n; i++)
+        if (onx_convert(ONX_DOUBLE, (double *)(*out)->data + i, (onx_dtype)v->dtype,
+                        (const char *)v->data + (uint64_t)i * step * bits / 8, 1, true) != ONX_OK)
+            break;
+    return ONX_OK;
+}
+
+static bool has_nonfinite(const onx_value *v)
+{
+    for (uint64_t i = 0; v && i < v->count; i++)
+        if (!isfinite(((const double *)v->data)[i]))
+            return true;
+    return false;
+}
 
 static onx_status keep_value(void *user, uint32_t sample, uint32_t value, const onx_value *v)
 {
     measure *m = user;
+    const cli_observer *o = m->observer;
     (void)sample;
-    if (!m->kept[value])
-        ONX_TRY(onx_value_new(m->t->call->cx, &m->kept[value]));
-    return onx_value_assign(m->kept[value], v);
-}
-
-static onx_status look_at_input(void *user, onx_str name, const onx_value *v)
-{
-    measure *m = user;
-    if (m->t->told || v->kind != ONX_VALUE_TENSOR || onx_dtype_class_of(v->dtype) != ONX_CLASS_FLOATING)
-        return ONX_OK;
-    for (uint64_t i = 0; i < v->count && !m->t->told; i++) {
-        double x;
-        const char *at = (const char *)v->data + i * onx_dtype_bits(v->dtype) / 8;
-        m->t->told = onx_dtype_bits(v->dtype) >= 8 &&
-                     onx_convert(ONX_DOUBLE, &x, (onx_dtype)v->dtype, at, 1, true) == ONX_OK && !isfinite(x);
+    if (value >= o->count) {
+        onx_value **to = &m->kept.outputs[value - o->count];
+        if (!*to)
+            ONX_TRY(onx_value_new(m->t->call->cx, to));
+        return onx_value_assign(*to, v);
     }
-    if (m->t->told)
+    glimpses *g = &m->kept.values[value];
+    if (g->count >= TIMES)
+        return ONX_OK;
+    glimpse *at = &g->at[g->count++];
+    at->count = v->count;
+    ONX_TRY(take_some(m->t, v, &at->some));
+    if (o->list[value].from == CLI_FROM_INPUT && !m->t->told && has_nonfinite(at->some)) {
+        m->t->told = true;
         cli_warn(m->t->call,
                  "\"%.*s\" has elements in the data that are not finite: values computed from them are not measured",
-                 ONX_ARG(name));
+                 ONX_ARG(o->list[value].name));
+    }
     return ONX_OK;
+}
+
+static void note_error(measure *m, uint32_t own, int32_t dtype, double apart)
+{
+    /* Integers, such as indexes, are right or wrong; the size of their difference means nothing. */
+    const onx_dtype_class kind = onx_dtype_class_of(dtype);
+    if ((kind == ONX_CLASS_FLOATING || kind == ONX_CLASS_COMPLEX) && !(apart <= m->worst[own]))
+        m->worst[own] = apart;
 }
 
 static onx_status compare_value(void *user, uint32_t sample, uint32_t value, const onx_value *v)
 {
     measure *m = user;
-    const bool output = value >= m->inner[1]->count;
-    const uint32_t own = output ? m->inner[0]->count + value - m->inner[1]->count : m->partner[value];
+    const cli_observer *o = &m->t->observer;
     (void)sample;
-    if (!m->kept[own])
+    if (value >= m->changed.count) {
+        const uint32_t output = value - m->changed.count;
+        const onx_value *before = m->kept.outputs[output];
+        if (before)
+            note_error(m, o->count + output, before->dtype, cli_apart(before, v));
         return ONX_OK;
-    const double apart = cli_apart(m->kept[own], v);
-    /* Integers, such as indexes, are right or wrong; the size of their difference means nothing. */
-    const onx_dtype_class kind = onx_dtype_class_of(m->kept[own]->dtype);
-    const bool real = kind == ONX_CLASS_FLOATING || kind == ONX_CLASS_COMPLEX;
-    if (real && !(apart <= m->worst[own]))
-        m->worst[own] = apart;
+    }
+    const uint32_t own = m->partner[value];
+    const uint32_t time = m->times[own]++;
+    const glimpse *before = time < m->kept.values[own].count ? &m->kept.values[own].at[time] : NULL;
+    onx_value *now;
+    if (!before || !before->some || before->count != v->count)
+        return ONX_OK;
+    ONX_TRY(take_some(m->t, v, &now));
+    if (now)
+        note_error(m, own, ONX_DOUBLE, cli_apart(before->some, now));
+    onx_value_free(now);
     return ONX_OK;
 }
 
-static onx_status pair_inner(measure *m, uint32_t *ours, uint32_t *theirs, uint32_t *count)
+/* Values of one name in several graphs are told apart by their order. */
+static onx_status pair_values(measure *m)
 {
-    const cli_inner *a = m->inner[0], *b = m->inner[1];
-    *count = 0;
+    const cli_observer *a = &m->t->observer;
     for (uint32_t i = 0; i < a->count; i++)
-        if (!cli_table_add(&m->names, cli_table_hash(&m->names, onx_view(a->list[i]->name), onx_str_of("")), i))
+        if (!cli_table_add(&m->names, cli_table_hash(&m->names, a->list[i].name, onx_str_of("")), i))
             return no_memory(m->t->call);
-    for (uint32_t i = 0; i < b->count; i++) {
-        const onx_str name = onx_view(b->list[i]->name);
-        CLI_TABLE_EACH (&m->names, cli_table_hash(&m->names, name, onx_str_of("")), k) {
-            if (onx_str_equal(onx_view(a->list[k]->name), name)) {
-                ours[*count] = k;
-                theirs[(*count)++] = i;
+    for (uint32_t i = 0; i < m->changed.count; i++) {
+        cli_observed *own = &m->changed.list[i];
+        CLI_TABLE_EACH (&m->names, cli_table_hash(&m->names, own->name, onx_str_of("")), k) {
+            if (onx_str_equal(a->list[k].name, own->name) && a->list[k].ordinal == own->ordinal) {
+                own->wanted = a->list[k].wanted && own->from == CLI_FROM_NODE;
                 m->partner[i] = k;
                 break;
             }
@@ -401,58 +372,60 @@ static onx_status pair_inner(measure *m, uint32_t *ours, uint32_t *theirs, uint3
 
 static void drop_kept(measure *m)
 {
-    const size_t all = (size_t)m->inner[0]->count + m->inner[0]->outputs;
-    for (size_t i = 0; i < all; i++) {
-        onx_value_free(m->kept[i]);
-        m->kept[i] = NULL;
+    const cli_observer *o = &m->t->observer;
+    for (uint32_t i = 0; m->kept.values && i < o->count; i++) {
+        for (uint32_t k = 0; k < m->kept.values[i].count; k++)
+            onx_value_free(m->kept.values[i].at[k].some);
+        m->kept.values[i].count = 0;
+    }
+    for (uint32_t i = 0; m->kept.outputs && i < o->outputs; i++) {
+        onx_value_free(m->kept.outputs[i]);
+        m->kept.outputs[i] = NULL;
     }
 }
 
-/* Runs both models on one sample for a group of values at a time, so that only these values are in memory. */
-static onx_status measure_samples(measure *m, const uint32_t *ours, const uint32_t *theirs, uint32_t count)
+/* Runs both models on one sample after the other. */
+static onx_status measure_samples(measure *m)
 {
-    const cli_visit first = { keep_value, look_at_input, m }, second = { compare_value, NULL, m };
+    cli_observer *o = &m->t->observer;
     onx_status status = ONX_OK;
     for (uint32_t i = 0; status == ONX_OK && i < m->t->samples->count; i++) {
-        cli_samples one = *m->t->samples;
-        one.count = 1;
-        one.first = i;
-        for (uint32_t from = 0, n; status == ONX_OK && (from < count || from == 0); from += n ? n : 1) {
-            n = batch_size(m->inner[0], ours + from, count - from);
-            const bool last = count - from <= n;
-            status = observe_batch(&one, m->inner[0], &(batch){ ours + from, n, last }, &first);
-            if (status == ONX_OK)
-                status = observe_batch(&one, m->inner[1], &(batch){ theirs + from, n, last }, &second);
-            drop_kept(m);
-        }
+        m->observer = o;
+        status = cli_observer_run(o, m->t->samples, i, &(cli_visit){ keep_value, m });
+        if (o->count)
+            memset(m->times, 0, o->count * sizeof *m->times);
+        m->observer = &m->changed;
+        if (status == ONX_OK)
+            status = cli_observer_run(&m->changed, m->t->samples, i, &(cli_visit){ compare_value, m });
+        drop_kept(m);
     }
     return status;
 }
 
-static onx_status measure_model(cli_tune *t, onx_doc *doc, bool inside, cli_inner *original, double *worst)
+static onx_status measure_model(cli_tune *t, onx_doc *doc, bool inside, double *worst)
 {
-    cli_inner changed = { 0 };
-    measure m = { .t = t, .inner = { original, &changed }, .names = { .cx = t->call->cx }, .worst = worst };
-    uint32_t count = 0, *ours = NULL, *theirs = NULL;
-    onx_status status = cli_inner_open(&changed, t->call, doc);
-    const size_t all = (size_t)original->count + original->outputs + 1;
+    measure m = { .t = t, .names = { .cx = t->call->cx }, .worst = worst };
+    onx_status status = cli_observer_open(&m.changed, t->call, doc);
     if (status == ONX_OK) {
-        m.kept = calloc(all, sizeof *m.kept);
-        m.partner = calloc((size_t)changed.count + 1, sizeof *m.partner);
-        ours = calloc((size_t)changed.count + 1, sizeof *ours);
-        theirs = calloc((size_t)changed.count + 1, sizeof *theirs);
-        status = m.kept && m.partner && ours && theirs ? ONX_OK : no_memory(t->call);
+        m.kept.values = calloc((size_t)t->observer.count + 1, sizeof *m.kept.values);
+        m.kept.outputs = calloc((size_t)t->observer.outputs + 1, sizeof *m.kept.outputs);
+        m.times = calloc((size_t)t->observer.count + 1, sizeof *m.times);
+        m.partner = calloc((size_t)m.changed.count + 1, sizeof *m.partner);
+        status = m.kept.values && m.kept.outputs && m.times && m.partner ? ONX_OK : no_memory(t->call);
     }
     if (status == ONX_OK && inside)
-        status = pair_inner(&m, ours, theirs, &count);
+        status = pair_values(&m);
     if (status == ONX_OK)
-        status = measure_samples(&m, ours, theirs, count);
-    free(m.kept);
+        status = cli_observer_start(&m.changed);
+    if (status == ONX_OK)
+        status = measure_samples(&m);
+    drop_kept(&m);
+    free(m.kept.values);
+    free(m.kept.outputs);
+    free(m.times);
     free(m.partner);
     free(m.names.slots);
-    free(ours);
-    free(theirs);
-    cli_inner_close(&changed);
+    cli_observer_close(&m.changed);
     return status;
 }
 
@@ -471,21 +444,15 @@ static onx_str called(const onx_node *node)
     return name.len || !node->output_count ? name : onx_view(node->output[0]);
 }
 
-/* Inner values come first, then outputs. */
-static onx_str measured_name(const cli_tune *t, const cli_inner *original, uint32_t i)
+/* The largest error of the values of that name. */
+static double error_of(const cli_tune *t, const cli_table *names, const double *worst, onx_str name)
 {
-    return i < original->count ? onx_view(original->list[i]->name)
-                               : onx_view(onx_doc_model(t->original)->graph->output[i - original->count]->name);
-}
-
-static double error_of(const cli_tune *t, const cli_inner *original, const cli_table *names, const double *worst,
-                       onx_str name)
-{
+    double most = 0;
     CLI_TABLE_EACH (names, cli_table_hash(names, name, onx_str_of("")), i) {
-        if (name.len && onx_str_equal(measured_name(t, original, i), name))
-            return worst[i];
+        if (name.len && onx_str_equal(t->observer.list[i].name, name) && !(worst[i] <= most))
+            most = worst[i];
     }
-    return 0;
+    return most;
 }
 
 /* Sorts nodes by error, the largest first. */
@@ -494,26 +461,27 @@ typedef struct ranking {
     uint32_t count;
 } ranking;
 
-/* The error that each node adds to the error of its inputs. */
-static onx_status rank_nodes(cli_tune *t, const cli_inner *original, const double *worst, ranking *out)
+/* The error that each node adds to the error of its inputs; nodes in graphs of nodes are ranked instead of these. */
+static onx_status rank_nodes(cli_tune *t, const double *worst, ranking *out)
 {
-    const onx_graph *g = onx_doc_model(t->original)->graph;
+    const cli_observer *o = &t->observer;
     cli_table names = { .cx = t->call->cx };
     onx_status status = ONX_OK;
-    *out = (ranking){ calloc((size_t)g->node_count + 1, sizeof(cli_node_error)), 0 };
+    *out = (ranking){ calloc((size_t)o->node_count + 1, sizeof(cli_node_error)), 0 };
     if (!out->nodes)
         return no_memory(t->call);
-    for (uint32_t i = 0; i < original->count + original->outputs && status == ONX_OK; i++)
-        if (!cli_table_add(&names, cli_table_hash(&names, measured_name(t, original, i), onx_str_of("")), i))
-            status = no_memory(t->call);
-    for (uint32_t i = 0; i < g->node_count && status == ONX_OK; i++) {
-        const onx_node *node = g->node[i];
+    for (uint32_t i = 0; i < o->count && status == ONX_OK; i++)
+        if (worst[i] > 0 || isnan(worst[i]))
+            if (!cli_table_add(&names, cli_table_hash(&names, o->list[i].name, onx_str_of("")), i))
+                status = no_memory(t->call);
+    for (uint32_t i = 0; i < o->node_count && status == ONX_OK; i++) {
+        const onx_node *node = o->nodes[i].node;
         double before = 0;
-        const double after = node->output_count ? error_of(t, original, &names, worst, onx_view(node->output[0])) : 0;
-        if (!(after > 0))
+        const double after = node->output_count ? error_of(t, &names, worst, onx_view(node->output[0])) : 0;
+        if (!(after > 0) || o->nodes[i].opened)
             continue;
         for (uint32_t k = 0; k < node->input_count; k++)
-            before = fmax(before, error_of(t, original, &names, worst, onx_view(node->input[k])));
+            before = fmax(before, error_of(t, &names, worst, onx_view(node->input[k])));
         out->nodes[out->count++] = (cli_node_error){ called(node), onx_view(node->op_type), after,
                                                      isfinite(before) ? after - before : 0, false };
     }
@@ -569,58 +537,66 @@ onx_status cli_tune_keep(cli_tune *t, onx_str name)
 
 /* ---- the search ---- */
 
-static double worst_output(const cli_inner *original, const double *worst)
+static double worst_output(const cli_tune *t, const double *worst)
 {
     double most = 0;
-    for (uint32_t i = 0; i < original->outputs; i++)
-        if (!(worst[original->count + i] <= most))
-            most = worst[original->count + i];
+    for (uint32_t i = 0; i < t->observer.outputs; i++)
+        if (!(worst[t->observer.count + i] <= most))
+            most = worst[t->observer.count + i];
     return most;
+}
+
+/* A changed model with `more` of the ranked nodes left unchanged. */
+static onx_status change(cli_tune *t, const ranking *order, uint32_t more, onx_doc **out)
+{
+    const uint32_t before = t->keep_count;
+    onx_status status = cli_load(t->call, t->path, ONX_KIND_MODEL, out);
+    for (uint32_t i = 0; status == ONX_OK && i < more; i++)
+        status = cli_tune_keep(t, order->nodes[i].name);
+    if (status == ONX_OK)
+        status = t->apply(t->user, *out, t->keep, t->keep_count);
+    t->keep_count = before;
+    if (status != ONX_OK) {
+        onx_doc_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 /* Changes the model with `more` of the ranked nodes left unchanged, and measures its error. `inside` receives the error
  * that the other nodes add, or is NULL. */
-static onx_status attempt(cli_tune *t, cli_inner *original, const ranking *order, uint32_t more, ranking *inside,
-                          onx_doc **out)
+static onx_status attempt(cli_tune *t, const ranking *order, uint32_t more, ranking *inside)
 {
-    const uint32_t before = t->keep_count;
-    const size_t all = (size_t)original->count + original->outputs + 1;
+    const size_t all = (size_t)t->observer.count + t->observer.outputs + 1;
     double *worst = calloc(all, sizeof *worst);
     onx_doc *doc = NULL;
-    onx_status status = worst ? cli_load(t->call, t->path, ONX_KIND_MODEL, &doc) : no_memory(t->call);
-    *out = NULL;
-    for (uint32_t i = 0; status == ONX_OK && i < more; i++)
-        status = cli_tune_keep(t, order->nodes[i].name);
+    t->trying = true;
+    onx_status status = worst ? change(t, order, more, &doc) : no_memory(t->call);
+    t->trying = false;
     if (status == ONX_OK)
-        status = t->apply(t->user, doc, t->keep, t->keep_count);
-    if (status == ONX_OK)
-        status = measure_model(t, doc, inside != NULL, original, worst);
+        status = measure_model(t, doc, inside != NULL, worst);
     if (status == ONX_OK) {
-        t->error = worst_output(original, worst);
+        t->error = worst_output(t, worst);
         t->tries++;
+        onx_diag_clear(t->call->cx); /* the change that is kept is made again, and warns again */
     }
     if (status == ONX_OK && inside)
-        status = rank_nodes(t, original, worst, inside);
-    t->keep_count = before;
+        status = rank_nodes(t, worst, inside);
     free(worst);
-    if (status == ONX_OK)
-        *out = doc;
-    else
-        onx_doc_free(doc);
+    onx_doc_free(doc);
     return status;
 }
 
 /* Doubles the number of unchanged nodes each time, and ranks the others again: if a node destroys its value completely,
  * the errors of later nodes only show once it is left unchanged. Then a binary search finds the smallest number. */
-static onx_status search(cli_tune *t, cli_inner *original, ranking *order, onx_doc **out)
+static onx_status search(cli_tune *t, ranking *order)
 {
     uint32_t low = 0, high = 1, best = 0;
     onx_status status = ONX_OK;
     while (status == ONX_OK && t->error > t->max_error && low < order->count) {
         ranking now = { 0 };
         high = low ? (low > order->count / 2 ? order->count : 2 * low) : 1;
-        onx_doc_free(*out);
-        status = attempt(t, original, order, high, &now, out);
+        status = attempt(t, order, high, &now);
         best = high;
         if (status == ONX_OK && !(t->error <= t->max_error)) {
             low = high;
@@ -631,15 +607,11 @@ static onx_status search(cli_tune *t, cli_inner *original, ranking *order, onx_d
     double error = t->error;
     for (int steps = 0; status == ONX_OK && error <= t->max_error && best - low > 1 && steps < 4; steps++) {
         const uint32_t middle = low + (best - low) / 2;
-        onx_doc *doc = NULL;
-        status = attempt(t, original, order, middle, NULL, &doc);
+        status = attempt(t, order, middle, NULL);
         if (status == ONX_OK && t->error <= t->max_error) {
-            onx_doc_free(*out);
-            *out = doc;
             best = middle;
             error = t->error;
         } else {
-            onx_doc_free(doc);
             low = middle;
         }
     }
@@ -671,35 +643,49 @@ static onx_status mark_kept(cli_tune *t, const ranking *order)
     return status;
 }
 
-static onx_status measure_and_search(cli_tune *t, cli_inner *original, onx_doc **out)
+static onx_status measure_and_search(cli_tune *t, onx_doc **out)
 {
     ranking first = { 0 }, order = { 0 };
-    onx_status status = attempt(t, original, &order, 0, &first, out);
+    onx_status status = attempt(t, &order, 0, &first);
     free(t->nodes);
     t->nodes = first.nodes;
     t->node_count = first.count;
-    if (status != ONX_OK || t->max_error < 0)
-        return status;
-    status = rank_rest(t, &order, 0, &first);
+    if (status == ONX_OK && t->max_error >= 0)
+        status = rank_rest(t, &order, 0, &first);
+    if (status == ONX_OK && t->max_error >= 0)
+        status = search(t, &order);
     if (status == ONX_OK)
-        status = search(t, original, &order, out);
-    if (status == ONX_OK)
+        status = change(t, &order, t->max_error >= 0 ? order.count : 0, out);
+    if (status == ONX_OK && t->max_error >= 0)
         status = mark_kept(t, &order);
     free(order.nodes);
     return status;
 }
 
+onx_status cli_tune_load(cli_tune *t)
+{
+    if (t->original)
+        return ONX_OK;
+    ONX_TRY(cli_load(t->call, t->path, ONX_KIND_MODEL, &t->original));
+    /* The changed model has no functions either. */
+    if (onx_doc_model(t->original)->functions_count)
+        ONX_TRY(onx_inline(t->call->cx, t->original, NULL));
+    return ONX_OK;
+}
+
 onx_status cli_tune_run(cli_tune *t, onx_doc **out)
 {
-    cli_inner original = { 0 };
     *out = NULL;
-    onx_status status = ONX_OK;
-    if (!t->original)
-        status = cli_load(t->call, t->path, ONX_KIND_MODEL, &t->original);
+    onx_status status = cli_tune_load(t);
     if (status == ONX_OK)
-        status = cli_inner_open(&original, t->call, t->original);
+        status = cli_observer_open(&t->observer, t->call, t->original);
+    for (uint32_t i = 0; i < t->observer.count; i++)
+        t->observer.list[i].wanted = t->observer.list[i].from != CLI_FROM_WEIGHT;
     if (status == ONX_OK)
-        status = measure_and_search(t, &original, out);
+        status = cli_observer_start(&t->observer);
+    cli_report(t->call);
+    if (status == ONX_OK)
+        status = measure_and_search(t, out);
     if (status == ONX_OK && t->max_error >= 0 && !(t->error <= t->max_error)) {
         cli_error(t->call, "even with all nodes unchanged the error is %g, more than %g", t->error, t->max_error);
         status = ONX_E_INVALID;
@@ -708,12 +694,12 @@ onx_status cli_tune_run(cli_tune *t, onx_doc **out)
         onx_doc_free(*out);
         *out = NULL;
     }
-    cli_inner_close(&original);
     return status;
 }
 
 void cli_tune_close(cli_tune *t)
 {
+    cli_observer_close(&t->observer);
     free(t->keep);
     free(t->nodes);
     onx_doc_free(t->original);

@@ -4,7 +4,7 @@
 #define ONX_CLI_TUNE_H
 
 #include "cli_compare.h"
-#include "cli_inputs.h"
+#include "cli_observe.h"
 #include "cli_transform.h"
 
 /* clang-format off */
@@ -20,33 +20,6 @@
     { "threads", 0, "N", NULL, "threads to run the model with (0: one per processor)" }
 /* clang-format on */
 
-typedef struct cli_samples {
-    cli_call *call;
-    char **where; /* `count` paths, or NULL: made up */
-    uint32_t count, room;
-    uint32_t first; /* offset: index 0 is this sample */
-    bool given;     /* from --data */
-} cli_samples;
-
-/* False, with the error printed, if there is no sample, or a folder cannot be read. */
-onx_status cli_samples_open(cli_call *call, cli_samples *out);
-void cli_samples_close(cli_samples *s);
-/* Reports on standard error if samples are made up. */
-void cli_samples_say(const cli_samples *s);
-onx_status cli_samples_read(const cli_samples *s, uint32_t index, onx_doc *doc, const onx_session *session,
-                            cli_inputs *out);
-
-/* Runs the model of `doc` over all samples, with the inner values (indexes into `inner`) as additional outputs, a group
- * at a time, and shows each: `value` is the index into the list, or the length of the list + the index of a model
- * output. */
-typedef struct cli_visit {
-    onx_status (*see)(void *user, uint32_t sample, uint32_t value, const onx_value *v);
-    onx_status (*input)(void *user, onx_str name, const onx_value *v); /* called for the sample's inputs; may be NULL */
-    void *user;
-} cli_visit;
-onx_status cli_observe(const cli_samples *s, cli_inner *inner, const uint32_t *chosen, uint32_t count,
-                       const cli_visit *visit);
-
 /* The relative error of outputs: |b - a| / |a|, each the root of the sum of squares. Not finite if nothing can be
  * compared, or if only one side has non-finite elements. */
 double cli_apart(const onx_value *a, const onx_value *b);
@@ -61,12 +34,14 @@ typedef struct cli_tune {
     /* Changes a fresh document; `keep` are names of nodes (of the first output, for unnamed ones) to leave
      * unchanged. */
     onx_status (*apply)(void *user, onx_doc *doc, const onx_str *keep, uint32_t keep_count);
+    bool trying; /* during apply: the result is only measured, so nothing is to be reported */
     void *user;
     /* results */
     double error;  /* of the worst output over all samples */
     onx_str *keep; /* in memory of the first document */
     uint32_t keep_count, tries;
-    onx_doc *original;            /* the document that names and errors refer to */
+    onx_doc *original;            /* the document that names and errors refer to, without functions */
+    cli_observer observer;        /* of it */
     struct cli_node_error *nodes; /* sorted: the largest error first */
     uint32_t node_count;
     bool told; /* non-finite elements in the data were reported */
@@ -82,6 +57,8 @@ typedef struct cli_node_error {
 /* Tries the change with t->keep unchanged, then with more and more of the worst nodes unchanged, until the error is
  * small enough; *out is the changed model. If no set suffices, an error is printed. */
 onx_status cli_tune_run(cli_tune *t, onx_doc **out);
+/* Only loads t->original; its names have to be those of t->keep. */
+onx_status cli_tune_load(cli_tune *t);
 void cli_tune_close(cli_tune *t);
 onx_status cli_tune_keep(cli_tune *t, onx_str name);
 

@@ -10,7 +10,10 @@ typedef struct halving {
     onx_precision_options options;
     onx_str *texts[3];
     cli_transform frame;
-    bool external; /* the model has data in other files */
+    const cli_tune *tune; /* NULL: nothing is measured */
+    onx_str *keep;        /* values, in memory of the original */
+    uint32_t around;      /* number of nodes that compute or read them */
+    bool external;        /* the model has data in other files */
     char folder[PATH_MAX];
 } halving;
 
@@ -20,6 +23,8 @@ static onx_status apply(void *user, onx_doc *doc, const onx_str *keep, uint32_t 
     onx_precision_options options = h->options;
     options.keep_node = keep;
     options.keep_node_count = keep_count;
+    if (h->tune && h->tune->trying)
+        options.changed = NULL;
     h->external |= cli_is_external(h->call, doc);
     return onx_precision(h->call->cx, doc, &options);
 }
@@ -28,17 +33,16 @@ static onx_status apply(void *user, onx_doc *doc, const onx_str *keep, uint32_t 
 
 typedef struct overflow {
     halving *h;
-    cli_tune *tune;
-    const cli_inner *inner;
-    bool *beyond;    /* per inner value */
-    double *largest; /* per inner value: the largest magnitude of its elements, while none is beyond the range */
+    const cli_observer *observer;
+    bool *beyond;    /* per value */
+    double *largest; /* per value: the largest magnitude of its elements, while none is beyond the range */
 } overflow;
 
 static onx_status look(void *user, uint32_t sample, uint32_t value, const onx_value *v)
 {
     overflow *o = user;
     (void)sample;
-    if (value >= o->inner->count || o->beyond[value] || v->kind != ONX_VALUE_TENSOR ||
+    if (value >= o->observer->count || o->beyond[value] || v->kind != ONX_VALUE_TENSOR ||
         onx_dtype_class_of(v->dtype) != ONX_CLASS_FLOATING)
         return ONX_OK;
     for (uint64_t i = 0; i < v->count; i += 512) {
@@ -59,28 +63,54 @@ static onx_status look(void *user, uint32_t sample, uint32_t value, const onx_va
     return ONX_OK;
 }
 
-static onx_str called(const onx_node *node)
+static bool is_kept(const halving *h, onx_str name)
 {
-    const onx_str name = onx_view(node->name);
-    return name.len || !node->output_count ? name : onx_view(node->output[0]);
+    for (uint32_t i = 0; i < h->options.keep_value_count && name.len; i++)
+        if (onx_str_equal(h->keep[i], name))
+            return true;
+    return false;
 }
 
-/* Keeps the type of the nodes that produce and read such a value. */
-static onx_status keep_around(overflow *o)
+/* Nodes of the body of an If, Loop or Scan count, and not the node that contains them. */
+static uint32_t count_around(const halving *h, const cli_observer *o)
 {
-    const onx_graph *g = onx_doc_model(o->tune->original)->graph;
-    for (uint32_t v = 0; v < o->inner->count; v++) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; h->options.keep_value_count && i < o->node_count; i++) {
+        const onx_node *n = o->nodes[i].node;
+        bool any = false;
+        for (uint32_t k = 0; k < n->input_count && !any; k++)
+            any = is_kept(h, onx_view(n->input[k]));
+        for (uint32_t k = 0; k < n->output_count && !any; k++)
+            any = is_kept(h, onx_view(n->output[k]));
+        count += any && !o->nodes[i].opened;
+    }
+    return count;
+}
+
+/* Such values keep their types, so that the nodes that compute and read them do. */
+static onx_status keep_beyond(const overflow *o)
+{
+    enum { MOST_TOLD = 8 };
+    halving *h = o->h;
+    uint32_t count = 0;
+    h->keep = calloc((size_t)o->observer->count + 1, sizeof *h->keep);
+    if (!h->keep) {
+        cli_error(h->call, "out of memory");
+        return ONX_E_MEMORY;
+    }
+    for (uint32_t v = 0; v < o->observer->count; v++) {
+        const onx_str name = o->observer->list[v].name;
         if (!o->beyond[v])
             continue;
-        const onx_str name = onx_view(o->inner->list[v]->name);
-        ONX_TRY(cli_tune_keep(o->tune, called(g->node[o->inner->node[v]])));
-        cli_warn(o->h->call, "\"%.*s\" has elements beyond the range of float16: the nodes around it keep their type",
-                 ONX_ARG(name));
-        for (uint32_t i = 0; i < g->node_count; i++)
-            for (uint32_t k = 0; k < g->node[i]->input_count; k++)
-                if (onx_str_equal(onx_view(g->node[i]->input[k]), name))
-                    ONX_TRY(cli_tune_keep(o->tune, called(g->node[i])));
+        h->keep[h->options.keep_value_count++] = name;
+        if (count++ < MOST_TOLD)
+            cli_warn(h->call, "\"%.*s\" has elements beyond the range of float16: the nodes around it keep their type",
+                     ONX_ARG(name));
     }
+    if (count > MOST_TOLD)
+        cli_warn(h->call, "%u more values have such elements", count - MOST_TOLD);
+    h->options.keep_value = h->keep;
+    h->around = count_around(h, o->observer);
     return ONX_OK;
 }
 
@@ -89,41 +119,42 @@ static void tell_vanished(const overflow *o)
 {
     const double half_of_least = 0x1p-25;
     uint32_t count = 0, first = 0;
-    for (uint32_t v = 0; v < o->inner->count; v++)
-        if (!o->beyond[v] && o->largest[v] > 0 && o->largest[v] <= half_of_least && !count++)
+    for (uint32_t v = 0; v < o->observer->count; v++)
+        if (o->observer->list[v].from == CLI_FROM_NODE && !o->beyond[v] && o->largest[v] > 0 &&
+            o->largest[v] <= half_of_least && !count++)
             first = v;
     if (count)
         cli_warn(
             o->h->call,
             "\"%.*s\"%s: all elements, of at most %.2g, are too small for float16 and become zero; bfloat16 can represent them",
-            ONX_ARG(onx_view(o->inner->list[first]->name)), count > 1 ? " and others" : "", o->largest[first]);
+            ONX_ARG(o->observer->list[first].name), count > 1 ? " and others" : "", o->largest[first]);
 }
 
 static onx_status find_overflow(halving *h, cli_tune *t)
 {
-    cli_inner inner = { 0 };
-    overflow o = { h, t, &inner, NULL, NULL };
-    ONX_TRY(cli_load(h->call, t->path, ONX_KIND_MODEL, &t->original));
-    onx_status status = cli_inner_open(&inner, h->call, t->original);
-    uint32_t *all = calloc((size_t)inner.count + 1, sizeof *all);
-    o.beyond = calloc((size_t)inner.count + 1, sizeof *o.beyond);
-    o.largest = calloc((size_t)inner.count + 1, sizeof *o.largest);
-    if (status == ONX_OK && (!all || !o.beyond || !o.largest)) {
+    cli_observer observer = { 0 };
+    overflow o = { h, &observer, NULL, NULL };
+    ONX_TRY(cli_tune_load(t));
+    onx_status status = cli_observer_open(&observer, h->call, t->original);
+    o.beyond = calloc((size_t)observer.count + 1, sizeof *o.beyond);
+    o.largest = calloc((size_t)observer.count + 1, sizeof *o.largest);
+    if (status == ONX_OK && (!o.beyond || !o.largest)) {
         cli_error(h->call, "out of memory");
         status = ONX_E_MEMORY;
     }
-    for (uint32_t i = 0; status == ONX_OK && i < inner.count; i++)
-        all[i] = i;
+    for (uint32_t i = 0; i < observer.count; i++)
+        observer.list[i].wanted = observer.list[i].from != CLI_FROM_WEIGHT; /* these are clamped, with a warning */
     if (status == ONX_OK)
-        status = cli_observe(t->samples, &inner, all, inner.count, &(cli_visit){ look, NULL, &o });
+        status = cli_observer_start(&observer);
+    for (uint32_t i = 0; status == ONX_OK && i < t->samples->count; i++)
+        status = cli_observer_run(&observer, t->samples, i, &(cli_visit){ look, &o });
     if (status == ONX_OK)
-        status = keep_around(&o);
+        status = keep_beyond(&o);
     if (status == ONX_OK)
         tell_vanished(&o);
-    free(all);
     free(o.beyond);
     free(o.largest);
-    cli_inner_close(&inner);
+    cli_observer_close(&observer);
     return status;
 }
 
@@ -166,6 +197,7 @@ static onx_status convert(halving *h, const cli_samples *samples, double max_err
     };
     onx_doc *doc = NULL;
     onx_status status = ONX_OK;
+    h->tune = &t;
     if (measured && strcmp(t.path, "-") == 0) {
         cli_error(
             call,
@@ -183,7 +215,7 @@ static onx_status convert(halving *h, const cli_samples *samples, double max_err
     if (status == ONX_OK && !measured)
         status = apply(h, doc, NULL, 0);
     if (status == ONX_OK && measured) {
-        uint32_t kept = t.keep_count;
+        uint32_t kept = h->around;
         for (uint32_t i = 0; i < t.node_count; i++)
             kept += t.nodes[i].kept;
         fprintf(h->frame.to, "error %.4g, %u node%s kept\n", t.error, kept, kept == 1 ? "" : "s");
@@ -191,6 +223,7 @@ static onx_status convert(halving *h, const cli_samples *samples, double max_err
     if (status == ONX_OK)
         status = cli_save_beside(&h->frame, doc, h->external);
     onx_doc_free(doc);
+    h->tune = NULL;
     cli_tune_close(&t);
     return status;
 }
@@ -212,6 +245,7 @@ static int run_precision(cli_call *call)
     cli_samples_close(&samples);
     for (size_t i = 0; i < sizeof h.texts / sizeof *h.texts; i++)
         free(h.texts[i]);
+    free(h.keep);
     return misuse;
 }
 

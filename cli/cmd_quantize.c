@@ -13,7 +13,7 @@ typedef struct watched { /* a value of the model whose range or moments are need
     float *moments;
     uint32_t size; /* length of the rows that the moments are about */
     bool wanted;   /* the current runs collect the moments */
-    uint32_t at;   /* 1 + its index among the inner values; 0: not an inner value */
+    int64_t row;   /* size of the last axis, -1: unknown */
 } watched;
 
 typedef struct quantizing {
@@ -24,14 +24,15 @@ typedef struct quantizing {
     bool feedback;
     onx_str *texts[3];
     cli_transform frame;
-    bool external; /* the model has data in other files */
+    const cli_tune *tune; /* NULL: nothing is measured */
+    bool external;        /* the model has data in other files */
     char folder[PATH_MAX];
     watched *watched;
     uint32_t watched_count;
     cli_table names;
     onx_value_range *range;
     const cli_samples *samples;
-    cli_inner inner; /* of the unchanged model, for moments */
+    cli_observer observer; /* of the unchanged model */
 } quantizing;
 
 /* The longest rows that moments are computed of; the bytes of moments that are held at a time. */
@@ -70,18 +71,26 @@ static onx_status watch(quantizing *q, onx_str name)
     return ONX_OK;
 }
 
-static onx_status watch_products(quantizing *q, const onx_graph *g)
+static onx_status watch_products(quantizing *q)
 {
+    const cli_observer *o = &q->observer;
     q->names.cx = q->call->cx;
-    q->watched = calloc(2 * (size_t)g->node_count + 1, sizeof *q->watched);
+    q->watched = calloc(2 * (size_t)o->node_count + 1, sizeof *q->watched);
     if (!q->watched)
         return no_memory(q);
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        if (!is_product(g->node[i]))
+    for (uint32_t i = 0; i < o->node_count; i++) {
+        const onx_node *n = o->nodes[i].node;
+        if (!is_product(n))
             continue;
-        ONX_TRY(watch(q, onx_view(g->node[i]->input[0])));
+        ONX_TRY(watch(q, onx_view(n->input[0])));
         if (!q->feedback)
-            ONX_TRY(watch(q, onx_view(g->node[i]->output[0])));
+            ONX_TRY(watch(q, onx_view(n->output[0])));
+    }
+    for (uint32_t i = 0; i < o->count; i++) {
+        watched *w = find_watched(q, o->list[i].name);
+        q->observer.list[i].wanted = w != NULL;
+        if (w)
+            w->row = o->list[i].row;
     }
     return ONX_OK;
 }
@@ -112,34 +121,39 @@ static onx_status add_moments(const quantizing *q, watched *w, const onx_value *
 
 static onx_status look(const quantizing *q, watched *w, const onx_value *v)
 {
-    if (!w || v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT)
+    onx_value *converted = NULL;
+    if (!w || v->kind != ONX_VALUE_TENSOR ||
+        (v->dtype != ONX_FLOAT && v->dtype != ONX_FLOAT16 && v->dtype != ONX_BFLOAT16))
         return ONX_OK;
+    if (v->dtype != ONX_FLOAT) {
+        ONX_TRY(onx_value_new_tensor(q->call->cx, ONX_FLOAT, v->rank, v->dims, &converted));
+        (void)onx_convert(ONX_FLOAT, converted->data, (onx_dtype)v->dtype, v->data, v->count, true);
+        v = converted;
+    }
+    onx_status status = ONX_OK;
     if (q->feedback)
-        return w->wanted ? add_moments(q, w, v) : ONX_OK;
-    if (!w->observer)
-        ONX_TRY(onx_observer_new(q->call->cx, q->method, q->part, &w->observer));
-    return onx_observer_add(w->observer, v->data, v->count);
+        status = w->wanted ? add_moments(q, w, v) : ONX_OK;
+    else if (!w->observer)
+        status = onx_observer_new(q->call->cx, q->method, q->part, &w->observer);
+    if (status == ONX_OK && w->observer)
+        status = onx_observer_add(w->observer, v->data, v->count);
+    onx_value_free(converted);
+    return status;
 }
-
-typedef struct looker {
-    quantizing *q;
-    const cli_inner *inner;
-} looker;
 
 static onx_status see(void *user, uint32_t sample, uint32_t value, const onx_value *v)
 {
-    const looker *l = user;
-    const onx_graph *g = onx_doc_model(l->inner->doc)->graph;
+    const quantizing *q = user;
     (void)sample;
-    const onx_str name = value < l->inner->count ? onx_view(l->inner->list[value]->name)
-                                                 : onx_view(g->output[value - l->inner->count]->name);
-    return look(l->q, find_watched(l->q, name), v);
+    return value < q->observer.count ? look(q, find_watched(q, q->observer.list[value].name), v) : ONX_OK;
 }
 
-static onx_status see_input(void *user, onx_str name, const onx_value *v)
+static onx_status run_samples(quantizing *q)
 {
-    const looker *l = user;
-    return look(l->q, find_watched(l->q, name), v);
+    onx_status status = ONX_OK;
+    for (uint32_t i = 0; status == ONX_OK && i < q->samples->count; i++)
+        status = cli_observer_run(&q->observer, q->samples, i, &(cli_visit){ see, q });
+    return status;
 }
 
 static onx_status collect_ranges(quantizing *q)
@@ -173,15 +187,10 @@ static onx_status collect_ranges(quantizing *q)
 /* ---- moments, computed in groups when they are requested ---- */
 
 /* The maximum number of bytes that the moments of one value take. */
-static size_t moments_size(const cli_inner *inner, uint32_t value)
+static size_t moments_size(const watched *w)
 {
-    const onx_type *type = inner->list[value]->type;
-    const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
-    const uint32_t rank = t && t->shape ? t->shape->dim_count : 0;
-    int64_t n = MOMENTS_MAX;
-    if (rank && ONX_HAS(dimension, t->shape->dim[rank - 1], dim_value))
-        n = t->shape->dim[rank - 1]->dim_value;
-    return n > 0 && n <= MOMENTS_MAX ? (size_t)n * (size_t)n * sizeof(float) : 0;
+    const int64_t n = w->row < 0 ? MOMENTS_MAX : w->row;
+    return n <= MOMENTS_MAX ? (size_t)n * (size_t)n * sizeof(float) : 0;
 }
 
 /* Runs the model for the moments of this value and, as far as memory allows, of the values that will be requested
@@ -189,28 +198,19 @@ static size_t moments_size(const cli_inner *inner, uint32_t value)
 static onx_status collect_moments(quantizing *q, watched *first)
 {
     size_t room = 0;
-    uint32_t count = 0;
     for (uint32_t i = 0; i < q->watched_count; i++) {
         free(q->watched[i].moments);
         q->watched[i].moments = NULL;
         q->watched[i].size = 0;
         q->watched[i].wanted = false;
     }
-    uint32_t *chosen = calloc((size_t)q->inner.count + 1, sizeof *chosen);
-    if (!chosen)
-        return no_memory(q);
     for (watched *w = first; w < q->watched + q->watched_count; w++) {
-        room += w->at ? moments_size(&q->inner, w->at - 1) : (size_t)MOMENTS_MAX * MOMENTS_MAX * sizeof(float);
+        room += moments_size(w);
         if (w != first && room > MOMENTS_ROOM)
             break;
         w->wanted = true;
-        if (w->at)
-            chosen[count++] = w->at - 1;
     }
-    looker l = { q, &q->inner };
-    const onx_status status = cli_observe(q->samples, &q->inner, chosen, count, &(cli_visit){ see, see_input, &l });
-    free(chosen);
-    return status;
+    return run_samples(q);
 }
 
 static onx_status give_moments(void *user, onx_str name, onx_value_moments *out)
@@ -227,36 +227,21 @@ static onx_status give_moments(void *user, onx_str name, onx_value_moments *out)
 /* Runs the model over the samples, or prepares for it; the names belong to `doc`, which lives as long. */
 static onx_status calibrate(quantizing *q, const cli_samples *samples, onx_doc *doc)
 {
-    const onx_graph *g = onx_doc_model(doc)->graph;
-    uint32_t *chosen = NULL, count = 0;
-    if (!g)
+    if (!onx_doc_model(doc)->graph)
         return ONX_OK;
     q->samples = samples;
-    onx_status status = watch_products(q, g);
-    if (status == ONX_OK)
-        status = cli_inner_open(&q->inner, q->call, doc);
-    for (uint32_t i = 0; status == ONX_OK && i < q->inner.count; i++) {
-        watched *w = find_watched(q, onx_view(q->inner.list[i]->name));
-        if (w)
-            w->at = i + 1;
-    }
-    if (status == ONX_OK && q->feedback) {
+    if (onx_doc_model(doc)->functions_count) /* the quantized model has none either */
+        ONX_TRY(onx_inline(q->call->cx, doc, NULL));
+    ONX_TRY(cli_observer_open(&q->observer, q->call, doc));
+    ONX_TRY(watch_products(q));
+    ONX_TRY(cli_observer_start(&q->observer));
+    if (q->feedback) {
         q->options.moments_of = give_moments;
         q->options.moments_user = q;
         return ONX_OK;
     }
-    if (status == ONX_OK && !(chosen = calloc((size_t)q->inner.count + 1, sizeof *chosen)))
-        status = no_memory(q);
-    for (uint32_t i = 0; status == ONX_OK && i < q->inner.count; i++)
-        if (find_watched(q, onx_view(q->inner.list[i]->name)))
-            chosen[count++] = i;
-    looker l = { q, &q->inner };
-    if (status == ONX_OK)
-        status = cli_observe(samples, &q->inner, chosen, count, &(cli_visit){ see, see_input, &l });
-    if (status == ONX_OK)
-        status = collect_ranges(q);
-    free(chosen);
-    return status;
+    ONX_TRY(run_samples(q));
+    return collect_ranges(q);
 }
 
 /* ---- the command ---- */
@@ -267,6 +252,8 @@ static onx_status apply(void *user, onx_doc *doc, const onx_str *keep, uint32_t 
     onx_quantize_options options = q->options;
     options.keep_node = keep;
     options.keep_node_count = keep_count;
+    if (q->tune && q->tune->trying)
+        options.changed = NULL;
     q->external |= cli_is_external(q->call, doc);
     return onx_quantize(q->call->cx, doc, &options);
 }
@@ -365,6 +352,7 @@ static onx_status quantize(quantizing *q, const cli_samples *samples, double max
     };
     onx_doc *doc = NULL, *sample = NULL;
     onx_status status = ONX_OK;
+    q->tune = &t;
     if ((measured || fixed || q->feedback) && strcmp(t.path, "-") == 0) {
         cli_error(
             call,
@@ -388,12 +376,13 @@ static onx_status quantize(quantizing *q, const cli_samples *samples, double max
     if (status == ONX_OK)
         status = cli_save_beside(&q->frame, doc, q->external);
     onx_doc_free(doc);
+    q->tune = NULL;
     cli_tune_close(&t);
     for (uint32_t i = 0; i < q->watched_count; i++) {
         onx_observer_free(q->watched[i].observer);
         free(q->watched[i].moments);
     }
-    cli_inner_close(&q->inner);
+    cli_observer_close(&q->observer);
     onx_doc_free(sample);
     return status;
 }

@@ -321,4 +321,70 @@ says said '(RoiAlign): exact'
 says said '(Mul): exact'
 grep -q 'Sigmoid): exact' said && fail "an image of GridSample stays"
 grep -q 'Relu): exact' said && fail "an image of RoiAlign stays"
+# values in the bodies of control flow and in functions are kept one by one
+cat >inside.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21, "local": 1]>
+g (float[2, 3] x, bool c, int64 n) => (float[2, 3] y, float[2, 3] z, float[2, 2, 3] s, float[2, 3] k)
+<float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[2, 2, 3] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[3, 3] u = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}> {
+  y = If (c) <
+    then_branch = t () => (float[2, 3] a) {
+      big = Constant <value = float {1048576.0}> ()
+      m = MatMul (x, w)
+      ym = Mul (m, big)
+      g1 = local.Up (ym)
+      l = Log (g1)
+      a = Add (l, m)
+    },
+    else_branch = e () => (float[2, 3] b) { b = MatMul (x, w) }>
+  go = Constant <value = bool {1}> ()
+  z = Loop (n, go, x) <body = body (int64 i, bool cc, float[2, 3] st) => (bool co, float[2, 3] so) {
+    co = Identity (cc)
+    h = Constant <value = float {300.0}> ()
+    p = MatMul (st, w)
+    so = Mul (p, h)
+  }>
+  s = Scan (q) <num_scan_inputs = 1, body = sb (float[2, 3] one) => (float[2, 3] o) {
+    v = MatMul (one, w)
+    o = Relu (v)
+  }>
+  k = MatMul (x, u)
+}
+<domain: "local", opset_import: ["": 21]>
+Up (a) => (b) { d = Abs (a) one = Constant <value = float {1.0}> () b = Add (d, one) }
+END
+expect 0 "$ONX" precision inside.onnxtxt -o half.onnx --to float16 --keep-io --samples 2 --range n=3:3 --range c=1:1 --range x=1:2
+says err '"ym" has elements beyond the range of float16: the nodes around it keep their type'
+says err '"so" has elements beyond the range of float16: the nodes around it keep their type'
+expect 0 "$ONX" check --full half.onnx
+"$ONX" show half.onnx >half.txt
+says half.txt 'v = MatMul(one, w_float16' # the Scan is converted,
+grep -q '(float\[2, 3\] one)' half.txt && fail 'a Scan without large values is kept'
+says half.txt 'm = MatMul(x_float16, w_float16)' # and most of the branch,
+says half.txt 'so = Mul(p, h)' # the Loop is not
+expect 0 "$ONX" compare inside.onnxtxt half.onnx --rtol 0.02 --atol 0.01 -i 'x=[[1,2,1],[1,1,2]]' -i c=true -i n=3
+# an error of one node keeps that node, and not the If around it
+cat >cancel.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g (float[2, 3] x) => (float[2, 3] y)
+<bool c = {1}, float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+  y = If (c) <
+    then_branch = t () => (float[2, 3] a) {
+      odd = Constant <value = float {2049.0}> ()
+      even = Constant <value = float {2048.0}> ()
+      m = MatMul (x, w)
+      p = Mul (m, odd)
+      q = Mul (m, even)
+      d = Sub (p, q)
+      a = Relu (d)
+    },
+    else_branch = e () => (float[2, 3] b) { b = MatMul (x, w) }>
+}
+END
+expect 0 "$ONX" precision cancel.onnxtxt -o half.onnx --to float16 --keep-io --samples 2 --range x=0:1
+expect 0 "$ONX" precision cancel.onnxtxt -o half.onnx --to float16 --keep-io --samples 2 --range x=0:1 --max-error 0.02
+"$ONX" show half.onnx >half.txt
+says half.txt 'b = MatMul(x_float16, w'
+says half.txt 'odd = Constant<value = float {2049}>'
+expect 0 "$ONX" compare cancel.onnxtxt half.onnx --rtol 0.05 --atol 0.05 -i 'x=[[0.1,0.2,0.1],[0.3,0.1,0.2]]'
+
 done_testing
