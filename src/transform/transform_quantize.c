@@ -38,7 +38,8 @@ static const onx_tensor *constant(onxi_quantizer *z, onxi_quant_scope *s, onx_st
     if (c && !t && c->attribute && c->attribute->slot == ONX_SLOT_T)
         t = c->attribute->t;
     uint64_t count;
-    return t && t->data_type == ONX_FLOAT && onx_tensor_count(t, &count) ? t : NULL;
+    const bool real = t && (t->data_type == ONX_FLOAT || t->data_type == ONX_FLOAT16 || t->data_type == ONX_BFLOAT16);
+    return real && onx_tensor_count(t, &count) ? t : NULL;
 }
 
 /* NULL: it can be quantised; otherwise the reason why not. */
@@ -56,13 +57,14 @@ static const char *open_layer(onxi_quantizer *z, onxi_quant_scope *s, const onxi
     l->weight = constant(z, s, onx_view(node->input[1]));
     l->bias_tensor = constant(z, s, onx_view(l->bias));
     if (!l->weight)
-        return "its weight is no constant of type float";
+        return "its weight is no constant of type float, float16 or bfloat16";
+    l->dtype = (onx_dtype)l->weight->data_type;
     const uint32_t rank = l->weight->dims_count;
     if (op == ONXI_ID_Conv ? rank < 3 || rank > 5 : rank != 2)
         return "its weight has another rank than matrices and filters have";
     const onx_type *type = onxi_values_type(&z->values, &s->scope, onx_view(l->x));
-    if (type && onxi_type_dtype(type) != ONX_FLOAT && onxi_type_dtype(type) != ONX_UNDEFINED)
-        return "its input is not of type float";
+    if (type && onxi_type_dtype(type) != (int)l->dtype && onxi_type_dtype(type) != ONX_UNDEFINED)
+        return "its input is not of the type of its weight";
     if (op == ONXI_ID_Gemm) {
         l->transposed = onxi_bind_int(bound, node, "transB") != 0;
         /* Not equal to 1, including NaN. */
@@ -102,11 +104,6 @@ static onx_status walk_graphs(onxi_quantizer *z, onxi_quant_scope *s, const onx_
     return ONX_OK;
 }
 
-static bool is_static(const onxi_quantizer *z)
-{
-    return z->options->mode == ONX_QUANTIZE_QDQ || z->options->mode == ONX_QUANTIZE_QLINEAR;
-}
-
 static onx_status walk_node(onxi_quantizer *z, onxi_quant_scope *s, uint32_t index)
 {
     onx_node *node = s->scope.nodes[index];
@@ -123,9 +120,7 @@ static onx_status walk_node(onxi_quantizer *z, onxi_quant_scope *s, uint32_t ind
     if (op != ONXI_ID_Conv && op != ONXI_ID_MatMul && op != ONXI_ID_Gemm)
         return onxi_quant_push(z, s, node);
     z->path = onxi_path_node(z->scratch, onx_str_of("graph."), index, node);
-    const char *why = !chosen                    ? "it was left out"
-                      : is_static(z) && !s->main ? "ranges are known in the main graph only"
-                                                 : open_layer(z, s, bound, node, &l);
+    const char *why = chosen ? open_layer(z, s, bound, node, &l) : "it was left out";
     if (!why)
         ONX_TRY(onxi_layer_write(z, s, &l, &why));
     if (!why)
@@ -136,7 +131,7 @@ static onx_status walk_node(onxi_quantizer *z, onxi_quant_scope *s, uint32_t ind
 
 static onx_status walk_graph(onxi_quantizer *z, onxi_quant_scope *parent, onx_graph *graph)
 {
-    onxi_quant_scope s = { .graph = graph, .main = !parent, .values = onxi_dict_in_arena(z->scratch) };
+    onxi_quant_scope s = { .graph = graph, .values = onxi_dict_in_arena(z->scratch) };
     s.scope = (onxi_scope){
         .parent = parent ? &parent->scope : NULL, .graph = graph, .nodes = graph->node, .node_count = graph->node_count
     };
@@ -145,6 +140,7 @@ static onx_status walk_graph(onxi_quantizer *z, onxi_quant_scope *parent, onx_gr
                          z->limit);
     s.identities = onxi_dict_in_arena(z->scratch);
     s.weights = onxi_dict_in_arena(z->scratch);
+    s.casts = onxi_dict_in_arena(z->scratch);
     ONX_TRY(list_identities(&s));
     const uint32_t count = graph->node_count;
     for (uint32_t i = 0; i < count; i++)

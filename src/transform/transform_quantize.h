@@ -56,13 +56,15 @@ typedef struct onxi_quant_weight {
 typedef struct onxi_quant_scope {
     onxi_scope scope; /* must be the first member */
     onx_graph *graph;
-    bool main;
     onx_node **out;
     uint32_t out_count, out_room;
     onxi_dict identities; /* indexes of nodes, by output */
     onxi_dict values;     /* quantised values: indexes of names */
     onxi_quant_names *names;
     uint32_t name_room;
+    onxi_dict casts; /* values that were cast to FLOAT: indexes into `cast` */
+    onx_bytes *cast;
+    uint32_t cast_room;
     onxi_dict weights; /* indexes into `weight`, by origin and parameters */
     onxi_quant_weight **weight;
     uint32_t weight_room;
@@ -92,7 +94,8 @@ typedef struct onxi_layer {
     onx_node *node;
     onxi_op_id op;
     onx_bytes x, y, bias;
-    const onx_tensor *weight, *bias_tensor; /* bias_tensor: constant and of type FLOAT, NULL otherwise */
+    const onx_tensor *weight, *bias_tensor; /* bias_tensor: constant, NULL otherwise */
+    onx_dtype dtype; /* of the weight, and so of the input and output of the node: FLOAT, FLOAT16 or BFLOAT16 */
     uint32_t channels;
     bool transposed; /* for Gemm: the weight is [N, K] */
 } onxi_layer;

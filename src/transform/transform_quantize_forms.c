@@ -42,9 +42,43 @@ static onx_status put(onxi_quantizer *z, onxi_quant_scope *s, const char *op, co
     return node ? onxi_quant_push(z, s, node) : ONX_E_MEMORY;
 }
 
+static onx_status put_cast(onxi_quantizer *z, onxi_quant_scope *s, onx_bytes from, onx_bytes to, onx_dtype type)
+{
+    onx_node *node;
+    ONX_TRY(put(z, s, "Cast", &from, 1, to, &node));
+    return onx_node_add_int(z->arena, node, "to", (int64_t)type) ? ONX_OK : ONX_E_MEMORY;
+}
+
 static onx_status name_of(onxi_quantizer *z, onx_bytes base, const char *part, onx_bytes *out)
 {
     return onxi_names_make(&z->new_names, onx_view(base), onx_str_of(part), out);
+}
+
+/* The value as FLOAT, cast once for all readers. *fresh: by this call; NULL: not asked. */
+static onx_status cast_once(onxi_quantizer *z, onxi_quant_scope *s, onx_bytes x, bool *fresh, onx_bytes *out)
+{
+    bool made;
+    onxi_dict_entry *entry = onxi_dict_at(&s->casts, onx_view(x), s->casts.count, &made);
+    if (!entry || !ONXI_GROW_IN(z->scratch, s->cast, s->cast_room, s->casts.count))
+        return ONX_E_MEMORY;
+    onx_bytes *cast = &s->cast[entry->value];
+    if (made)
+        *cast = (onx_bytes){ 0 };
+    if (fresh)
+        *fresh = !onx_view(*cast).len;
+    if (!onx_view(*cast).len) {
+        ONX_TRY(name_of(z, x, "float", cast));
+        ONX_TRY(put_cast(z, s, x, *cast, ONX_FLOAT));
+    }
+    *out = *cast;
+    return ONX_OK;
+}
+
+/* The bias of products that are computed in FLOAT. */
+static onx_status float_bias(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, onx_bytes *out)
+{
+    *out = l->bias;
+    return l->dtype == ONX_FLOAT || !onx_view(l->bias).len ? ONX_OK : cast_once(z, s, l->bias, NULL, out);
 }
 
 /* An initializer of the graph with a unique name. */
@@ -191,7 +225,12 @@ static onx_status dequantize(onxi_quantizer *z, onxi_quant_scope *s, const onxi_
     const onx_bytes names[] = { w->q, w->scale, w->zero };
     ONX_TRY(name_of(z, base, "dequantized", &w->dequantized));
     ONX_TRY(put(z, s, "DequantizeLinear", names, 3, w->dequantized, &node));
-    return add_grid(z, node, g);
+    ONX_TRY(add_grid(z, node, g));
+    if (z->options->mode != ONX_QUANTIZE_WEIGHTS || l->dtype == ONX_FLOAT)
+        return ONX_OK;
+    const onx_bytes full = w->dequantized;
+    ONX_TRY(name_of(z, base, onx_dtype_name((int64_t)l->dtype), &w->dequantized));
+    return put_cast(z, s, full, w->dequantized, l->dtype);
 }
 
 static onx_status copy_window(onxi_quantizer *z, const onx_node *from, onx_node *to)
@@ -205,12 +244,16 @@ static onx_status copy_window(onxi_quantizer *z, const onx_node *from, onx_node 
     return ONX_OK;
 }
 
-static onx_node *with_inputs(onxi_quantizer *z, const onx_node *old, onx_bytes x, onx_bytes w, onx_bytes bias)
+static onx_node *with_operands(onxi_quantizer *z, const onxi_layer *l, onx_bytes x, onx_bytes w, onx_bytes bias)
 {
+    const onx_node *old = l->node;
     onx_node *node = ONXI_NEW(z->arena, onx_node);
-    if (!node)
+    onx_bytes *y = onxi_arena_array(z->arena, (size_t)onxi_list_room(1), sizeof *y);
+    if (!node || !y)
         return NULL;
     *node = *old;
+    *y = l->y;
+    node->output = y;
     node->input = onxi_arena_array(z->arena, (size_t)onxi_list_room(old->input_count), sizeof *node->input);
     if (!node->input)
         return NULL;
@@ -250,7 +293,7 @@ static onx_status write_weights(onxi_quantizer *z, onxi_quant_scope *s, const on
     const onx_str fed_by = fed && l->op != ONXI_ID_Conv ? onx_view(l->x) : onx_str_of("");
     ONX_TRY(quantized_weight(z, s, l, &g, false, fed_by, &w));
     ONX_TRY(dequantize(z, s, l, &g, w, g.asymmetric));
-    onx_node *node = with_inputs(z, l->node, l->x, w->dequantized, l->bias);
+    onx_node *node = with_operands(z, l, l->x, w->dequantized, l->bias);
     if (!node)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_quant_push(z, s, node));
@@ -379,7 +422,7 @@ static onx_status write_qdq(onxi_quantizer *z, onxi_quant_scope *s, const onxi_l
     onxi_grid g = grid_of_products(z, l, ONX_INT8);
     onxi_quant_weight *w;
     onxi_quant_names x;
-    onx_bytes xd, bias = l->bias;
+    onx_bytes xd, bias;
     if (!has_range(z, l->x) || !onxi_grid_open(&g, l->weight)) {
         *skipped = has_range(z, l->x) ? "the weight is empty" : "the range of its input is not known";
         return ONX_OK;
@@ -399,8 +442,10 @@ static onx_status write_qdq(onxi_quantizer *z, onxi_quant_scope *s, const onxi_l
         ONX_TRY(put(z, s, "DequantizeLinear", b, 2, bias, &node));
         if (g.groups > 1 && !onx_node_add_int(z->arena, node, "axis", 0))
             return ONX_E_MEMORY;
+    } else {
+        ONX_TRY(float_bias(z, s, l, &bias));
     }
-    onx_node *node = with_inputs(z, l->node, xd, w->dequantized, bias);
+    onx_node *node = with_operands(z, l, xd, w->dequantized, bias);
     if (!node)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_quant_push(z, s, node));
@@ -412,9 +457,10 @@ static onx_status write_qdq(onxi_quantizer *z, onxi_quant_scope *s, const onxi_l
 /* A bias that is not int32 is added after dequantization. */
 static onx_status add_bias(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, int rank, onx_bytes *y)
 {
-    onx_bytes bias = l->bias, sum;
-    if (!onx_view(bias).len)
+    onx_bytes bias, sum;
+    if (!onx_view(l->bias).len)
         return ONX_OK;
+    ONX_TRY(float_bias(z, s, l, &bias));
     if (l->op == ONXI_ID_Conv) { /* one number per channel, along axis 1 */
         int64_t shape[ONX_RANK_MAX], count[] = { rank };
         onx_bytes names[2] = { bias };
@@ -470,9 +516,7 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
     ONX_TRY(put(z, s, conv ? "ConvInteger" : "MatMulInteger", in, conv ? 4 : 3, y, &node));
     ONX_TRY(inherit(z, l, node, 1));
     ONX_TRY(name_of(z, l->y, "cast", &cast));
-    ONX_TRY(put(z, s, "Cast", &y, 1, cast, &node));
-    if (!onx_node_add_int(z->arena, node, "to", ONX_FLOAT))
-        return ONX_E_MEMORY;
+    ONX_TRY(put_cast(z, s, y, cast, ONX_FLOAT));
     ONX_TRY(keep_once(z, s, w->data.scale, l->node->input[1], "scale", &w->scale));
     const onx_bytes factors[] = { x.scale, w->scale };
     ONX_TRY(name_of(z, l->y, "scale", &scale));
@@ -563,9 +607,8 @@ static onx_status write_qlinear(onxi_quantizer *z, onxi_quant_scope *s, const on
     return tell(z, l, conv ? "int8 by QLinearConv" : "int8 by QLinearMatMul", w);
 }
 
-onx_status onxi_layer_write(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
+static onx_status write_layer(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
 {
-    *skipped = NULL;
     switch (z->options->mode) {
     case ONX_QUANTIZE_WEIGHTS:
         return write_weights(z, s, l, skipped);
@@ -577,4 +620,38 @@ onx_status onxi_layer_write(onxi_quantizer *z, onxi_quant_scope *s, const onxi_l
         return write_qlinear(z, s, l, skipped);
     }
     return ONX_OK;
+}
+
+/* ---- layers of 16-bit floats, whose products are computed between Casts from and to FLOAT ---- */
+
+/* The range of a value is that of its Cast. */
+static onx_status share_range(onxi_quantizer *z, onx_bytes from, onx_bytes to)
+{
+    const onxi_dict_entry *entry = onxi_dict_find(&z->ranges, onx_view(from));
+    return !entry || onxi_dict_at(&z->ranges, onx_view(to), entry->value, NULL) ? ONX_OK : ONX_E_MEMORY;
+}
+
+static onx_status write_between_casts(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
+{
+    onxi_layer inner = *l;
+    const uint32_t before = s->out_count;
+    bool fresh;
+    ONX_TRY(cast_once(z, s, l->x, &fresh, &inner.x));
+    ONX_TRY(name_of(z, l->y, "float", &inner.y));
+    ONX_TRY(share_range(z, l->x, inner.x));
+    ONX_TRY(share_range(z, l->y, inner.y));
+    ONX_TRY(write_layer(z, s, &inner, skipped));
+    if (!*skipped)
+        return put_cast(z, s, inner.y, l->y, l->dtype);
+    s->out_count = before; /* without the Cast */
+    if (fresh)
+        s->cast[onxi_dict_find(&s->casts, onx_view(l->x))->value] = (onx_bytes){ 0 };
+    return ONX_OK;
+}
+
+onx_status onxi_layer_write(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
+{
+    *skipped = NULL;
+    return l->dtype == ONX_FLOAT || z->options->mode == ONX_QUANTIZE_WEIGHTS ? write_layer(z, s, l, skipped)
+                                                                             : write_between_casts(z, s, l, skipped);
 }

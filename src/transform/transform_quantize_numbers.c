@@ -110,6 +110,8 @@ typedef struct source {
     onxi_weights *w;
     const char *bytes;
     const onx_tensor *tensor;
+    onx_dtype dtype; /* FLOAT, FLOAT16 or BFLOAT16 */
+    uint32_t width;  /* bytes of an element */
     uint64_t count;
     bool transpose;
     uint8_t *changed; /* instead of the bytes: the quantised elements of a processed matrix */
@@ -131,10 +133,11 @@ static void read_piece(source *s, uint64_t first, uint64_t n, float *out)
     if (s->transpose) {
         const uint64_t rows = (uint64_t)s->tensor->dims[0], columns = (uint64_t)s->tensor->dims[1];
         for (uint64_t i = first; i < first + n; i++)
-            memcpy(&out[i - first], s->bytes + (i % rows * columns + i / rows) * 4, 4);
+            (void)onx_convert(ONX_FLOAT, &out[i - first], s->dtype,
+                              s->bytes + (i % rows * columns + i / rows) * s->width, 1, true);
     } else {
-        memcpy(out, s->bytes + first * 4, n * 4);
-        onxi_weights_forget(s->w, s->bytes + first * 4, n * 4);
+        (void)onx_convert(ONX_FLOAT, out, s->dtype, s->bytes + first * s->width, n, true);
+        onxi_weights_forget(s->w, s->bytes + first * s->width, n * s->width);
     }
     for (uint64_t i = 0; i < n; i++)
         out[i] = made_finite(s, out[i]);
@@ -400,7 +403,9 @@ onx_status onxi_quantize_weight(onxi_weights *w, const onx_tensor *from, const o
     *out = (onxi_quantized){ 0 };
     ONX_TRY(onx_tensor_bytes(w->doc, from, &bytes));
     s.bytes = bytes.ptr;
-    s.count = bytes.len / sizeof(float);
+    s.dtype = (onx_dtype)from->data_type;
+    s.width = onx_dtype_bits(from->data_type) / 8;
+    s.count = bytes.len / s.width;
     ONX_TRY(onx_arena_new(w->doc->cx, &s.arena));
     const onx_status status = quantize_source(&s, grid, moments, out);
     onx_arena_free(s.arena);

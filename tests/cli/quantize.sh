@@ -41,7 +41,7 @@ quantised 0.1 --mode dynamic --per-tensor
 for method in minmax percentile entropy mse; do
     quantised 0.3 --mode static --calibrate $method
     says q.txt " QuantizeLinear"
-    says said "ranges are known in the main graph only"
+    says said 'graph.node[0] (MatMul): MatMul: int8 by' # in the branch
     quantised 0.3 --mode static --form qlinear --calibrate $method
     says q.txt QLinearConv
     says q.txt QLinearMatMul
@@ -197,4 +197,47 @@ ir_version: 8 opset_import { version: 17 } graph { name: "g"
 END
 expect 0 "$ONX" quantize zero.textproto -o q.onnx --mode dynamic --explain
 says out "its factors are not 1"
+# products in the bodies of control flow and in functions are observed and quantized, also those of 16-bit floats
+cat >bodies.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21, "local": 1]>
+g (float[2, 3] x, bool c, int64 n) => (float[2, 3] y, float[2, 3] z, float[3, 2, 3] s, float[2, 3] f)
+<float[3, 3] w = {0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8, 0.9}> {
+  y = If (c) <
+    then_branch = t () => (float[2, 3] a) { a = MatMul (x, w) },
+    else_branch = e () => (float[2, 3] b) { r = Relu (x) b = MatMul (r, w) }>
+  go = Constant <value = bool {1}> ()
+  z, all = Loop (n, go, x) <body = l (int64 i, bool cc, float[2, 3] v) => (bool co, float[2, 3] vo, float[2, 3] o) {
+    co = Identity (cc)
+    vo = MatMul (v, w)
+    o = Identity (vo)
+  }>
+  s = Scan (all) <num_scan_inputs = 1, body = k (float[2, 3] one) => (float[2, 3] p) { p = MatMul (one, w) }>
+  f = local.Twice (x, w)
+}
+<domain: "local", opset_import: ["": 21]>
+Twice (a, b) => (d) { h = MatMul (a, b) d = MatMul (h, b) }
+END
+inside() { # TYPE OPTION...
+    type=$1
+    shift
+    expect 0 "$ONX" precision bodies.onnxtxt -o typed.onnx --to $type --keep-io
+    expect 0 "$ONX" quantize typed.onnx -o q.onnx --samples 2 --range n=3:3 --explain --table "$@"
+    cp out said
+    [ "$(grep -c ': MatMul: int8' said)" -eq 6 ] || fail "$* of $type quantizes $(grep -c ': MatMul: int8' said) products of 6"
+    awk '/ outputs$/ { found = 1; bad = !($1 <= 0.1) } END { exit !found || bad }' said || fail "$* of $type is not close"
+    expect 0 "$ONX" check --full q.onnx
+}
+inside float32 --mode static --calibrate percentile
+inside float32 --mode static --form qlinear
+inside float32 --mode weights --feedback
+inside float16 --mode static
+inside float16 --mode static --form qlinear
+inside float16 --mode dynamic
+inside float16 --mode weights
+inside bfloat16 --mode static
+# one layer of a body can stay in float, and the others do not
+expect 0 "$ONX" quantize bodies.onnxtxt -o q.onnx --mode static --samples 2 --range n=3:3 --range c=1:1 --table --max-error 0.012
+says out ", left in float"
+grep -q 'MatMul)$' out || fail "every product is left in float"
+
 done_testing
