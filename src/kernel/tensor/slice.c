@@ -316,8 +316,24 @@ static onx_status expand_in_blocks_prepare(onx_prepare *p)
 }
 #endif
 
+/* A plan may be made without the shape: where the input has more than one element along an axis, the output has as
+ * many, if the shape allows it. */
+static onx_status check_expanded(onx_work *work)
+{
+    const onx_value *shape = work->inputs[1], *y = work->outputs[0];
+    for (uint64_t i = 0; i < shape->count && i < y->rank; i++) {
+        const int64_t wanted = ((const int64_t *)shape->data)[shape->count - 1 - i], size = y->dims[y->rank - 1 - i];
+        if (wanted != 1 && wanted != size)
+            return onx_work_fail(work, ONX_E_INVALID, "dimensions %lld and %lld cannot be broadcast to each other",
+                                 (long long)size, (long long)wanted);
+    }
+    return ONX_OK;
+}
+
 static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
 {
+    if (!first)
+        ONX_TRY(check_expanded(work));
     onxi_copies_run(work->params, work->inputs[0]->data, work->outputs[0]->data, first, last);
     return ONX_OK;
 }
