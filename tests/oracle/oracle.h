@@ -62,10 +62,11 @@ struct oracle {
     oracle_run reference[ORACLE_SETS];             /* node by node */
     oracle_run nudged[ORACLE_SETS][ORACLE_NUDGES]; /* inputs and constants differ by some rounding */
     bool has_nudged[ORACLE_SETS];
-    bool valid;     /* by all rules */
-    bool runs;      /* with the first set */
-    bool quantized; /* values are rounded to whole steps somewhere */
-    double coarse;  /* rounding of the coarsest element type of the model */
+    bool valid;      /* by all rules */
+    bool runs;       /* with the first set */
+    bool quantized;  /* values are rounded to whole steps somewhere */
+    uint32_t graphs; /* with subgraphs */
+    double coarse;   /* rounding of the coarsest element type of the model */
     const oracle_row *row;
     void (*found)(void *user, const char *row, const char *kind, const char *text);
     void *user;

@@ -51,6 +51,29 @@ static void look_again(oracle *o, onx_doc **doc, const change *c)
     onx_diag_clear(o->cx);
 }
 
+static bool has_same_bits(const oracle_run *a, const oracle_run *b)
+{
+    char ignored[ORACLE_WHY];
+    bool same = a->status == ONX_OK && b->status == ONX_OK && a->count == b->count;
+    for (uint32_t i = 0; same && i < a->count; i++)
+        same =
+            a->outputs[i] && b->outputs[i] && oracle_same_bits(a->outputs[i], b->outputs[i], ignored, sizeof ignored);
+    return same;
+}
+
+/* Constants are computed by the usual kernels, which are then those that the bits agree with. */
+static bool compare_as_is(oracle *o, onx_doc *doc, uint32_t set)
+{
+    const onx_session_options as_is = { .threads = 1, .no_optimize = true };
+    oracle_run before, after;
+    oracle_run_doc(o, o->doc, &as_is, set, &before);
+    oracle_run_doc(o, doc, &as_is, set, &after);
+    const bool good = oracle_compare(o, "without fusions", &after, &before, set, true);
+    oracle_run_free(&before);
+    oracle_run_free(&after);
+    return good;
+}
+
 static void compare_changed(oracle *o, onx_doc *doc, const change *c)
 {
     const onx_session_options plain = { .threads = 1, .plain = true, .no_optimize = true }, usual = { .threads = 1 };
@@ -66,7 +89,9 @@ static void compare_changed(oracle *o, onx_doc *doc, const change *c)
         if (o->reference[set].status != ONX_OK)
             continue; /* what fails is not needed any more, perhaps */
         oracle_run_doc(o, doc, &plain, set, &run);
-        good = oracle_compare(o, "plain", &run, &o->reference[set], set, c->exact);
+        good = c->exact && !has_same_bits(&run, &o->reference[set])
+                   ? compare_as_is(o, doc, set)
+                   : oracle_compare(o, "plain", &run, &o->reference[set], set, false);
         oracle_run_free(&run);
         if (!good || set % 2)
             continue;

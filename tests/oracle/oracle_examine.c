@@ -142,6 +142,7 @@ static onx_status look_at(void *user, const onx_visit *at)
 {
     oracle *o = user;
     int dtype = ONX_UNDEFINED;
+    o->graphs += at->kind == ONX_KIND_GRAPH;
     if (at->kind == ONX_KIND_TENSOR)
         dtype = ((const onx_tensor *)at->message)->data_type;
     else if (at->kind == ONX_KIND_TYPE_TENSOR)

@@ -318,7 +318,8 @@ static bool make_input(onx_doc *doc, uint32_t index)
     if (index >= g->node_count)
         return false;
     onx_node *node = g->node[g->node_count - 1 - index];
-    if (node->output_count != 1 || onx_infer_new(onx_doc_ctx(doc), doc, NULL, &infer) != ONX_OK)
+    if (node->output_count != 1 || onx_str_is(onx_view(node->op_type), "Constant") ||
+        onx_infer_new(onx_doc_ctx(doc), doc, NULL, &infer) != ONX_OK)
         return true;
     const onx_type *type = onx_infer_type(infer, g, onx_view(node->output[0]));
     void *copy = NULL;
