@@ -219,15 +219,14 @@ static double drawn(draw *d, onx_dtype dtype, draw_fill fill)
     return draw_between(d, fill == DRAW_ABOVE ? 10 : -most, most) / 100.0;
 }
 
-/* The elements are in `text`: a node, an initializer, or one that is an input, too. */
-static void place_constant(draw *d, draw_value *v, const draw_text *text)
+void draw_listed_constant(draw *d, draw_value *v, const char *elements)
 {
     const uint32_t how = gen_below(&d->random, 100);
     name_with(d, v, 'c');
     if (how < 30 && draw_gives(d, "Constant", 0) >> v->dtype & 1) {
         draw_add(&d->nodes, "  %s = Constant <value = ", v->name);
         add_shape(&d->nodes, v);
-        draw_add(&d->nodes, " {%s}> ()\n", text_of(text));
+        draw_add(&d->nodes, " {%s}> ()\n", elements);
         return;
     }
     v->global = true;
@@ -238,7 +237,7 @@ static void place_constant(draw *d, draw_value *v, const draw_text *text)
     }
     draw_add(&d->initializers, "%s", d->initializers.len ? ",\n  " : "");
     add_shape(&d->initializers, v);
-    draw_add(&d->initializers, " %s = {%s}", v->name, text_of(text));
+    draw_add(&d->initializers, " %s = {%s}", v->name, elements);
 }
 
 void draw_constant(draw *d, draw_value *v, draw_fill fill)
@@ -248,7 +247,7 @@ void draw_constant(draw *d, draw_value *v, draw_fill fill)
         draw_add(&text, "%s", i ? ", " : "");
         add_number(&text, v->dtype, drawn(d, v->dtype, fill));
     }
-    place_constant(d, v, &text);
+    draw_listed_constant(d, v, text_of(&text));
     draw_text_free(&text);
 }
 
@@ -259,7 +258,7 @@ void draw_indices(draw *d, draw_value *v, int64_t below, bool negative)
         draw_add(&text, "%s", i ? ", " : "");
         add_number(&text, v->dtype, draw_between(d, negative ? -(int)below : 0, (int)below - 1));
     }
-    place_constant(d, v, &text);
+    draw_listed_constant(d, v, text_of(&text));
     draw_text_free(&text);
 }
 
@@ -270,7 +269,7 @@ void draw_number(draw *d, draw_value *v, double number)
         draw_add(&text, "%s", i ? ", " : "");
         add_number(&text, v->dtype, number);
     }
-    place_constant(d, v, &text);
+    draw_listed_constant(d, v, text_of(&text));
     draw_text_free(&text);
 }
 
@@ -281,7 +280,7 @@ draw_value draw_ints(draw *d, const int64_t *ints, uint32_t count)
     draw_value v = draw_of(ONX_INT64, 1, dims);
     for (uint32_t i = 0; i < count; i++)
         draw_add(&text, "%s%lld", i ? ", " : "", (long long)ints[i]);
-    place_constant(d, &v, &text);
+    draw_listed_constant(d, &v, text_of(&text));
     draw_text_free(&text);
     return v;
 }
@@ -365,8 +364,8 @@ bool draw_node(draw *d, draw_value *out, uint32_t count, const char *format, ...
 
 /* ---- blocks ---- */
 
-static const draw_block *const tables[] = { draw_plain_blocks, draw_move_blocks,  draw_net_blocks,
-                                            draw_sum_blocks,   draw_shape_blocks, draw_flow_blocks };
+static const draw_block *const tables[] = { draw_plain_blocks, draw_move_blocks, draw_net_blocks, draw_sum_blocks,
+                                            draw_shape_blocks, draw_flow_blocks, draw_any_blocks };
 
 /* Each model has a part of the blocks only, so that some come often together. */
 static uint32_t weight_of(const draw *d, const draw_block *block, uint32_t index)
@@ -484,9 +483,9 @@ static void add_outputs(draw *d, draw_text *out)
 static void add_input(draw *d, draw_text *out, const draw_value *v)
 {
     const uint32_t how = gen_below(&d->random, 100);
-    if (how < 35 && !d->vary)
+    if (how < 65 && !d->vary)
         add_shape(out, v);
-    else if (how < 50)
+    else if (how < 75 && how % 3 == 0)
         draw_add(out, "%s[]", onx_dtype_name(v->dtype));
     else {
         draw_add(out, "%s", onx_dtype_name(v->dtype));
@@ -495,6 +494,8 @@ static void add_input(draw *d, draw_text *out, const draw_value *v)
             draw_add(out, "%s", i ? ", " : "[");
             if (sort < 2)
                 draw_add(out, "?");
+            else if ((sort < 6 || d->vary) && d->shared)
+                draw_add(out, "n%lld", (long long)v->dims[i]);
             else if (sort < 6 || d->vary)
                 draw_add(out, "%s_%u", v->name, i);
             else
@@ -511,6 +512,7 @@ static void add_input(draw *d, draw_text *out, const draw_value *v)
 static void add_sets(draw *d, draw_text *out)
 {
     const uint32_t count = d->vary ? DRAW_SETS : 2;
+    const bool special = draw_chance(d, 8);
     for (uint32_t set = 0; set < count; set++) {
         int64_t other[34];
         for (int64_t i = 0; i < 34; i++)
@@ -523,7 +525,7 @@ static void add_sets(draw *d, draw_text *out)
                 const int64_t size = in->value.dims[k];
                 draw_add(out, "%s%lld", k ? "x" : "", (long long)(size < 34 ? other[size] : size));
             }
-            draw_add(out, ":%d:%d", in->low, in->high);
+            draw_add(out, ":%d:%d%s", in->low, in->high, special && set == 1 ? ":s" : "");
         }
     }
 }
@@ -572,6 +574,7 @@ char *draw_model(uint64_t seed, draw_theme theme)
         DRAW_ONE(d, int64_t, 7, 9, 10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 21, 22, 23, 24, 25, 26);
     d->vary = draw_chance(d, 60);
     d->wide = draw_chance(d, 30);
+    d->shared = draw_chance(d, 50);
     d->left_out = draw_chance(d, 60) ? gen_next(&d->random) : 0;
     first_inputs(d);
     draw_blocks(d, DRAW_ONE(d, uint32_t, 1, 2, 3, 4, 5, 6, 8, 10, 14, DRAW_NODES));

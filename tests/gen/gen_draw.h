@@ -51,6 +51,7 @@ typedef struct draw {
     int64_t opset;
     bool vary;                                       /* inputs have other sizes in other sets, and outputs no shapes */
     bool wide;                                       /* sizes that fill vectors, and leave a rest */
+    bool shared;                                     /* equal sizes have the same symbol */
     uint64_t left_out;                               /* blocks that this model does not have */
     draw_text nodes, initializers, ports, functions; /* `ports`: initializers that are inputs, too */
     draw_value values[DRAW_VALUES];
@@ -69,7 +70,7 @@ typedef struct draw_block {
 } draw_block;
 /* The tables; each ends with a row without a name. */
 extern const draw_block draw_plain_blocks[], draw_move_blocks[], draw_net_blocks[], draw_sum_blocks[],
-    draw_shape_blocks[], draw_flow_blocks[];
+    draw_shape_blocks[], draw_flow_blocks[], draw_any_blocks[];
 
 /* The text of a model, to be freed; NULL when the seed gives none. Its metadata `inputs` has sets of input values in
  * the form of oracle_sets. */
@@ -115,6 +116,8 @@ typedef enum draw_fill { DRAW_SMALL, DRAW_WEIGHT, DRAW_ABOVE, DRAW_INDEX } draw_
  * are -below to below - 1 if `negative`. The name is in `v`. */
 void draw_constant(draw *d, draw_value *v, draw_fill fill);
 void draw_indices(draw *d, draw_value *v, int64_t below, bool negative);
+/* ... with these elements, written as in ONNX text. */
+void draw_listed_constant(draw *d, draw_value *v, const char *elements);
 /* A scalar or a tensor of one number throughout. */
 void draw_number(draw *d, draw_value *v, double number);
 /* The name of a constant of these integers. */

@@ -470,7 +470,7 @@ const draw_block draw_net_blocks[] = {
     { "resize", { 2, 2, 1, 0, 1 }, 11, false, resize },
     { "norm", { 4, 4, 2, 1, 2 }, 7, false, norm },
     { "written_norm", { 2, 1, 1, 1, 0 }, 11, false, written_norm },
-    { "attention", { 3, 2, 1, 0, 0 }, 13, false, attention },
+    { "attention", { 6, 3, 2, 0, 0 }, 13, false, attention },
     { "quantize", { 3, 2, 1, 2, 2 }, 10, false, quantize },
     { "quantized_product", { 3, 1, 1, 1, 1 }, 13, false, quantized_product },
     { .name = NULL },

@@ -14,12 +14,14 @@ typedef struct oracle_input {
     uint32_t rank;
     int64_t dims[ORACLE_RANK];
     double low, high; /* range of the elements, both inclusive */
+    bool special;     /* some floats are NaN or infinite */
 } oracle_input;
 typedef struct oracle_set {
     uint32_t count;
     oracle_input input[ORACLE_PORTS];
 } oracle_set;
-/* The sets that the metadata `inputs` of the model has: "x=2x3:-2:2, y=:0:5; x=4x3", where a range may be left out;
+/* The sets that the metadata `inputs` of the model has: "x=2x3:-2:2, y=:0:5; x=4x3", where a range may be left out, and
+ * ":s" after it asks for NaN and infinities, too;
  * inputs that are not mentioned get the shape that they declare, with drawn numbers for symbols. */
 uint32_t oracle_sets(const onx_model *model, oracle_set sets[ORACLE_SETS]);
 /* The value of an input in set number `set`; its elements are multiplied by 1 +- `nudge` (0: not at all), `turn` says

@@ -53,7 +53,7 @@ static void by_type(const onx_value_info *info, uint32_t set, oracle_input *in)
                           : size_of_symbol(onx_view(shape->dim[i]->dim_param), set);
 }
 
-/* "2x3:-2:2" */
+/* "2x3:-2:2:s" */
 static void read_input(const char *text, oracle_input *in)
 {
     char *end = NULL;
@@ -65,6 +65,7 @@ static void read_input(const char *text, oracle_input *in)
     if (*text == ':') {
         in->low = strtod(text + 1, &end);
         in->high = *end == ':' ? strtod(end + 1, &end) : in->low;
+        in->special = *end == ':' && end[1] == 's';
     }
 }
 
@@ -115,9 +116,12 @@ uint32_t oracle_sets(const onx_model *model, oracle_set sets[ORACLE_SETS])
 
 static double element(gen_random *r, const oracle_input *in, onx_dtype_class class, uint32_t set)
 {
+    static const double special[] = { NAN, INFINITY, -INFINITY, -0.0 };
     const double width = in->high - in->low;
     if (class != ONX_CLASS_FLOATING)
         return floor(in->low) + gen_below(r, (uint32_t)width + 1);
+    if (in->special && gen_below(r, 8) == 0)
+        return special[gen_below(r, 4)];
     /* every second set has few different numbers, which are exact in all types */
     return set % 2 ? in->low + width * gen_below(r, 9) / 8.0
                    : in->low + width * (double)(gen_next(r) >> 11) / 9007199254740992.0;

@@ -267,7 +267,8 @@ static void write_sets(onx_doc *doc, const oracle_set *sets, uint32_t count)
             len += (size_t)snprintf(text + len, sizeof text - len, "%s%s=", listed++ ? ", " : "", in->name);
             for (uint32_t k = 0; k < in->rank; k++)
                 len += (size_t)snprintf(text + len, sizeof text - len, "%s%lld", k ? "x" : "", (long long)in->dims[k]);
-            len += (size_t)snprintf(text + len, sizeof text - len, ":%g:%g", in->low, in->high);
+            len +=
+                (size_t)snprintf(text + len, sizeof text - len, ":%g:%g%s", in->low, in->high, in->special ? ":s" : "");
         }
     }
     if (entry)
