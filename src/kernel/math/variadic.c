@@ -108,14 +108,12 @@ static void take_in(const variadic_params *q, const onxi_broadcast *b, const cha
     }
 }
 
-/* Writes elements start .. end-1 of the output to `z`, beginning with the input `start_with`. */
-static void take_in_all(const variadic_params *q, const onx_work *work, uint32_t start_with, char *z, uint64_t start,
-                        uint64_t end)
+/* Writes elements start .. end-1 of the output to `z`. The order of the inputs determines the bits, so it is always
+ * theirs. */
+static void take_in_all(const variadic_params *q, const onx_work *work, char *z, uint64_t start, uint64_t end)
 {
-    take_in(q, &q->inputs[start_with], work->inputs[start_with]->data, z, start, end, true);
     for (uint32_t i = 0; i < work->prepared->input_count; i++)
-        if (i != start_with)
-            take_in(q, &q->inputs[i], work->inputs[i]->data, z, start, end, false);
+        take_in(q, &q->inputs[i], work->inputs[i]->data, z, start, end, i == 0);
     if (q->mean)
         scale_loops[work->outputs[0]->dtype](z, end - start, 1.0 / work->prepared->input_count);
 }
@@ -124,21 +122,18 @@ onx_status onxi_variadic_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const variadic_params *q = work->params;
     onx_value *out = work->outputs[0];
-    uint32_t start_with = 0, overwritten = 0;
+    bool early = false; /* the output overwrites an input that is read later */
     uint64_t total = out->layout ? out->size / q->width : out->count;
-    for (uint32_t i = 0; i < work->prepared->input_count; i++) /* starts with the input that the output overwrites */
-        if (work->inputs[i]->data == out->data && out->data) {
-            start_with = i;
-            overwritten++;
-        }
+    for (uint32_t i = 1; i < work->prepared->input_count; i++)
+        early = early || (work->inputs[i]->data == out->data && out->data);
     uint64_t start = first * ONXI_BLOCK, end = last * ONXI_BLOCK < total ? last * ONXI_BLOCK : total;
     char *z = out->data;
-    char part[1024]; /* an input that is given twice must not change before it is read again */
-    const uint64_t step = overwritten > 1 ? sizeof part / q->width : ONXI_BLOCK;
+    char part[1024];
+    const uint64_t step = early ? sizeof part / q->width : ONXI_BLOCK;
     for (; start < end; start += step) {
         const uint64_t n = step < end - start ? step : end - start;
-        take_in_all(q, work, start_with, overwritten > 1 ? part : z + start * q->width, start, start + n);
-        if (overwritten > 1)
+        take_in_all(q, work, early ? part : z + start * q->width, start, start + n);
+        if (early)
             memcpy(z + start * q->width, part, n * q->width);
     }
     return ONX_OK;
