@@ -281,7 +281,7 @@ static onx_status expand_as(onx_prepare *p, const onx_value *x, const onx_value 
     if (!onxi_broadcast_make(&b, &x, 1, y, NULL))
         return onx_prepare_fail(p, ONX_E_INVALID, "the input does not broadcast to the shape");
     p->params = q;
-    p->rows = 0;
+    p->rows = 1; /* without elements, too: the shape is looked at */
     if (!y->count)
         return ONX_OK;
     onxi_copies_start(q, onxi_element_size(x->dtype));
@@ -334,7 +334,8 @@ static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
 {
     if (!first)
         ONX_TRY(check_expanded(work));
-    onxi_copies_run(work->params, work->inputs[0]->data, work->outputs[0]->data, first, last);
+    if (work->outputs[0]->count)
+        onxi_copies_run(work->params, work->inputs[0]->data, work->outputs[0]->data, first, last);
     return ONX_OK;
 }
 
