@@ -54,6 +54,8 @@ extern const oracle_row oracle_run_rows[], oracle_change_rows[];
 /* The row of that index over all tables; NULL past the last one. */
 const oracle_row *oracle_row_get(uint32_t index);
 
+typedef enum oracle_extent { ORACLE_ALL_ROWS, ORACLE_SOME_ROWS, ORACLE_SOME_ROWS_OPS } oracle_extent;
+
 struct oracle {
     onx_ctx *cx;
     onx_doc *doc;
@@ -64,6 +66,7 @@ struct oracle {
     oracle_run reference[ORACLE_SETS];             /* node by node */
     oracle_run nudged[ORACLE_SETS][ORACLE_NUDGES]; /* inputs and constants differ by some rounding */
     bool has_nudged[ORACLE_SETS];
+    oracle_extent extent;
     bool valid;      /* by all rules */
     bool runs;       /* with the first set */
     bool quantized;  /* values are rounded to whole steps somewhere */
@@ -75,7 +78,6 @@ struct oracle {
     uint32_t findings;
 };
 
-typedef enum oracle_extent { ORACLE_ALL_ROWS, ORACLE_SOME_ROWS, ORACLE_SOME_ROWS_OPS } oracle_extent;
 /* Looks at the model with the row of that name, or with all rows (NULL), or with those that the seed draws. `begin` is
  * called before each row; may be NULL. False when the text is no model. */
 bool oracle_examine(oracle *o, onx_str text, uint64_t seed, const char *only, oracle_extent extent,

@@ -74,6 +74,14 @@ static bool compare_as_is(oracle *o, onx_doc *doc, uint32_t set)
     return good;
 }
 
+static bool has_special(const oracle_set *set)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (set->input[i].special)
+            return true;
+    return false;
+}
+
 static void compare_changed(oracle *o, onx_doc *doc, const change *c)
 {
     const onx_session_options plain = { .threads = 1, .plain = true, .no_optimize = true }, usual = { .threads = 1 };
@@ -86,8 +94,8 @@ static void compare_changed(oracle *o, onx_doc *doc, const change *c)
     bool good = true;
     for (uint32_t set = 0; good && set < o->set_count; set++) {
         oracle_run run;
-        if (o->reference[set].status != ONX_OK)
-            continue; /* what fails is not needed any more, perhaps */
+        if (o->reference[set].status != ONX_OK || (c->loose > 0 && has_special(&o->sets[set])))
+            continue; /* what fails is not needed any more, perhaps; there is no NaN of 8 bits */
         oracle_run_doc(o, doc, &plain, set, &run);
         good = c->exact && !has_same_bits(&run, &o->reference[set])
                    ? compare_as_is(o, doc, set)
@@ -221,16 +229,16 @@ static onx_status split_and_merge(oracle *o, onx_doc **doc, const change *c)
 {
     onx_doc *part[2] = { NULL, NULL }, *whole = NULL;
     const onx_graph *graph = onx_doc_model(*doc)->graph;
-    uint32_t nodes = 0;
     (void)c;
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        nodes += !onx_str_is(onx_view(graph->node[i]->op_type), "Constant");
-    if (nodes < 2)
-        return ONX_OK;
     const onx_split_options at = { .struct_size = 0 };
-    ONX_TRY(onx_split(o->cx, *doc, &at, 2, part));
     onx_buffer bytes = { 0 };
-    onx_status status = onx_write(o->cx, ONX_KIND_MODEL, onx_doc_model(part[0]), 0, &bytes);
+    onx_status status = onx_split(o->cx, *doc, &at, 2, part);
+    if (status == ONX_E_MISUSE) { /* too few nodes */
+        onx_diag_clear(o->cx);
+        return ONX_OK;
+    }
+    ONX_TRY(status);
+    status = onx_write(o->cx, ONX_KIND_MODEL, onx_doc_model(part[0]), 0, &bytes);
     if (status == ONX_OK)
         status = onx_read(o->cx, ONX_KIND_MODEL, onx_str_make(bytes.ptr, bytes.len), ONX_READ_COPY, 1, &whole);
     if (status == ONX_OK) {
