@@ -17,7 +17,8 @@ void onxi_carry_expanded(onxi_call *call);
 void onxi_carry_sliced(onxi_call *call, const int64_t *starts, const int64_t *steps);
 void onxi_carry_joined(onxi_call *call, uint32_t axis);
 /* One element of a result. Arithmetic that leaves 64 bits is unknown, because a run wraps. */
-onxi_dim onxi_step(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b), onxi_dim a, onxi_dim b);
+onxi_dim onxi_call_step(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b), onxi_dim a,
+                        onxi_dim b);
 void onxi_carry_pairs(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b));
 void onxi_carry_chosen(onxi_call *call);
 void onxi_carry_gathered(onxi_call *call, uint32_t axis);

@@ -230,7 +230,7 @@ static onx_status carry_pair(onxi_call *call, step_fn *step)
     uint32_t count = a->count == 1 ? b->count : a->count;
     onxi_dim *out = onxi_call_set_value(call, 0, a->rank > b->rank ? a->rank : b->rank, count);
     for (uint32_t k = 0; out && k < count; k++) {
-        out[k] = onxi_step(call, step, element(a, k), element(b, k));
+        out[k] = onxi_call_step(call, step, element(a, k), element(b, k));
         if (onxi_dims_refuses_overflow(call->dims) && !onxi_dim_is_known(out[k]))
             ONX_TRY(refuse_overflow(call, step, k, element(a, k), element(b, k)));
     }

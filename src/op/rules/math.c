@@ -68,7 +68,8 @@ static void carry_cumulated(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, o
     onxi_dim so_far = step == onxi_dim_add ? 0 : 1;
     for (uint32_t i = 0; out && i < in->count; i++) {
         uint32_t k = reverse ? in->count - 1 - i : i;
-        onxi_dim after = onxi_call_held(call, onxi_call_dtype(call, 0), onxi_step(call, step, so_far, in->elements[k]));
+        onxi_dim after =
+            onxi_call_held(call, onxi_call_dtype(call, 0), onxi_call_step(call, step, so_far, in->elements[k]));
         out[k] = exclusive ? so_far : after;
         so_far = after;
     }

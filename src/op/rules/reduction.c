@@ -22,7 +22,7 @@ static void carry_reduced(onxi_call *call, uint32_t rank)
         const bool floating = onx_dtype_class_of(dtype) == ONX_CLASS_FLOATING;
         out[0] = in->elements[0];
         for (uint32_t k = 1; k < in->count; k++) {
-            out[0] = onxi_step(call, steps[i].step, out[0], in->elements[k]);
+            out[0] = onxi_call_step(call, steps[i].step, out[0], in->elements[k]);
             /* With terms from 0 on, a float sum that is not rounded is exact in any order. */
             if (floating && steps[i].op == ONXI_ID_ReduceSum &&
                 (onxi_dim_low(call->dims, in->elements[k]) < 0 || onxi_dim_low(call->dims, in->elements[0]) < 0))

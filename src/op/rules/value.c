@@ -180,7 +180,8 @@ void onxi_carry_joined(onxi_call *call, uint32_t axis)
 
 /* ---- element by element ---- */
 
-onxi_dim onxi_step(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b), onxi_dim a, onxi_dim b)
+onxi_dim onxi_call_step(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b), onxi_dim a,
+                        onxi_dim b)
 {
     if (!onxi_dim_is_known(a) || !onxi_dim_is_known(b))
         return ONXI_DIM_UNKNOWN;
@@ -201,7 +202,7 @@ void onxi_carry_pairs(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_di
     for (uint32_t k = 0; k < out.count; k++, next(&out, at)) {
         onxi_dim a = in[0].elements[place(out.rank, at, strides[0])];
         onxi_dim b = in[1].elements[place(out.rank, at, strides[1])];
-        elements[k] = onxi_step(call, step, a, b);
+        elements[k] = onxi_call_step(call, step, a, b);
     }
 }
 
