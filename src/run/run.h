@@ -515,7 +515,7 @@ typedef struct onxi_run_state {
     onx_arena *scratch; /* for the preparation of eager steps */
     onx_doc reader;     /* reads the session's document with `cx` and `scratch` while an eager step runs */
     char *buffer, *base;
-    uint64_t base_size;
+    uint64_t base_size, held;   /* bytes at `base`; of them, those that count against the memory limit */
     onx_value *values;          /* per plan slot except dynamic ones */
     onx_value **slots;          /* per plan slot */
     onx_work *works;            /* per step */

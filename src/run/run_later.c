@@ -1,9 +1,8 @@
-/* run_later.c - the rest of a run, after nodes whose output shapes are known only during the run. Its nodes can run one
- * by one as shapes become known. They also form a graph of their own, which has plans for shapes that came before.
- * Shapes that come for the first time are not planned for: where shapes differ in each run, planning would take longer
- * than it saves.
- * docs/notes/session.md */
+/* run_later.c - the rest of a run, after nodes whose output shapes are known only during the run. Its nodes form a
+ * graph of their own, which is planned for the shapes at hand, the first ones too, so that all runs give the same bits.
+ * Where no plan can be made, the nodes run one by one. docs/notes/session.md */
 #include "run/run_plan.h"
+#include "run/run_verify.h"
 
 enum {
     LEAST_OPS = 4,
@@ -241,9 +240,7 @@ void onxi_run_later_close(onxi_run_session *s, onxi_run_later *later)
 typedef struct onxi_run_rest {
     onxi_run_site site;
     onx_value **outputs;
-    uint32_t seen_count;
-    uint64_t seen[ONXI_PLANS_MAX]; /* hashes of shapes that came before; a collision costs one needless plan */
-    bool fails;                    /* planning failed, for example for lack of memory */
+    bool fails; /* planning failed, for example for lack of memory */
 } onxi_run_rest;
 
 onx_status onxi_run_rest_new(onxi_run_state *st)
@@ -277,69 +274,20 @@ void onxi_run_rest_free(onxi_run_state *st)
     onxi_release(st->cx, rest, sizeof *rest);
 }
 
-static uint64_t hash_of_shapes(const onxi_run_rest *rest)
-{
-    const onxi_run_graph *g = rest->site.graph;
-    /* It need not be secret: whoever forces a collision only forces a plan, which repeated shapes do as well. */
-    onxi_secret secret = { 0 };
-    for (uint32_t i = 0; i < g->capture_count; i++) {
-        const onx_value *v = rest->site.inputs[i];
-        if (!v)
-            continue;
-        const uint64_t type[] = { i, (uint64_t)v->kind, v->dtype, v->rank };
-        secret = onxi_hash_then(secret, onxi_hash(secret, type, sizeof type));
-        if (v->kind == ONX_VALUE_TENSOR && v->rank)
-            secret = onxi_hash_then(secret, onxi_hash(secret, v->dims, v->rank * sizeof *v->dims));
-    }
-    return onxi_hash(secret, NULL, 0);
-}
-
-/* Did these shapes come before? Notes them if not. The very first shapes of a nested rest count as repeated, because
- * the shapes of the enclosing rest were repeated already. */
-static bool came_before(onxi_run_rest *rest)
-{
-    const uint64_t hash = hash_of_shapes(rest);
-    /* No more shapes than plans that are kept: others would be dropped before they are used again. */
-    const uint32_t most = onxi_run_graph_plans(rest->site.graph);
-    for (uint32_t i = 0; i < most && i < rest->seen_count; i++)
-        if (rest->seen[i] == hash)
-            return true;
-    rest->seen[rest->seen_count++ % most] = hash;
-    return rest->seen_count == 1 && rest->site.graph->depth > 1;
-}
-
-/* Frees the values that the nodes made when they ran one by one. */
-static onx_status drop_values(onxi_run_state *st)
-{
-    const onxi_run_plan *plan = st->plan;
-    for (uint32_t i = plan->later->from; i < plan->later->to; i++)
-        for (uint32_t k = 0; k < plan->steps[i].output_count; k++) {
-            const uint32_t slot = plan->steps[i].outputs[k];
-            onx_value *fresh;
-            if (slot == ONXI_NO_SLOT || plan->slots[slot]->place != ONXI_PLACE_DYNAMIC)
-                continue;
-            ONX_TRY(onx_value_new(st->cx, &fresh));
-            onxi_value_swap(st->slots[slot], fresh);
-            onx_value_free(fresh);
-        }
-    return ONX_OK;
-}
-
-/* Finds a state whose plan fits the current shapes, or makes one if the shapes came before; else NULL. */
+/* Finds a state whose plan fits the current shapes, or makes one; else NULL. */
 static onx_status find_planned(onxi_run_state *st, onxi_run_state **out)
 {
     onxi_run_rest *rest = st->rest;
     *out = onxi_run_site_find(&rest->site);
-    if (*out || rest->fails || !came_before(rest))
+    if (*out || rest->fails)
         return ONX_OK;
     const onxi_diag_mark said = onxi_diag_here(st->cx);
-    ONX_TRY(drop_values(st));
     const onx_status status = onxi_run_site_add(&rest->site, out);
     if (status == ONX_OK) {
         (*out)->goes_on = st->goes_on || st->outermost == st;
         return ONX_OK;
     }
-    if (status == ONX_E_CANCELLED)
+    if (status == ONX_E_CANCELLED || status == ONX_E_INTERNAL)
         return status;
     rest->fails = true; /* the nodes may run one by one, or report the error better */
     onxi_diag_rewind(st->cx, said);

@@ -99,6 +99,29 @@ static size_t count_inputs(const onxi_run_plan *plan)
     return (size_t)plan->graph->input_count + plan->graph->capture_count + 1;
 }
 
+/* The states of subgraphs come and go with the shapes: their buffers are used again. */
+static void take_buffer(onxi_run_state *st)
+{
+    const bool nested = st->outermost != st;
+    size_t size = st->base_size;
+    st->held = st->base_size;
+    st->base = nested ? onxi_buffer_take(st->cx, st->base_size, &size) : onxi_apart_new(st->cx, st->base_size);
+    st->base_size = size;
+    if (!st->base)
+        onxi_ctx_let_go(st->cx, st->held);
+}
+
+static void give_buffer(onxi_run_state *st)
+{
+    if (!st->base)
+        return;
+    if (st->outermost != st)
+        onxi_buffer_give(st->cx, st->base, st->base_size);
+    else
+        onxi_apart_free(st->cx, st->base, st->base_size);
+    onxi_ctx_let_go(st->cx, st->held);
+}
+
 onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out)
 {
     *out = NULL;
@@ -125,10 +148,9 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     st->taken = onxi_apart_new(cx, count_inputs(plan) * sizeof *st->taken);
     st->arrays = onxi_apart_new(cx, st->arrays_size);
     st->storage_at = onxi_apart_new(cx, (plan->storage_count + 1u) * sizeof *st->storage_at);
-    bool held = onxi_ctx_hold(cx, st->base_size);
-    st->base = held ? onxi_apart_new(cx, st->base_size) : NULL;
-    if (held && !st->base)
-        onxi_ctx_let_go(cx, st->base_size);
+    const bool held = onxi_ctx_hold(cx, st->base_size);
+    if (held)
+        take_buffer(st);
     if (st->slots)
         memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
     if (st->taken)
@@ -184,9 +206,7 @@ void onxi_run_state_free(onxi_run_state *st)
     onxi_apart_free(cx, st->storage_at, (plan->storage_count + 1u) * sizeof *st->storage_at);
     onxi_run_aim_free(st);
     onxi_release(cx, st->space.memory, st->space.size);
-    onxi_apart_free(cx, st->base, st->base_size);
-    if (st->base)
-        onxi_ctx_let_go(cx, st->base_size);
+    give_buffer(st);
     onxi_apart_free(cx, st, sizeof *st);
     if (!nested)
         onx_ctx_free(cx);
