@@ -1,4 +1,5 @@
 /* transform_merge.c - merges models: connects values, resolves name conflicts, and builds one graph. */
+#include "infer/infer.h"
 #include "transform/transform_part.h"
 
 #include "transform/transform_merge.h"
@@ -377,11 +378,16 @@ static onx_status share_nodes(onxi_merger *m)
     return ONX_OK;
 }
 
-/* Equal initializers and constants with the same name are merged. */
+/* Equal initializers and constants with the same name are merged. A default, which callers override, and a constant
+ * stay apart. */
 static onx_status share_constants(onxi_merger *m)
 {
-    onxi_dict own = onxi_dict_in_arena(m->scratch);
+    onxi_dict own = onxi_dict_in_arena(m->scratch), set[2];
     const onx_graph *a = m->model->graph, *b = m->other->graph;
+    for (int i = 0; i < 2; i++)
+        set[i] = onxi_dict_in_arena(m->scratch);
+    ONX_TRY(onxi_facts_defaults(m->model, a, &set[0]));
+    ONX_TRY(onxi_facts_defaults(m->other, b, &set[1]));
     for (uint32_t i = 0; i < a->initializer_count; i++)
         if (!onxi_dict_at(&own, onx_view(a->initializer[i]->name), i, NULL))
             return ONX_E_MEMORY;
@@ -389,6 +395,7 @@ static onx_status share_constants(onxi_merger *m)
         const onx_str name = onx_view(b->initializer[i]->name);
         const onxi_dict_entry *entry = onxi_dict_find(&own, name);
         if (entry && entry->value < a->initializer_count &&
+            !onxi_dict_find(&set[0], name) == !onxi_dict_find(&set[1], name) &&
             onx_message_equal(ONX_KIND_TENSOR, a->initializer[entry->value], b->initializer[i]) &&
             !onxi_dict_at(&m->shared, name, 0, NULL))
             return ONX_E_MEMORY;

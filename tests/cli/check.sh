@@ -11,7 +11,20 @@ g (float[N] x) => (float[N] y) { a = Relu(q) [n] b = LeakyRelu<alhpa = 0.5>(a) [
 EOF
 
 expect 0 "$ONX" check good.onnxtxt
-says out 'good.onnxtxt: valid'
+says out 'good.onnxtxt: valid; types and shapes were not checked (--full checks them)'
+expect 0 "$ONX" check --json good.onnxtxt
+says out '"types_checked": false'
+expect 0 "$ONX" check --full good.onnxtxt
+grep -q 'not checked' out && fail "--full says that it did not check types: $(cat out)"
+cat >types.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21], producer_name: "test", producer_version: "1">
+g (float[2,3] x) => (float[2,3] y) <float[1,3] h> { h = Relu (x) y = Neg (h) }
+EOF
+expect 0 "$ONX" check types.onnxtxt
+says out 'types and shapes were not checked'
+expect 1 "$ONX" check --full types.onnxtxt
+says out 'size 1 and size 2 at axis 0'
+says out '[G-20]'
 expect 0 "$ONX" check --strict good.onnxtxt
 expect 0 "$ONX" check --full --quiet good.onnxtxt
 [ -s out ] && fail "--quiet prints a summary"

@@ -270,4 +270,28 @@ END
 expect 0 "$ONX" simplify average.onnxtxt -o out.onnxtxt
 [ "$(grep -c 'count_include_pad = 1' out.onnxtxt)" -eq 1 ] || fail "not the one Pad went: $(cat out.onnxtxt)"
 expect 0 "$ONX" compare average.onnxtxt out.onnxtxt
+
+# Defaults of inputs are variables, unless the caller asks for constants.
+cat >defaults.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[6] x, int64[2] size = {2, 3}, float[1] k = {2}) => (float[?,?] y) { r = Reshape (x, size) y = Mul (r, k) }
+END
+expect 0 "$ONX" simplify defaults.onnxtxt -o out.onnxtxt
+expect 0 "$ONX" run out.onnxtxt -i x='[1,2,3,4,5,6]' -i size='[3,2]' --full
+says out 'float[3,2]'
+expect 0 "$ONX" simplify --freeze-defaults defaults.onnxtxt -o out.onnxtxt
+says err '2 inputs with a default became constants, which callers cannot set any more: size, k'
+expect 2 "$ONX" run out.onnxtxt -i x='[1,2,3,4,5,6]' -i size='[3,2]'
+expect 0 "$ONX" run out.onnxtxt -i x='[1,2,3,4,5,6]'
+says out 'float[2,3]'
+
+# Sizes of one name need not be equal.
+cat >names.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[N] x, float[N] z) => (float[N] y) { s = Shape (x) e = Expand (z, s) y = Add (e, z) }
+END
+expect 0 "$ONX" simplify names.onnxtxt -o out.onnxtxt
+expect 0 "$ONX" run out.onnxtxt -i x='[1,1,1]' -i z='[2]' --full
+says out 'float[3]'
+
 done_testing

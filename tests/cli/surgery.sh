@@ -283,4 +283,19 @@ expect 0 "$ONX" run fixed.onnxtxt --input x='[[[[1,3,5,7],[1,3,5,7],[1,3,5,7]],[
 same nhwc/output_0.pb nchw/output_0.pb
 expect 1 "$ONX" edit fixed.onnxtxt -o none.onnx --normalize x=1,2,3:1
 says err "3 numbers for 2 channels"
+
+# A default, which callers override, and a constant of the same name and value stay apart.
+cat >default.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x, float[2] d = {1, 2}) => (float[2] y) { y = Add (x, d) }
+END
+cat >constant.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] u) => (float[2] z) <float[2] d = {1, 2}> { z = Mul (u, d) }
+END
+expect 0 "$ONX" merge default.onnxtxt constant.onnxtxt --sequence -o both.onnxtxt
+expect 0 "$ONX" run both.onnxtxt -i x='[1,1]' -i d='[0,0]' --full
+says out '[1, 2]'
+expect 1 "$ONX" merge constant.onnxtxt default.onnxtxt --sequence -o both.onnxtxt
+says err 'use a prefix'
 done_testing
