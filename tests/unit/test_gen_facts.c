@@ -497,12 +497,102 @@ static void test_gen_facts__integers_that_wrap(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* ---- types that a session does not know ---- */
+
+/* Operand k of the node comes out of an If, whose types no pass over a session knows. */
+static void hide_type(onx_ctx *cx, onx_doc *doc, uint32_t k)
+{
+    static const char text[] =
+        "u = If (hidden_cond) <then_branch = t () => (t_) { t_ = Identity (%.*s) }, else_branch = e () "
+        "=> (e_) { e_ = Identity (%.*s) }>";
+    char all[512];
+    onx_doc *parsed;
+    void *copy;
+    onx_arena *arena = onx_doc_arena(doc);
+    onx_graph *g = onx_doc_model(doc)->graph;
+    onx_node *node = g->node[0];
+    const onx_str from = onx_view(node->input[k]);
+    snprintf(all, sizeof all, text, ONX_ARG(from), ONX_ARG(from));
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_NODE, onx_str_of(all), 0, &parsed), ONX_OK);
+    assert_int_equal(onx_message_copy(arena, ONX_KIND_NODE, onx_doc_root(parsed, ONX_KIND_NODE), &copy), ONX_OK);
+    onx_doc_free(parsed);
+    onx_node **at = onx_list_insert(arena, (void **)(void *)&g->node, &g->node_count, 0, sizeof *at);
+    assert_non_null(at);
+    *at = copy;
+    assert_int_equal(onx_arena_keep(arena, onx_str_of("u"), &node->input[k]), ONX_OK);
+    assert_non_null(onx_graph_add_input(arena, g, "hidden_cond", onx_type_new_tensor(arena, ONX_BOOL, NULL, 0)));
+}
+
+static unsigned run_hidden(onx_ctx *cx, const gen_node *node, uint32_t k, unsigned *ran)
+{
+    char why[300];
+    onx_doc *doc;
+    gen_node copy = *node;
+    gen_operand operands[GEN_OPERANDS + 1];
+    gen_run plain, fast;
+    unsigned bad = 0;
+    if (gen_model(cx, &copy, NULL, NULL, &doc) != ONX_OK) {
+        onx_diag_clear(cx);
+        return 0;
+    }
+    hide_type(cx, doc, k);
+    memcpy(operands, node->operands, node->operand_count * sizeof *operands);
+    operands[node->operand_count] = (gen_operand){
+        .kind = GEN_TENSOR, .dtype = ONX_BOOL, .like = ONX_BOOL, .fill = GEN_LISTED, .listed = { 1 }, .listed_count = 1
+    };
+    snprintf(operands[node->operand_count].name, sizeof operands->name, "hidden_cond");
+    gen_run_model(cx, doc, operands, node->operand_count + 1, true, 1, &plain);
+    gen_run_model(cx, doc, operands, node->operand_count + 1, false, 1, &fast);
+    gen_origin origin = { .cx = cx, .doc = doc, .operands = operands, .count = node->operand_count + 1 };
+    *ran += plain.status == ONX_OK;
+    if (!gen_run_close(&plain, &fast, &origin, why, sizeof why)) {
+        print_error("%s-%d (%.80s), the type of input %u is hidden: %s %s\n", node->schema->name, node->schema->since,
+                    node->recipe->attributes, k, why, fast.why);
+        bad++;
+    }
+    gen_origin_free(&origin);
+    gen_run_free(&plain);
+    gen_run_free(&fast);
+    onx_doc_free(doc);
+    return bad;
+}
+
+static void test_gen_facts__hidden_types(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    unsigned bad = 0, ran = 0;
+    const char *only = getenv("ONX_GEN_ONLY");
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        for (const onxi_schema *schema = onxi_operators[i].rows; schema->name; schema++) {
+            const gen_recipe *recipe;
+            if (schema->flags & (ONXI_OP_DEPRECATED | ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN) ||
+                (only && strcmp(only, schema->name) != 0))
+                continue;
+            for (uint32_t n = 0; (recipe = gen_recipe_for(schema, n)) != NULL; n++) {
+                const gen_choice choice = { .seed = n, .type = { "*", ONX_FLOAT16 } };
+                gen_node node;
+                if (!gen_node_make(schema, recipe, &choice, &node))
+                    continue;
+                for (uint32_t k = 0; k < node.operand_count; k++)
+                    if (node.operands[k].kind == GEN_TENSOR && node.operands[k].dtype == ONX_FLOAT16 &&
+                        !node.operands[k].constant)
+                        bad += run_hidden(cx, &node, k, &ran);
+            }
+        }
+    onx_ctx_free(cx);
+    print_message("%u models run\n", ran);
+    assert_true(only || ran > 300);
+    assert_int_equal(bad, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gen_facts__claims_change_nothing),
         cmocka_unit_test(test_gen_facts__sizes_in_floats),
         cmocka_unit_test(test_gen_facts__integers_that_wrap),
+        cmocka_unit_test(test_gen_facts__hidden_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
