@@ -278,13 +278,29 @@ static onx_value_info *declared(const onxi_cutter *c, onx_name_id id)
     return entry->value < infos ? c->graph->value_info[entry->value] : c->graph->output[entry->value - infos];
 }
 
-/* The declared type if it has a rank, else the inferred type. */
+/* Sizes that are only claimed: the declared names, without the declared numbers. */
+static void name_sizes(onx_type *type, const onx_type *claimed)
+{
+    const onx_tensor_shape *names =
+        onxi_type_rank(claimed) == onxi_type_rank(type) ? claimed->tensor_type->shape : NULL;
+    for (uint32_t i = 0; names && i < names->dim_count; i++) {
+        onx_dimension *d = type->tensor_type->shape->dim[i];
+        if (ONX_HAS(dimension, d, dim_value) || !ONX_HAS(dimension, names->dim[i], dim_param))
+            continue;
+        d->dim_param = names->dim[i]->dim_param;
+        d->has |= onx_dimension_has_dim_param;
+    }
+}
+
+/* A declared type with a rank is kept for an output. An inner value that becomes an input gets the type that it is
+ * proven to have, because a run refuses other ones. */
 static onx_status add_end(maker *m, onx_name_id id, onx_value_info **list, uint32_t *count)
 {
     onxi_cutter *c = m->c;
     const onx_str name = onx_index_name(c->index, id);
     onx_value_info *known = declared(c, id);
-    if (known && (onx_index_def(c->index, id).kind == ONX_DEF_INPUT || onxi_type_rank(known->type) >= 0)) {
+    const bool ranked = known && onxi_type_rank(known->type) >= 0, given = list == m->graph->input;
+    if (known && (onx_index_def(c->index, id).kind == ONX_DEF_INPUT || (ranked && !given))) {
         list[(*count)++] = known;
         return ONX_OK;
     }
@@ -292,6 +308,8 @@ static onx_status add_end(maker *m, onx_name_id id, onx_value_info **list, uint3
     const onx_type *type = onxi_values_type(&c->values, &scope, name);
     if (c->values.status != ONX_OK)
         return c->values.status;
+    if (ranked && onxi_type_rank(type) < 0)
+        type = known->type; /* nothing better is known */
     void *copy = known ? known->type : NULL;
     onx_value_info *info = ONXI_NEW(m->arena, onx_value_info);
     if (!info)
@@ -303,6 +321,8 @@ static onx_status add_end(maker *m, onx_name_id id, onx_value_info **list, uint3
     if (type) {
         onx_type *shown;
         ONX_TRY(onxi_facts_show(m->arena, type, &shown));
+        if (known && given)
+            name_sizes(shown, known->type);
         copy = shown;
     }
     info->has |= onx_value_info_has_name;

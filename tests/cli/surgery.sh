@@ -298,4 +298,12 @@ expect 0 "$ONX" run both.onnxtxt -i x='[1,1]' -i d='[0,0]' --full
 says out '[1, 2]'
 expect 1 "$ONX" merge constant.onnxtxt default.onnxtxt --sequence -o both.onnxtxt
 says err 'use a prefix'
+
+# What a part takes has the type that is proven, not the one that is declared.
+cat >stale.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[N,3] x) => (float[?,?] y) <float[1,3] h> { h = Relu (x) y = Neg (h) }
+END
+expect 0 "$ONX" extract stale.onnxtxt --inputs h -o part.onnxtxt
+expect 0 "$ONX" run part.onnxtxt -i h='[[1,2,3],[4,5,6]]'
 done_testing
