@@ -3,7 +3,11 @@
 #include "cli_info.h"
 #include "cli_numpy.h"
 
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- shared with the text output ---- */
 
@@ -16,6 +20,18 @@ uint64_t cli_info_size(const cli_info *in)
 {
     struct stat st;
     return !cli_is_numpy(in->path) ? onx_doc_input_size(in->doc) : stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Are the model and the file relative links to one folder, as in model caches? The library reads such a file. */
+static bool is_stored(const char *model, const char *path, const struct stat *file)
+{
+    char own[PATH_MAX], other[PATH_MAX], text[2];
+    struct stat st;
+    if (file->st_nlink > 1 || readlink(model, text, 1) != 1 || *text == '/' || readlink(path, text, 1) != 1 ||
+        *text == '/' || !realpath(model, own) || !realpath(path, other) || lstat(other, &st) != 0)
+        return false;
+    const size_t len = (size_t)(strrchr(own, '/') - own), with = (size_t)(strrchr(other, '/') - other);
+    return len == with && memcmp(own, other, len) == 0;
 }
 
 /* Is any component of the path below the folder a symbolic link, or does the file have several hard links? */
@@ -52,7 +68,8 @@ cli_file_state cli_info_look(const cli_info *in, onx_str location, uint64_t *siz
     struct stat st;
     if (!dir || n < 0 || (size_t)n >= sizeof(path) || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return CLI_FILE_MISSING;
-    if (!cli_has(in->call, "external-links") && has_links(path, dir && *dir ? strlen(dir) : 1, &st))
+    if (!cli_has(in->call, "external-links") && !is_stored(in->path, path, &st) &&
+        has_links(path, dir && *dir ? strlen(dir) : 1, &st))
         return CLI_FILE_LINK;
     *size = (uint64_t)st.st_size;
     return CLI_FILE_THERE;

@@ -54,12 +54,17 @@ void cli_put_ids(cli_json *json, const char *key, const int64_t *ids, uint64_t c
 
 char *cli_beside(const cli_call *call, const char *model, const char *name)
 {
+    return cli_beside_in(call, model, "", name);
+}
+
+char *cli_beside_in(const cli_call *call, const char *model, const char *up, const char *name)
+{
     const char *slash = strrchr(model, '/');
     if (strcmp(model, "-") == 0)
         return NULL;
-    char *dir = slash ? strndup(model, (size_t)(slash - model) + 1) : strdup("");
-    char *path = dir ? cli_join(call, *dir ? dir : ".", name) : NULL;
-    free(dir);
+    char dir[4096];
+    const int len = snprintf(dir, sizeof dir, "%.*s%s", slash ? (int)(slash - model) + 1 : 2, slash ? model : "./", up);
+    char *path = len > 0 && (size_t)len < sizeof dir ? cli_join(call, dir, name) : NULL;
     if (path && access(path, R_OK) == 0)
         return path;
     free(path);

@@ -19,6 +19,8 @@ void cli_put_ids(cli_json *json, const char *key, const int64_t *ids, uint64_t c
 
 /* The path of a file of that name beside the model, which the caller frees; NULL if there is none. */
 char *cli_beside(const cli_call *call, const char *model, const char *name);
+/* The same in a folder that is named relative to that of the model, such as "../". */
+char *cli_beside_in(const cli_call *call, const char *model, const char *folder, const char *name);
 /* Loads the tokenizer in a file, or in tokenizer.json or tokenizer.model in a folder. */
 onx_status cli_load_tokenizer(cli_call *call, const char *path, onx_tokenizer **out);
 

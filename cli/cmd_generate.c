@@ -23,25 +23,39 @@ typedef struct session {
     const char *ended; /* why generation ended */
     double prompt_seconds, seconds;
     char *config; /* path of the configuration that was found, or NULL */
+    char *ends;   /* path of the file with end-of-text tokens, or NULL */
 } session;
 
 /* ---- reading the command line ---- */
 
-static onx_status read_config(session *s, onx_buffer *out)
+/* The first of the files that is there: beside the model, or a folder up, as in folders of the Hugging Face hub, which
+ * keep models in onnx/. */
+static char *find_config(const session *s, const char *const *names, size_t count)
 {
+    char *found = NULL;
+    for (size_t i = 0; !found && i < 2 * count; i++)
+        found = cli_beside_in(s->call, s->call->operand[0], i < count ? "" : "../", names[i % count]);
+    return found;
+}
+
+static onx_status read_config(session *s, onx_buffer *out, onx_buffer *ends)
+{
+    static const char *const configs[] = { "genai_config.json" };
+    static const char *const others[] = { "generation_config.json", "config.json" };
     const char *given = cli_value(s->call, "config");
-    s->config = given ? strdup(given) : cli_beside(s->call, s->call->operand[0], "genai_config.json");
-    if (!s->config)
-        s->config = cli_beside(s->call, s->call->operand[0], "generation_config.json");
-    return s->config ? cli_load_bytes(s->call, given ? given : s->config, out) : ONX_OK;
+    s->config = given ? strdup(given) : find_config(s, configs, 1);
+    if (s->config)
+        ONX_TRY(cli_load_bytes(s->call, given ? given : s->config, out));
+    s->ends = given ? NULL : find_config(s, others, 2);
+    return s->ends ? cli_load_bytes(s->call, s->ends, ends) : ONX_OK;
 }
 
 /* Positions in a text are those of the configuration file; diagnostics about the model name its nodes. */
 static void name_config(const session *s)
 {
     const size_t count = onx_diag_count(s->call->cx);
-    if (count && s->config && onx_diag_get(s->call->cx, count - 1)->where.kind == ONX_AT_TEXT) {
-        s->call->input = s->config;
+    if (count && (s->config || s->ends) && onx_diag_get(s->call->cx, count - 1)->where.kind == ONX_AT_TEXT) {
+        s->call->input = s->config ? s->config : s->ends;
         cli_report(s->call);
     }
 }
@@ -115,19 +129,21 @@ static onx_status read_prompt(session *s)
 
 static onx_status open_all(session *s, const onx_session_options *options)
 {
-    onx_buffer config = { 0 };
+    onx_buffer config = { 0 }, ends = { 0 };
     ONX_TRY(cli_load(s->call, s->call->operand[0], ONX_KIND_MODEL, &s->doc));
     ONX_TRY(read_prompt(s));
-    onx_status status = read_config(s, &config);
+    onx_status status = read_config(s, &config, &ends);
     const onx_generator_options how = { .struct_size = sizeof how,
                                         .session = options,
                                         .config = onx_str_make(config.ptr, config.len),
-                                        .room = s->given + s->most };
+                                        .room = s->given + s->most,
+                                        .ends = onx_str_make(ends.ptr, ends.len) };
     if (status == ONX_OK)
         status = onx_generator_new(s->call->cx, s->doc, &how, &s->generator);
     if (status != ONX_OK)
         name_config(s);
     onx_buffer_free(&config);
+    onx_buffer_free(&ends);
     return status;
 }
 
@@ -301,6 +317,7 @@ static int run_generate(cli_call *call)
         (void)onx_text_locate(s.doc, 0);
     onx_doc_free(s.doc);
     free(s.config);
+    free(s.ends);
     return cli_exit(call, status);
 }
 
@@ -317,7 +334,7 @@ static const cli_option options_[] = {
     { "repetition-penalty", 0, "X", NULL, "make tokens that occurred less likely (1: no penalty)" },
     { "seed", 0, "N", NULL, "seed of the random numbers (0)" },
     { "eos", 0, "ID", NULL, "end-of-text token, instead of those of the configuration; may be repeated" },
-    { "config", 0, "FILE", NULL, "names of inputs and outputs, end-of-text tokens (genai_config.json or generation_config.json beside the model)" },
+    { "config", 0, "FILE", NULL, "names of inputs and outputs, end-of-text tokens (genai_config.json, generation_config.json or config.json beside the model or a folder up)" },
     CLI_OPTION_JSON,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
     CLI_OPTION_NO_OPTIMIZE,

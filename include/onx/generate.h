@@ -19,6 +19,8 @@ typedef struct onx_generator_options {
                      * names and types decide */
     uint64_t room;  /* initial capacity in tokens of a cache that has spare room; the cache grows when it is full. 0:
                      * 256 */
+    onx_str ends;   /* contents of a generation_config.json or config.json, whose end-of-text tokens count if `config`
+                     * names none */
 } onx_generator_options;
 
 /* Makes a session of a model whose inputs are token ids and tensors that follow from the number of tokens: masks,

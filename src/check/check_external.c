@@ -2,6 +2,7 @@
  * base_beneath.c opens files without following links, exactly as for reading the data (proto_external.c). Here the size
  * of each file is determined once; contents are not read. */
 #include "check/check.h"
+#include "proto/proto.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -149,8 +150,7 @@ static void examine(onxi_check *k, const onxi_check_at *at, file_info *file, onx
     }
     onxi_diag_mark before = onxi_diag_here(k->cx);
     int fd = -1;
-    file->usable = onxi_beneath_open(k->cx, ONXI_NOWHERE, k->files->dir, location,
-                                     k->doc->links ? ONXI_BENEATH_LINKS : 0, &fd, &file->size) == ONX_OK;
+    file->usable = onxi_external_open(k->doc, k->files->dir, ONXI_NOWHERE, location, &fd, &file->size) == ONX_OK;
     if (file->usable) {
         close(fd);
     } else if (location.ptr[0] == '#') { /* the reference implementation marks in-memory data like this */

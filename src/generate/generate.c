@@ -17,23 +17,37 @@ static onx_status add_end(onx_generator *g, const onxi_json *value)
     return ONX_OK;
 }
 
-onx_status onxi_generate_configure(onx_generator *g, onx_str text)
+static onx_status add_ends(onx_generator *g, const onxi_json *ends)
+{
+    if (ends->kind != ONXI_JSON_LIST)
+        return add_end(g, ends);
+    for (uint32_t i = 0; i < ends->count; i++)
+        ONX_TRY(add_end(g, &ends->members[i].value));
+    return ONX_OK;
+}
+
+static onx_status read_text(onx_generator *g, onx_str text, onxi_json *out)
 {
     onx_bytes kept;
-    int64_t longest;
     ONX_TRY(onx_arena_keep(g->arena, text, &kept));
-    if (text.len)
-        ONX_TRY(onxi_json_value_read(g->cx, g->arena, onx_view(kept), &g->config.json));
+    return text.len ? onxi_json_value_read(g->cx, g->arena, onx_view(kept), out) : ONX_OK;
+}
+
+onx_status onxi_generate_configure(onx_generator *g, onx_str text, onx_str more)
+{
+    int64_t longest;
+    onxi_json other = { 0 };
+    ONX_TRY(read_text(g, text, &g->config.json));
     g->config.model = onxi_json_get(&g->config.json, "model");
     g->config.decoder = onxi_json_get(g->config.model, "decoder");
     const onxi_json *ends = onxi_json_get(g->config.model, "eos_token_id");
     if (ends->kind == ONXI_JSON_NULL)
         ends = onxi_json_get(&g->config.json, "eos_token_id"); /* the key of a generation_config.json */
-    if (ends->kind == ONXI_JSON_LIST)
-        for (uint32_t i = 0; i < ends->count; i++)
-            ONX_TRY(add_end(g, &ends->members[i].value));
-    else
-        ONX_TRY(add_end(g, ends));
+    ONX_TRY(add_ends(g, ends));
+    if (!g->end_count) {
+        ONX_TRY(read_text(g, more, &other));
+        ONX_TRY(add_ends(g, onxi_json_get(&other, "eos_token_id")));
+    }
     if (onxi_json_integer(onxi_json_get(g->config.model, "context_length"), &longest) && longest > 0)
         g->limit = (uint64_t)longest;
     return ONX_OK;
@@ -67,7 +81,7 @@ static onx_status generator_open(onx_generator *g, onx_doc *doc, const onx_gener
     g->chunk = CHUNK;
     g->first_room = options->room ? options->room : FIRST_ROOM;
     ONX_TRY(onx_arena_new(g->cx, &g->arena));
-    ONX_TRY(onxi_generate_configure(g, options->config));
+    ONX_TRY(onxi_generate_configure(g, options->config, options->ends));
     ONX_TRY(onx_session_new(g->cx, doc, options->session, &g->session));
     g->port_count = onx_session_input_count(g->session);
     g->output_count = onx_session_output_count(g->session);

@@ -76,7 +76,7 @@ struct onx_generator {
 };
 
 /* Reads the configuration: end-of-text tokens, maximum length. */
-onx_status onxi_generate_configure(onx_generator *g, onx_str text);
+onx_status onxi_generate_configure(onx_generator *g, onx_str text, onx_str more);
 /* Determines the roles of the inputs and outputs of the session. */
 onx_status onxi_generate_ports(onx_generator *g);
 /* Prepares all inputs for `count` tokens from `ids` on, after `past` tokens, and the memory of the outputs. */

@@ -59,4 +59,8 @@ bool onxi_json_integer(const onxi_json *value, int64_t *out);
 /* Decodes base64, standard or URL-safe, padded or not; the pointer is NULL if the text is invalid. */
 onx_status onxi_json_base64(onx_arena *arena, onx_str text, onx_str *out);
 
+/* Opens the data file at the location below the folder `dir`, which is that of the document: links are refused unless
+ * the document allows them, or the file is in the store of a model cache that the document's own file is in. */
+onx_status onxi_external_open(const onx_doc *doc, int dir, onx_where where, onx_str location, int *fd, uint64_t *size);
+
 #endif

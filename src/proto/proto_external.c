@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct data_file {
@@ -199,13 +202,121 @@ static onx_status open_dir(onx_doc *doc, struct onxi_external *e, const place *p
                      onxi_error_text(errno, reason, sizeof reason));
 }
 
+/* ---- stores of model caches ---- */
+
+/* A folder, and the name of a file in it; -1: none. */
+typedef struct stored {
+    int folder;
+    char name[NAME_MAX + 1];
+} stored;
+
+/* Where the link with this name leads, if that is relative and names a file in a folder. */
+static stored follow(int folder, const char *name)
+{
+    stored to = { .folder = -1 };
+    char text[PATH_MAX];
+    const ssize_t len = readlinkat(folder, name, text, sizeof text);
+    if (len <= 0 || (size_t)len >= sizeof text || text[0] == '/')
+        return to;
+    text[len] = 0;
+    char *slash = strrchr(text, '/');
+    if (!slash || !slash[1] || strlen(slash + 1) > NAME_MAX || strcmp(slash + 1, "..") == 0 ||
+        strcmp(slash + 1, ".") == 0)
+        return to;
+    strcpy(to.name, slash + 1);
+    *slash = 0;
+    to.folder = openat(folder, text, onxi_platform_folder_flags());
+    return to;
+}
+
+/* The folder of the location, whose components must not be links; *leaf_out is the last one. -1: there is none. */
+static int folder_of_location(int dir, onx_str location, char leaf_out[NAME_MAX + 1])
+{
+    int at = onxi_platform_same_file(dir);
+    while (at >= 0) {
+        const char *slash = memchr(location.ptr, '/', location.len);
+        const size_t len = slash ? (size_t)(slash - location.ptr) : location.len;
+        if (!len || len > NAME_MAX || memchr(location.ptr, 0, len))
+            break;
+        memcpy(leaf_out, location.ptr, len);
+        leaf_out[len] = 0;
+        if (strcmp(leaf_out, "..") == 0)
+            break;
+        if (!slash)
+            return at;
+        const int below = openat(at, leaf_out, onxi_platform_folder_flags() | O_NOFOLLOW);
+        close(at);
+        at = below;
+        location = onx_str_make(slash + 1, location.len - len - 1);
+    }
+    if (at >= 0)
+        close(at);
+    return -1;
+}
+
+/* The name of the model's file in the folder of the document; empty if external data is elsewhere. */
+static void model_name(const onx_doc *doc, char out[NAME_MAX + 1])
+{
+    const char *path = doc->input_path.ptr, *slash = path ? strrchr(path, '/') : NULL;
+    const size_t len = !slash || slash == path ? 1 : (size_t)(slash - path);
+    const char *folder = !slash ? "." : slash == path ? "/" : path, *name = slash ? slash + 1 : path;
+    out[0] = 0;
+    if (path && doc->base_dir && strlen(doc->base_dir) == len && memcmp(doc->base_dir, folder, len) == 0 &&
+        strlen(name) <= NAME_MAX)
+        strcpy(out, name);
+}
+
+/* Model caches keep files in one folder, and link to them: the model that was opened is a relative link, and its data
+ * file is one to the same folder. Such a file is as trusted as the model, which came from there. It must be a regular
+ * file with one name. -1: it is something else. */
+static int open_stored(const onx_doc *doc, int dir, onx_str location, uint64_t *size)
+{
+    char name[NAME_MAX + 1], leaf[NAME_MAX + 1];
+    struct stat own, other, st;
+    int fd = -1, folder = -1;
+    model_name(doc, name);
+    if (!*name)
+        return -1;
+    const stored model = follow(dir, name);
+    if (model.folder >= 0 && (folder = folder_of_location(dir, location, leaf)) >= 0) {
+        const stored data = follow(folder, leaf);
+        if (data.folder >= 0 && fstat(model.folder, &own) == 0 && fstat(data.folder, &other) == 0 &&
+            own.st_dev == other.st_dev && own.st_ino == other.st_ino)
+            fd = openat(data.folder, data.name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+        if (data.folder >= 0)
+            close(data.folder);
+        close(folder);
+    }
+    if (model.folder >= 0)
+        close(model.folder);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)) {
+        close(fd);
+        fd = -1;
+    }
+    if (fd >= 0)
+        *size = (uint64_t)st.st_size;
+    return fd;
+}
+
+onx_status onxi_external_open(const onx_doc *doc, int dir, onx_where where, onx_str location, int *fd, uint64_t *size)
+{
+    struct stat st;
+    if (!doc->links && (*fd = open_stored(doc, dir, location, size)) >= 0) {
+        const onx_status status =
+            fstat(*fd, &st) == 0 ? onxi_guard_read(doc->cx, onxi_file_id_of(&st), location) : ONX_OK;
+        if (status != ONX_OK)
+            close(*fd);
+        return status;
+    }
+    return onxi_beneath_open(doc->cx, where, dir, location, doc->links ? ONXI_BENEATH_LINKS : 0, fd, size);
+}
+
 static void map_file(onx_doc *doc, const struct onxi_external *e, const place *p, data_file *file)
 {
     const onx_str location = file->location;
     int fd;
     uint64_t size;
-    file->status =
-        onxi_beneath_open(doc->cx, p->where, e->dir, location, doc->links ? ONXI_BENEATH_LINKS : 0, &fd, &size);
+    file->status = onxi_external_open(doc, e->dir, p->where, location, &fd, &size);
     if (file->status != ONX_OK)
         return;
     char shown[256];

@@ -103,6 +103,42 @@ for location in ../secret.bin "$here/secret.bin" sub/../w.bin; do # names stay w
     expect 1 "$ONX" convert model.textproto x.onnx --inline-external --external-links
 done
 
+# A model cache: the model and its data are relative links to files of one folder. No other link is followed: an archive
+# that contains links reaches only files that are beside the file of its model.
+mkdir -p hub/blobs hub/snapshots/abc/onnx/sub hub/elsewhere
+model w.bin >model.textproto
+expect 0 "$ONX" convert model.textproto hub/snapshots/abc/onnx/m.onnx --external m.onnx_data --external-threshold 1
+cache=hub/snapshots/abc/onnx
+mv $cache/m.onnx hub/blobs/1111
+mv $cache/m.onnx_data hub/blobs/2222
+ln -s ../../../blobs/1111 $cache/m.onnx
+data() { rm -f $cache/m.onnx_data; ln -s "$1" $cache/m.onnx_data; }
+data ../../../blobs/2222
+for command in run check info; do expect 0 "$ONX" $command $cache/m.onnx; done
+says out "file of"
+expect 0 "$ONX" convert $cache/m.onnx in.onnx --inline-external
+expect 0 sh -c 'cd "$1" && "$2" run m.onnx' sh $cache "$ONX"
+cp hub/blobs/2222 hub/elsewhere/2222
+cp hub/blobs/2222 hub/blobs/4444
+ln -s ../elsewhere/2222 hub/blobs/link
+for to in ../../../elsewhere/2222 ../../../blobs/link "$PWD/hub/blobs/2222" ../../../blobs/.. ../../../blobs/none; do
+    data "$to"
+    expect 1 "$ONX" run $cache/m.onnx
+done
+data ../../../elsewhere/2222
+expect 1 "$ONX" run $cache/m.onnx
+says err "hint: --external-links"
+ln hub/blobs/4444 hub/blobs/5555 # two names
+data ../../../blobs/4444
+expect 1 "$ONX" run $cache/m.onnx
+data ../../../blobs/2222
+cp hub/blobs/1111 $cache/copy.onnx # which is no link
+expect 1 "$ONX" run $cache/copy.onnx
+says err "hint: --external-links"
+cp hub/blobs/1111 hub/elsewhere/1111
+ln -s ../../../elsewhere/1111 $cache/far.onnx # a link to another folder
+expect 1 "$ONX" run $cache/far.onnx
+
 # ---- numbers
 model w.bin offset=-1 >model.textproto
 refused E-14

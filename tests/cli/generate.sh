@@ -74,6 +74,19 @@ expect 1 "$ONX" generate configured/grows.onnxtxt --ids 1,2,3,4,5,6,7,8,9,10
 says err "10 tokens after 0 exceed the model's maximum of 9"
 expect 0 "$ONX" generate fixed.onnxtxt --ids 1,2,3,4,5 -n 99 --json
 says out '"ended": "limit"'
+# the layout of the Hugging Face hub: end-of-text tokens a folder up, or in config.json; genai_config.json names none
+mkdir -p hub/onnx plain both
+for to in hub/onnx plain both; do cp grows.onnxtxt $to/; done
+echo '{"eos_token_id": [15, 3]}' >hub/generation_config.json
+echo '{"model_type": "llama", "eos_token_id": 3, "vocab_size": 16}' >plain/config.json
+echo '{"eos_token_id": [15, 3]}' >both/generation_config.json
+echo '{"model": {"context_length": 9}}' >both/genai_config.json
+expect 0 "$ONX" generate configured/grows.onnxtxt --ids 1,2,3,4,5
+cp out ends
+for to in hub/onnx plain both; do
+    expect 0 "$ONX" generate $to/grows.onnxtxt --ids 1,2,3,4,5 -n 9
+    same ends out
+done
 # names by a configuration
 sed 's/past_key_values.0/a.0/g; s/present.0/b.0/g' grows.onnxtxt >named.onnxtxt
 sed -i 's/"a.0.key", float\[batch, 1, past, 8\] "a.0.value"/"x0", float[batch, 1, past, 8] "z0"/; s/"a.0.key"/"x0"/; s/"a.0.value"/"z0"/; s/"b.0.key"/"y0"/g; s/"b.0.value"/"w0"/g' named.onnxtxt
