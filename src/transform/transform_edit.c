@@ -437,24 +437,51 @@ static onx_status set_ends(onxi_editor *e)
                                                 : keep_between(e, inputs, e->graph->input_count, list, count);
 }
 
-static onx_status change_outputs(onxi_editor *e)
+/* The declaration of the output is that of the part of the model that computes only this output. Nothing else changes:
+ * what no output needs may be what the next one to add needs. */
+static onx_status add_output(onxi_editor *e)
 {
-    const bool add = e->edit->kind == ONX_EDIT_ADD_OUTPUT;
+    onx_str *inputs;
+    onxi_cutter c;
+    onx_model *made = NULL;
+    for (uint32_t i = 0; i < e->graph->output_count; i++)
+        if (onx_str_equal(onx_view(e->graph->output[i]->name), e->edit->a))
+            return ONX_OK;
+    ONX_TRY(names_of_inputs(e, &inputs));
+    const onx_extract_options options = { .struct_size = sizeof options,
+                                          .input = inputs,
+                                          .input_count = e->graph->input_count,
+                                          .output = &e->edit->a,
+                                          .output_count = 1 };
+    onx_status status = onxi_cutter_open(&c, e->doc, e->scratch);
+    if (status == ONX_OK)
+        status = onxi_extract_between(&c, e->arena, &options, &made);
+    onxi_cutter_close(&c);
+    ONX_TRY(status);
+    onx_value_info **place = onx_list_insert(e->arena, (void **)(void *)&e->graph->output, &e->graph->output_count,
+                                             e->graph->output_count, sizeof *place);
+    if (!place)
+        return ONX_E_MEMORY;
+    *place = made->graph->output[0];
+    ONXI_TELL_EDIT(e, "outputs", "becomes an output");
+    return ONX_OK;
+}
+
+static onx_status drop_output(onxi_editor *e)
+{
     onx_str *list = ONXI_ARRAY(e->scratch, onx_str, (size_t)e->graph->output_count + 2), *inputs;
     uint32_t count = 0;
     if (!list)
         return ONX_E_MEMORY;
-    if (!add && !onxi_edit_output(e, e->edit->a))
+    if (!onxi_edit_output(e, e->edit->a))
         return ONX_E_NOT_FOUND;
     for (uint32_t i = 0; i < e->graph->output_count; i++)
-        if (add || !onx_str_equal(onx_view(e->graph->output[i]->name), e->edit->a))
+        if (!onx_str_equal(onx_view(e->graph->output[i]->name), e->edit->a))
             list[count++] = onx_view(e->graph->output[i]->name);
-    if (add)
-        list[count++] = e->edit->a;
     if (!count)
         return misuse(e, "the model has no other output");
     ONX_TRY(names_of_inputs(e, &inputs));
-    ONXI_TELL_EDIT(e, "outputs", add ? "becomes an output" : "is not an output any more");
+    ONXI_TELL_EDIT(e, "outputs", "is not an output any more");
     return keep_between(e, inputs, e->graph->input_count, list, count);
 }
 
@@ -637,8 +664,8 @@ static onx_status (*const edits[ONX_EDIT_COUNT])(onxi_editor *e) = {
     [ONX_EDIT_TYPE] = set_type,
     [ONX_EDIT_SET_INPUTS] = set_ends,
     [ONX_EDIT_SET_OUTPUTS] = set_ends,
-    [ONX_EDIT_ADD_OUTPUT] = change_outputs,
-    [ONX_EDIT_DROP_OUTPUT] = change_outputs,
+    [ONX_EDIT_ADD_OUTPUT] = add_output,
+    [ONX_EDIT_DROP_OUTPUT] = drop_output,
     [ONX_EDIT_DROP_INPUT] = drop_input,
     [ONX_EDIT_INITIALIZER] = set_initializer,
     [ONX_EDIT_METADATA] = set_metadata,

@@ -33,6 +33,26 @@ onx_status onxi_strip_training(onx_ctx *cx, onx_model *model);
 typedef struct onxi_batch_shapes {
     int64_t size, old;
 } onxi_batch_shapes;
+/* An operand that has the old size 1 where another operand of its node has the batch, and that the node does not
+ * broadcast, such as the class token of a vision transformer (transform_edit_batch_repeat.c). In the search an
+ * initializer without data takes its place. */
+typedef struct onxi_batch_repeat {
+    onx_node *node;
+    onx_bytes operand;            /* its name */
+    onx_tensor *instead;          /* of the search */
+    uint32_t input, position;     /* of the operand; the dimension to repeat */
+    uint32_t with, with_position; /* the operand that has the batch */
+    uint32_t rank;                /* of the operand */
+    struct onxi_batch_repeat *next;
+} onxi_batch_repeat;
+/* The operands of a node to repeat; *out stays NULL if there are none. */
+onx_status onxi_edit_batch_repeats(onxi_editor *e, const onxi_bound *bound, onx_infer *infer, onxi_values *values,
+                                   onx_node *node, const onxi_batch_shapes *with, onxi_batch_repeat **out);
+/* Puts the initializers of the search in their places, or takes these away again. */
+onx_status onxi_edit_batch_place(onxi_editor *e, onxi_batch_repeat *list);
+void onxi_edit_batch_take_back(onxi_editor *e, const onxi_batch_repeat *list);
+/* Replaces them by nodes that repeat the operands. */
+onx_status onxi_edit_batch_insert(onxi_editor *e, const onxi_batch_repeat *list);
 onx_status onxi_edit_batch_shapes(onxi_editor *e, onxi_binder *binder, const onxi_batch_shapes *with, bool *found,
                                   uint32_t *adjusted);
 

@@ -14,6 +14,7 @@ typedef struct batcher {
     bool *carried;          /* per output of the model: did it have the old size? */
     bool *reshaped;         /* per node: a Reshape whose shape was adjusted */
     uint32_t adjusted;
+    size_t wrong; /* what inference says about the model before */
 } batcher;
 
 enum { SOME_SIZE = 6133 }; /* a prime that is unlikely to occur in a model otherwise */
@@ -266,29 +267,57 @@ static onx_status contradict(batcher *b)
     onx_infer *infer;
     ONX_TRY(check_order(b));
     ONX_TRY(set_inputs(b, b->size >= 0 ? b->size : SOME_SIZE));
+    const size_t before = onx_diag_count(b->e->cx);
     ONX_TRY(onx_infer_new(b->e->cx, b->e->doc, NULL, &infer));
     onx_infer_free(infer);
+    if (onx_diag_count(b->e->cx) - before <= b->wrong)
+        return ONX_OK;
+    return onxi_fail(b->e->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
+                     "the batch size cannot be changed: constants of the model contain the old one, where types "
+                     "contradict each other");
+}
+
+/* Counts what inference says about the unchanged model. */
+static onx_status count_wrong(batcher *b)
+{
+    const onxi_diag_mark mark = onxi_diag_here(b->e->cx);
+    const size_t before = onx_diag_count(b->e->cx);
+    onx_infer *infer;
+    ONX_TRY(onx_infer_new(b->e->cx, b->e->doc, NULL, &infer));
+    onx_infer_free(infer);
+    b->wrong = onx_diag_count(b->e->cx) - before;
+    onxi_diag_rewind(b->e->cx, mark);
     return ONX_OK;
 }
 
-/* Saves the inputs of all nodes; after changes, device configurations are updated. */
-static onx_bytes **list_inputs(const batcher *b)
+/* The inputs of all nodes before the change, after which device configurations are updated. */
+typedef struct earlier {
+    onx_node **node;
+    onx_bytes **inputs;
+    uint32_t count;
+} earlier;
+
+static onx_status list_inputs(const batcher *b, earlier *out)
 {
     const onx_graph *g = b->e->graph;
-    onx_bytes **list = (onx_bytes **)ONXI_ARRAY(b->e->scratch, void *, (size_t)g->node_count + 1);
-    for (uint32_t i = 0; list && i < g->node_count; i++)
-        list[i] = g->node[i]->input;
-    return list;
+    *out = (earlier){ (onx_node **)ONXI_ARRAY(b->e->scratch, void *, (size_t)g->node_count + 1),
+                      (onx_bytes **)ONXI_ARRAY(b->e->scratch, void *, (size_t)g->node_count + 1), g->node_count };
+    if (!out->node || !out->inputs)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        out->node[i] = g->node[i];
+        out->inputs[i] = g->node[i]->input;
+    }
+    return ONX_OK;
 }
 
-static onx_status fit_devices(const batcher *b, onx_bytes *const *inputs)
+static onx_status fit_devices(const batcher *b, const earlier *was)
 {
-    const onx_graph *g = b->e->graph;
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        onx_node before = *g->node[i];
-        before.input = inputs[i];
-        if (g->node[i]->input != inputs[i])
-            ONX_TRY(onxi_node_fit_devices(b->e->arena, g->node[i], &before));
+    for (uint32_t i = 0; i < was->count; i++) {
+        onx_node before = *was->node[i];
+        before.input = was->inputs[i];
+        if (was->node[i]->input != was->inputs[i])
+            ONX_TRY(onxi_node_fit_devices(b->e->arena, was->node[i], &before));
     }
     return ONX_OK;
 }
@@ -303,17 +332,17 @@ onx_status onxi_edit_batch(onxi_editor *e)
         digits &= wanted.ptr[i] >= '0' && wanted.ptr[i] <= '9';
     if (!wanted.len || (digits && !onxi_edit_number(e, wanted, &b.size)))
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a batch size is a number or a symbol");
+    ONX_TRY(count_wrong(&b));
     ONX_TRY(find_old(&b));
     ONX_TRY(open_outputs(&b));
     ONX_TRY(onxi_types_forget(e->cx, e->arena, g)); /* they describe the old size */
     bool found;
-    onx_bytes **inputs = list_inputs(&b);
-    if (!inputs)
-        return ONX_E_MEMORY;
+    earlier was;
+    ONX_TRY(list_inputs(&b, &was));
     ONX_TRY(search_shapes(&b, &found));
     if (b.old_size >= 0 && !found) /* as far as possible; the rest is reported */
         ONX_TRY(adjust_all(&b));
-    ONX_TRY(fit_devices(&b, inputs));
+    ONX_TRY(fit_devices(&b, &was));
     for (uint32_t i = 0; i < g->input_count; i++)
         if (b.fed[i])
             ONX_TRY(set_dim(&b, g->input[i], -1, b.symbol));

@@ -13,6 +13,7 @@ typedef struct choice {
     uint32_t rank;
     onx_bytes *before; /* original inputs of the node */
     onx_tensor *tensor;
+    onxi_batch_repeat *repeats; /* operands to repeat; then it has no shapes, and is the only choice of its node */
 } choice;
 
 typedef struct search {
@@ -138,6 +139,15 @@ static onx_status choose(search *s, uint32_t at, choice **out)
     *out = NULL;
     if (!bound)
         return ONX_E_MEMORY;
+    onxi_batch_repeat *repeats;
+    ONX_TRY(onxi_edit_batch_repeats(e, bound, s->infer, &s->values, e->graph->node[at], s->with, &repeats));
+    if (repeats) {
+        choice *c = *out = ONXI_NEW(e->scratch, choice);
+        if (!c)
+            return ONX_E_MEMORY;
+        *c = (choice){ .node = at, .count = 1, .repeats = repeats };
+        return ONX_OK;
+    }
     if (bound->kind != ONXI_BOUND_OPERATOR || bound->op != ONXI_ID_Reshape || node->input_count < 2 ||
         onxi_bind_int(bound, node, "allowzero"))
         return ONX_OK;
@@ -175,6 +185,8 @@ static onx_status apply(search *s, choice *c)
     onxi_editor *e = s->e;
     onx_node *node = e->graph->node[c->node];
     const int64_t dims[1] = { c->rank };
+    if (c->repeats)
+        return onxi_edit_batch_place(e, c->repeats);
     if (c->tensor) {
         memcpy(c->tensor->int64_data, c->shapes[c->taken], c->rank * sizeof(int64_t));
         return ONX_OK;
@@ -204,6 +216,10 @@ static onx_status apply(search *s, choice *c)
 /* Removes initializers in reverse order of their creation. */
 static void take_back(search *s, const choice *c)
 {
+    if (c->repeats) {
+        onxi_edit_batch_take_back(s->e, c->repeats);
+        return;
+    }
     s->e->graph->node[c->node]->input = c->before;
     s->e->graph->initializer_count--;
 }
@@ -260,9 +276,18 @@ onx_status onxi_edit_batch_shapes(onxi_editor *e, onxi_binder *binder, const onx
     const onx_status status = find(&s, found);
     while (s.depth && (status != ONX_OK || !*found))
         take_back(&s, s.stack[--s.depth]);
+    onxi_batch_repeat *repeats = NULL;
+    for (uint32_t i = s.depth; i-- > 0;) /* all of them as one list */
+        for (onxi_batch_repeat *r = s.stack[i]->repeats, *next; r; r = next) {
+            next = r->next;
+            r->next = repeats;
+            repeats = r;
+        }
     for (uint32_t i = 0; i < s.depth; i++) {
         const choice *c = s.stack[i];
         uint32_t open = 0;
+        if (c->repeats)
+            continue;
         while (c->shapes[c->taken][open] != -1)
             open++;
         onxi_tell_change(e->options->changed, e->options->user, "edit", "batch",
@@ -272,5 +297,5 @@ onx_status onxi_edit_batch_shapes(onxi_editor *e, onxi_binder *binder, const onx
     *adjusted = s.depth;
     onx_infer_free(s.infer);
     onxi_values_close(&s.values);
-    return status;
+    return status == ONX_OK && repeats ? onxi_edit_batch_insert(e, repeats) : status;
 }

@@ -222,6 +222,15 @@ END
 expect 0 "$ONX" edit net.onnxtxt -o e.onnxtxt --initializer v=v.pb
 grep -q "v = *{9, 9, 9, 9}" e.onnxtxt || fail "other elements: $(cat e.onnxtxt)"
 expect 2 "$ONX" edit net.onnxtxt -o none.onnx --initializer nothing=v.pb
+# outputs are added one by one, also of nodes that no output needs
+cat >inner.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[3] x) => (float[3] y) { v7 = Neg (x)  c8 = Exp (x)  c9 = Abs (c8)  y = Add (x, v7) }
+END
+expect 0 "$ONX" edit inner.onnxtxt -o e.onnxtxt --add-output v7 --add-output c9 --add-output v7
+grep -q "=> (float\[3\] y, float\[3\] v7, float\[3\] c9)" e.onnxtxt || fail "other outputs: $(cat e.onnxtxt)"
+expect 0 "$ONX" check --full e.onnxtxt
+expect 2 "$ONX" edit inner.onnxtxt -o none.onnx --add-output v7 --add-output nothing
 # batch: shapes that have it baked in
 cat >fixed.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 18]>
@@ -237,6 +246,14 @@ expect 0 "$ONX" edit fixed.onnxtxt -o b5.onnxtxt --batch 5
 expect 0 "$ONX" run b5.onnxtxt --random
 # The batch in the middle of shapes, as exporters write attention: [length, batch * heads, width]. Of two dimensions that may
 # take it the nodes behind say which.
+cat >both.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[] a, float[] b) => (float[] y) { y = Concat <axis = 0> (a, b) }
+END
+cat >differ.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[] a, float[] b) => (float[] most) { d = Sub (a, b)  e = Abs (d)  most = ReduceMax <keepdims = 0> (e) }
+END
 cat >heads.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[1,4,6] x) => (float[1,4,6] y) <int64[3] split = {4, 2, 3}, int64[2] flat = {4, 6}, int64[3] rows = {4, 1, 6}, float[6,6] w = {1, 2, 0, 4, 1, 3, 0, 1, 2, 2, 1, 0, 3, 1, 0, 2, 1, 4, 2, 2, 1, 0, 3, 1, 1, 0, 4, 2, 2, 3, 0, 1, 1, 2, 0, 3}>
@@ -266,11 +283,43 @@ for size in 2 N; do
     expect 0 "$ONX" run apart.onnxtxt -i y=together.npy -i a=alone1.npy -i b=alone2.npy
     awk '$1 == "most" { found = 1; if (!($3 < 1e-5)) exit 1 } END { exit !found }' out || fail "samples are mixed up: $(cat out)"
 done
-# What cannot follow is told, of a symbol as of a number.
+# What is joined to the batch, and has size 1, is repeated: class tokens, and initial states.
 sed 's/y = Add (x, b)/j = Concat <axis = 1> (b, token)  y = Slice (j, one, two, one)/; s/float\[6,6\] w/float[1,1,6] token = {1, 2, 3, 4, 5, 6}, int64[1] one = {1}, int64[1] two = {5}, &/' heads.onnxtxt >token.onnxtxt
-for size in 2 N; do
-    expect 0 "$ONX" edit token.onnxtxt -o x.onnxtxt --batch $size
-    says err "does not follow the batch size"
+cat >class.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,4,6] x) => (float[1,6,6] y) <float[1,1,6] cls = {7, 8, 9, 1, 2, 3}, float[1,6,6] pos = {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6}>
+{ dist = Neg (cls)  j = Concat <axis = 1> (cls, dist, x)  y = Add (j, pos) }
+END
+cat >state.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,4,6] x) => (float[1,2] y) <float[1,2,6] w = {1, 2, 0, 4, 1, 3, 0, 1, 2, 2, 1, 0}, float[1,2,2] r = {1, 0, 2, 1}, float[1,1,2] h = {0.5, 0.25}>
+{ t = Transpose <perm = [1, 0, 2]> (x)  a, b = RNN <hidden_size = 2> (t, w, r, "", "", h)  zero = Constant <value_ints = [0]> ()  y = Squeeze (b, zero) }
+END
+for model in token class state; do
+    for size in 2 N; do
+        expect 0 "$ONX" edit $model.onnxtxt -o b.onnxtxt --batch $size
+        [ ! -s err ] || fail "$model --batch $size: $(cat err)"
+        expect 0 "$ONX" check --full b.onnxtxt
+        expect 0 "$ONX" run b.onnxtxt -i x=two/output_0.npy --npy --output-dir together
+        for k in 1 2; do expect 0 "$ONX" run $model.onnxtxt -i x=two/output_$k.npy --npy --output-dir alone$k; done
+        expect 0 "$ONX" run both.onnxtxt -i a=alone1/output_0.npy -i b=alone2/output_0.npy --npy --output-dir joined
+        expect 0 "$ONX" run differ.onnxtxt -i a=together/output_0.npy -i b=joined/output_0.npy
+        awk '$1 == "most" { found = 1; if (!($3 < 1e-5)) exit 1 } END { exit !found }' out || fail "$model --batch $size: $(cat out)"
+    done
+done
+# What cannot follow is an error, and no model is written: of a symbol as of a number.
+sed 's/float\[1,1,6\] cls/float[1,1,6] unused/; s/^g (/g (float[1,1,6] cls, /' class.onnxtxt >inputs.onnxtxt # both are inputs
+expect 0 "$ONX" edit inputs.onnxtxt -o b.onnxtxt --batch 3
+expect 0 "$ONX" run b.onnxtxt --random
+cat >baked.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[2,3] x) => (float[2,3] y) <float[2,3] c = {1, 2, 3, 4, 5, 6}> { y = Add (x, c) }
+END
+for size in 3 N; do
+    rm -f none.onnx
+    expect 1 "$ONX" edit baked.onnxtxt -o none.onnx --batch $size
+    says err "the batch size cannot be changed"
+    [ ! -e none.onnx ] || fail "a model was written"
 done
 # around a model
 expect 0 "$ONX" edit fixed.onnxtxt -o around.onnxtxt --normalize x=0.5,0.25:2,4 --resize x --nhwc x --softmax y --argmax z
