@@ -176,6 +176,22 @@ static bool holds_all(int wide, int narrow)
     return false;
 }
 
+/* Does casting to `to` alone give what casting to `between`, which holds every value of `from`, and then to `to`
+ * gives? What is out of range of an integer type wraps around if it comes from an integer type, and is undefined if it
+ * comes from a float. */
+static bool may_pass_over(int from, int between, int to)
+{
+    const uint32_t floats = BIT(ONX_FLOAT) | BIT(ONX_DOUBLE) | BIT(ONX_FLOAT16) | BIT(ONX_BFLOAT16);
+    const uint32_t integers = BIT(ONX_INT8) | BIT(ONX_INT16) | BIT(ONX_INT32) | BIT(ONX_INT64) | BIT(ONX_UINT8) |
+                              BIT(ONX_UINT16) | BIT(ONX_UINT32) | BIT(ONX_UINT64);
+    const bool from_float = (floats >> from & 1) != 0;
+    if (floats >> to & 1)
+        return from_float || from == ONX_BOOL || to == ONX_FLOAT || to == ONX_DOUBLE;
+    if (to == ONX_BOOL)
+        return !from_float;
+    return integers >> to & 1 && !from_float && (integers >> between & 1 || from == ONX_BOOL || holds_all(to, from));
+}
+
 static onx_status cast(onxi_simplify *s, uint32_t index)
 {
     onxi_sop *op = &s->ops[index], *before = onxi_simplify_maker(s, op, onxi_simplify_input(s, op, 0), ONXI_ID_Cast);
@@ -188,11 +204,7 @@ static onx_status cast(onxi_simplify *s, uint32_t index)
         return ONX_OK;
     if (to == from && onxi_simplify_can_hand_on(s, op->outputs[0], onxi_simplify_input(s, before, 0)))
         return cancel(s, index, onxi_simplify_input(s, before, 0), "restores the original type");
-    /* conversion of floats beyond the range of an integer type is undefined */
-    const bool floats = onx_dtype_class_of((onx_dtype)from) == ONX_CLASS_FLOATING;
-    if (floats && onx_dtype_class_of((onx_dtype)to) != ONX_CLASS_FLOATING)
-        return ONX_OK;
-    return pass_over(s, index, before);
+    return may_pass_over(from, (int)between, (int)to) ? pass_over(s, index, before) : ONX_OK;
 }
 
 /* ---- Concat ---- */
