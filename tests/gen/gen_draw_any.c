@@ -16,8 +16,6 @@ static const onxi_schema *drawn_schema(draw *d, const gen_recipe **recipe)
     uint32_t count = 0;
     if (*op->domain)
         return NULL;
-    if (op->rows->name && strcmp(op->rows->name, "TensorScatter") == 0)
-        return NULL; /* what it takes depends on values */
     while (schema->name && schema->since > d->opset)
         schema++;
     if (!schema->name || schema->flags & (ONXI_OP_DEPRECATED | ONXI_OP_NONDETERMINISTIC) ||
@@ -85,7 +83,8 @@ static bool operand(draw *d, const gen_operand *o, const draw_value *first, draw
     return made;
 }
 
-/* The types of what the node makes; false if inference does not know them down to the sizes. */
+/* The types of what the node makes; false if inference does not know them down to the sizes, or the node does not run
+ * (a recipe does not suit all types and sizes). */
 static bool learn(const gen_node *node, draw_value *out)
 {
     onx_ctx *cx = onx_ctx_new(NULL);
@@ -109,6 +108,11 @@ static bool learn(const gen_node *node, draw_value *out)
             out[i].dims[k] = type->tensor_type->shape->dim[k]->dim_value;
         }
     }
+    gen_run run = { .status = ONX_E_INVALID };
+    if (known)
+        gen_run_model(cx, doc, node->operands, node->operand_count, true, 1, &run);
+    known = run.status == ONX_OK;
+    gen_run_free(&run);
     onx_infer_free(infer);
     onx_doc_free(doc);
     onx_ctx_free(cx);

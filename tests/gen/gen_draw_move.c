@@ -423,7 +423,10 @@ static bool parted(draw *d)
 {
     draw_value v, part[2], changed, out;
     int64_t sizes[2];
-    if (!draw_pick(d, (draw_wish){ .types = draw_takes(d, "Split", 0) & draw_takes(d, "Neg", 0), .least = 1 }, &v))
+    if (!draw_pick(d,
+                   (draw_wish){ .types = draw_takes(d, "Split", 0) & draw_takes(d, "Neg", 0) & draw_takes(d, "Add", 0),
+                                .least = 1 },
+                   &v))
         return false;
     const uint32_t axis = draw_chance(d, 60) ? 0 : gen_below(&d->random, v.rank);
     if (v.dims[axis] < 2)

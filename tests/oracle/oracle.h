@@ -110,6 +110,8 @@ char *oracle_text(onx_ctx *cx, const onx_model *model);
 double oracle_deviation(const onx_value *a, const onx_value *b, char *why, size_t size);
 /* NaN agrees with every NaN; the sign of zero counts. */
 bool oracle_same_bits(const onx_value *a, const onx_value *b, char *why, size_t size);
+/* Runs on nudged inputs are made again when they are needed next, by the rounding that `coarse` then has. */
+void oracle_forget_nudged(oracle *o);
 /* Reports what is wrong with a run, if something is: `what` says which run. Bit for bit if `exact`; otherwise within
  * what rounding can explain in this model. */
 bool oracle_compare(oracle *o, const char *what, const oracle_run *run, const oracle_run *reference, uint32_t set,

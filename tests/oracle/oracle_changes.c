@@ -90,6 +90,7 @@ static void compare_changed(oracle *o, onx_doc *doc, const change *c)
     if (c->loose > 0) {
         o->coarse = c->loose;
         o->quantized = true;
+        oracle_forget_nudged(o); /* others, by the rounding of such types */
     }
     bool good = true;
     for (uint32_t set = 0; good && set < o->set_count; set++) {
@@ -107,6 +108,8 @@ static void compare_changed(oracle *o, onx_doc *doc, const change *c)
         good = oracle_compare(o, "default", &run, &o->reference[set], set, false);
         oracle_run_free(&run);
     }
+    if (c->loose > 0)
+        oracle_forget_nudged(o);
     o->coarse = coarse;
     o->quantized = quantized;
 }

@@ -130,6 +130,15 @@ static void run_nudged(oracle *o, uint32_t set)
     }
 }
 
+void oracle_forget_nudged(oracle *o)
+{
+    for (uint32_t set = 0; set < ORACLE_SETS; set++) {
+        o->has_nudged[set] = false;
+        for (uint32_t turn = 0; turn < ORACLE_NUDGES; turn++)
+            oracle_run_free(&o->nudged[set][turn]);
+    }
+}
+
 /* Is an output that is so far off within what a little more or less in inputs and constants gives? */
 static bool is_explained(oracle *o, uint32_t set, uint32_t output, double off)
 {

@@ -86,12 +86,14 @@ static void look_precision(oracle *o)
     const double coarse = o->coarse;
     o->quantized = true;
     o->coarse = 0.5;
+    oracle_forget_nudged(o);
     for (uint32_t set = 0; set < o->set_count; set++) {
         oracle_run run;
         oracle_run_doc(o, o->doc, &options, set, &run);
         (void)oracle_compare(o, "precision", &run, &o->reference[set], set, false);
         oracle_run_free(&run);
     }
+    oracle_forget_nudged(o);
     o->quantized = quantized;
     o->coarse = coarse;
 }
