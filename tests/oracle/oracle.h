@@ -108,6 +108,8 @@ char *oracle_text(onx_ctx *cx, const onx_model *model);
 /* How far `a` is from `b`, relative to the largest element of `b`: 0 equal, INFINITY for NaN or infinities in other
  * places, -1 for another type or shape. Elements that are not floating-point count as INFINITY. */
 double oracle_deviation(const onx_value *a, const onx_value *b, char *why, size_t size);
+/* The largest magnitude of an element that is finite; 0 for what has no floating-point elements. */
+double oracle_largest(const onx_value *v);
 /* NaN agrees with every NaN; the sign of zero counts. */
 bool oracle_same_bits(const onx_value *a, const onx_value *b, char *why, size_t size);
 /* Runs on nudged inputs are made again when they are needed next, by the rounding that `coarse` then has. */
