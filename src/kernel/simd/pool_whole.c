@@ -14,7 +14,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_pool_whole)[] = { { 0 } };
 #include <math.h>
 
 /* Vectors of channels that are reduced at once, and independent results of each of them; or one vector, and more of
- * them. Sums are accumulated in float over some PIXELS, and in double over these. A unit of work has at most MOST
+ * them, where there are fewer channels: all channels of an image are added in the same order. Sums are accumulated in float over some PIXELS, and in double over these. A unit of work has at most MOST
  * channels, all but the last one some times GROUP of them. */
 enum { VECTORS = 4, WAYS = 2, WAYS_ALONE = 8, GROUP = VECTORS * ONXI_LANES, PIXELS = 256, MOST = 512 };
 
@@ -71,9 +71,13 @@ __attribute__((always_inline)) static inline bool unit(const whole_params *q, co
         uint64_t c = 0;
         for (; c + GROUP <= width; c += GROUP)
             group(sum, x + c, count, q->block, p == 0, total + c, VECTORS, WAYS);
-        for (; c < width; c += ONXI_LANES)
-            group(sum, x + (c + ONXI_LANES <= width ? c : width - ONXI_LANES), count, q->block, p == 0, total + c, 1,
-                  WAYS_ALONE);
+        for (; c < width; c += ONXI_LANES) {
+            const float *from = x + (c + ONXI_LANES <= width ? c : width - ONXI_LANES);
+            if (q->block >= GROUP)
+                group(sum, from, count, q->block, p == 0, total + c, 1, WAYS);
+            else
+                group(sum, from, count, q->block, p == 0, total + c, 1, WAYS_ALONE);
+        }
     }
     onxi_vi off = { 0 };
     for (uint64_t c = 0; c < width; c += ONXI_LANES) {
