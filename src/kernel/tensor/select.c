@@ -376,9 +376,7 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
         memcpy(to + i * size, off, size);
     for (uint64_t i = 0; i < index->count && depth; i++) {
         int64_t at = onxi_index(index, i);
-        if (at < 0 && work->prepared->since < 11)
-            return onx_work_fail(work, ONX_E_INVALID, "index %lld is negative", (long long)at);
-        at = at < 0 ? at + depth : at;
+        at = at < 0 && work->prepared->since >= 11 ? at + depth : at; /* before, negative ones are out of range */
         if (at >= 0 && at < depth)
             memcpy(to + ((i / inner * (uint64_t)depth + (uint64_t)at) * inner + i % inner) * size, on, size);
     }

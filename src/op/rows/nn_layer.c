@@ -179,14 +179,18 @@ static const onxi_port group_normalization_inputs_21[] = {
  * scales channels, and may compute in another type. */
 static const char group_shape[] = NODES(
     shape = Shape (X)
-    as_it_is = Constant <value_ints = [0]> ()
-    the_rest = Constant <value_ints = [-1]> ()
     list = Constant <value_ints = [1]> ()
     group_count = Constant <value_int: int = @num_groups> ()
     groups = Reshape (group_count, list)
-    by_group = Concat <axis = 0> (as_it_is, groups, the_rest)
+    batch = Shape <start = 0, end = 1> (X)
     channels = Shape <start = 1, end = 2> (X)
-    by_channel = Concat <axis = 0> (as_it_is, channels, the_rest)
+    places = Shape <start = 2> (X)
+    places_more = Concat <axis = 0> (list, places)
+    place_count = ReduceProd (places_more)
+    elements = Mul (channels, place_count)
+    each = Div (elements, groups)
+    by_group = Concat <axis = 0> (batch, groups, each)
+    by_channel = Concat <axis = 0> (batch, channels, place_count)
     column = Constant <value_ints = [-1, 1]> ()
     factors = Reshape (scale, column)
     shifts = Reshape (bias, column)
@@ -198,7 +202,7 @@ static const char group_no_stash[] = NODES(
     stashed = Identity (X)
 );
 static const char group_normal[] = NODES(
-    grouped = Reshape (stashed, by_group)
+    grouped = Reshape <allowzero = 1> (stashed, by_group)
     mean = ReduceMean <axes = [2]> (grouped)
     centred = Sub (grouped, mean)
     squares = Mul (centred, centred)
@@ -211,7 +215,7 @@ static const char group_normal[] = NODES(
     normal_grouped = CastLike (normal_stashed, X)
 );
 static const char group_channels[] = NODES(
-    normal = Reshape (normal_grouped, by_channel)
+    normal = Reshape <allowzero = 1> (normal_grouped, by_channel)
 );
 static const char group_groups[] = NODES(
     normal = Identity (normal_grouped)

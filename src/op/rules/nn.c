@@ -10,8 +10,11 @@ onx_status onxi_rule_batch_normalization(onxi_call *call)
     int32_t since = call->schema->since;
     onxi_dim channels = ONXI_DIM_UNKNOWN;
     (void)onxi_rule_unary(call);
+    const onxi_type *mean = since < 9 && call->input_count > 3 ? onxi_call_ranked(call, 3) : NULL;
     if (since >= 9 && x)
         channels = x->rank > 1 ? x->dims[1] : 1;
+    else if (mean && mean->rank == 1) /* one per element of an image without `spatial` */
+        channels = mean->dims[0];
     for (uint32_t i = 1; i < 5 && since >= 9; i++) {
         const onxi_type *v = onxi_call_ranked(call, i);
         ONX_TRY(onxi_call_want_rank(call, i, 1));

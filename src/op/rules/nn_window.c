@@ -304,8 +304,9 @@ onx_status onxi_rule_conv_transpose(onxi_call *call)
         }
         onxi_dim out;
         ONX_TRY(onxi_call_times(call, onxi_dim_sub(d, in, 1), stride_of(&w, i), "the size of the output", &out));
-        out = onxi_dim_add(d, onxi_dim_add(d, out, extent), extra ? extra[i] : 0);
-        if (w.same)
+        extent = onxi_dim_add(d, extent, extra ? extra[i] : 0);
+        out = onxi_dim_add(d, out, extent);
+        if (w.same) /* stride * in, unless the window is smaller than the stride */
             out = onxi_dim_sub(d, out, onxi_dim_max(d, onxi_dim_sub(d, extent, stride_of(&w, i)), 0));
         else
             out = onxi_dim_sub(d, onxi_dim_sub(d, out, pad_begin(&w, i)), pad_end(&w, i));
