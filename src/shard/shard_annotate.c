@@ -229,8 +229,7 @@ static onx_status write_annotations(const onxi_spread *s, onx_doc *doc, onx_str 
         return ONX_E_MEMORY;
     ONX_SET(device_configuration, c, name, a.name);
     ONX_SET(device_configuration, c, num_devices, (int32_t)s->plan->placements.devices);
-    if (model->ir_version < IR_VERSION)
-        ONX_SET(model, model, ir_version, IR_VERSION);
+    ONX_TRY(onxi_model_raise_ir(s->plan->arena, model, IR_VERSION));
     for (uint32_t i = 0; i < s->plan->node_count; i++)
         ONX_TRY(annotate_node(&a, i, &count));
     return ONX_OK;

@@ -466,8 +466,7 @@ static onx_status new_model(onxi_shard_writer *w)
     model->graph = w->graph;
     w->graph->name = w->plan->graph->name;
     w->graph->has |= onx_graph_has_name;
-    if (model->ir_version < 4)
-        ONX_SET(model, model, ir_version, 4); /* initializers need not be inputs */
+    ONX_TRY(onxi_model_raise_ir(w->arena, model, ONXI_IR_DEFAULTS)); /* initializers need not be inputs */
     model->opset_import =
         onxi_arena_array(w->arena, (size_t)onxi_list_room(from->opset_import_count + 1u), sizeof *model->opset_import);
     if (!model->opset_import)

@@ -12,6 +12,17 @@
 #include "ir/ir.h"
 #include "op/op.h"
 
+/* ---- the IR version (transform_ir.c) ---- */
+
+/* From this IR version on an initializer of an input is a default that callers may replace; before, every initializer
+ * had to be an input, and was a constant. */
+enum { ONXI_IR_DEFAULTS = 4 };
+/* Raises the IR version of the model to `least`, if it is lower: inputs that were constants are inputs no longer, so
+ * that the meaning stays. No pass raises it otherwise. */
+onx_status onxi_model_raise_ir(onx_arena *scratch, onx_model *model, int64_t least);
+/* Before that version: initializers that are not inputs become inputs of the main graph. */
+onx_status onxi_model_complete_inputs(onx_arena *arena, onx_arena *scratch, onx_model *model);
+
 /* ---- names (transform_names.c) ---- */
 
 /* The names of all values and nodes of a model, including subgraphs and functions; generated names differ from all of

@@ -55,9 +55,10 @@ static onx_status add_imports(onxi_merger *m)
         id->has |= onx_operator_set_id_has_domain;
         ONX_SET(operator_set_id, id, version, b.items[i].version);
     }
-    if (m->other->ir_version > m->model->ir_version)
-        ONX_SET(model, m->model, ir_version, m->other->ir_version);
-    return ONX_OK;
+    ONX_TRY(onxi_model_raise_ir(m->scratch, m->model, m->other->ir_version));
+    /* what is a constant in one of the models stays one */
+    return m->other->ir_version < ONXI_IR_DEFAULTS ? onxi_model_raise_ir(m->scratch, m->other, m->model->ir_version)
+                                                   : ONX_OK;
 }
 
 /* ---- metadata ---- */

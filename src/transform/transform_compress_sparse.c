@@ -149,7 +149,7 @@ onx_status onxi_compress_sparse(onxi_compressor *c, onx_graph *g)
         if (g->initializer[i])
             g->initializer[kept++] = g->initializer[i];
     g->initializer_count = kept;
-    if (g->sparse_initializer_count && c->model->ir_version < SPARSE_IR_VERSION)
-        ONX_SET(model, c->model, ir_version, SPARSE_IR_VERSION);
+    if (g->sparse_initializer_count && status == ONX_OK)
+        return onxi_model_raise_ir(c->scratch, c->model, SPARSE_IR_VERSION);
     return status;
 }

@@ -45,29 +45,6 @@ static onx_status set_imports(onxi_retarget *r, onx_model *model)
     return ONX_OK;
 }
 
-/* Before IR version 4 an initializer has to be an input as well. */
-static onx_status add_inputs(onxi_retarget *r, onx_graph *graph)
-{
-    onxi_dict inputs = onxi_dict_in_arena(r->scratch);
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        if (!onxi_dict_at(&inputs, onx_view(graph->input[i]->name), 0, NULL))
-            return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < graph->initializer_count; i++) {
-        const onx_tensor *tensor = graph->initializer[i];
-        if (onxi_dict_find(&inputs, onx_view(tensor->name)) || tensor->dims_count > ONX_RANK_MAX ||
-            (unsigned)tensor->data_type >= ONX_DTYPE_COUNT)
-            continue;
-        onx_type *type =
-            onx_type_new_tensor(r->arena, (onx_dtype)tensor->data_type, tensor->dims, (int)tensor->dims_count);
-        onx_value_info *input = type ? ONX_ADD(r->arena, graph, input, VALUE_INFO) : NULL;
-        if (!input)
-            return ONX_E_MEMORY;
-        ONX_SET(value_info, input, name, tensor->name);
-        ONX_SET(value_info, input, type, type);
-    }
-    return ONX_OK;
-}
-
 /* The smallest IR version for the features of the model, and the feature that requires it. */
 static int64_t needed_ir(const onxi_retarget *r, const onx_model *model, const char **what)
 {
@@ -105,10 +82,28 @@ static int64_t needed_ir(const onxi_retarget *r, const onx_model *model, const c
     return least;
 }
 
+/* A default of an input would become a constant. */
+static onx_status check_defaults(onxi_retarget *r, const onx_model *model)
+{
+    const onx_graph *graph = model->graph;
+    onxi_dict defaults = onxi_dict_in_arena(r->scratch);
+    for (uint32_t i = 0; graph && i < graph->initializer_count; i++)
+        if (!onxi_dict_at(&defaults, onx_view(graph->initializer[i]->name), 0, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; graph && i < graph->input_count; i++)
+        if (onxi_dict_find(&defaults, onx_view(graph->input[i]->name)))
+            return onxi_fail(r->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(onx_str_of("ir_version")),
+                             "input %.*s has a default that callers may replace, which came with IR version %d",
+                             ONX_ARG(onx_view(graph->input[i]->name)), ONXI_IR_DEFAULTS);
+    return ONX_OK;
+}
+
 onx_status onxi_retarget_check_ir(onxi_retarget *r, const onx_model *model)
 {
     const char *what;
     const int64_t wanted = r->options->ir_version, least = needed_ir(r, model, &what);
+    if (wanted && wanted >= least && wanted < ONXI_IR_DEFAULTS && model->ir_version >= ONXI_IR_DEFAULTS)
+        return check_defaults(r, model);
     if (!wanted || wanted >= least)
         return ONX_OK;
     return onxi_fail(r->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(onx_str_of("ir_version")),
@@ -122,11 +117,11 @@ static onx_status set_ir(onxi_retarget *r, onx_model *model)
     if (r->bodies_only)
         return ONX_OK;
     const int64_t least = needed_ir(r, model, &what);
-    int64_t version = r->options->ir_version;
-    if (!version)
-        version = model->ir_version > least ? model->ir_version : least;
-    ONX_SET(model, model, ir_version, version);
-    return version < 4 && model->graph ? add_inputs(r, model->graph) : ONX_OK;
+    const int64_t version = r->options->ir_version;
+    ONX_TRY(onxi_model_raise_ir(r->scratch, model, version ? version : least));
+    if (version)
+        ONX_SET(model, model, ir_version, version);
+    return onxi_model_complete_inputs(r->arena, r->scratch, model);
 }
 
 /* ---- outputs ---- */

@@ -373,8 +373,7 @@ static onx_status apply(onxi_outliner *o)
 static onx_status declare(onxi_outliner *o)
 {
     onxi_imports imports;
-    if (o->model->ir_version < 8)
-        ONX_SET(model, o->model, ir_version, 8);
+    ONX_TRY(onxi_model_raise_ir(o->c->scratch, o->model, 8));
     ONX_TRY(onxi_imports_open(&imports, o->c->scratch, o->model->opset_import, o->model->opset_import_count, false));
     if (onxi_imports_find(&imports, o->domain) != ONXI_UNBOUND)
         return ONX_OK;

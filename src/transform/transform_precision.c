@@ -83,13 +83,6 @@ static onx_status reach_casts(onxi_halver *h)
     return onxi_retarget_at_least(h->cx, h->doc, any ? 13 : 6);
 }
 
-static void raise_ir(onxi_halver *h)
-{
-    const int64_t needed = onx_dtype_ir_version((int64_t)h->to);
-    if (h->model->ir_version < needed)
-        ONX_SET(model, h->model, ir_version, needed);
-}
-
 static onx_status run(onxi_halver *h)
 {
     if (h->model->functions_count)
@@ -110,9 +103,8 @@ static onx_status run(onxi_halver *h)
     ONX_TRY(onxi_selection_close(&h->selection, h->cx));
     ONX_TRY(onxi_halve_decide(h));
     ONX_TRY(onxi_halve_write(h));
-    if (!h->options->dry_run)
-        raise_ir(h);
-    return ONX_OK;
+    return h->options->dry_run ? ONX_OK
+                               : onxi_model_raise_ir(h->scratch, h->model, onx_dtype_ir_version((int64_t)h->to));
 }
 
 static onx_status precision(onx_ctx *cx, onx_doc *doc, onx_precision_options *options)

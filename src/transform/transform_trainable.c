@@ -28,8 +28,7 @@ static onx_status add_import(onxi_trainable *t)
 static onx_status set_versions(onxi_trainable *t)
 {
     enum { IR = 8 };
-    if (t->model->ir_version < IR)
-        ONX_SET(model, t->model, ir_version, IR);
+    ONX_TRY(onxi_model_raise_ir(t->scratch, t->model, IR));
     return add_import(t);
 }
 
