@@ -400,6 +400,11 @@ size_t onxi_call_begin(onx_ctx *cx)
     return onx_diag_total(cx, ONX_ERROR);
 }
 
+uint32_t onxi_call_depth(const onx_ctx *cx)
+{
+    return cx->calls;
+}
+
 onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status)
 {
     status = tell(cx, errors, status);

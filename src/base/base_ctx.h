@@ -44,6 +44,9 @@ struct onx_ctx {
 
 /* Random bytes from the system; if it provides none, derived from data that differs between processes. */
 onxi_secret onxi_secret_make(const void *address);
+/* How many public calls have begun and not ended: 1 in the outermost one. Declared in transform.h, too, which checks
+ * results there. */
+uint32_t onxi_call_depth(const onx_ctx *cx);
 /* Frees the spare blocks. */
 void onxi_arena_drop_spare(onx_ctx *cx);
 

@@ -327,5 +327,5 @@ onx_status onx_shard_annotate(onx_ctx *cx, onx_doc *doc, const onx_shard_annotat
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_shard_annotate_options, own, options);
     ONXI_NEED(cx, own.fixed || !own.fixed_count);
-    ONXI_CALL(cx, annotate_with(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, annotate_with(cx, doc, &own));
 }

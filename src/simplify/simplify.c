@@ -342,5 +342,5 @@ onx_status onx_simplify(onx_ctx *cx, onx_doc *doc, const onx_simplify_options *o
     ONXI_NEED(cx, own.fixed || !own.fixed_count);
     ONXI_NEED(cx, own.shape || !own.shape_count);
     ONXI_NEED(cx, own.keep || !own.keep_count);
-    ONXI_CALL(cx, simplify(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, simplify(cx, doc, &own));
 }

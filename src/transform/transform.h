@@ -12,6 +12,37 @@
 #include "ir/ir.h"
 #include "op/op.h"
 
+/* ---- checking what a call has made (transform_checked.c) ---- */
+
+typedef struct onxi_checked {
+    onx_ctx *cx;
+    uint32_t level; /* of the rules that the model followed before */
+    bool on;        /* the result is checked */
+} onxi_checked;
+
+/* How many public calls have begun and not ended: 1 in the outermost one (base_ctx.c). */
+uint32_t onxi_call_depth(const onx_ctx *cx);
+/* Checks the model, unless the call is part of another one; a warning if it is invalid. */
+onx_status onxi_checked_begin(onxi_checked *c, onx_ctx *cx, onx_doc *doc);
+/* The same for another model that the result is made of. */
+onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc);
+/* Checks the results (NULL: none) by the rules that the model followed before, if `status` is ONX_OK. An error is
+ * ONX_E_UNSUPPORTED, or a warning with `may_fail`. Returns the final status. */
+onx_status onxi_checked_end(onxi_checked *c, onx_doc *const *docs, uint32_t count, bool may_fail, onx_status status);
+/* The last statement of a public function that changes `doc` by `call`, in place of ONXI_CALL. */
+#define ONXI_TRANSFORM(cx, doc, call) ONXI_TRANSFORM_TO(cx, doc, &(doc), 1, false, call)
+/* The same for a function whose results are other documents, and for one that may be asked for an invalid result. */
+#define ONXI_TRANSFORM_TO(cx, doc, docs, count, may_fail, call)                                                        \
+    do {                                                                                                               \
+        onxi_checked onxi_checked_;                                                                                    \
+        const size_t onxi_errors_ = onxi_call_begin((cx));                                                             \
+        onx_status onxi_status_ = onxi_checked_begin(&onxi_checked_, (cx), (doc));                                     \
+        if (onxi_status_ == ONX_OK)                                                                                    \
+            onxi_status_ = (call);                                                                                     \
+        onxi_status_ = onxi_checked_end(&onxi_checked_, (docs), (count), (may_fail), onxi_status_);                    \
+        return onxi_tell((cx), onxi_errors_, onxi_status_);                                                            \
+    } while (0)
+
 /* ---- the IR version (transform_ir.c) ---- */
 
 /* From this IR version on an initializer of an input is a default that callers may replace; before, every initializer

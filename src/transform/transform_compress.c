@@ -186,5 +186,5 @@ onx_status onx_compress(onx_ctx *cx, onx_doc *doc, const onx_compress_options *o
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
     ONXI_OPTIONS(cx, onx_compress_options, own, options);
-    ONXI_CALL(cx, compress(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, compress(cx, doc, &own));
 }

@@ -720,5 +720,5 @@ onx_status onx_edit_model(onx_ctx *cx, onx_doc *doc, const onx_edit_options *opt
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_edit_options, own, options);
     ONXI_NEED(cx, own.edit || !own.count);
-    ONXI_CALL(cx, edit_model(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, edit_model(cx, doc, &own));
 }

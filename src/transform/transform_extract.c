@@ -203,6 +203,11 @@ static onx_status extract(onx_ctx *cx, onx_doc *doc, const onx_extract_options *
     return status;
 }
 
+static onx_status extract_call(onx_ctx *cx, onx_doc *doc, const onx_extract_options *options, onx_doc **out)
+{
+    ONXI_TRANSFORM_TO(cx, doc, out, 1, false, extract(cx, doc, options, out));
+}
+
 onx_status onx_extract(onx_ctx *cx, onx_doc *doc, const onx_extract_options *options, onx_doc **out)
 {
     ONXI_NEED(cx, out);
@@ -214,5 +219,10 @@ onx_status onx_extract(onx_ctx *cx, onx_doc *doc, const onx_extract_options *opt
     ONXI_NEED(cx, own.input || !own.input_count);
     ONXI_NEED(cx, own.output || !own.output_count);
     ONXI_NEED(cx, own.node || !own.node_count);
-    ONXI_CALL_TO_MAKE(cx, out, onx_doc_free, extract(cx, doc, &own, out));
+    const onx_status status = extract_call(cx, doc, &own, out);
+    if (status != ONX_OK) {
+        onx_doc_free(*out);
+        *out = NULL;
+    }
+    return status;
 }

@@ -482,7 +482,7 @@ onx_status onx_grad_expand(onx_ctx *cx, onx_doc *doc)
 {
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
-    ONXI_CALL(cx, grad_expand(cx, doc, 0));
+    ONXI_TRANSFORM(cx, doc, grad_expand(cx, doc, 0));
 }
 
 /* ---- the gradient of a value of the main graph ---- */
@@ -610,5 +610,5 @@ onx_status onx_grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *options)
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_grad_options, own, options);
     ONXI_NEED(cx, own.wrt || !own.wrt_count);
-    ONXI_CALL(cx, grad(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, grad(cx, doc, &own));
 }

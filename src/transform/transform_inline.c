@@ -372,5 +372,5 @@ onx_status onx_inline(onx_ctx *cx, onx_doc *doc, const onx_inline_options *optio
     ONXI_NEED(cx, doc);
     ONXI_OPTIONS(cx, onx_inline_options, own, options);
     ONXI_NEED(cx, own.function || !own.function_count);
-    ONXI_CALL(cx, inline_functions(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, inline_functions(cx, doc, &own));
 }

@@ -583,5 +583,12 @@ onx_status onx_merge(onx_ctx *cx, onx_doc *doc, onx_doc *const *other, uint32_t 
     ONXI_NEED(cx, own.output || !own.output_count);
     for (uint32_t i = 0; i < count; i++)
         ONXI_NEED(cx, other[i]);
-    ONXI_CALL(cx, merge(cx, doc, other, count, &own));
+    onxi_checked checked;
+    const size_t errors = onxi_call_begin(cx);
+    onx_status status = onxi_checked_begin(&checked, cx, doc);
+    for (uint32_t i = 0; i < count && status == ONX_OK; i++)
+        status = onxi_checked_also(&checked, other[i]);
+    if (status == ONX_OK)
+        status = merge(cx, doc, other, count, &own);
+    return onxi_tell(cx, errors, onxi_checked_end(&checked, &doc, 1, false, status));
 }

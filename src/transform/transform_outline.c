@@ -448,5 +448,5 @@ onx_status onx_outline(onx_ctx *cx, onx_doc *doc, const onx_outline_options *opt
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
     ONXI_OPTIONS(cx, onx_outline_options, own, options);
-    ONXI_CALL(cx, outline(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, outline(cx, doc, &own));
 }

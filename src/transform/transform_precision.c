@@ -156,5 +156,5 @@ onx_status onx_precision(onx_ctx *cx, onx_doc *doc, const onx_precision_options 
     ONXI_OPTIONS(cx, onx_precision_options, own, options);
     ONXI_NEED_SELECTION(cx, own);
     ONXI_NEED(cx, own.keep_value || !own.keep_value_count);
-    ONXI_CALL(cx, precision(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, precision(cx, doc, &own));
 }

@@ -384,5 +384,5 @@ onx_status onx_quantize(onx_ctx *cx, onx_doc *doc, const onx_quantize_options *o
     ONXI_NEED_SELECTION(cx, own);
     ONXI_NEED(cx, own.range || !own.range_count);
     ONXI_NEED(cx, own.moments || !own.moments_count);
-    ONXI_CALL(cx, quantize(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, quantize(cx, doc, &own));
 }

@@ -366,7 +366,7 @@ onx_status onx_retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *o
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_retarget_options, own, options);
     ONXI_NEED(cx, own.opset || !own.opset_count);
-    ONXI_CALL(cx, retarget(cx, doc, &own, NULL));
+    ONXI_TRANSFORM_TO(cx, doc, &doc, 1, own.best_effort, retarget(cx, doc, &own, NULL));
 }
 
 /* A model without an import of standard operators needs one for the bodies. */

@@ -328,6 +328,11 @@ static onx_status split(onx_ctx *cx, onx_doc *doc, const onx_split_options *opti
     return status;
 }
 
+static onx_status split_call(onx_ctx *cx, onx_doc *doc, const onx_split_options *options, uint32_t count, onx_doc **out)
+{
+    ONXI_TRANSFORM_TO(cx, doc, out, count, false, split(cx, doc, options, count, out));
+}
+
 onx_status onx_split(onx_ctx *cx, onx_doc *doc, const onx_split_options *options, uint32_t count, onx_doc **out)
 {
     ONXI_NEED(cx, out);
@@ -338,8 +343,7 @@ onx_status onx_split(onx_ctx *cx, onx_doc *doc, const onx_split_options *options
     ONXI_NEED(cx, doc);
     ONXI_OPTIONS(cx, onx_split_options, own, options);
     ONXI_NEED(cx, own.at || !own.at_count);
-    const size_t errors = onxi_call_begin(cx);
-    const onx_status status = onxi_tell(cx, errors, split(cx, doc, &own, count, out));
+    const onx_status status = split_call(cx, doc, &own, count, out);
     for (uint32_t i = 0; i < count && status != ONX_OK; i++) {
         onx_doc_free(out[i]);
         out[i] = NULL;

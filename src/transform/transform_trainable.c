@@ -266,5 +266,5 @@ onx_status onx_trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options 
     ONXI_NEED(cx, own.train || !own.train_count);
     ONXI_NEED(cx, own.freeze || !own.freeze_count);
     ONXI_NEED(cx, own.number || !own.number_count);
-    ONXI_CALL(cx, trainable(cx, doc, &own));
+    ONXI_TRANSFORM(cx, doc, trainable(cx, doc, &own));
 }

@@ -406,5 +406,5 @@ onx_status onx_merge_adapters(onx_ctx *cx, onx_doc *doc, uint32_t *count)
 {
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
-    ONXI_CALL(cx, merge_adapters(cx, doc, count));
+    ONXI_TRANSFORM(cx, doc, merge_adapters(cx, doc, count));
 }

@@ -60,8 +60,11 @@ static onx_status take(void *user, onx_bytes *name)
         return ONX_OK;
     if (!onxi_dict_at(&c->taken, onx_view(*name), 1, &made))
         return ONX_E_MEMORY;
-    return made ? onx_list_add_text(c->t->scratch, &c->function->input, &c->function->input_count, onx_view(*name))
-                : ONX_OK;
+    if (!made)
+        return ONX_OK;
+    ONX_TRY(onx_list_add_text(c->t->scratch, &c->function->input, &c->function->input_count, (onx_str){ 0 }));
+    c->function->input[c->function->input_count - 1] = *name; /* the nodes that are made keep it */
+    return ONX_OK;
 }
 
 /* The nodes that the output needs, from the first changed one on. */

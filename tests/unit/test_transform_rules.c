@@ -77,7 +77,7 @@ typedef struct side {
 static const char *why(const onx_ctx *cx)
 {
     static char text[400];
-    onx_diag_format(onx_diag_get(cx, 0), text, sizeof text);
+    onx_diag_format(onx_diag_get(cx, onx_diag_count(cx) - 1), text, sizeof text);
     return text;
 }
 

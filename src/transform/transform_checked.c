@@ -1,0 +1,124 @@
+/* transform_checked.c - every public function that changes or makes a model checks it before and after: a model that
+ * was valid stays valid, or the call fails with the place and the reason. */
+#include "transform/transform.h"
+
+#include <onx/check.h>
+
+#include <stdio.h>
+
+/* ---- how much of the rules a model follows ---- */
+
+/* From strict to lenient; the result has to pass what the model passed. A model may lack types and shapes that
+ * inference needs, or contain operators that a rule refuses, and still be changed. */
+enum { OPEN = ONX_CHECK_OPEN_SHAPES | ONX_CHECK_NEWER_OPSETS };
+static const uint32_t levels[] = { ONX_CHECK_FULL, ONX_CHECK_FULL | OPEN, ONX_CHECK_FULL | OPEN | ONX_CHECK_ONE_MEANING,
+                                   OPEN, OPEN | ONX_CHECK_ONE_MEANING };
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+typedef struct finding {
+    bool found;
+    const char *rule;
+    char path[512], message[768], hint[256];
+} finding;
+
+static void keep(char *to, size_t size, onx_str text)
+{
+    (void)snprintf(to, size, "%.*s", ONX_ARG(text));
+}
+
+/* The first error, before all diagnostics of the check are taken back. */
+static void note(const onx_ctx *cx, size_t from, finding *out)
+{
+    out->found = true;
+    for (size_t i = from; i < onx_diag_count(cx); i++) {
+        const onx_diag *diag = onx_diag_get(cx, i);
+        if (diag->severity != ONX_ERROR)
+            continue;
+        out->rule = diag->rule;
+        keep(out->path, sizeof out->path, diag->where.path);
+        keep(out->message, sizeof out->message, diag->message);
+        keep(out->hint, sizeof out->hint, diag->hint);
+        return;
+    }
+}
+
+/* ONX_E_INVALID: an error was found; the first one is noted if nothing was before. */
+static onx_status check_at(onx_ctx *cx, onx_doc *doc, uint32_t flags, bool untyped, finding *first)
+{
+    /* inputs and outputs without a type: what inference does not know of operators that are not known */
+    static const char *const types[] = { "G-09" };
+    const onx_check_options options = { .struct_size = sizeof options,
+                                        .flags = flags | ONX_CHECK_STRUCTURE | (untyped ? OPEN : 0),
+                                        .ignore = types,
+                                        .ignore_count = untyped ? 1 : 0 };
+    const onxi_diag_mark mark = onxi_diag_here(cx);
+    const onx_status status = onx_check(cx, doc, &options, NULL);
+    if (status == ONX_E_INVALID && !first->found)
+        note(cx, mark.count, first);
+    if (status == ONX_OK || status == ONX_E_INVALID || status == ONX_E_LIMIT)
+        onxi_diag_rewind(cx, mark);
+    return status;
+}
+
+static void report(onx_ctx *cx, bool fails, const finding *first, const char *what)
+{
+    const onx_diag diag = { .severity = fails ? ONX_ERROR : ONX_WARNING,
+                            .status = fails ? ONX_E_UNSUPPORTED : ONX_OK,
+                            .rule = first->rule,
+                            .where = first->path[0] ? ONXI_AT_PATH(onx_str_of(first->path)) : ONXI_NOWHERE,
+                            .hint = onx_str_of(first->hint) };
+    onxi_report(cx, &diag, "%s: %s", what, first->message[0] ? first->message : "it breaks a rule of ONNX");
+}
+
+/* ---- before and after ---- */
+
+onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc)
+{
+    finding first = { 0 };
+    uint32_t level = 0;
+    for (; c->on && level < LEVELS; level++) {
+        const onx_status status = check_at(c->cx, doc, levels[level], false, &first);
+        if (status == ONX_E_LIMIT) {
+            c->on = false;
+            return ONX_OK;
+        }
+        if (status != ONX_OK && status != ONX_E_INVALID)
+            return status;
+        if (status == ONX_OK)
+            break;
+    }
+    if (first.found)
+        report(c->cx, false, &first,
+               level < LEVELS ? "the model is invalid already"
+                              : "the model is invalid already, so that the result is not checked");
+    c->level = level > c->level ? level : c->level;
+    c->on &= level < LEVELS;
+    return ONX_OK;
+}
+
+onx_status onxi_checked_begin(onxi_checked *c, onx_ctx *cx, onx_doc *doc)
+{
+    /* the outermost call checks the final result */
+    *c = (onxi_checked){ .cx = cx, .on = onxi_call_depth(cx) == 1 && onx_doc_model(doc) };
+    return onxi_checked_also(c, doc);
+}
+
+onx_status onxi_checked_end(onxi_checked *c, onx_doc *const *docs, uint32_t count, bool may_fail, onx_status status)
+{
+    for (uint32_t i = 0; c->on && status == ONX_OK && i < count; i++) {
+        finding first = { 0 };
+        onx_status found = docs[i] ? check_at(c->cx, docs[i], levels[c->level], false, &first) : ONX_OK;
+        bool fails = found == ONX_E_INVALID && !may_fail;
+        if (fails) {
+            found = check_at(c->cx, docs[i], levels[c->level], true, &first);
+            fails = found == ONX_E_INVALID;
+        }
+        if (first.found)
+            report(c->cx, fails, &first, fails ? "the result would be invalid" : "the result is invalid");
+        if (found == ONX_E_INVALID)
+            status = fails ? ONX_E_UNSUPPORTED : ONX_OK;
+        else if (found != ONX_E_LIMIT)
+            status = found;
+    }
+    return status;
+}
