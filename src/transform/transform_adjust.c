@@ -49,8 +49,7 @@ static bool is_implied(const onx_attribute *a)
     return false;
 }
 
-/* Does the attribute have its default value? */
-static bool is_default(onxi_retarget *r, const onxi_schema *row, const onx_attribute *a)
+bool onxi_retarget_is_default(onxi_retarget *r, const onxi_schema *row, const onx_attribute *a)
 {
     const onxi_attr *attr = onxi_schema_attr(row, onx_view(a->name));
     onxi_attr_value value;
@@ -96,7 +95,7 @@ onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_sc
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         onx_attribute *a = node->attribute[i];
         const onx_str name = onx_view(a->name);
-        if (word_in(drop, name) || (!onxi_schema_attr(to, name) && is_default(r, s->row, a)))
+        if (word_in(drop, name) || (!onxi_schema_attr(to, name) && onxi_retarget_is_default(r, s->row, a)))
             continue;
         if (!onxi_schema_attr(to, name) && onxi_schema_attr(s->row, name)) {
             *good = false;
@@ -141,14 +140,6 @@ static onxi_type_set port_types(const onxi_schema *row, const onxi_port *port)
     return one;
 }
 
-static const onxi_port *port_named(const onxi_port *ports, const char *name)
-{
-    for (const onxi_port *p = ports; p && p->name; p++)
-        if (strcmp(p->name, name) == 0)
-            return p;
-    return NULL;
-}
-
 /* The types that can represent every value of a type, the smallest first; at least for the types that occur. */
 static const struct wider {
     uint8_t from, to[4];
@@ -168,21 +159,80 @@ static const struct wider {
     { ONX_INT32, { ONX_INT64, ONX_DOUBLE } },
     { ONX_UINT32, { ONX_INT64, ONX_DOUBLE } },
     { ONX_BOOL, { ONX_UINT8, ONX_INT32, ONX_FLOAT } },
-    { ONX_INT64, { ONX_DOUBLE } }, /* up to 2^53 */
-    { ONX_UINT64, { ONX_DOUBLE } },
 };
 
-static onx_dtype wider_type(int dtype, uint32_t allowed)
+/* Operators whose results are elements of their inputs, positions, or comparisons: any type that has all values of the
+ * old one gives the same. */
+static bool only_selects(onxi_op_id op)
+{
+    switch ((int)op) {
+    case ONXI_ID_ArgMax:
+    case ONXI_ID_ArgMin:
+    case ONXI_ID_Clip:
+    case ONXI_ID_GlobalMaxPool:
+    case ONXI_ID_Max:
+    case ONXI_ID_MaxPool:
+    case ONXI_ID_MaxUnpool:
+    case ONXI_ID_Min:
+    case ONXI_ID_ReduceMax:
+    case ONXI_ID_ReduceMin:
+    case ONXI_ID_Relu:
+    case ONXI_ID_Sign:
+    case ONXI_ID_TopK:
+        return true;
+    case ONXI_ID_AffineGrid:
+    case ONXI_ID_GridSample:
+    case ONXI_ID_Resize:
+    case ONXI_ID_Upsample:
+        return false;
+    default:
+        return onxi_operator_of(op)->family == ONXI_FAMILY_tensor ||
+               onxi_operator_of(op)->family == ONXI_FAMILY_logical;
+    }
+}
+
+/* Operators whose results of integers are the same modulo any power of two. */
+static bool wraps_around(onxi_op_id op)
+{
+    switch ((int)op) {
+    case ONXI_ID_Add:
+    case ONXI_ID_CumSum:
+    case ONXI_ID_MatMul:
+    case ONXI_ID_Mul:
+    case ONXI_ID_Neg:
+    case ONXI_ID_ReduceProd:
+    case ONXI_ID_ReduceSum:
+    case ONXI_ID_ReduceSumSquare:
+    case ONXI_ID_Sub:
+    case ONXI_ID_Sum:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Does the operator give the same with casts around it, but for the rounding of floating-point numbers? */
+static bool casts_keep(onxi_op_id op, int from, int to)
+{
+    const onx_dtype_class class = onx_dtype_class_of(from);
+    if (op == ONXI_ID_If || op == ONXI_ID_Loop || op == ONXI_ID_Scan) /* subgraphs have the type as well */
+        return false;
+    if (class == ONX_CLASS_FLOATING || only_selects(op))
+        return true;
+    return onx_dtype_class_of(to) == ONX_CLASS_SIGNED && wraps_around(op);
+}
+
+static onx_dtype wider_type(onxi_op_id op, int dtype, uint32_t allowed)
 {
     for (size_t i = 0; i < sizeof wider / sizeof *wider; i++)
         for (int k = 0; wider[i].from == dtype && k < 4 && wider[i].to[k]; k++)
-            if (allowed >> wider[i].to[k] & 1)
+            if (allowed >> wider[i].to[k] & 1 && casts_keep(op, dtype, wider[i].to[k]))
                 return (onx_dtype)wider[i].to[k];
     return ONX_UNDEFINED;
 }
 
 onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx_node *node, const onxi_schema *from,
-                                  const onxi_schema *to, bool rewritten)
+                                  const onxi_schema *to)
 {
     for (int k = 0; k < 2; k++) {
         const onxi_port *old = k ? from->outputs : from->inputs, *now = k ? to->outputs : to->inputs, *before = NULL;
@@ -192,7 +242,7 @@ onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx
         bool narrower = false;
         for (uint32_t i = 0; i < count; i++) {
             const onxi_port *port = onxi_port_at(old, i);
-            const onxi_port *next = port ? port_named(now, port->name) : NULL;
+            const onxi_port *next = port ? onxi_port_at(now, i) : NULL; /* operands keep their places */
             if (next && port != before) {
                 was = port_types(from, port);
                 is = port_types(to, next);
@@ -203,15 +253,28 @@ onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx
             }
             if (!next || !narrower || !onx_view(names[i]).len)
                 continue;
-            /* An output with another constraint in the new version has another meaning, like the mask of Dropout. */
-            if (k && rewritten && strcmp(port->type, next->type) != 0)
-                continue;
             const onx_type *type = onxi_values_type(&r->values, scope, onx_view(names[i]));
             const int dtype = onxi_type_dtype(type);
             if (dtype > 0 && dtype < 32 && onxi_element_types(&was, type) >> dtype & 1 &&
                 !(onxi_element_types(&is, type) >> dtype & 1))
                 return (onxi_lost_type){ port->type, dtype, ONX_HAS(type, type, tensor_type) ? is.tensor : 0 };
         }
+    }
+    return (onxi_lost_type){ 0 };
+}
+
+onxi_lost_type onxi_retarget_wide(onxi_retarget *r, onxi_scope *scope, onxi_op_id op, const onx_node *node,
+                                  const onxi_schema *row)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const onxi_port *port = onxi_port_at(row->inputs, i);
+        const onxi_type_constraint *constraint = port ? onxi_schema_type(row, port->type) : NULL;
+        const onx_type *type = constraint && onx_view(node->input[i]).len
+                                   ? onxi_values_type(&r->values, scope, onx_view(node->input[i]))
+                                   : NULL;
+        const int dtype = type && ONX_HAS(type, type, tensor_type) ? onxi_type_dtype(type) : ONX_UNDEFINED;
+        if (dtype > 0 && wider_type(op, dtype, constraint->set.tensor) != ONX_UNDEFINED)
+            return (onxi_lost_type){ port->type, dtype, constraint->set.tensor };
     }
     return (onxi_lost_type){ 0 };
 }
@@ -231,11 +294,11 @@ static onx_status note_type(onxi_retarget *r, onxi_scope *scope, onx_bytes like,
 
 /* Adds casts around the operands of a constraint; casts of outputs go to `after`. False: the type cannot be
  * replaced. */
-onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *node, const onxi_schema *row,
-                              onxi_lost_type what, onxi_versions at, onxi_node_list *out, onxi_node_list *after,
-                              bool *good)
+onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onxi_op_id op, onx_node *node,
+                              const onxi_schema *row, onxi_lost_type what, onxi_versions at, onxi_node_list *out,
+                              onxi_node_list *after, bool *good)
 {
-    const onx_dtype to = wider_type(what.dtype, what.allowed);
+    const onx_dtype to = wider_type(op, what.dtype, what.allowed);
     const onx_str base = node->output_count ? onx_view(node->output[0]) : (onx_str){ 0 };
     bool bound = false;
     for (uint32_t i = 0; i < node->input_count; i++) {

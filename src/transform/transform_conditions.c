@@ -108,6 +108,10 @@ WHEN(no_input_6)
 {
     return !onxi_subject_has(s, 6);
 }
+WHEN(attention_has_heads)
+{
+    return onxi_subject_rank(s, 0) == 4;
+}
 WHEN(attention_sees_all)
 {
     int64_t left, right;
@@ -394,12 +398,6 @@ WHEN(clip_max)
 {
     return onxi_prepare_number(s, "max", "hi");
 }
-WHEN(clip_of_integers)
-{
-    const onx_dtype_class class = onx_dtype_class_of(onxi_subject_dtype(s, 0));
-    return (class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED) && onxi_subject_has(s, 1) &&
-           onxi_subject_has(s, 2);
-}
 
 WHEN(dropout_sets_test)
 {
@@ -667,6 +665,21 @@ WHEN(softmax_last)
     int64_t axis;
     int rank;
     return is_last(s, &axis, &rank) && onxi_prepare_int(s, "axis", -1);
+}
+/* Reshape copies the size of its input where the shape has 0: that of [sizes before axis, sizes from axis on] is 0 as
+ * well only at the first axis, and at the second one where the row begins. */
+WHEN(softmax_reshapes)
+{
+    int64_t axis;
+    int rank;
+    (void)is_last(s, &axis, &rank);
+    if (rank < 0 || !onxi_subject_int(s, "axis", &axis))
+        return false;
+    axis += axis < 0 ? rank : 0;
+    for (int i = 0; i < rank; i++)
+        if (!(onxi_type_dim(onxi_subject_type(s, 0), (uint32_t)i) > 0 || (i == 0 && axis > 0) || (i == 1 && axis == 1)))
+            return false;
+    return true;
 }
 WHEN(softmax_last_axis)
 {

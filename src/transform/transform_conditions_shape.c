@@ -99,6 +99,24 @@ WHEN(windows_inside)
     return kernel != NULL;
 }
 
+/* ---- the side of an odd cell of ConvTranspose ---- */
+
+static bool has_mode(onxi_subject *s, const char *mode)
+{
+    return onxi_subject_text_is(s, "auto_pad", mode);
+}
+WHEN(pads_given)
+{
+    return !onxi_subject_given(s, "output_shape") && (has_mode(s, "NOTSET") || has_mode(s, "VALID"));
+}
+WHEN(pads_other_side)
+{
+    if (has_mode(s, "SAME_UPPER"))
+        return onxi_prepare_text(s, "auto_pad", "SAME_LOWER");
+    return (has_mode(s, "SAME_LOWER") || has_mode(s, "NOTSET") || has_mode(s, "VALID")) &&
+           onxi_prepare_text(s, "auto_pad", "SAME_UPPER");
+}
+
 WHEN(windows_counted)
 {
     uint32_t axes;
@@ -146,6 +164,11 @@ WHEN(shape_part)
     if (!onxi_subject_int(s, "start", &start) || (onxi_subject_given(s, "end") && !onxi_subject_int(s, "end", &end)))
         return false;
     return onxi_prepare_ints(s, "first", &start, 1) && onxi_prepare_ints(s, "last", &end, 1);
+}
+WHEN(slice_has_axes)
+{
+    const onx_attribute *axes = onxi_subject_given(s, "axes");
+    return axes && (axes->count || axes->slot != ONX_SLOT_INTS);
 }
 WHEN(slice_by_ones)
 {
@@ -246,6 +269,13 @@ WHEN(top_largest)
     int64_t largest;
     return onxi_subject_int(s, "largest", &largest) && largest;
 }
+WHEN(scatter_narrow)
+{
+    const int dtype = onxi_subject_dtype(s, 0);
+    const bool has = dtype == ONX_FLOAT || dtype == ONX_DOUBLE || dtype == ONX_INT32 || dtype == ONX_INT64 ||
+                     dtype == ONX_UINT32 || dtype == ONX_UINT64 || dtype == ONX_FLOAT16;
+    return !has && !onxi_subject_text_is(s, "reduction", "none");
+}
 WHEN(scatter_add)
 {
     return onxi_subject_text_is(s, "reduction", "add");
@@ -288,19 +318,32 @@ WHEN(upsample_scales)
         return false;
     return onxi_prepare_floats(s, "scales", scales, 4);
 }
-WHEN(scales_grow)
+/* Are all scales on one side of 1? */
+static bool scales_are(onxi_subject *s, uint32_t input, bool least_one)
 {
     uint32_t count;
-    const float *scales = onxi_subject_input_floats(s, 1, &count);
+    const float *scales = onxi_subject_input_floats(s, input, &count);
     for (uint32_t i = 0; scales && i < count; i++)
-        if (!(scales[i] >= 1))
+        if (least_one ? !(scales[i] >= 1) : !(scales[i] <= 1))
             return false;
     return scales != NULL;
+}
+WHEN(scales_grow)
+{
+    return scales_are(s, 1, true);
 }
 static bool is_empty(onxi_subject *s, uint32_t input)
 {
     uint32_t count = 0;
     return !onxi_subject_has(s, input) || (onxi_subject_input_floats(s, input, &count) && !count);
+}
+WHEN(resize_only_grows)
+{
+    return onxi_subject_text_is(s, "mode", "linear") || scales_are(s, 1, true);
+}
+WHEN(resize_only_shrinks)
+{
+    return scales_are(s, 1, false);
 }
 WHEN(resize_asymmetric)
 {
@@ -308,7 +351,9 @@ WHEN(resize_asymmetric)
     const bool nearest = onxi_subject_text_is(s, "mode", "nearest");
     return onxi_subject_text_is(s, "coordinate_transformation_mode", "asymmetric") && !is_empty(s, 2) &&
            !onxi_subject_has(s, 3) && onxi_subject_int(s, "exclude_outside", &exclude) && !exclude &&
-           (onxi_subject_text_is(s, "mode", "linear") || (nearest && onxi_subject_text_is(s, "nearest_mode", "floor")));
+           (onxi_subject_text_is(s, "mode", "linear") ||
+            (nearest && onxi_subject_text_is(s, "nearest_mode", "floor") && scales_are(s, 2, true)) ||
+            (nearest && onxi_subject_text_is(s, "nearest_mode", "ceil") && scales_are(s, 2, false)));
 }
 WHEN(resize_scales_only)
 {

@@ -10,12 +10,15 @@ static const onxi_schema *older_row(const onxi_schema *row)
     return row[1].name ? &row[1] : NULL;
 }
 
-/* The first row whose condition the node meets; NULL: none. */
-static onx_status find_step(onxi_retarget *r, onxi_subject *s, int32_t since, onxi_op_id op, const onxi_step **out,
-                            const onx_function **text)
+/* The first row whose condition the node meets, and whose nodes accept the types of its operands; NULL: none. */
+static onx_status find_step(onxi_retarget *r, onxi_subject *s, int32_t since, onxi_op_id op, onxi_versions at,
+                            onxi_versioned domain, const onxi_step **out, const onx_function **text,
+                            onxi_made_nodes *made)
 {
+    onx_str wrong = { 0 };
     *out = NULL;
     *text = NULL;
+    at.of[domain] = s->up ? since : since - 1;
     for (uint16_t i = r->first[op]; i; i = r->next[i - 1]) {
         const onxi_step *step = &onxi_steps[i - 1];
         if (step->since != since || step->up != s->up)
@@ -27,10 +30,21 @@ static onx_status find_step(onxi_retarget *r, onxi_subject *s, int32_t since, on
             ONX_TRY(onxi_retarget_text(r, step, s, text));
             if (!onxi_retarget_fits(s, *text))
                 continue;
+            ONX_TRY(onxi_retarget_make(r, s, *text, at, true, domain, made));
+            wrong = made->wrong;
+            if (wrong.len)
+                continue;
         }
+        if (step->kind == ONXI_STEP_WIDE) {
+            wrong = onx_str_of(step->text);
+            break;
+        }
+        if (step->kind == ONXI_STEP_FAIL && wrong.len) /* another type may go a better way */
+            break;
         *out = step;
         return ONX_OK;
     }
+    made->wrong = wrong;
     return ONX_OK;
 }
 
@@ -47,19 +61,11 @@ static onx_status refuse(onxi_retarget *r, const onx_node *node, const onxi_sche
                               row->name, since);
 }
 
-/* Does the text contain a node of the same operator with the same types? A generated constant does not count. */
-static bool keeps_operator(const onxi_step *step, const onx_function *text, const onx_node *node)
-{
-    for (uint32_t i = 0; step->kind == ONXI_STEP_TEXT && node->input_count && i < text->node_count; i++)
-        if (onx_str_equal(onx_view(text->node[i]->op_type), onx_view(node->op_type)))
-            return true;
-    return step->kind != ONXI_STEP_TEXT;
-}
-
 typedef struct state { /* of a node during conversion */
     onxi_scope *scope;
     onx_node *node;
-    bool own; /* the node is a copy */
+    bool own;  /* the node is a copy */
+    bool wide; /* and has casts around it */
     onxi_versioned domain;
     onxi_op_id op;
     onxi_versions at;
@@ -75,6 +81,17 @@ static onx_status own_state(onxi_retarget *r, state *t)
     return (t->node = onxi_own_node(r, t->node)) ? ONX_OK : ONX_E_MEMORY;
 }
 
+/* Leaves the node as it is, because others would not accept the types of its operands. */
+static onx_status refuse_types(onxi_retarget *r, state *t, const onxi_schema *row, bool up, int32_t since,
+                               onx_str wrong, onxi_node_list *out)
+{
+    char why[512];
+    (void)snprintf(why, sizeof why, "%.*s", ONX_ARG(wrong));
+    t->done = true;
+    ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
+    return refuse(r, t->node, row, up, since, why);
+}
+
 /* Replaces the node by the body of its operator. */
 static onx_status take_body(onxi_retarget *r, state *t, onxi_subject *s, int32_t since, onxi_node_list *out)
 {
@@ -86,10 +103,28 @@ static onx_status take_body(onxi_retarget *r, state *t, onxi_subject *s, int32_t
         ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
         return refuse(r, t->node, s->row, false, since, "its body depends on an argument of the enclosing function");
     }
-    onxi_retarget_tell(r, t->node, version, since - 1, "replaced by its function body");
     onxi_versions at = t->at;
+    onxi_made_nodes made;
     at.of[ONXI_DEFAULT] = s->row->body_opset;
-    return onxi_retarget_put(r, s, text, at, false, ONXI_DEFAULT, out);
+    ONX_TRY(onxi_retarget_make(r, s, text, at, false, ONXI_DEFAULT, &made));
+    if (made.wrong.len)
+        return refuse_types(r, t, s->row, false, since, made.wrong, out);
+    onxi_retarget_tell(r, t->node, version, since - 1, "replaced by its function body");
+    return onxi_retarget_put(r, s, &made, at, out);
+}
+
+/* Adds casts around the node, and tries again; false: that is not possible. */
+static onx_status widen(onxi_retarget *r, state *t, const onxi_schema *row, onxi_lost_type what, int64_t reached,
+                        onxi_node_list *out, bool *good)
+{
+    ONX_TRY(own_state(r, t));
+    ONX_TRY(onxi_retarget_cast(r, t->scope, t->op, t->node, row, what, t->at, out, &t->after, good));
+    if (!*good)
+        return ONX_OK;
+    onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "casts around it");
+    t->wide = true;
+    t->done = false;
+    return ONX_OK;
 }
 
 static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, const onxi_schema *to, bool up,
@@ -101,25 +136,30 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
     const onxi_step *step;
     const onx_function *text;
     const int64_t reached = up ? since : since - 1;
-    ONX_TRY(find_step(r, &s, since, t->op, &step, &text));
+    onxi_made_nodes made = { 0 };
+    ONX_TRY(find_step(r, &s, since, t->op, t->at, t->domain, &step, &text, &made));
     t->done = true;
-    if (step && to && step->kind != ONXI_STEP_FAIL && step->kind != ONXI_STEP_BODY &&
-        keeps_operator(step, text, t->node)) {
-        const onxi_lost_type what = onxi_retarget_lost(r, t->scope, t->node, row, to, step->kind == ONXI_STEP_TEXT);
+    if (step && to && (step->kind == ONXI_STEP_SAME || step->kind == ONXI_STEP_DROP)) { /* texts have been checked */
+        const onxi_lost_type what = onxi_retarget_lost(r, t->scope, t->node, row, to);
         if (what.constraint) {
             bool good;
-            ONX_TRY(own_state(r, t));
-            ONX_TRY(onxi_retarget_cast(r, t->scope, t->node, row, what, t->at, out, &t->after, &good));
-            if (!good) {
-                ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
-                char why[96];
-                (void)snprintf(why, sizeof why, "it does not support %s there", onx_dtype_name(what.dtype));
-                return refuse(r, t->node, row, up, since, why);
-            }
-            onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "casts around it");
-            t->done = false; /* try again with the other type */
-            return ONX_OK;
+            ONX_TRY(widen(r, t, row, what, reached, out, &good));
+            if (good)
+                return ONX_OK;
+            ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
+            char why[96];
+            (void)snprintf(why, sizeof why, "it does not support %s there", onx_dtype_name(what.dtype));
+            return refuse(r, t->node, row, up, since, why);
         }
+    }
+    if (!step && made.wrong.len) {
+        const onxi_lost_type what = onxi_retarget_wide(r, t->scope, t->op, t->node, row);
+        bool good = false;
+        if (what.constraint)
+            ONX_TRY(widen(r, t, row, what, reached, out, &good));
+        if (good)
+            return ONX_OK;
+        return refuse_types(r, t, row, up, since, made.wrong, out);
     }
     if (!step || step->kind == ONXI_STEP_FAIL) {
         ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
@@ -131,14 +171,21 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
         onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, step->text ? step->text : "rewritten");
         onxi_versions at = t->at;
         at.of[t->domain] = reached;
-        return onxi_retarget_put(r, &s, text, at, true, t->domain, out);
+        return onxi_retarget_put(r, &s, &made, at, out);
     }
     bool good;
+    onxi_versions at = t->at;
     ONX_TRY(own_state(r, t));
     s.node = t->node;
     ONX_TRY(onxi_retarget_adjust(r, &s, to, step->text, t->node, &good));
     if (!good)
         return onxi_node_list_add(r->scratch, out, t->node);
+    if (t->wide) {
+        at.of[t->domain] = reached;
+        ONX_TRY(onxi_retarget_recheck(r, &s, t->node, at, t->domain, &made.wrong));
+    }
+    if (made.wrong.len)
+        return refuse_types(r, t, row, up, since, made.wrong, out);
     if (s.prepared_count)
         onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "attributes set");
     t->at.of[t->domain] = reached;
@@ -224,7 +271,7 @@ onx_status onxi_retarget_convert(onxi_retarget *r, onxi_scope *scope, onx_node *
         ONX_TRY(replace_other(r, &t, operator_->rows, out));
     else
         ONX_TRY(onxi_node_list_add(r->scratch, out, node));
-    for (uint32_t i = 0; i < t.after.count; i++)
+    for (uint32_t i = t.after.count; i-- > 0;) /* the casts from the widest type come first */
         ONX_TRY(onxi_retarget_convert(r, scope, t.after.items[i], at, out));
     r->depth--;
     return ONX_OK;

@@ -72,6 +72,7 @@ typedef enum onxi_step_kind {
     ONXI_STEP_DROP, /* the same, without the attributes in `text` */
     ONXI_STEP_TEXT, /* the nodes of `text`, a function over the node's inputs and attributes */
     ONXI_STEP_BODY, /* the function body of the operator */
+    ONXI_STEP_WIDE, /* goes a better way with casts around it to a wider type; `text` says why */
     ONXI_STEP_FAIL  /* cannot be expressed; `text` tells why */
 } onxi_step_kind;
 
@@ -175,19 +176,23 @@ onx_node *onxi_make_cast(onxi_retarget *r, onx_bytes from, onx_bytes to, int dty
 
 /* Is the value an argument of the enclosing function? */
 bool onxi_is_reference(const onx_attribute *a);
+/* Does the attribute have its default value? */
+bool onxi_retarget_is_default(onxi_retarget *r, const onxi_schema *row, const onx_attribute *a);
 /* Moves the node, which is a copy, from the row of the subject to another row of the same operator. False, after a
  * report, if that is not possible. */
 onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_schema *to, const char *drop,
                                 onx_node *node, bool *good);
-/* The first operand type that `from` supports and `to` does not. `rewritten`: nodes generated for the step replace this
- * node, and handle outputs whose meaning changes. */
+/* The first operand type that `from` supports and `to` does not. */
 onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx_node *node, const onxi_schema *from,
-                                  const onxi_schema *to, bool rewritten);
+                                  const onxi_schema *to);
 /* Adds casts around the operands of a constraint; casts of outputs go to `after`. False: the type cannot be
  * replaced. */
-onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *node, const onxi_schema *row,
-                              onxi_lost_type what, onxi_versions at, onxi_node_list *out, onxi_node_list *after,
-                              bool *good);
+onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onxi_op_id op, onx_node *node,
+                              const onxi_schema *row, onxi_lost_type what, onxi_versions at, onxi_node_list *out,
+                              onxi_node_list *after, bool *good);
+/* An operand type that a wider one of the same row can replace, without another result except for rounding. */
+onxi_lost_type onxi_retarget_wide(onxi_retarget *r, onxi_scope *scope, onxi_op_id op, const onx_node *node,
+                                  const onxi_schema *row);
 
 /* ---- replacing a node by others (transform_text.c) ---- */
 
@@ -195,9 +200,23 @@ onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *nod
 onx_status onxi_retarget_text(onxi_retarget *r, const onxi_step *step, const onxi_subject *s, const onx_function **out);
 /* Does the node have everything that the text refers to, and does the text accept its operands? */
 bool onxi_retarget_fits(onxi_subject *s, const onx_function *text);
-/* Creates the nodes of the text, which are valid at version `at`, and converts them to the target. */
-onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_function *text, onxi_versions at,
-                             bool attributes, onxi_versioned domain, onxi_node_list *out);
+/* The nodes of a text; NULL entries are omitted. `wrong`: why they do not accept the types of the operands, by the type
+ * rules of their version; empty: they do. */
+typedef struct onxi_made_nodes {
+    onx_node **nodes;
+    uint32_t count;
+    onx_str wrong;
+} onxi_made_nodes;
+
+/* Creates the nodes of the text, which are valid at version `at`. */
+onx_status onxi_retarget_make(onxi_retarget *r, onxi_subject *s, const onx_function *text, onxi_versions at,
+                              bool attributes, onxi_versioned domain, onxi_made_nodes *made);
+/* Why a node, whose operands have been given other types, does not have the outputs of the old one; empty: it has. */
+onx_status onxi_retarget_recheck(onxi_retarget *r, onxi_subject *s, onx_node *node, onxi_versions at,
+                                 onxi_versioned domain, onx_str *wrong);
+/* Converts them to the target. */
+onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onxi_made_nodes *made, onxi_versions at,
+                             onxi_node_list *out);
 /* Is the operator one of those that are replaced by their bodies? */
 bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row);
 /* Is it a third-party operator in a domain of the standard whose name the standard uses at the target version? */

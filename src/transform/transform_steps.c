@@ -20,6 +20,7 @@
 #define DOWN_DROP(op, since, when, text) ROW(op, since, false, DROP, WHEN(when), text)
 #define UP_FAIL(op, since, when, text)   ROW(op, since, true, FAIL, WHEN(when), text)
 #define DOWN_FAIL(op, since, when, text) ROW(op, since, false, FAIL, WHEN(when), text)
+#define DOWN_WIDE(op, since, when, text) ROW(op, since, false, WIDE, WHEN(when), text)
 #define DOWN_BODY(op, since)             ROW(op, since, false, BODY, NULL, NULL)
 #define NEW(op, since)                   ROW(op, since, false, FAIL, NULL, NULL)
 

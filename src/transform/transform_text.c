@@ -110,10 +110,61 @@ static onx_status settle_loop(onxi_retarget *r, const onxi_subject *s, const onx
     return ONX_OK;
 }
 
+/* Rules about the types of operands, as opposed to shapes and values. */
+static bool is_about_types(const char *rule)
+{
+    return strcmp(rule, "ND-15") == 0 || strcmp(rule, "ND-16") == 0 || strcmp(rule, "ND-24") == 0;
+}
+
+/* Does an attribute depend on the caller of the enclosing function? */
+static bool has_references(onx_node *const *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; nodes[i] && k < nodes[i]->attribute_count; k++)
+            if (onxi_is_reference(nodes[i]->attribute[k]))
+                return true;
+    return false;
+}
+
+/* What inference refuses about the nodes; empty: nothing. */
+static onx_str complaint(onxi_retarget *r, onxi_diag_mark from, bool only_types)
+{
+    for (size_t i = from.count; i < onx_diag_count(r->cx); i++)
+        if (onx_diag_get(r->cx, i)->rule && (!only_types || is_about_types(onx_diag_get(r->cx, i)->rule)))
+            return onxi_arena_printf(r->scratch, "%.*s", ONX_ARG(onx_diag_get(r->cx, i)->message));
+    return (onx_str){ 0 };
+}
+
+/* Says that an output of the old node would have another element type. */
+static onx_str other_type(onxi_retarget *r, onx_str name, const onx_type *now, const onx_type *was)
+{
+    const int is = onxi_type_dtype(now), before = onxi_type_dtype(was);
+    return is > 0 && before > 0 && is != before
+               ? onxi_arena_printf(r->scratch, "output %.*s would be of %s, not of %s", ONX_ARG(name),
+                                   onx_dtype_name(is), onx_dtype_name(before))
+               : (onx_str){ 0 };
+}
+
+static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *nodes, uint32_t count,
+                            onxi_versioned domain, int64_t version, onx_str *wrong);
+
+/* The same for the values in the body of a Loop, whose inputs have declared types. */
+static onx_status note_graphs(onxi_retarget *r, onxi_subject *s, const onx_node *node, onxi_versioned domain,
+                              int64_t version, onx_str *wrong)
+{
+    const onx_attribute *body = onxi_node_is(node, ONXI_ID_Loop) ? onx_node_attribute(node, "body") : NULL;
+    if (!body || body->slot != ONX_SLOT_G)
+        return ONX_OK;
+    for (uint32_t i = 0; i < body->g->input_count; i++)
+        ONX_TRY(onxi_values_note(&r->values, onx_view(body->g->input[i]->name), body->g->input[i]->type, NULL));
+    return note_made(r, s, body->g->node, body->g->node_count, domain, version, wrong);
+}
+
 /* Types and constants of the values in a body, for the following steps. */
 static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *nodes, uint32_t count,
-                            onxi_versioned domain, int64_t version)
+                            onxi_versioned domain, int64_t version, onx_str *wrong)
 {
+    const onx_infer_options checked = { .struct_size = sizeof checked, .check_type = true };
     onx_function *f = onx_message_new(r->scratch, ONX_KIND_FUNCTION);
     onx_operator_set_id *import = f ? ONX_ADD(r->scratch, f, opset_import, OPERATOR_SET_ID) : NULL;
     onxi_dict known = onxi_dict_in_arena(r->scratch);
@@ -151,7 +202,9 @@ static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *
     for (uint32_t i = 0; i < f->input_count; i++)
         inputs[i] = onxi_values_type(&r->values, s->scope, onx_view(f->input[i]));
     const onxi_diag_mark mark = onxi_diag_here(r->cx);
-    onx_status status = onx_infer_function(r->cx, NULL, f, inputs, f->input_count, NULL, 0, NULL, r->scratch, types);
+    onx_status status =
+        onx_infer_function(r->cx, NULL, f, inputs, f->input_count, NULL, 0, &checked, r->scratch, types);
+    *wrong = complaint(r, mark, has_references(nodes, count));
     onxi_diag_rewind(r->cx, mark);
     if (status == ONX_E_MEMORY)
         return status;
@@ -162,7 +215,12 @@ static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *
             outer |= onx_str_equal(name, onx_view(s->node->output[k]));
         if (!outer)
             ONX_TRY(onxi_values_note(&r->values, name, status == ONX_OK ? types[i] : NULL, NULL));
+        else if (status == ONX_OK && !wrong->len)
+            *wrong = other_type(r, name, types[i], onxi_values_type(&r->values, s->scope, name));
     }
+    for (uint32_t i = 0; i < count && !wrong->len; i++)
+        if (nodes[i])
+            ONX_TRY(note_graphs(r, s, nodes[i], domain, version, wrong));
     for (uint32_t i = 0; i < count; i++)
         if (nodes[i] && nodes[i]->attribute_count == 1 && nodes[i]->output_count == 1 &&
             onxi_node_is(nodes[i], ONXI_ID_Constant)) {
@@ -199,9 +257,10 @@ static bool is_consumed(const onx_function *text, onx_str name)
 
 /* The successor gets name, description and so on of the old node, and its attributes except those in the header of the
  * text; the other nodes get names derived from it. */
-static onx_status inherit(onxi_retarget *r, const onx_node *old, const onx_function *text, onx_node **nodes,
-                          bool attributes)
+static onx_status inherit(onxi_retarget *r, const onxi_subject *s, const onx_function *text, onx_node **nodes,
+                          bool attributes, int64_t version, onx_str *wrong)
 {
+    const onx_node *old = s->node;
     onx_node *heir = heir_of(nodes, text, old);
     for (uint32_t i = 0; i < text->node_count; i++) {
         if (!nodes[i] || nodes[i] == heir)
@@ -222,8 +281,14 @@ static onx_status inherit(onxi_retarget *r, const onx_node *old, const onx_funct
         bool there = is_consumed(text, onx_view(a->name));
         for (uint32_t k = 0; k < heir->attribute_count && !there; k++)
             there = onx_str_equal(onx_view(heir->attribute[k]->name), onx_view(a->name));
-        if (!there)
+        if (there)
+            continue;
+        const onxi_schema *row = onxi_schema_find(onx_view(heir->domain), onx_view(heir->op_type), version);
+        if (!row || onxi_schema_attr(row, onx_view(a->name)) || !onxi_schema_attr(s->row, onx_view(a->name)))
             ONX_TRY(onxi_set_attribute(r, heir, a));
+        else if (!onxi_retarget_is_default(r, s->row, a))
+            *wrong = onxi_arena_printf(r->scratch, "version %d of %s has no attribute %.*s", row->since, row->name,
+                                       ONX_ARG(onx_view(a->name)));
     }
     return ONX_OK;
 }
@@ -246,8 +311,8 @@ static onx_status splice(onxi_retarget *r, const onx_bytes *all, uint32_t all_co
     return ONX_OK;
 }
 
-onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_function *text, onxi_versions at,
-                             bool attributes, onxi_versioned domain, onxi_node_list *out)
+onx_status onxi_retarget_make(onxi_retarget *r, onxi_subject *s, const onx_function *text, onxi_versions at,
+                              bool attributes, onxi_versioned domain, onxi_made_nodes *made)
 {
     const onx_node *old = s->node;
     text_call call = { s, text };
@@ -270,12 +335,23 @@ onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_functi
             ONX_TRY(splice(r, old->output, old->output_count, text->output_count - 1,
                            old->output[text->output_count - 1], &node->output, &node->output_count));
     }
-    ONX_TRY(inherit(r, old, text, x.nodes, attributes));
-    if (at.of[domain] != r->target.of[domain])
-        ONX_TRY(note_made(r, s, x.nodes, text->node_count, domain, at.of[domain]));
-    for (uint32_t i = 0; i < text->node_count; i++)
-        if (x.nodes[i])
-            ONX_TRY(onxi_retarget_convert(r, s->scope, x.nodes[i], at, out));
+    *made = (onxi_made_nodes){ .nodes = x.nodes, .count = text->node_count };
+    ONX_TRY(inherit(r, s, text, x.nodes, attributes, at.of[domain], &made->wrong));
+    return made->wrong.len ? ONX_OK : note_made(r, s, x.nodes, text->node_count, domain, at.of[domain], &made->wrong);
+}
+
+onx_status onxi_retarget_recheck(onxi_retarget *r, onxi_subject *s, onx_node *node, onxi_versions at,
+                                 onxi_versioned domain, onx_str *wrong)
+{
+    return note_made(r, s, &node, 1, domain, at.of[domain], wrong);
+}
+
+onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onxi_made_nodes *made, onxi_versions at,
+                             onxi_node_list *out)
+{
+    for (uint32_t i = 0; i < made->count; i++)
+        if (made->nodes[i])
+            ONX_TRY(onxi_retarget_convert(r, s->scope, made->nodes[i], at, out));
     return ONX_OK;
 }
 
