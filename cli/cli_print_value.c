@@ -108,8 +108,8 @@ static int all_digits(const onx_value *v)
     return bits == 64 ? 17 : bits == 32 ? 9 : bits == 16 ? 5 : 4;
 }
 
-/* All elements as nested lists, a row of the last dimension per line; a scalar as it is. */
-static void put_all(FILE *to, const onx_value *v, bool json)
+/* All elements as nested lists, a row of the last dimension per line, or `in_line`; a scalar as it is. */
+static void put_rows(FILE *to, const onx_value *v, bool json, bool in_line)
 {
     elements e = elements_of(v);
     uint64_t block[ONX_RANK_MAX + 1]; /* number of elements of a list at each depth */
@@ -128,8 +128,8 @@ static void put_all(FILE *to, const onx_value *v, bool json)
             close += (i + 1) % block[d] == 0;
         }
         if (i)
-            fputs(open ? "," : ", ", to);
-        if (i && open)
+            fputs(open && !in_line ? "," : ", ", to);
+        if (i && open && !in_line)
             fprintf(to, "\n%*s", (int)(rank - open), "");
         for (uint32_t k = 0; k < open; k++)
             putc('[', to);
@@ -137,6 +137,25 @@ static void put_all(FILE *to, const onx_value *v, bool json)
         for (uint32_t k = 0; k < close; k++)
             putc(']', to);
     }
+}
+
+/* Arrays that fit into a line take one line. */
+static void put_all(FILE *to, const onx_value *v, bool json)
+{
+    enum { FEW = 40, WIDTH = 80 };
+    char *text = NULL;
+    size_t len = 0;
+    FILE *line = v->count && v->count <= FEW && v->rank > 1 ? open_memstream(&text, &len) : NULL;
+    if (line) {
+        put_rows(line, v, json, true);
+        if (fclose(line) != 0)
+            len = WIDTH + 1;
+    }
+    if (line && len <= WIDTH)
+        fwrite(text, 1, len, to);
+    else
+        put_rows(to, v, json, false);
+    free(text);
 }
 
 /* ---- facts ---- */
