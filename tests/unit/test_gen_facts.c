@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <onx/check.h>
+#include <onx/tensor.h>
 #include <onx/text.h>
 #include <onx/transform.h>
 
@@ -521,6 +522,13 @@ static void hide_type(onx_ctx *cx, onx_doc *doc, uint32_t k)
     *at = copy;
     assert_int_equal(onx_arena_keep(arena, onx_str_of("u"), &node->input[k]), ONX_OK);
     assert_non_null(onx_graph_add_input(arena, g, "hidden_cond", onx_type_new_tensor(arena, ONX_BOOL, NULL, 0)));
+    /* A later node tells the type. */
+    static const uint16_t one = 0x3c00;
+    onx_tensor *half = onx_tensor_new(arena, ONX_FLOAT16, NULL, 0, &one, "hidden_one");
+    assert_non_null(half);
+    assert_non_null(onx_graph_add_initializer(arena, g, half));
+    assert_non_null(onx_graph_add_node(arena, g, "Max", "u hidden_one", "hidden_max"));
+    assert_non_null(onx_graph_add_output(arena, g, "hidden_max", onx_type_new_tensor(arena, ONX_FLOAT16, NULL, -1)));
 }
 
 static unsigned run_hidden(onx_ctx *cx, const gen_node *node, uint32_t k, unsigned *ran)
