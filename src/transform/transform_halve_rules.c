@@ -124,7 +124,7 @@ typedef struct question {
 static bool change_attribute(question *q, const onxi_attrs *from, onxi_attrs *to)
 {
     const uint32_t k = q->n->attribute;
-    if (k >= from->count || !(q->attrs = ONXI_ARRAY(q->arena, onxi_attr_value, from->count)))
+    if (!(q->attrs = ONXI_ARRAY(q->arena, onxi_attr_value, from->count)))
         return false;
     memcpy(q->attrs, from->values, from->count * sizeof *q->attrs);
     onxi_attr_value *a = &q->attrs[k];
@@ -182,6 +182,13 @@ static bool fits(const question *q, const onxi_port *ports, const onx_bytes *nam
     return true;
 }
 
+/* Out of memory must not look like an operator that refuses. */
+static bool lacks_memory(const question *q)
+{
+    q->h->values.status = ONX_E_MEMORY;
+    return false;
+}
+
 /* The types that the body gives the outputs of an operator without a rule. */
 static bool ask_body(const question *q, const uint8_t *in, uint8_t *out)
 {
@@ -195,13 +202,13 @@ static bool ask_body(const question *q, const uint8_t *in, uint8_t *out)
     g.input = ONXI_ARRAY(q->arena, onx_value_info *, (size_t)node->input_count + 1);
     g.output = ONXI_ARRAY(q->arena, onx_value_info *, (size_t)node->output_count + 1);
     if (!types || !found || !g.input || !g.output)
-        return false;
+        return lacks_memory(q);
     for (uint32_t i = 0; i < node->input_count + node->output_count; i++) {
         const bool input = i < node->input_count;
         const onx_bytes name = input ? node->input[i] : node->output[i - node->input_count];
         onx_value_info *info = ONXI_NEW(q->arena, onx_value_info);
         if (!info)
-            return false;
+            return lacks_memory(q);
         if (!onx_view(name).len)
             continue;
         ONX_SET(value_info, info, name, name);
@@ -213,7 +220,7 @@ static bool ask_body(const question *q, const uint8_t *in, uint8_t *out)
         onx_type_tensor *tensor = ONXI_NEW(q->arena, onx_type_tensor);
         onx_type *copy = ONXI_NEW(q->arena, onx_type);
         if (!tensor || !copy)
-            return false;
+            return lacks_memory(q);
         if (type && ONX_HAS(type, type, tensor_type))
             *tensor = *type->tensor_type;
         if (in[i])
@@ -222,8 +229,11 @@ static bool ask_body(const question *q, const uint8_t *in, uint8_t *out)
         types[g.input_count] = type && !ONX_HAS(type, type, tensor_type) ? type : copy;
         g.input[g.input_count++] = info;
     }
-    const bool good =
-        onx_infer_graph(q->h->cx, q->h->model, &g, types, g.input_count, &strict, q->arena, found) == ONX_OK;
+    const onx_status status =
+        onx_infer_graph(q->h->cx, q->h->model, &g, types, g.input_count, &strict, q->arena, found);
+    const bool good = status == ONX_OK;
+    if (status == ONX_E_MEMORY)
+        return lacks_memory(q);
     onxi_diag_rewind(q->h->cx, mark);
     for (uint32_t i = 0, k = 0; good && i < node->output_count; i++)
         if (onx_view(node->output[i]).len)
@@ -239,17 +249,20 @@ static bool ask(question *q, const uint8_t *in, bool changed, uint8_t *out)
     q->inputs = ONXI_ARRAY(q->arena, onxi_type, (size_t)node->input_count + 1);
     q->outputs = ONXI_ARRAY(q->arena, onxi_type, (size_t)node->output_count + 1);
     q->given = ONXI_ARRAY(q->arena, const onxi_type *, (size_t)node->input_count + node->output_count + 1);
-    if (!q->inputs || !q->outputs || !q->given ||
-        onxi_bind_attributes(q->n->bound, node, NULL, q->arena, NULL, 0, &attrs, &fault) != ONX_OK ||
-        (changed && !change_attribute(q, &attrs, &attrs)))
-        return false;
+    if (!q->inputs || !q->outputs || !q->given)
+        return lacks_memory(q);
+    onx_status status = onxi_bind_attributes(q->n->bound, node, NULL, q->arena, NULL, 0, &attrs, &fault);
+    if (status != ONX_OK)
+        return status == ONX_E_MEMORY ? lacks_memory(q) : false;
+    if (changed && !change_attribute(q, &attrs, &attrs))
+        return lacks_memory(q);
     for (uint32_t i = 0; i < node->input_count; i++) {
         const onx_str name = onx_view(node->input[i]);
         onxi_type *t = &q->inputs[i];
         const onx_type *type = name.len ? onxi_halve_type(q->h, q->n, name) : NULL;
         q->given[i] = name.len ? t : NULL;
         if (!bare(q->arena, type, in[i], 0, t))
-            return false;
+            return lacks_memory(q);
         if (!type && in[i]) /* an initializer */
             *t = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = in[i] };
     }
@@ -265,8 +278,11 @@ static bool ask(question *q, const uint8_t *in, bool changed, uint8_t *out)
                        .inputs = q->given,
                        .outputs = q->outputs,
                        .ops = &ops };
-    if (!fits(q, q->n->schema->inputs, node->input, q->given, node->input_count) || onxi_call_run(&call) != ONX_OK)
+    if (!fits(q, q->n->schema->inputs, node->input, q->given, node->input_count))
         return false;
+    status = onxi_call_run(&call);
+    if (status != ONX_OK)
+        return status == ONX_E_MEMORY ? lacks_memory(q) : false;
     bool all = true;
     for (uint32_t i = 0; i < node->output_count; i++) {
         q->given[node->input_count + i] = &q->outputs[i];
@@ -286,7 +302,7 @@ bool onxi_halve_ask(onxi_halver *h, const onxi_halve_node *n, const uint8_t *in,
         h->dims = NULL;
     }
     if (!h->dims && onxi_dims_new(h->cx, &h->dims) != ONX_OK)
-        return false;
+        return lacks_memory(&q);
     const bool good = ask(&q, in, changed, out);
     onxi_arena_reset(h->asked);
     return good;

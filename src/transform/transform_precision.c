@@ -102,6 +102,7 @@ static onx_status run(onxi_halver *h)
     ONX_TRY(h->values.status);
     ONX_TRY(onxi_selection_close(&h->selection, h->cx));
     ONX_TRY(onxi_halve_decide(h));
+    ONX_TRY(h->values.status);
     ONX_TRY(onxi_halve_write(h));
     return h->options->dry_run ? ONX_OK
                                : onxi_model_raise_ir(h->scratch, h->model, onx_dtype_ir_version((int64_t)h->to));

@@ -177,9 +177,13 @@ onx_status onxi_values_note(onxi_values *values, onx_str name, const onx_type *t
 {
     if (!name.len)
         return ONX_OK;
+    /* room comes first: queries continue after a failure, and every entry needs its property */
+    const uint64_t room = (uint64_t)values->made.count + 1;
+    if (!ONXI_GROW_IN(values->scratch, values->made_types, values->made_type_room, room) ||
+        !ONXI_GROW_IN(values->scratch, values->made_constants, values->made_constant_room, room))
+        return ONX_E_MEMORY;
     onxi_dict_entry *entry = onxi_dict_at(&values->made, name, values->made.count, NULL);
-    if (!entry || !ONXI_GROW_IN(values->scratch, values->made_types, values->made_type_room, values->made.count) ||
-        !ONXI_GROW_IN(values->scratch, values->made_constants, values->made_constant_room, values->made.count))
+    if (!entry)
         return ONX_E_MEMORY;
     values->made_types[entry->value] = type;
     values->made_constants[entry->value] = constant ? *constant : (onxi_constant){ 0 };
