@@ -41,6 +41,16 @@ int64_t onxi_imports_version(const onxi_imports *imports, onx_str domain);
 /* The IR version that was current when a version of a standard operator set was released, 0 if unknown. */
 int64_t onxi_import_ir_version(onx_str domain, int64_t version);
 
+/* ---- Loop, as it is run, unrolled, inferred, simplified, differentiated and checked (op/rules/controlflow.c) ---- */
+
+/* The rank in which a body receives the iteration number (input 0) or the condition (input 1): that of its declared
+ * type, if all dims may be 1, else 0. Exporters declare them as [1], too. */
+uint32_t onxi_loop_rank(const onx_graph *body, uint32_t input);
+/* Is the condition that the body returns always true? Exporters write counted loops like this: the condition is passed
+ * through, or is a constant. `is` says whether a node is of an operator. */
+bool onxi_loop_goes_on(onx_doc *doc, onx_arena *arena, const onx_graph *body,
+                       bool (*is)(void *data, const onx_node *node, onxi_op_id id), void *data);
+
 /* ---- limit on the size of a model after inlining ---- */
 
 /* The maximum number of nodes: a constant, plus a number per node of the main graph. */
@@ -66,6 +76,8 @@ typedef struct onxi_bound {
     onxi_op_id op;             /* set for built-in operators */
     uint32_t import;           /* index into imports.items; ONXI_UNBOUND: the domain is not imported */
     int64_t opset;             /* the imported version, -1: none */
+    bool implied;              /* the domain is not imported; it is taken to have version 1 */
+    bool reported;             /* see onxi_bound_report */
     const onxi_schema *schema; /* the row in effect; also set if a function overrides it */
     const onx_function *function;
     uint32_t function_index;   /* in the list of the model */
@@ -103,8 +115,11 @@ onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *lis
 onx_status onxi_binder_open_model(onxi_binder *binder, const onx_model *model);
 /* The same for the body of a function, with its parameters. */
 onx_status onxi_binder_open_body(onxi_binder *binder, const onx_function *function);
-/* Amortized constant time; NULL when out of memory. */
+/* Amortized constant time; NULL when out of memory. A registered domain other than those of the standard that is not
+ * imported has version 1, as in other runtimes: writers of com.microsoft forget it. */
 onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node);
+/* Is the domain's missing import to be reported now? Yes once per domain. */
+bool onxi_bound_report(onxi_binder *binder, onxi_bound *bound);
 
 /* ---- attributes (bind_attr.c) ---- */
 

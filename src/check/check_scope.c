@@ -61,6 +61,9 @@ const onx_rule onxi_check_rules_scope[] = {
     { "S-20", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, "G-16", "IR.md: Graphs",
       "Initializers, sparse initializers, value_info, annotations and metadata of subgraphs follow the same rules as in the main graph",
       "value_info `t1` twice in a branch" },
+    { "S-21", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "Operators.md: Loop",
+      "A Loop with a trip count and without a condition ignores the condition that its body returns, which some runtimes obey; it is always true",
+      "Loop (10, \"\") with `c2 = Less (i, n)` in its body" },
     { 0 }
 };
 
@@ -101,6 +104,12 @@ static void check_if(onxi_check *k, const onxi_check_at *at, const onx_node *n)
     }
 }
 
+static bool is_named(void *data, const onx_node *node, onxi_op_id id)
+{
+    (void)data;
+    return onxi_node_is(node, id);
+}
+
 static void check_loop(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
     const onx_graph *g = body_of(n, "body");
@@ -114,6 +123,18 @@ static void check_loop(onxi_check *k, const onxi_check_at *at, const onx_node *n
         want(k, at, "S-13", "body", "outputs", g->output_count, (uint64_t)carried + 1);
     else
         want(k, at, "S-13", "body", "outputs", g->output_count, (uint64_t)given_outputs(n) + 1);
+    const bool has_trips = n->input_count > 0 && onx_view(n->input[0]).len;
+    const bool has_condition = n->input_count > 1 && onx_view(n->input[1]).len;
+    if (has_trips && !has_condition && g->output_count && g->input_count > 1 &&
+        !onxi_loop_goes_on(k->doc, k->arena, g, is_named, NULL))
+        onxi_check_find(
+            k, at, "S-21",
+            (onxi_check_detail){
+                .severity = ONX_RULE_NOTE,
+                .value = onx_view(g->output[0]->name),
+                .hint =
+                    onx_str_of("give the node a condition input, such as a constant true, if it has to end the loop") },
+            "the condition that the body returns is ignored, as the node has no condition input; some runtimes end the loop by it");
 }
 
 static void check_list(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_bound *bound,

@@ -169,6 +169,7 @@ struct onx_session {
     onxi_run_said *said;         /* what it has warned of */
     const onxi_run_other *other; /* executes the runs; NULL: the session itself does */
     void *other_user;
+    bool strict;            /* onx_session_options.strict */
     const onx_graph *graph; /* the graph whose inputs and outputs it has */
     onx_doc *doc;           /* the document it has loaded itself (with `doc_cx`), or NULL */
     onx_doc *derived;       /* a copy whose Gradient nodes were replaced, or NULL */
@@ -485,7 +486,9 @@ typedef struct onxi_run_site {
     struct onxi_run_state *outer;
     onxi_run_graph *graph;
     const onx_value **inputs;    /* formal inputs, set by each run, then captures */
-    onx_value **held;            /* per formal input: an optional value that wraps the given value, or NULL */
+    onx_value **held;            /* per formal input: a value that replaces the given one in a form that the body
+                                  * wants, or NULL */
+    bool loop;                   /* the body of a Loop; its first two inputs take the rank that they declare */
     struct onxi_run_state *kept; /* one per plan, most recently used first */
     uint32_t kept_count;
     uint64_t kept_size; /* bytes of their buffers */

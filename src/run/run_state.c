@@ -37,7 +37,8 @@ static const onx_value **bind_sites(onxi_run_state *st, const onxi_run_step *ste
     w->engine = &st->sites[step->first_site];
     for (uint32_t k = 0; k < step->op->graph_count; k++) {
         onxi_run_graph *g = step->op->graphs[k];
-        st->sites[step->first_site + k] = (onxi_run_site){ .outer = st, .graph = g, .inputs = at };
+        st->sites[step->first_site + k] =
+            (onxi_run_site){ .outer = st, .graph = g, .inputs = at, .loop = step->op->id == ONXI_ID_Loop };
         for (uint32_t i = 0; i < g->input_count; i++)
             at[i] = NULL;
         for (uint32_t i = 0; i < g->capture_count; i++)

@@ -118,27 +118,52 @@ static bool wants_optional(const onxi_run_graph *g, uint32_t input)
     return type && ONX_HAS(type, type, optional_type);
 }
 
-/* A loop-carried value is optional, but the body returns the value inside: wraps the value in an optional. */
-static onx_status hold(onxi_run_site *site, uint32_t input)
+/* A value that is kept for an input, for replacing a given one. */
+static onx_status hold(onxi_run_site *site, uint32_t input, onx_value **out)
 {
     onx_ctx *cx = site->outer->cx;
     uint32_t count = site->graph->input_count;
-    onx_value *item;
     if (!site->held) {
         site->held = onxi_resize(cx, NULL, 0, count * sizeof *site->held);
         if (!site->held)
             return ONX_E_MEMORY;
         memset(site->held, 0, count * sizeof *site->held);
     }
-    onx_value **held = &site->held[input];
-    if (!*held)
-        ONX_TRY(onx_value_new(cx, held));
-    ONX_TRY(onx_value_reset_list(*held, ONX_VALUE_OPTIONAL, ONX_UNDEFINED));
-    ONX_TRY(onxi_value_snapshot(cx, site->inputs[input], &item));
-    onx_status status = onx_value_insert(*held, 0, item);
+    if (!site->held[input])
+        ONX_TRY(onx_value_new(cx, &site->held[input]));
+    *out = site->held[input];
+    return ONX_OK;
+}
+
+/* A loop-carried value is optional, but the body returns the value inside: wraps the value in an optional. */
+static onx_status wrap(onxi_run_site *site, uint32_t input)
+{
+    onx_value *item, *held;
+    ONX_TRY(hold(site, input, &held));
+    ONX_TRY(onx_value_reset_list(held, ONX_VALUE_OPTIONAL, ONX_UNDEFINED));
+    ONX_TRY(onxi_value_snapshot(site->outer->cx, site->inputs[input], &item));
+    onx_status status = onx_value_insert(held, 0, item);
     onx_value_free(item);
-    site->inputs[input] = *held;
+    site->inputs[input] = held;
     return status;
+}
+
+/* The iteration number and the condition of a Loop are scalars, but the body may declare them as [1]. */
+static onx_status take_rank(onxi_run_site *site, uint32_t input)
+{
+    const onx_value *given = site->inputs[input];
+    const uint32_t rank = onxi_loop_rank(site->graph->graph, input);
+    onx_value *held;
+    int64_t ones[ONX_RANK_MAX];
+    if (given->kind != ONX_VALUE_TENSOR || given->count != 1 || given->rank == rank)
+        return ONX_OK;
+    for (uint32_t i = 0; i < rank; i++)
+        ones[i] = 1;
+    ONX_TRY(hold(site, input, &held));
+    ONX_TRY(onx_value_reset(held, (onx_dtype)given->dtype, rank, ones));
+    memcpy(held->data, given->data, onx_dtype_bits(given->dtype) / 8);
+    site->inputs[input] = held;
+    return ONX_OK;
 }
 
 /* Formal inputs that the caller does not give get a value of their own. */
@@ -157,7 +182,9 @@ static onx_status take_formal(onx_work *work, onxi_run_site *site, const onx_val
                 work, ONX_E_INVALID,
                 own ? "input %u of the subgraph is an initializer too" : "input %u of the subgraph is not given", i);
         if (!own && site->inputs[i]->kind != ONX_VALUE_OPTIONAL && wants_optional(g, i))
-            ONX_TRY(hold(site, i));
+            ONX_TRY(wrap(site, i));
+        if (site->loop && i < 2 && !own)
+            ONX_TRY(take_rank(site, i));
     }
     return ONX_OK;
 }

@@ -195,23 +195,29 @@ static onx_status branch(onxi_run_builder *b, const onxi_run_op *op, bool *done)
 
 /* ---- Loop ---- */
 
-static onx_status counter(onxi_run_builder *b, onx_str name, int64_t turn)
+/* Defines the iteration number or the condition for a turn. */
+static onx_status define(onxi_run_builder *b, const onx_graph *body, uint32_t input, onx_dtype dtype, const void *data)
 {
+    const uint32_t rank = onxi_loop_rank(body, input);
+    int64_t ones[ONX_RANK_MAX];
     uint32_t slot;
     onx_value *v;
-    ONX_TRY(onxi_run_build_define(b, name, &slot));
-    ONX_TRY(onx_value_new_tensor(b->session->cx, ONX_INT64, 0, NULL, &v));
-    memcpy(v->data, &turn, sizeof turn);
+    for (uint32_t i = 0; i < ONX_RANK_MAX; i++)
+        ones[i] = 1;
+    ONX_TRY(onxi_run_build_define(b, onx_view(body->input[input]->name), &slot));
+    ONX_TRY(onx_value_new_tensor(b->session->cx, dtype, rank, ones, &v));
+    memcpy(v->data, data, dtype == ONX_BOOL ? sizeof(uint8_t) : sizeof(int64_t));
     b->g->slots[slot].constant = v;
     return onxi_run_session_keep(b->session, v);
 }
 
 /* Adds a turn. `state`: the slots of the condition and of the carried values, before and after it. */
-static onx_status add_turn(attempt *a, int64_t turn, uint32_t *state, bool *there)
+static onx_status add_turn(attempt *a, int64_t turn, bool go_on, uint32_t *state, bool *there)
 {
     onxi_run_builder b = scope_in(&a->fixed, a->frame);
-    ONX_TRY(counter(&b, onx_view(a->body->input[0]->name), turn));
-    for (uint32_t i = 1; i < a->body->input_count; i++)
+    ONX_TRY(define(&b, a->body, 0, ONX_INT64, &turn));
+    ONX_TRY(define(&b, a->body, 1, ONX_BOOL, &(uint8_t){ go_on }));
+    for (uint32_t i = 2; i < a->body->input_count; i++)
         ONX_TRY(onxi_run_build_name(&b, onx_view(a->body->input[i]->name), state[i - 1]));
     ONX_TRY(add_nodes(a, &b));
     return take_outputs(a, &b, state, there);
@@ -226,21 +232,25 @@ static bool pays(const attempt *a, int64_t turns)
 }
 
 /* Adds turns until the loop ends; *done is false if that cannot be told, or is not worth it. */
-static onx_status add_turns(attempt *a, int64_t trips, bool has_condition, uint32_t *state, bool *done)
+static onx_status add_turns(attempt *a, int64_t trips, bool obeys, uint32_t *state, bool *done)
 {
+    bool go_on = true;
     const int64_t most = trips < TURNS ? trips : TURNS;
     *done = false;
     for (int64_t turn = 0; turn < trips; turn++) {
         bool there;
         if (turn == TURNS)
             return ONX_OK;
-        ONX_TRY(add_turn(a, turn, state, &there));
+        ONX_TRY(add_turn(a, turn, go_on, state, &there));
         if (!there || (!turn && !pays(a, trips == INT64_MAX ? 1 : most)))
             return ONX_OK;
-        const onx_value *go_on = has_condition ? constant_of(a->b, state[0], ONX_BOOL) : NULL;
-        if (has_condition && !go_on && turn + 1 < trips)
+        if (turn + 1 == trips)
+            break;
+        const onx_value *next = constant_of(a->b, state[0], ONX_BOOL);
+        if (!next)
             return ONX_OK;
-        if (go_on && !is_true(go_on))
+        go_on = is_true(next);
+        if (obeys && !go_on)
             break;
     }
     *done = true;
@@ -264,9 +274,11 @@ static onx_status loop(onxi_run_builder *b, const onxi_run_op *op, bool *done)
     const onx_attribute *body = subgraph_of(op->node, "body");
     const bool has_condition = op->input_count > 1 && op->inputs[1] != ONXI_NO_SLOT;
     const onx_value *go = has_condition ? constant_of(b, op->inputs[1], ONX_BOOL) : NULL;
+    const bool obeys =
+        has_condition || !op->input_count || op->inputs[0] == ONXI_NO_SLOT; /* as in kernel/control/loop.c */
     int64_t trips = INT64_MAX;
-    if (op->input_count < 2 || (has_condition && !go) || (!has_condition && op->inputs[0] == ONXI_NO_SLOT) ||
-        op->node->output_count != op->input_count - 2 || !can_move(b, body, op->input_count, op->input_count - 1))
+    if (op->input_count < 2 || (has_condition && !go) || op->node->output_count != op->input_count - 2 ||
+        !can_move(b, body, op->input_count, op->input_count - 1))
         return ONX_OK;
     if (op->inputs[0] != ONXI_NO_SLOT) {
         const onx_value *v = constant_of(b, op->inputs[0], ONX_INT64);
@@ -281,15 +293,7 @@ static onx_status loop(onxi_run_builder *b, const onxi_run_op *op, bool *done)
     if (!state)
         return ONX_OK;
     ONX_TRY(begin(&a, b, op, body));
-    if (!has_condition) { /* the body is told to go on */
-        onx_value *yes;
-        ONX_TRY(onxi_run_graph_add_slot(b->g, (onx_str){ 0 }, &state[0]));
-        ONX_TRY(onx_value_new_tensor(b->session->cx, ONX_BOOL, 0, NULL, &yes));
-        *(uint8_t *)yes->data = 1;
-        b->g->slots[state[0]].constant = yes;
-        ONX_TRY(onxi_run_session_keep(b->session, yes));
-    }
-    ONX_TRY(add_turns(&a, go && !is_true(go) ? 0 : trips, has_condition, state, done));
+    ONX_TRY(add_turns(&a, go && !is_true(go) ? 0 : trips, obeys, state, done));
     if (!*done)
         return give_up(&a);
     b->session->unrolled += b->session->op_total - a.op_total;

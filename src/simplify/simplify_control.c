@@ -161,10 +161,17 @@ static onx_status once(onxi_simplify *s, uint32_t index, uint32_t scope)
 {
     const onx_str base = onx_view(s->ops[index].node->name);
     const uint32_t parent = s->ops[index].scope;
+    const onx_graph *body = s->scopes[scope].graph;
+    int64_t ones[ONX_RANK_MAX];
+    for (uint32_t i = 0; i < ONX_RANK_MAX; i++)
+        ones[i] = 1;
     const uint32_t given[] = {
-        onxi_simplify_ints(s, parent, base, "iteration", &(int64_t){ 0 }, 0, 0),
-        onxi_simplify_constant(s, parent, base, "condition",
-                               onx_tensor_new(s->arena, ONX_BOOL, NULL, 0, &(uint8_t){ 1 }, NULL)),
+        onxi_simplify_constant(
+            s, parent, base, "iteration",
+            onx_tensor_new(s->arena, ONX_INT64, ones, onxi_loop_rank(body, 0), &(int64_t){ 0 }, NULL)),
+        onxi_simplify_constant(
+            s, parent, base, "condition",
+            onx_tensor_new(s->arena, ONX_BOOL, ones, onxi_loop_rank(body, 1), &(uint8_t){ 1 }, NULL)),
     };
     if (given[0] == ONXI_S_NONE || given[1] == ONXI_S_NONE)
         return ONX_E_MEMORY;

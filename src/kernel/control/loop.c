@@ -5,6 +5,7 @@
 typedef struct loop_params {
     uint32_t body, carried, scans;
     bool has_trip, has_cond;
+    bool obeys; /* the condition that the body returns ends the loop */
     const onx_graph *graph;
 } loop_params;
 
@@ -26,8 +27,9 @@ static onx_status loop_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "the body has %u outputs, the node %u and %u carried values", outputs,
                                 p->node->output_count, q->carried);
     q->scans = outputs - 1 - q->carried;
-    if (!q->has_trip && !q->has_cond)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the loop has neither trip count nor condition: it would never end");
+    /* The standard says that the body's condition is ignored where the node has no condition. Without a trip count,
+     * too, such a loop would never end, so it is obeyed then, as in other runtimes. */
+    q->obeys = q->has_cond || !q->has_trip;
     p->params = q;
     return ONX_OK;
 }
@@ -44,9 +46,14 @@ static onx_status loop_bind(onx_work *work)
     return ONX_OK;
 }
 
+static bool is_cond(const onx_value *v)
+{
+    return v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_BOOL && v->count == 1;
+}
+
 static onx_status read_cond(onx_work *work, const onx_value *v, bool *out)
 {
-    if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_BOOL || v->count != 1)
+    if (!is_cond(v))
         return onx_work_fail(work, ONX_E_INVALID, "the condition is not a single boolean");
     *out = *(const uint8_t *)v->data != 0;
     return ONX_OK;
@@ -97,13 +104,15 @@ static onx_status iterate(onx_work *work, onxi_body *b, int64_t trips, bool go_o
             if (b->next[i + 1])
                 ONX_TRY(append(work, work->outputs[i], (uint64_t)*done, b->next[i + 1], i));
         onxi_body_turn(b);
-        for (uint32_t i = 0; i < b->carried; i++) {
+        for (uint32_t i = 1; i < b->carried; i++) {
             b->in[i + 1] = b->last[i];
             b->last[i]->flags |= ONXI_VALUE_GIVEN; /* only the next iteration reads it */
             b->next[i]->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
         }
-        if (q->has_cond) /* the body's condition is ignored where the node has no condition input */
+        if (q->obeys)
             ONX_TRY(read_cond(work, b->last[0], &go_on));
+        if (is_cond(b->last[0])) /* the next iteration sees it, obeyed or not */
+            *(uint8_t *)b->go_on->data = *(const uint8_t *)b->last[0]->data;
     }
     return ONX_OK;
 }
@@ -131,7 +140,8 @@ static onx_status loop_run(onx_work *work, uint64_t first, uint64_t last)
     if (q->has_cond)
         ONX_TRY(read_cond(work, work->inputs[1], &go_on));
     b->in[0] = b->counter;
-    b->in[1] = q->has_cond ? work->inputs[1] : b->yes;
+    b->in[1] = b->go_on;
+    *(uint8_t *)b->go_on->data = go_on;
     for (uint32_t i = 0; i < q->carried; i++)
         b->in[i + 2] = work->inputs[i + 2];
     onx_status status = iterate(work, b, trips, go_on, &done);

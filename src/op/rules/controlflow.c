@@ -163,6 +163,19 @@ static bool fills_in(const onxi_type *carried, const onxi_type *given)
     return carried->kind == ONXI_TYPE_OPTIONAL && carried->inner && carried->inner->kind == given->kind;
 }
 
+/* The type of the iteration number or the condition: a single element in the rank that the body wants. */
+static onx_status loop_formal(onxi_call *call, const onx_graph *body, uint32_t input, onx_dtype dtype, onxi_type *out)
+{
+    const uint32_t rank = onxi_loop_rank(body, input);
+    *out = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = dtype, .ranked = true, .rank = rank };
+    out->dims = ONXI_ARRAY(call->arena, onxi_dim, rank + 1u);
+    if (!out->dims)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < rank; i++)
+        out->dims[i] = 1;
+    return ONX_OK;
+}
+
 /* Infers the body repeatedly, until the shapes of loop-carried values do not change any more. */
 static onx_status loop_fixed_point(onxi_call *call, const onx_graph *body, onxi_type *carried, uint32_t carried_count,
                                    onxi_type *outputs)
@@ -174,10 +187,8 @@ static onx_status loop_fixed_point(onxi_call *call, const onx_graph *body, onxi_
         return ONX_E_MEMORY;
     for (int pass = 0; pass < PASSES; pass++) {
         bool stable = true;
-        inputs[0] = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = ONX_INT64 };
-        inputs[1] = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = ONX_BOOL };
-        if (onxi_call_ranked(call, 1))
-            inputs[1] = *call->inputs[1];
+        ONX_TRY(loop_formal(call, body, 0, ONX_INT64, &inputs[0]));
+        ONX_TRY(loop_formal(call, body, 1, ONX_BOOL, &inputs[1]));
         for (uint32_t i = 0; i < carried_count; i++)
             ONX_TRY(copy_type(call, &carried[i], &inputs[i + 2]));
         ONX_TRY(call->ops->subgraph(call, body, inputs, count, outputs, body->output_count));
@@ -223,18 +234,16 @@ static onx_status scan_output(onxi_call *call, const onxi_type *element, uint32_
     return ONX_OK;
 }
 
-static bool is_true(onxi_call *call, const onx_tensor *tensor)
+static bool is_true(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor)
 {
     onxi_known_ints value;
-    return tensor && !onx_tensor_is_external(tensor) &&
-           onxi_known_ints_of_tensor(call->doc, call->arena, tensor, &value) && value.count == 1 &&
-           onxi_dim_is_const(value.elements[0]) && value.elements[0] != 0;
+    return tensor && !onx_tensor_is_external(tensor) && onxi_known_ints_of_tensor(doc, arena, tensor, &value) &&
+           value.count == 1 && onxi_dim_is_const(value.elements[0]) && value.elements[0] != 0;
 }
 
-/* Is the output condition of the body always true? Exporters write counted loops like this: the condition is passed
- * through, or is a constant. If several nodes define the name, the last one counts; in a valid graph there is only
- * one. */
-static bool never_stops(onxi_call *call, const onx_graph *body)
+/* If several nodes define the name, the last one counts; in a valid graph there is only one. */
+bool onxi_loop_goes_on(onx_doc *doc, onx_arena *arena, const onx_graph *body,
+                       bool (*is)(void *data, const onx_node *node, onxi_op_id id), void *data)
 {
     enum { STEPS = 8 };
     if (!body->output_count || body->input_count < 2)
@@ -249,20 +258,38 @@ static bool never_stops(onxi_call *call, const onx_graph *body)
             return true;
         for (uint32_t i = 0; !maker && i < body->initializer_count; i++)
             if (onx_str_equal(onx_view(body->initializer[i]->name), name))
-                return is_true(call, body->initializer[i]);
+                return is_true(doc, arena, body->initializer[i]);
         if (!maker)
             return false;
-        const onxi_op_id op = call->ops->which(call, maker);
         const onx_attribute *value = onx_node_attribute(maker, "value");
         uint32_t count;
         onx_tensor *const *tensor = value ? onx_attribute_value(value, ONX_SLOT_T, &count) : NULL;
-        if (op == ONXI_ID_Constant)
-            return tensor && is_true(call, *tensor);
-        if ((op != ONXI_ID_Identity && op != ONXI_ID_Cast) || maker->input_count != 1)
+        if (is(data, maker, ONXI_ID_Constant))
+            return tensor && is_true(doc, arena, *tensor);
+        if ((!is(data, maker, ONXI_ID_Identity) && !is(data, maker, ONXI_ID_Cast)) || maker->input_count != 1)
             return false;
         name = onx_view(maker->input[0]);
     }
     return false;
+}
+
+uint32_t onxi_loop_rank(const onx_graph *body, uint32_t input)
+{
+    const onx_type *type = input < body->input_count ? body->input[input]->type : NULL;
+    const onx_type_tensor *tensor = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+    const onx_tensor_shape *shape = tensor ? tensor->shape : NULL;
+    if (!shape || shape->dim_count > ONX_RANK_MAX)
+        return 0;
+    for (uint32_t i = 0; i < shape->dim_count; i++)
+        if (ONX_HAS(dimension, shape->dim[i], dim_value) && shape->dim[i]->dim_value != 1)
+            return 0;
+    return shape->dim_count;
+}
+
+static bool is_called(void *data, const onx_node *node, onxi_op_id id)
+{
+    onxi_call *call = data;
+    return call->ops->which(call, node) == id;
 }
 
 /* The number of iterations; UNKNOWN if the condition may end the loop earlier. */
@@ -270,14 +297,16 @@ static onxi_dim loop_length(onxi_call *call, const onx_graph *body)
 {
     const onxi_known_ints *trips = onxi_call_value(call, 0);
     int64_t first;
-    if (onxi_call_has_input(call, 1)) { /* without an initial condition, the body's condition is ignored */
+    if (onxi_call_has_input(call, 1)) {
         if (!onxi_call_const_int(call, 1, &first))
             return ONXI_DIM_UNKNOWN;
         if (!first)
             return 0;
-        if (!never_stops(call, body))
-            return ONXI_DIM_UNKNOWN;
     }
+    /* With a trip count and without a condition, that of the body is ignored. */
+    if ((onxi_call_has_input(call, 1) || !onxi_call_has_input(call, 0)) &&
+        !onxi_loop_goes_on(call->doc, call->arena, body, is_called, call))
+        return ONXI_DIM_UNKNOWN;
     return trips && trips->count == 1 ? onxi_dim_max(call->dims, trips->elements[0], 0) : ONXI_DIM_UNKNOWN;
 }
 
