@@ -70,6 +70,8 @@ struct oracle {
     bool valid;      /* by all rules */
     bool runs;       /* with the first set */
     bool quantized;  /* values are rounded to whole steps somewhere */
+    bool steps;      /* has operators that give something else as soon as an operand passes a border */
+    bool types_only; /* a comparison looks at types and shapes only */
     uint32_t graphs; /* with subgraphs */
     double coarse;   /* rounding of the coarsest element type of the model */
     const oracle_row *row;

@@ -96,6 +96,7 @@ static void compare_changed(oracle *o, onx_doc *doc, const change *c)
     if (c->loose > 0) {
         o->coarse = c->loose;
         o->quantized = true;
+        o->types_only = o->steps;
         oracle_forget_nudged(o); /* others, by the rounding of such types */
     }
     bool good = true;
@@ -116,6 +117,7 @@ static void compare_changed(oracle *o, onx_doc *doc, const change *c)
     }
     if (c->loose > 0)
         oracle_forget_nudged(o);
+    o->types_only = false;
     o->coarse = coarse;
     o->quantized = quantized;
 }

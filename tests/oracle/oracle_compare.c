@@ -185,7 +185,7 @@ static bool compare_output(oracle *o, const char *what, const oracle_run *run, c
         oracle_found(o, "type", "%s, set %u, output %u: %s", what, set, i, why);
     if (off < 0)
         return false;
-    if (off == 0 || (is_float(a->dtype) && off <= fmax(rounding(a->dtype), o->coarse)) ||
+    if (off == 0 || o->types_only || (is_float(a->dtype) && off <= fmax(rounding(a->dtype), o->coarse)) ||
         (o->quantized && off < 0.25) || is_explained(o, set, i, off))
         return true;
     oracle_found(o, "value", "%s, set %u, output %u: %s, off by %.3g", what, set, i, why, off);

@@ -138,6 +138,14 @@ const oracle_row *oracle_row_get(uint32_t index)
     return NULL;
 }
 
+/* Operators that give something else as soon as an operand passes a border. */
+static const char *const steps[] = {
+    "Floor",   "Ceil",   "Round",    "Sign",           "Hardmax",        "ArgMax",
+    "ArgMin",  "TopK",   "CastLike", "Less",           "Greater",        "Equal",
+    "Shrink",  "Mod",    "Unique",   "LessOrEqual",    "GreaterOrEqual", "NonMaxSuppression",
+    "NonZero", "OneHot", "IsInf",    "ThresholdedRelu"
+};
+
 static onx_status look_at(void *user, const onx_visit *at)
 {
     oracle *o = user;
@@ -155,6 +163,9 @@ static onx_status look_at(void *user, const onx_visit *at)
         const void *value = to ? onx_attribute_value(to, ONX_SLOT_I, &count) : NULL;
         dtype = value ? (int)*(const int64_t *)value : ONX_UNDEFINED;
         o->quantized = o->quantized || onx_str_is(op, "QuantizeLinear") || onx_str_is(op, "DynamicQuantizeLinear");
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            o->steps = o->steps || onx_str_is(op, steps[i]);
+        o->steps = o->steps || (dtype && onx_dtype_class_of(dtype) != ONX_CLASS_FLOATING);
     }
     o->coarse = fmax(o->coarse, dtype == ONX_FLOAT16 ? 4e-3 : dtype == ONX_BFLOAT16 ? 3e-2 : 0);
     return ONX_OK;

@@ -86,6 +86,7 @@ static void look_precision(oracle *o)
     const double coarse = o->coarse;
     o->quantized = true;
     o->coarse = 0.5;
+    o->types_only = o->steps;
     oracle_forget_nudged(o);
     for (uint32_t set = 0; set < o->set_count; set++) {
         oracle_run run;
@@ -94,6 +95,7 @@ static void look_precision(oracle *o)
         oracle_run_free(&run);
     }
     oracle_forget_nudged(o);
+    o->types_only = false;
     o->quantized = quantized;
     o->coarse = coarse;
 }
