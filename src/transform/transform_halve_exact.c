@@ -1,5 +1,6 @@
 /* transform_halve_exact.c - nodes that keep their type because rounding would change which element is selected, not
- * only its accuracy: those that compute positions (boxes, grids), ranks, and angles derived from integers. */
+ * only its accuracy: those that compute positions (boxes, grids), ranks, and angles derived from integers; and
+ * variances that would become 0. */
 #include "transform/transform_halve.h"
 
 /* Operands that determine which elements are selected. A rank is lost if two numbers become equal by rounding; but
@@ -139,6 +140,14 @@ static void keep_angles(walk *w)
     }
 }
 
+/* What the operator adds to a variance, 1e-9, is 0 in half precision: equal elements would become 0/0. */
+static void keep_variances(onxi_halver *h)
+{
+    for (uint32_t i = 0; i < h->node_count && h->to == ONX_FLOAT16; i++)
+        if (h->node[i].op == ONXI_ID_MeanVarianceNormalization)
+            onxi_halve_keep(h, &h->node[i]);
+}
+
 onx_status onxi_halve_keep_exact(onxi_halver *h)
 {
     walk w = { .h = h,
@@ -155,5 +164,6 @@ onx_status onxi_halve_keep_exact(onxi_halver *h)
     for (uint32_t i = 0; i < h->node_count; i++)
         keep_places(&w, i);
     keep_angles(&w);
+    keep_variances(h);
     return ONX_OK;
 }
