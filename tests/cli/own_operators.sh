@@ -143,9 +143,12 @@ both precision net.onnxtxt --to float16 # its types: it takes no float16, but wh
 [ "$(grep -c 'MatMul(' with.onnxtxt)" -eq 2 ] || fail "MatMul is gone"
 grep -q 'float16\[4, 3\] v' with.onnxtxt || fail "what follows the operator stays in float"
 grep -q 'float16\[4, 3\] v' without.onnxtxt && fail "types are known without the library"
-both extract net.onnxtxt --inputs b # the declared type of the new input
+# the type of the new input: without the library nobody knows it, and the result would be invalid
+expect 0 "$ONX" extract net.onnxtxt --inputs b --library "$plugin" -o with.onnxtxt
 grep -q '(float\[2, 4\] b' with.onnxtxt || fail "extract does not know the type of b"
-grep -q '(float\[2, 4\] b' without.onnxtxt && fail "the type of b is known without the library"
+expect 1 "$ONX" extract net.onnxtxt --inputs b -o untyped.onnxtxt
+says err "the value has no type"
+[ ! -e untyped.onnxtxt ] || fail "an invalid model was written"
 expect 1 "$ONX" grad net.onnxtxt --of y --wrt x --library "$plugin" -o x.onnx
 says err "no gradient of MovingAverage is known"
 [ -e x.onnx ] && fail "a gradient was written"
