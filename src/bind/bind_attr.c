@@ -303,7 +303,7 @@ bool onxi_attrs_equal(const onxi_attrs *a, const onxi_attrs *b)
 
 uint64_t onxi_attrs_hash(onxi_secret secret, const onxi_attrs *attrs)
 {
-    uint64_t hash = attrs->count;
+    uint64_t hash = onxi_hash_word(secret, attrs->count);
     for (uint32_t i = 0; i < attrs->count; i++) {
         const onxi_attr_value *a = &attrs->values[i];
         onx_str bytes;
