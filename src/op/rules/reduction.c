@@ -72,6 +72,9 @@ onx_status onxi_rule_reduce(onxi_call *call)
     bool *reduced;
     if (onxi_call_has_input(call, 1) && onxi_call_given(call, "axes"))
         return onxi_call_fail(call, "axes are given as an input and as an attribute");
+    if (!x && !keep && !onxi_call_has_input(call, 1) && !onxi_call_given(call, "axes") &&
+        !onxi_call_is_set(call, "noop_with_empty_axes")) /* over all axes, however many there are */
+        return onxi_call_shape(call, 0, 0, &(onxi_dim *){ NULL });
     if (!x)
         return ONX_OK;
     const int64_t *axes =
