@@ -1,6 +1,6 @@
 /* test_gen_precision.c - models of one operator (every version, recipe and type of floats), alone, in a branch, in the
  * body of a Loop or Scan and in a function, converted to other floating-point types: the result is valid, and runs give
- * the same values within the rounding of the narrower type. */
+ * the same values within the rounding of the narrower type. The same of products that are quantized. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -313,7 +313,9 @@ static bool has_type(const gen_node *node, onx_dtype type)
 static void try_recipe(onx_ctx *cx, const onxi_schema *schema, const gen_recipe *recipe, onx_dtype type,
                        gen_random *random, unsigned some, counts *c)
 {
-    const gen_choice choice = { .seed = 1 + gen_below(random, 1000), .type = { "*", type }, .like = ONX_BFLOAT16 };
+    const gen_choice choice = {
+        .seed = 1 + gen_below(random, 1000), .type = { "*", type }, .like = ONX_BFLOAT16, .vary = gen_below(random, 2)
+    };
     gen_node node;
     if (!gen_node_make(schema, recipe, &choice, &node) || !(type == ONX_FLOAT || has_type(&node, type)))
         return;
@@ -333,7 +335,7 @@ static void test_gen_precision__every_row_stays_valid_and_close(void **state)
 {
     const char *only = getenv("ONX_TEST_OPERATOR"), *seed = getenv("ONX_TEST_SEED"), *every = getenv("ONX_TEST_ALL");
     gen_random random = { .state = seed ? strtoull(seed, NULL, 10) : 1 };
-    const unsigned some = every ? 0 : getenv("ONX_SANITIZED") ? 1 : 3;
+    const unsigned some = every ? 0 : getenv("ONX_SANITIZED") ? 1 : 8;
     counts c = { 0 };
     onx_ctx *cx = onx_ctx_new(NULL);
     (void)state;
@@ -354,10 +356,155 @@ static void test_gen_precision__every_row_stays_valid_and_close(void **state)
     assert_true(only || (c.compared > 1000 && c.refused < c.models / 4));
 }
 
+/* ---- quantization ---- */
+
+typedef struct reduction {
+    onx_quantize_mode mode;
+    int32_t weight_type;
+    uint32_t block;
+    double error; /* as a part of the largest element of the result */
+} reduction;
+static const reduction reductions[] = {
+    { ONX_QUANTIZE_WEIGHTS, ONX_INT8, 0, 0.05 },
+    { ONX_QUANTIZE_WEIGHTS, ONX_UINT8, 0, 0.05 },
+    { ONX_QUANTIZE_WEIGHTS, ONX_INT4, 16, 0.4 },
+    { ONX_QUANTIZE_WEIGHTS, ONX_UINT4, 0, 0.4 },
+    { ONX_QUANTIZE_WEIGHTS, ONX_FLOAT8E4M3FN, 0, 0.15 },
+    { ONX_QUANTIZE_WEIGHTS, ONX_FLOAT8E5M2, 0, 0.25 },
+    { ONX_QUANTIZE_WEIGHTS, ONX_FLOAT4E2M1, 16, 0.6 },
+    { ONX_QUANTIZE_DYNAMIC, 0, 0, 0.08 },
+    { ONX_QUANTIZE_QDQ, 0, 0, 0.08 },
+    { ONX_QUANTIZE_QLINEAR, 0, 0, 0.1 },
+};
+enum { REDUCTIONS = sizeof reductions / sizeof *reductions };
+
+static void count_change(void *user, const onx_change *change)
+{
+    *(unsigned *)user += !onx_str_is(change->rule, "skip");
+}
+
+enum { MOST_RANGES = 64 };
+typedef struct ranges {
+    onx_value_range list[MOST_RANGES];
+    uint32_t count;
+    float low, high; /* of what nodes compute */
+} ranges;
+
+static onx_status collect_names(void *user, const onx_visit *at)
+{
+    ranges *r = user;
+    if (at->kind != ONX_KIND_NODE)
+        return ONX_OK;
+    const onx_node *n = at->message;
+    for (uint32_t i = 0; i < n->input_count && r->count + 2 < MOST_RANGES; i++)
+        r->list[r->count++] = (onx_value_range){ onx_view(n->input[i]), -2, 2 };
+    for (uint32_t i = 0; i < n->output_count && r->count + 2 < MOST_RANGES; i++)
+        r->list[r->count++] = (onx_value_range){ onx_view(n->output[i]), r->low, r->high };
+    return ONX_OK;
+}
+
+/* Ranges of all values, as data would give them. */
+static void find_ranges(const model *m, const onx_doc *doc, ranges *r)
+{
+    *r = (ranges){ .low = -1, .high = 1 };
+    for (uint32_t k = 0; k < m->run.count; k++)
+        for (uint64_t i = 0; m->run.outputs[k]->kind == ONX_VALUE_TENSOR && i < m->run.outputs[k]->count; i++) {
+            const float x = (float)element(m->run.outputs[k], i);
+            r->low = x < r->low ? x : r->low;
+            r->high = x > r->high ? x : r->high;
+        }
+    assert_int_equal(onx_message_walk(m->cx, ONX_KIND_MODEL, onx_doc_model(doc), collect_names, r), ONX_OK);
+}
+
+static bool quantize(model *m, const reduction *by, bool per_channel, unsigned *done)
+{
+    onx_doc *doc = copy_of(m->cx, m->doc);
+    ranges r;
+    gen_run run;
+    if (onx_doc_model(doc)->functions_count) /* names as in the result */
+        assert_int_equal(onx_inline(m->cx, doc, NULL), ONX_OK);
+    find_ranges(m, doc, &r);
+    const onx_quantize_options options = { .struct_size = sizeof options,
+                                           .mode = by->mode,
+                                           .weight_type = by->weight_type,
+                                           .block_size = by->block,
+                                           .per_channel = per_channel,
+                                           .range = r.list,
+                                           .range_count = r.count,
+                                           .changed = count_change,
+                                           .user = done };
+    const onx_status status = onx_quantize(m->cx, doc, &options);
+    bool ok = status == ONX_OK || (status == ONX_E_UNSUPPORTED && onx_diag_count(m->cx));
+    snprintf(m->why, sizeof m->why, "the conversion fails with status %d", (int)status);
+    onx_diag_clear(m->cx);
+    if (status == ONX_OK) {
+        ok = is_valid(m->cx, doc, m->why, sizeof m->why);
+        gen_run_model(m->cx, doc, m->node.operands, m->node.operand_count, true, 1, &run);
+        if (ok && run.status != ONX_OK) {
+            ok = false;
+            snprintf(m->why, sizeof m->why, "the result does not run: %s", run.why);
+        }
+        for (uint32_t i = 0; ok && i < m->run.count; i++) {
+            const double distance = apart(m->run.outputs[i], run.outputs[i], true);
+            ok = distance <= by->error;
+            snprintf(m->why, sizeof m->why, "output %u differs by %g", i, distance);
+        }
+        gen_run_free(&run);
+    }
+    onx_doc_free(doc);
+    return ok;
+}
+
+static void test_gen_precision__products_are_quantized_everywhere(void **state)
+{
+    static const char *const products[] = { "Conv", "MatMul", "Gemm" };
+    static const onx_dtype types[] = { ONX_FLOAT, ONX_FLOAT16, ONX_BFLOAT16 };
+    const char *seed = getenv("ONX_TEST_SEED");
+    const bool every = getenv("ONX_TEST_ALL") != NULL;
+    gen_random random = { .state = seed ? strtoull(seed, NULL, 10) : 1 };
+    unsigned done = 0, models = 0, failed = 0;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    (void)state;
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        for (const onxi_schema *schema = onxi_operators[i].rows; schema->name; schema++) {
+            bool product = false;
+            for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+                product |= !*onxi_schema_domain(schema) && strcmp(schema->name, products[k]) == 0;
+            const gen_recipe *recipe;
+            for (uint32_t n = 0; product && (recipe = gen_recipe_for(schema, n)) != NULL; n++)
+                for (unsigned k = 0; k < 3 * PLACES * REDUCTIONS * 2; k++) {
+                    model m = { .cx = cx, .type = types[k % 3], .to = ONX_BFLOAT16, .place = (int)(k / 3 % PLACES) };
+                    const reduction *by = &reductions[k / 3 / PLACES % REDUCTIONS];
+                    const gen_choice choice = { .seed = 1 + gen_below(&random, 1000),
+                                                .type = { "*", m.type },
+                                                .like = ONX_BFLOAT16,
+                                                .fixed = true };
+                    if (!every && gen_below(&random, 8))
+                        continue;
+                    if (!gen_node_make(schema, recipe, &choice, &m.node) || !make(&m))
+                        continue;
+                    models++;
+                    if (m.run.status == ONX_OK && !quantize(&m, by, k & 1, &done)) {
+                        failed++;
+                        print_error("%s-%d <%s> %s of %s %s, mode %d to %s: %s\n", schema->name, schema->since,
+                                    recipe->attributes, recipe->operands, onx_dtype_name((int64_t)m.type),
+                                    places[m.place], (int)by->mode, onx_dtype_name(by->weight_type), m.why);
+                    }
+                    gen_run_free(&m.run);
+                    onx_doc_free(m.doc);
+                }
+        }
+    onx_ctx_free(cx);
+    print_message("%u models, %u products quantized, %u failed\n", models, done, failed);
+    assert_int_equal(failed, 0);
+    assert_true(done > models / 3 * 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gen_precision__every_row_stays_valid_and_close),
+        cmocka_unit_test(test_gen_precision__products_are_quantized_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
