@@ -2,6 +2,7 @@
  * output. */
 #include "cli.h"
 #include "cli_ranks.h"
+#include "cli_table.h"
 
 #include <stdarg.h>
 #include <time.h>
@@ -187,7 +188,7 @@ static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)
 }
 
 /* Prints a diagnostic without its position. */
-static void put_finding(FILE *to, const cli_call *call, const onx_diag *d)
+static void put_finding(FILE *to, const cli_call *call, const onx_diag *d, uint32_t times)
 {
     limit_hit |= d->severity == ONX_ERROR && d->status == ONX_E_LIMIT;
     put_severity(to, d->severity);
@@ -206,6 +207,8 @@ static void put_finding(FILE *to, const cli_call *call, const onx_diag *d)
     }
     if (d->rule)
         fprintf(to, " %s[%s]%s", cli_color(to, CLI_DIM), d->rule, cli_color(to, CLI_PLAIN));
+    if (times > 1)
+        fprintf(to, " (%u times)", times);
     fputc('\n', to);
     if (d->excerpt.len && d->where.kind == ONX_AT_TEXT)
         put_excerpt(to, d);
@@ -213,14 +216,53 @@ static void put_finding(FILE *to, const cli_call *call, const onx_diag *d)
         put_advice(to, call, d);
 }
 
-static void put_diag(FILE *to, const cli_call *call, const onx_diag *d)
+static void put_diag(FILE *to, const cli_call *call, const onx_diag *d, uint32_t times)
 {
     /* messages about files contain the file name */
     if (d->status == ONX_E_IO && d->where.kind == ONX_AT_NOWHERE)
         fprintf(to, "onx %s: ", call->command->name);
     else
         put_place(to, call->input, &d->where);
-    put_finding(to, call, d);
+    put_finding(to, call, d, times);
+}
+
+/* Do both say the same of the same place? */
+static bool is_same(const onx_diag *a, const onx_diag *b)
+{
+    return a->severity == b->severity && a->status == b->status && onx_str_equal(a->message, b->message) &&
+           onx_str_equal(a->value, b->value) && onx_str_equal(a->expected, b->expected) &&
+           onx_str_equal(a->hint, b->hint) && a->where.kind == b->where.kind &&
+           onx_str_equal(a->where.path, b->where.path) && a->where.byte == b->where.byte &&
+           a->where.line == b->where.line && a->where.column == b->where.column;
+}
+
+/* For each diagnostic how often it was recorded; 0: it repeats an earlier one. NULL: none repeats another, as far as
+ * memory allows to find out. */
+static uint32_t *count_repeats(const cli_call *call, size_t kept)
+{
+    cli_table seen = { .cx = call->cx };
+    uint32_t *times = calloc(kept + 1, sizeof *times);
+    for (uint32_t i = 0; times && i < kept; i++) {
+        const onx_diag *d = onx_diag_get(call->cx, i);
+        const uint32_t hash = cli_table_hash(&seen, d->message, d->where.path);
+        bool repeats = false;
+        CLI_TABLE_EACH (&seen, hash, k) {
+            if (is_same(onx_diag_get(call->cx, k), d)) {
+                times[k]++;
+                repeats = true;
+                break;
+            }
+        }
+        if (repeats)
+            continue;
+        times[i] = 1;
+        if (!cli_table_add(&seen, hash, i)) {
+            free(times);
+            times = NULL;
+        }
+    }
+    free(seen.slots);
+    return times;
 }
 
 static void put_rest(FILE *to, const cli_call *call)
@@ -244,8 +286,11 @@ static void report_to(FILE *to, cli_call *call)
     size_t kept = onx_diag_count(call->cx);
     if (kept && to != stdout)
         fflush(stdout);
+    uint32_t *times = kept > 1 ? count_repeats(call, kept) : NULL;
     for (size_t i = 0; i < kept; i++)
-        put_diag(to, call, onx_diag_get(call->cx, i));
+        if (!times || times[i])
+            put_diag(to, call, onx_diag_get(call->cx, i), times ? times[i] : 1);
+    free(times);
     put_rest(to, call);
     forget(call);
 }
@@ -283,7 +328,7 @@ void cli_report_findings(cli_call *call)
         const onx_diag *d = onx_diag_get(call->cx, i);
         onx_str item = item_of(d->where.path);
         if (d->where.kind != ONX_AT_MODEL || !item.len) {
-            put_diag(to, call, d);
+            put_diag(to, call, d, 1);
             last = (onx_str){ NULL, 0 };
             continue;
         }
@@ -298,7 +343,7 @@ void cli_report_findings(cli_call *call)
             cli_put_text(to, onx_str_make(d->where.path.ptr + item.len + 1, d->where.path.len - item.len - 1));
             fputs(": ", to);
         }
-        put_finding(to, call, d);
+        put_finding(to, call, d, 1);
     }
     put_rest(to, call);
     forget(call);

@@ -367,7 +367,10 @@ onx_status cli_observer_start(cli_observer *o)
     o->rows[1] = (onx_kernel){ 0 };
     options.lean_memory = true; /* weights are read from the mapped file, and no packed copies are kept */
     options.kernels = o->rows;
-    return onx_session_new(o->call->cx, o->doc, &options, &o->session);
+    cli_report(o->call);
+    ONX_TRY(onx_session_new(o->call->cx, o->doc, &options, &o->session));
+    onx_diag_clear(o->call->cx); /* what it warns of counts the added nodes */
+    return ONX_OK;
 }
 
 onx_status cli_observer_run(cli_observer *o, const cli_samples *samples, uint32_t sample, const cli_visit *visit)

@@ -388,4 +388,17 @@ says half.txt 'b = MatMul(x_float16, w'
 says half.txt 'odd = Constant<value = float {2049}>'
 expect 0 "$ONX" compare cancel.onnxtxt half.onnx --rtol 0.05 --atol 0.05 -i 'x=[[0.1,0.2,0.1],[0.3,0.1,0.2]]'
 
+# a warning that is the same at the same place is printed once, with a count
+cat >twice.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g (float[2] x, bool c) => (float[2] y) {
+  y = If (c) <
+    then_branch = t () => (float[2] a) <float w = {1e9}> { a = Add (x, w) },
+    else_branch = e () => (float[2] b) <float w = {1e9}> { b = Mul (x, w) }>
+}
+END
+expect 0 "$ONX" precision twice.onnxtxt -o half.onnx --to float16
+says err 'initializer "w": warning: 1 of 1 elements are beyond the range of float16, and become 65504 (2 times)'
+[ "$(grep -c 65504 err)" -eq 1 ] || fail "a warning is repeated"
+
 done_testing
