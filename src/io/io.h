@@ -29,8 +29,10 @@ typedef struct onxi_io_move onxi_io_move;
  * them. The document is not changed. *root_out is valid until onxi_io_move_end. */
 onx_status onxi_io_move_begin(onx_doc *doc, const onx_external_options *options, const char *path, onxi_io_move **out,
                               const void **root_out);
-/* Renames the data files to their final names. */
-onx_status onxi_io_move_commit(onxi_io_move *move);
+/* Renames the data files and the model, which becomes `path`, to their final names, in an order in which a model never
+ * finds the data of another one, wherever the program is stopped (docs/notes/external_data.md). Frees `model` in every
+ * case. */
+onx_status onxi_io_move_commit(onxi_io_move *move, onxi_output *model, const char *path);
 /* Frees everything; removes data files that have not been renamed. NULL is allowed. */
 void onxi_io_move_end(onxi_io_move *move);
 

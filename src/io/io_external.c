@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { THRESHOLD = 1024, ALIGNMENT = 4096, WIDEST_GAP = 65536 };
@@ -15,6 +16,7 @@ typedef struct data_file {
     onxi_output *output; /* NULL after the rename */
     uint64_t size;
     char sha1[41];
+    onx_str aside; /* name of the older file of this name meanwhile; empty: there is none */
 } data_file;
 
 typedef struct weight {
@@ -149,6 +151,13 @@ static onx_status collect(void *user, const onx_visit *at)
 
 /* ---- writing ---- */
 
+/* The last component of the location. */
+static const char *name_of(const data_file *file)
+{
+    const char *slash = strrchr(file->location.ptr, '/');
+    return slash ? slash + 1 : file->location.ptr;
+}
+
 /* All data files are in one folder; their locations differ only in the last component. */
 static onx_status open_output(onxi_io_move *m, data_file *file)
 {
@@ -163,9 +172,7 @@ static onx_status open_output(onxi_io_move *m, data_file *file)
         else
             close(folder);
     }
-    const char *slash = strrchr(file->location.ptr, '/');
-    return onxi_output_open_at(m->cx, m->folder, slash ? slash + 1 : file->location.ptr, file->location.ptr,
-                               &file->output);
+    return onxi_output_open_at(m->cx, m->folder, name_of(file), file->location.ptr, &file->output);
 }
 
 /* Writes all weights of one file, from weights[*at] on. */
@@ -318,17 +325,93 @@ onx_status onxi_io_move_begin(onx_doc *doc, const onx_external_options *options,
     return status;
 }
 
-onx_status onxi_io_move_commit(onxi_io_move *m)
+/* ---- renaming ---- */
+
+static onx_status fail(const onxi_io_move *m, const char *doing, const data_file *file)
+{
+    char reason[128];
+    return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "cannot %s %s: %s", doing,
+                     file ? file->location.ptr : "the folder of the data files",
+                     onxi_error_text(errno, reason, sizeof reason));
+}
+
+static onx_status sync_folder(const onxi_io_move *m)
+{
+    return m->folder >= 0 && onxi_folder_sync_failed(m->folder) ? fail(m, "sync", NULL) : ONX_OK;
+}
+
+static onx_status commit_data(onxi_io_move *m)
 {
     for (uint32_t i = 0; i < m->file_count; i++) {
         onxi_output *output = m->files[i].output;
         m->files[i].output = NULL;
         ONX_TRY(onxi_output_commit(output));
     }
-    char reason[128];
-    if (m->folder >= 0 && onxi_folder_sync_failed(m->folder))
-        return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "cannot sync the folder of the data files: %s",
-                         onxi_error_text(errno, reason, sizeof reason));
+    return sync_folder(m);
+}
+
+/* Data files of these names get names of their own, `.NAME.old`, until the new model is in place. */
+static onx_status set_aside(onxi_io_move *m)
+{
+    for (uint32_t i = 0; i < m->file_count; i++) {
+        data_file *file = &m->files[i];
+        struct stat st;
+        if (fstatat(m->folder, name_of(file), &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        file->aside = onxi_arena_printf(m->arena, ".%.200s.old", name_of(file));
+        if (!file->aside.ptr)
+            return ONX_E_MEMORY;
+        if (renameat(m->folder, name_of(file), m->folder, file->aside.ptr) != 0) {
+            file->aside = (onx_str){ 0 };
+            return fail(m, "rename", file);
+        }
+    }
+    return sync_folder(m);
+}
+
+static void bring_back(const onxi_io_move *m)
+{
+    for (uint32_t i = 0; i < m->file_count; i++)
+        if (m->files[i].aside.len) /* best effort: the error that led here is the one to report */
+            (void)renameat(m->folder, m->files[i].aside.ptr, m->folder, name_of(&m->files[i]));
+}
+
+static bool replaces_data(const onxi_io_move *m)
+{
+    struct stat st;
+    for (uint32_t i = 0; i < m->file_count; i++)
+        if (fstatat(m->folder, name_of(&m->files[i]), &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
+}
+
+/* All files are complete. New data files come first, then the model that refers to them. If there are data files of
+ * these names and an older model that may refer to them, they go first: whoever reads a model between the renames does
+ * not find its data, which is an error, instead of the data of the other model. */
+onx_status onxi_io_move_commit(onxi_io_move *m, onxi_output *model, const char *path)
+{
+    struct stat st;
+    onx_status status;
+    if (stat(path, &st) != 0 || !replaces_data(m)) {
+        status = commit_data(m);
+        if (status == ONX_OK)
+            return onxi_output_commit(model);
+        onxi_output_abandon(model);
+        return status;
+    }
+    status = set_aside(m);
+    if (status == ONX_OK)
+        status = onxi_output_commit(model);
+    else
+        onxi_output_abandon(model);
+    if (status != ONX_OK) {
+        bring_back(m);
+        return status;
+    }
+    ONX_TRY(commit_data(m));
+    for (uint32_t i = 0; i < m->file_count; i++)
+        if (m->files[i].aside.len && unlinkat(m->folder, m->files[i].aside.ptr, 0) != 0)
+            return fail(m, "remove the old file of the name", &m->files[i]);
     return ONX_OK;
 }
 

@@ -227,11 +227,8 @@ static onx_status save(onx_doc *doc, const char *path, onx_format format, const 
     onx_status status = external ? onxi_io_move_begin(doc, external, path, &move, &root) : ONX_OK;
     if (status == ONX_OK)
         status = write_model(doc, format, root, output);
-    /* All files are complete; they are renamed one after the other, and the model, which refers to the others, last. */
-    if (status == ONX_OK && move)
-        status = onxi_io_move_commit(move);
     if (status == ONX_OK)
-        status = onxi_output_commit(output);
+        status = move ? onxi_io_move_commit(move, output, path) : onxi_output_commit(output);
     else
         onxi_output_abandon(output);
     onxi_io_move_end(move);
