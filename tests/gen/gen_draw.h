@@ -86,7 +86,7 @@ int64_t draw_size(draw *d);
 uint64_t draw_product(const int64_t *dims, uint32_t count);
 /* One of these. */
 #define DRAW_ONE(d, type, ...)                                                                                         \
-    ((const type[]){ __VA_ARGS__ }[gen_below(&(d)->random, sizeof((const type[]){ __VA_ARGS__ }) / sizeof(type))])
+    ((type[]){ __VA_ARGS__ }[gen_below(&(d)->random, sizeof((type[]){ __VA_ARGS__ }) / sizeof(type))])
 
 /* ---- for blocks: values ---- */
 

@@ -104,9 +104,9 @@ static onx_status nudge_tensor(void *user, const onx_visit *at)
     char *data = (char *)(uintptr_t)(const void *)bytes.ptr; /* the copy is ours */
     for (uint64_t i = 0; width && i < bytes.len / width; i++) {
         double x = 0;
-        (void)onx_convert(ONX_DOUBLE, &x, t->data_type, data + i * width, 1, true);
+        (void)onx_convert(ONX_DOUBLE, &x, (onx_dtype)t->data_type, data + i * width, 1, true);
         x *= i % 2 ? 1 + by : 1 - by / 2;
-        (void)onx_convert(t->data_type, data + i * width, ONX_DOUBLE, &x, 1, true);
+        (void)onx_convert((onx_dtype)t->data_type, data + i * width, ONX_DOUBLE, &x, 1, true);
     }
     if (width && t->float_data_count)
         for (uint32_t i = 0; i < t->float_data_count; i++)
