@@ -9,6 +9,7 @@ typedef struct maker {
     onx_str name;
     const cli_wish *wish;
     uint64_t state;
+    double until; /* in seconds of the clock; 0: --timeout is not given */
 } maker;
 
 uint64_t cli_random(uint64_t *state) /* splitmix64 */
@@ -23,6 +24,16 @@ static onx_status refuse(const maker *m, const char *why)
 {
     cli_error(m->call, "input \"%.*s\": %s", ONX_ARG(m->name), why);
     return ONX_E_MISUSE;
+}
+
+/* Inputs of gigabytes take longer than some runs: --timeout holds for each of them, too. */
+static onx_status look_at_clock(const maker *m)
+{
+    if (m->until == 0 || cli_now() < m->until)
+        return ONX_OK;
+    cli_error(m->call, "input \"%.*s\": making it up takes longer than %s s (limit timeout)", ONX_ARG(m->name),
+              cli_value(m->call, "timeout"));
+    return ONX_E_LIMIT;
 }
 
 /* ---- numbers ---- */
@@ -77,6 +88,8 @@ static onx_status put_numbers(maker *m, const numbers *n, onx_dtype dtype, char 
     int64_t whole[MOST];
     const bool floating = n->class == ONX_CLASS_FLOATING;
     for (uint64_t done = 0; done < count; done += MOST) {
+        if (done % (MOST * 256) == 0)
+            ONX_TRY(look_at_clock(m));
         const uint64_t some = count - done < MOST ? count - done : MOST;
         for (uint64_t i = 0; i < some; i++) {
             const uint64_t r = cli_random(&m->state);
@@ -153,6 +166,8 @@ static onx_status put_texts(maker *m, onx_value *v)
     }
     ONX_TRY(number_range(m, ONX_CLASS_SIGNED, 64, &n));
     for (uint64_t i = 0; i < v->count; i++) {
+        if (i % 4096 == 0)
+            ONX_TRY(look_at_clock(m));
         const uint64_t r = cli_random(&m->state);
         char numeral[32];
         snprintf(numeral, sizeof numeral, "%lld",
@@ -235,7 +250,10 @@ onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, cli_w
 {
     if (wish->hint)
         fit_range(type, wish);
-    maker m = { call, name, wish, wish->seed };
+    double seconds = 0;
+    if (!cli_real(call, "timeout", 1e-9, 1e9, &seconds))
+        return ONX_E_MISUSE;
+    maker m = { call, name, wish, wish->seed, seconds > 0 ? cli_now() + seconds : 0 };
     for (size_t i = 0; i < name.len; i++)
         m.state = (m.state ^ (uint8_t)name.ptr[i]) * 0x100000001b3u;
     *out = NULL;

@@ -122,6 +122,9 @@ typedef struct onx_prepare_ops {
     /* The ONX_PRECISION_* whose type the model stores a constant input in: elements of float that are packed in it stay
      * exactly what they are. ONX_PRECISION_FULL: none. */
     unsigned (*stored)(const onx_prepare *p, uint32_t input);
+    /* Does the run, or the creation of the session, have to end? A kernel whose preparation may take longer than some
+     * milliseconds asks between parts of it, and then fails with ONX_E_CANCELLED, without a diagnostic. */
+    bool (*stops)(const onx_prepare *p);
 } onx_prepare_ops;
 
 /* ---- run ---- */
@@ -151,7 +154,7 @@ struct onx_work {
     onx_arena *text; /* memory for strings of outputs; lives until the next run */
     const struct onx_work_ops *ops;
     void *engine;
-    const void *watch; /* private */
+    const void *watch; /* for onx_work_stops */
 };
 
 typedef struct onx_work_ops {
@@ -300,6 +303,11 @@ ONX_API ONX_OWN_THREAD onx_status onx_prepare_fail(const onx_prepare *p, onx_sta
     ONX_PRINTF(3, 4);
 ONX_API ONX_OWN_THREAD onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, uint32_t rank,
                                                      const int64_t *dims);
+/* Does the run have to end, because its time is over or it was cancelled? A kernel asks between pieces of work of about
+ * a millisecond, wherever a row of its work may take longer; if so, it returns at once. The run then fails, so the
+ * status that it returns and the outputs do not matter. Asking takes some 50 ns, so it is not for the innermost loops.
+ */
+ONX_API ONX_ANY_THREAD bool onx_work_stops(const onx_work *work);
 /* While running: failures are recorded in the context of the run, which `prepared` does not have. */
 ONX_API ONX_ANY_THREAD onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *out);
 ONX_API ONX_ANY_THREAD onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, ...)

@@ -103,6 +103,39 @@ onx_where onxi_kernel_place(const onx_prepare_ops *ops, const void *place, onx_a
 const onx_prepare *onxi_prepare_keep(const onx_prepare *p);
 onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work);
 
+/* ---- ending early ---- */
+
+/* The first member of what onx_work.watch points to. */
+typedef struct onxi_work_watch {
+    bool (*stops)(const struct onxi_work_watch *watch); /* NULL: the run cannot be ended */
+} onxi_work_watch;
+
+/* Asks onx_work_stops once in a while, for loops that know the cost of a turn, in operations of about a nanosecond.
+ * Each thread has its own: onxi_pace pace = { .work = work }. */
+typedef struct onxi_pace {
+    const onx_work *work;       /* NULL: nothing stops it */
+    uint64_t left;              /* cost until the next question */
+    const onx_prepare *prepare; /* instead of `work`, while preparing */
+} onxi_pace;
+enum { ONXI_PACE = 1 << 19 };
+bool onxi_prepare_stops(const onx_prepare *p);
+/* Before work of that cost: does the run have to end? Once it has, each call says so. */
+static inline bool onxi_pace_stops(onxi_pace *pace, uint64_t cost)
+{
+    if (cost < pace->left) {
+        pace->left -= cost;
+        return false;
+    }
+    const bool stops = pace->prepare ? onxi_prepare_stops(pace->prepare) : onx_work_stops(pace->work);
+    pace->left = stops ? 0 : ONXI_PACE;
+    return stops;
+}
+/* For loops over elements that cost `cost` each: how many to process before the next question, at least 1. */
+static inline uint64_t onxi_pace_turns(uint64_t cost)
+{
+    return cost < ONXI_PACE ? ONXI_PACE / (cost + 1) + 1 : 1;
+}
+
 /* ---- sets of element types ---- */
 
 #define ONXI_F32    ONX_DTYPE_BIT(ONX_FLOAT)
@@ -320,6 +353,7 @@ typedef struct onxi_gemm {
     void *c;
     int64_t a_row, a_col, b_row, b_col, c_row;
     bool accumulate;
+    const onx_work *work; /* asked whether the run has to end: then C is not complete; NULL: not asked */
 } onxi_gemm;
 uint64_t onxi_gemm_workspace(int dtype, uint64_t m, uint64_t n, uint64_t k);
 void onxi_gemm_run(const onxi_gemm *g, void *pack);

@@ -189,6 +189,17 @@ onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char 
     return status;
 }
 
+bool onxi_prepare_stops(const onx_prepare *p)
+{
+    return p->ops && p->ops->stops && p->ops->stops(p);
+}
+
+bool onx_work_stops(const onx_work *work)
+{
+    const onxi_work_watch *watch = work ? work->watch : NULL;
+    return watch && watch->stops && watch->stops(watch);
+}
+
 onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, ...)
 {
     ONXI_NEED(NULL, work);

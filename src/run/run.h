@@ -66,7 +66,8 @@ typedef struct onxi_run_bound {
 
 /* Conditions that end a run, or the creation of a session, early (run_watch.c). All of its threads read them. */
 typedef struct onxi_run_watch {
-    bool on;              /* there is a condition to check */
+    onxi_work_watch work; /* kernels ask it; NULL: there is no condition to check */
+    int ended;            /* the status that ended the work, from the first look on that found one; atomic */
     uint64_t deadline_ns; /* in the time of onxi_run_clock_ns; 0: none */
     uint64_t timeout_ns;
     uint64_t iterations; /* 0: no limit */
@@ -76,7 +77,13 @@ typedef struct onxi_run_watch {
 } onxi_run_watch;
 /* A watch whose timeout starts now. */
 onxi_run_watch onxi_run_watch_new(const onx_run_options *options);
-/* Returns ONX_OK to continue, else ONX_E_LIMIT or ONX_E_CANCELLED. Records no diagnostic. `watch` may be NULL. */
+/* Is there a condition to check? `watch` may be NULL. */
+static inline bool onxi_run_watch_is_on(const onxi_run_watch *watch)
+{
+    return watch && watch->work.stops;
+}
+/* Returns ONX_OK to continue, else ONX_E_LIMIT or ONX_E_CANCELLED, and that again each time. Records no diagnostic.
+ * `watch` may be NULL. */
 onx_status onxi_run_watch_look(const onxi_run_watch *watch);
 /* Records why the watch has ended the work at `op` (NULL: at no op in particular); returns `status`. */
 onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx,

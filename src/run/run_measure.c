@@ -139,7 +139,7 @@ static onx_status open_side(search *m, side *x)
     options.cancel = m->watch ? m->watch->cancel : NULL;
     x->s->unsorted = m->root->unsorted;
     ONX_TRY(onxi_run_session_open(x->s, x->cx, m->root->doc, &options, NULL, NULL));
-    x->s->watch = (onxi_run_watch){ 0 };
+    x->s->watch = (onxi_run_watch){ .timeout_ns = 0 };
     x->s->choices = m->table;
     const uint64_t outputs = x->s->main->output_count + 1u;
     if (!(x->outputs = onxi_resize(x->cx, NULL, 0, outputs * sizeof *x->outputs)))

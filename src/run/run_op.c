@@ -476,12 +476,26 @@ static onx_str prepare_path(const void *place, onx_arena *arena)
     return onxi_run_op_path(arena, place);
 }
 
+static bool prepare_stops(const onx_prepare *p)
+{
+    const engine *en = p->engine;
+    return en && onxi_run_watch_look(en->exec.watch) != ONX_OK;
+}
+
+/* A kernel that saw the end while it was prepared has failed without a diagnostic. */
+static onx_status explain_end(const onxi_run_env *e, const onxi_run_op *op, onx_status status)
+{
+    const onx_status going = status == ONX_E_CANCELLED ? onxi_run_watch_look(e->watch) : ONX_OK;
+    return going == ONX_OK ? status : onxi_run_watch_fail(e->watch, going, e->cx, op);
+}
+
 static const onx_prepare_ops prepare_ops = { .path = prepare_path,
                                              .graph = prepare_graph,
                                              .packed = prepare_packed,
                                              .elements = prepare_elements,
                                              .in_place = prepare_in_place,
-                                             .stored = prepare_stored };
+                                             .stored = prepare_stored,
+                                             .stops = prepare_stops };
 
 onx_prepared onxi_run_op_prepared(const onx_prepare *p)
 {
@@ -611,7 +625,7 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
         en->failed = ONX_OK;
         en->anew = false;
         ONX_TRY(make_inputs(e, op, p, p->kernel->packs));
-        onx_status status = p->kernel->prepare ? p->kernel->prepare(p) : ONX_OK;
+        onx_status status = p->kernel->prepare ? explain_end(e, op, p->kernel->prepare(p)) : ONX_OK;
         if (status == ONX_OK && p->kernel->flags & ONX_KERNEL_VIEW)
             status = check_view(p);
         if (status == ONX_E_UNSUPPORTED && en->failed != ONX_OK)
@@ -688,7 +702,7 @@ onx_status onxi_run_op_prepare_anew(onxi_run_env *e, const onxi_run_op *op, cons
     const size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     if (!describe_anew(e, op, from, p))
         return ONX_E_MEMORY;
-    const onx_status status = p->kernel->prepare(p);
+    const onx_status status = explain_end(e, op, p->kernel->prepare(p));
     if (status == ONX_OK && (p->workspace > from->workspace || p->thread_workspace > from->thread_workspace)) {
         if (p->kernel->release)
             p->kernel->release(p->params);

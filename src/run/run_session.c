@@ -194,7 +194,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         status = plan_early(&session->s);
     if (status == ONX_OK)
         onxi_run_elements_end(&session->s);
-    session->s.watch = (onxi_run_watch){ 0 };
+    session->s.watch = (onxi_run_watch){ .timeout_ns = 0 };
     if (ONXI_PLATFORM_KEEPS)
         onxi_store_tell(session->s.store, cx);
     if (status != ONX_OK) {

@@ -480,7 +480,9 @@ static onx_status run_steps(onxi_run_state *st)
         if (telling)
             tell(st, step, &st->works[i], kernel, start);
     }
-    return ONX_OK;
+    /* Results that come too late are none. */
+    const onx_status going = st->outermost == st ? onxi_run_watch_look(watch) : ONX_OK;
+    return going == ONX_OK ? ONX_OK : onxi_run_watch_fail(watch, going, st->cx, NULL);
 }
 
 /* Empties lists after the run, since their items need not live longer. */
@@ -537,7 +539,7 @@ bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *input
 onx_status onxi_run_planning_begin(onxi_run_session *s, const onxi_run_watch *watch, onx_ctx *cx)
 {
     enum { TURN_NS = 2000000 }; /* interval at which the watch is checked */
-    if (!watch || !watch->on) {
+    if (!onxi_run_watch_is_on(watch)) {
         pthread_mutex_lock(&s->root->planning);
         return ONX_OK;
     }

@@ -168,7 +168,7 @@ static onx_status make_variant(onxi_run_session *s, onx_ctx *cx, const onx_value
             given[i] = inputs[i] != NULL;
         variant->watch = onxi_run_watch_new(options);
         status = onxi_run_session_open(variant, own, s->doc, &s->options, s, given);
-        variant->watch = (onxi_run_watch){ 0 };
+        variant->watch = (onxi_run_watch){ .timeout_ns = 0 };
         if (status != ONX_OK) {
             onxi_diag_move(cx, own);
             onxi_run_session_close(variant);

@@ -3,24 +3,49 @@
 
 #include <stdatomic.h>
 
-/* With a watch, each thread's work is divided into pieces, and the watch is checked before each piece. */
+/* How many rows are run between two looks at the watch. */
+typedef struct row_pace {
+    uint64_t rows, least;
+    double each; /* nanoseconds of a row in the last call; 0: there was none */
+} row_pace;
+
+/* Aims at calls of one to four milliseconds. Where a call of more rows takes hardly longer, most of it is work that
+ * each call repeats (such as packing an operand), and shorter calls would cost too much. */
+static void pace_rows(row_pace *p, uint64_t rows, uint64_t ns)
+{
+    enum { SHORT_NS = 1000000, LONG_NS = 4000000 };
+    const double each = (double)ns / (double)rows;
+    const bool repeats = p->each > 0 && each < 0.7 * p->each;
+    if (ns < SHORT_NS || repeats) {
+        p->rows += rows < p->rows || p->rows > UINT64_MAX / 4 ? 0 : p->rows;
+        if (repeats && ns >= SHORT_NS)
+            p->least = p->rows;
+    } else if (ns > LONG_NS && p->rows / 2 >= p->least) {
+        p->rows /= 2;
+    }
+    p->each = each;
+}
+
+/* With a watch, the rows are run in pieces, with a look before each and after the last one: the kernel may have seen
+ * the end and left the rest out. */
 static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t first, uint64_t last)
 {
-    enum { PIECES = 16 };
     const onxi_run_watch *watch = work->watch;
-    if (!watch || !watch->on)
+    if (!onxi_run_watch_is_on(watch))
         return kernel->run(work, first, last);
-    uint64_t grain = work->prepared->grain ? work->prepared->grain : 1, piece = (last - first) / PIECES;
-    piece = piece < grain ? grain : piece;
-    while (first < last) {
-        uint64_t end = last - first < 2 * piece ? last : first + piece;
-        onx_status status = onxi_run_watch_look(watch);
-        if (status != ONX_OK)
-            return work->cx ? onxi_run_watch_fail(watch, status, work->cx, work->prepared->place) : status;
-        ONX_TRY(kernel->run(work, first, end));
+    /* Less than is worth a thread, because some rows cost more than their kernels estimate. */
+    row_pace pace = { .rows = work->prepared->grain / 32 + 1, .least = 1 };
+    onx_status going = onxi_run_watch_look(watch), status = ONX_OK;
+    while (first < last && going == ONX_OK && status == ONX_OK) {
+        const uint64_t end = last - first <= pace.rows ? last : first + pace.rows, start = onxi_run_clock_ns();
+        status = kernel->run(work, first, end);
+        pace_rows(&pace, end - first, onxi_run_clock_ns() - start);
+        going = onxi_run_watch_look(watch);
         first = end;
     }
-    return ONX_OK;
+    if (going != ONX_OK)
+        return work->cx ? onxi_run_watch_fail(watch, going, work->cx, work->prepared->place) : going;
+    return status;
 }
 
 /* The rows of work in blocks of consecutive rows. The plan fixes the blocks; any thread may run any block. */

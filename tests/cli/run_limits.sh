@@ -45,6 +45,26 @@ says err "(limit timeout)"
 expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run constant.onnxtxt --timeout 0.1 --threads 1
 says err "(limit timeout)"
 
+# and so is a kernel whose row of work alone takes longer: each of these took seconds, and its success came too late
+single() { # NODE INPUTS...
+    node=$1
+    shift
+    printf '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>\ng (%s) => (%s) { %s }\n' "$1" "$2 y" "$node" >single.onnxtxt
+    expect 1 timeout 120 "$ONX" run single.onnxtxt --random --timeout 0.2 --threads 1
+    says err "(limit timeout)"
+}
+single 'm = Constant <value_int = 12000> () i = Constant <value_float = 0.99> () y = NonMaxSuppression (b, s, m, i)' \
+    'float[1,12000,4] b, float[1,40,12000] s' 'int64[?,?]'
+single 'y = LpPool <kernel_shape = [400, 400], p = 3> (x)' 'float[1,1,1500,1500] x' 'float[?,?,?,?]'
+single 'y = RoiAlign <output_height = 100, output_width = 100, sampling_ratio = 300> (x, r, b)' \
+    'float[1,1,9,9] x, float[1,4] r, int64[1] b' 'float[?,?,?,?]'
+single 'y = DFT (x)' 'float[1,3000017,2] x' 'float[?,?,?]'
+single 'y = Det (x)' 'double[1500,1500] x' 'double'
+single 'y = com.microsoft.Inverse (x)' 'float[1500,1500] x' 'float[?,?]'
+single 'y = LSTM <hidden_size = 256> (x, w, r)' 'float[20000,1,32] x, float[1,1024,32] w, float[1,1024,256] r' 'float[?,?,?,?]'
+single 'y = RandomNormal <shape = [8000, 8000]> ()' '' 'float[?,?]'
+single 'y = Relu (x)' 'float[20000,5000] x' 'float[?,?]' # making it up takes longer
+
 # words of the environment that nobody knows are refused, and what is empty is not there
 expect 2 env ONX_KERNELS=fast "$ONX" run large.onnxtxt --random --dim N=5
 says err 'ONX_KERNELS in the environment has to be "plain" or unset, not "fast"'

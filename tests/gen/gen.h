@@ -81,6 +81,7 @@ typedef struct gen_choice {
     onx_dtype like;       /* elements of wider floats are numbers of this type; 0: of their own */
     bool fixed;           /* all operands but the first are constants */
     bool wide;            /* with `vary`: sizes that fill vectors, and leave a rest */
+    uint32_t scale;       /* without `vary`: sizes are multiplied by it; 0: they are not */
     const int64_t *dims;  /* the first operand shall have these sizes, if the recipe allows it; NULL: any */
     uint32_t rank;
 } gen_choice;

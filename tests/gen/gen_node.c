@@ -310,6 +310,10 @@ static void choose_sizes(gen_node *node, const gen_choice *choice, gen_random *r
     node->common_rank = choice->vary ? gen_below(r, 5) : 3;
     for (uint32_t i = 0; i < node->common_rank; i++)
         node->common[i] = choice->vary ? (gen_below(r, 16) ? 1 + gen_below(r, 5) : 0) : 2 + i;
+    for (uint32_t i = 0; i < 26 && choice->scale && !choice->vary; i++)
+        node->size[i] *= choice->scale;
+    for (uint32_t i = 0; i < node->common_rank && choice->scale && !choice->vary; i++)
+        node->common[i] *= choice->scale;
 }
 
 /* The sizes that make the first operand one of the dims that the caller wants, as far as its letters allow. */

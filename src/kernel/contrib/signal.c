@@ -16,6 +16,7 @@ typedef struct frames {
     const float *weights;
     onxi_fft tables;
     onxi_complex *line;
+    onxi_pace pace;
 } frames;
 
 /* A sound is [1, n]. There are n / hop + 1 windows; the first one is centered on the first sample, with zeros outside
@@ -36,7 +37,8 @@ static onx_status open_frames(onx_work *work, int64_t fft, int64_t hop, uint64_t
     onxi_complex *room = onxi_arena_array(work->text, tables + line, sizeof *room);
     if (!room)
         return ONX_E_MEMORY;
-    onxi_fft_make(&f->tables, (uint64_t)fft, room);
+    f->pace = (onxi_pace){ .work = work };
+    onxi_fft_make(&f->tables, (uint64_t)fft, room, &f->pace);
     f->line = room + tables;
     f->x = x->data;
     f->count = x->count;
@@ -49,7 +51,7 @@ static onx_status open_frames(onx_work *work, int64_t fft, int64_t hop, uint64_t
 }
 
 /* The squared magnitudes of one frame. */
-static void transform(const frames *f, uint64_t frame)
+static void transform(frames *f, uint64_t frame)
 {
     /* The window begins `left` samples before the center. */
     const uint64_t begin = frame * f->hop, left = f->window / 2;
@@ -57,7 +59,7 @@ static void transform(const frames *f, uint64_t frame)
         const bool inside = i < f->window && begin + i >= left && begin + i - left < f->count;
         f->line[i] = (onxi_complex){ inside ? (double)(f->x[begin + i - left] * f->weights[i]) : 0, 0 };
     }
-    onxi_fft_run(&f->tables, f->line, false);
+    onxi_fft_run(&f->tables, f->line, false, &f->pace);
 }
 
 static double power(const frames *f, uint64_t bin)

@@ -231,7 +231,7 @@ static onx_status map_run(onx_work *work, uint64_t first, uint64_t last)
         if (work->outputs[i])
             ONX_TRY(onx_value_reset_list(work->outputs[i], ONX_VALUE_SEQUENCE, declared_item(q->graph, i)));
     onx_status status = ONX_OK;
-    for (uint64_t at = 0; at < length && status == ONX_OK; at++) {
+    for (uint64_t at = 0; at < length && status == ONX_OK && !onx_work_stops(work); at++) {
         status = map_item(work, b, at);
         for (uint32_t i = 0; i < b->outputs; i++) {
             onx_value_free(b->next[i]);

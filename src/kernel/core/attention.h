@@ -27,6 +27,7 @@ typedef struct onxi_attention {
 
 /* A tile of queries: rows first .. first + rows - 1 of a head, and keys from .. to - 1, which take part. */
 typedef struct onxi_attention_tile {
+    const onx_work *work; /* asked whether the run has to end */
     uint64_t batch, head, first, rows, from, to;
     char *memory;
 } onxi_attention_tile;
@@ -81,6 +82,7 @@ static inline bool onxi_attention_hides(const onxi_attention_params *q, bool mas
  * the next. Of `length` keys query i sees those that a causal mask and a window leave it, where `before` keys come
  * before those of query 0. */
 typedef struct onxi_queries {
+    const onx_work *work; /* asked whether the run has to end */
     const float *q;
     float *y;
     uint64_t q_row, y_row, rows, size, v_size;

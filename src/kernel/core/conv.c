@@ -132,8 +132,8 @@ static void fill_bias(const onx_value *bias, uint64_t channel, uint64_t channels
             onxi_copy_item(y + (c * pitch + i) * width, (const char *)bias->data + (channel + c) * width, width);
 }
 
-void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_value *bias, onx_value *y,
-                        uint64_t image, uint64_t start, uint64_t count, char *columns)
+void onxi_conv_multiply(const onx_work *work, const onxi_conv *q, const onx_value *weights, const onx_value *bias,
+                        onx_value *y, uint64_t image, uint64_t start, uint64_t count, char *columns)
 {
     const onxi_window *w = &q->window;
     uint64_t g = image % q->group;
@@ -152,6 +152,7 @@ void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_
                              .b_row = ONXI_CONV_TILE,
                              .b_col = 1,
                              .c_row = (int64_t)w->out_size,
-                             .accumulate = bias != NULL };
+                             .accumulate = bias != NULL,
+                             .work = work };
     onxi_gemm_run(&gemm, columns + q->columns_size);
 }

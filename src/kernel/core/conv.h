@@ -31,7 +31,7 @@ static inline bool onxi_window_is_pixel(const onxi_window *w)
 void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t count, const char *padding, char *columns);
 /* Writes weights times columns, plus the bias, to positions start .. start+count-1 of the output. `image` counts groups
  * of images; workspace for the product (onxi_gemm_workspace) follows the columns. */
-void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_value *bias, onx_value *y,
-                        uint64_t image, uint64_t start, uint64_t count, char *columns);
+void onxi_conv_multiply(const onx_work *work, const onxi_conv *q, const onx_value *weights, const onx_value *bias,
+                        onx_value *y, uint64_t image, uint64_t start, uint64_t count, char *columns);
 
 #endif

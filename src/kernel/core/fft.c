@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { PART = 4096 }; /* elements between two questions whether to stop; a power of two */
+
 bool onxi_fft_room(uint64_t length, uint64_t *tables_out, uint64_t *line_out)
 {
     uint64_t padded = 1, least = length & (length - 1) ? 2 * length - 1 : length;
@@ -40,9 +42,9 @@ static onxi_complex root(uint64_t k, uint64_t n)
 }
 
 /* Elements in the order of their reversed bits. */
-static void reorder(onxi_complex *x, uint64_t n)
+static void reorder(onxi_complex *x, uint64_t n, onxi_pace *pace)
 {
-    for (uint64_t i = 1, j = 0; i < n; i++) {
+    for (uint64_t i = 1, j = 0; i < n && !(i % PART == 0 && onxi_pace_stops(pace, PART * 8)); i++) {
         uint64_t bit = n >> 1;
         for (; j & bit; bit >>= 1)
             j ^= bit;
@@ -55,18 +57,26 @@ static void reorder(onxi_complex *x, uint64_t n)
     }
 }
 
-static void by_halves(const onxi_fft *f, onxi_complex *x)
+static void by_halves(const onxi_fft *f, onxi_complex *x, onxi_pace *pace)
 {
     uint64_t n = f->padded;
-    reorder(x, n);
+    reorder(x, n, pace);
     for (uint64_t half = 1; half < n; half *= 2) {
         uint64_t step = n / (2 * half);
-        for (uint64_t start = 0; start < n; start += 2 * half)
-            for (uint64_t k = 0; k < half; k++) {
-                onxi_complex a = x[start + k], b = multiply(x[start + k + half], f->roots[k * step]);
-                x[start + k] = (onxi_complex){ a.re + b.re, a.im + b.im };
-                x[start + k + half] = (onxi_complex){ a.re - b.re, a.im - b.im };
+        for (uint64_t start = 0; start < n; start += 2 * half) {
+            if (start % PART == 0 && onxi_pace_stops(pace, PART * 8))
+                return;
+            for (uint64_t from = 0, to; from < half; from = to) {
+                to = half - from < PART ? half : from + PART;
+                if (from && onxi_pace_stops(pace, PART * 8))
+                    return;
+                for (uint64_t k = from; k < to; k++) {
+                    onxi_complex a = x[start + k], b = multiply(x[start + k + half], f->roots[k * step]);
+                    x[start + k] = (onxi_complex){ a.re + b.re, a.im + b.im };
+                    x[start + k + half] = (onxi_complex){ a.re - b.re, a.im - b.im };
+                }
             }
+        }
     }
 }
 
@@ -76,12 +86,12 @@ static void conjugate(onxi_complex *x, uint64_t n)
         x[i].im = -x[i].im;
 }
 
-void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables)
+void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables, onxi_pace *pace)
 {
     uint64_t count = 0, n = 1;
     onxi_fft_room(length, &count, &n);
     *f = (onxi_fft){ .length = length, .padded = n, .roots = tables };
-    for (uint64_t k = 0; k < n / 2; k++)
+    for (uint64_t k = 0; k < n / 2 && !(k % PART == 0 && onxi_pace_stops(pace, PART * 32)); k++)
         f->roots[k] = root(k, n);
     if (n == length)
         return;
@@ -90,29 +100,31 @@ void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables)
     memset(f->filter, 0, n * sizeof *f->filter);
     /* k^2 modulo 2 * length, which determines the angle */
     for (uint64_t k = 0, square = 0; k < length; square = (square + 2 * k + 1) % (2 * length), k++) {
+        if (k % PART == 0 && onxi_pace_stops(pace, PART * 32))
+            return;
         onxi_complex c = root(square, 2 * length);
         f->chirp[k] = c;
         f->filter[k] = f->filter[k ? n - k : 0] = (onxi_complex){ c.re / (double)n, -c.im / (double)n };
     }
-    by_halves(f, f->filter);
+    by_halves(f, f->filter, pace);
 }
 
-void onxi_fft_run(const onxi_fft *f, onxi_complex *line, bool inverse)
+void onxi_fft_run(const onxi_fft *f, onxi_complex *line, bool inverse, onxi_pace *pace)
 {
     uint64_t n = f->padded, length = f->length;
     if (inverse)
         conjugate(line, length);
     if (!f->chirp) {
-        by_halves(f, line);
+        by_halves(f, line, pace);
     } else {
         for (uint64_t k = 0; k < length; k++)
             line[k] = multiply(line[k], f->chirp[k]);
         memset(line + length, 0, (n - length) * sizeof *line);
-        by_halves(f, line);
+        by_halves(f, line, pace);
         for (uint64_t k = 0; k < n; k++)
             line[k] = multiply(line[k], f->filter[k]);
         conjugate(line, n); /* the inverse transform */
-        by_halves(f, line);
+        by_halves(f, line, pace);
         conjugate(line, n);
         for (uint64_t k = 0; k < length; k++)
             line[k] = multiply(line[k], f->chirp[k]);

@@ -19,10 +19,10 @@ typedef struct onxi_fft {
 /* Number of complex elements of the tables, and of the workspace of a transform (the length of a line); false on
  * overflow. */
 bool onxi_fft_room(uint64_t length, uint64_t *tables_out, uint64_t *line_out);
-/* `length` is at least 1. */
-void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables);
+/* `length` is at least 1. Here and below, nothing is complete if `pace` stops it. */
+void onxi_fft_make(onxi_fft *f, uint64_t length, onxi_complex *tables, onxi_pace *pace);
 /* In-place transform of the first `length` elements of a line of `padded` elements; the others are overwritten. Not
  * scaled. */
-void onxi_fft_run(const onxi_fft *f, onxi_complex *line, bool inverse);
+void onxi_fft_run(const onxi_fft *f, onxi_complex *line, bool inverse, onxi_pace *pace);
 
 #endif

@@ -69,6 +69,7 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
     LEVEL static void alone_##name(const onxi_gemm *g)                                                                 \
     {                                                                                                                  \
         enum { COLUMNS = 512, ROWS = 4 };                                                                              \
+        onxi_pace pace = { .work = g->work };                                                                          \
         for (uint64_t n0 = 0; n0 < g->n; n0 += COLUMNS) {                                                              \
             const uint64_t n = g->n - n0 < COLUMNS ? g->n - n0 : COLUMNS;                                              \
             const stored *a = (const stored *)g->a, *restrict b = (const stored *)g->b + n0;                           \
@@ -76,6 +77,8 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
             acc sums[COLUMNS] = { 0 };                                                                                 \
             uint64_t k = 0;                                                                                            \
             for (; k + ROWS <= g->k; k += ROWS, a += ROWS * g->a_col, b += ROWS * g->b_row) {                          \
+                if (onxi_pace_stops(&pace, COLUMNS))                                                                   \
+                    return;                                                                                            \
                 const acc f = (acc)LOAD(a[0]), x = (acc)LOAD(a[g->a_col]);                                             \
                 const acc u = (acc)LOAD(a[2 * g->a_col]), v = (acc)LOAD(a[3 * g->a_col]);                              \
                 const stored *restrict d = b + g->b_row, *restrict e = d + g->b_row, *restrict h = e + g->b_row;       \
@@ -190,6 +193,8 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
         memset(sums, 0, tiles_m *tiles_n *TILE_M *TILE_N * sizeof(acc));                                               \
         for (uint64_t k0 = 0; k0 < g->k; k0 += BLOCK_K) {                                                              \
             uint64_t kc = g->k - k0 < BLOCK_K ? g->k - k0 : BLOCK_K;                                                   \
+            if (onx_work_stops(g->work))                                                                               \
+                return;                                                                                                \
             pack_b_##sfx(g, k0, kc, n0, nc, pb);                                                                       \
             pack_a_##sfx(g, m0, mc, k0, kc, pa);                                                                       \
             for (uint64_t tn = 0; tn < tiles_n; tn++)                                                                  \

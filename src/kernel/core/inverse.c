@@ -47,12 +47,12 @@ static void order_columns(double *m, uint64_t n, const uint64_t *order, double *
 
 /* Gauss-Jordan elimination with partial pivoting, in place: column c becomes column c of the inverse, whose columns are
  * in the order of the swapped rows, once it has been eliminated. A singular matrix gives infinities and NaN. */
-static void invert(double *a, uint64_t n, uint64_t *order, double *space)
+static void invert(double *a, uint64_t n, uint64_t *order, double *space, onxi_pace *pace)
 {
     const onxi_inverse_loops *loops = ONXI_BEST_LEVEL(onxi_inverse_loops);
     for (uint64_t i = 0; i < n; i++)
         order[i] = i;
-    for (uint64_t c = 0; c < n; c++) {
+    for (uint64_t c = 0; c < n && !onxi_pace_stops(pace, n * n / 2); c++) {
         uint64_t best = c;
         for (uint64_t r = c + 1; r < n; r++)
             if (fabs(a[r * n + c]) > fabs(a[best * n + c]))
@@ -76,10 +76,11 @@ onx_status onxi_inverse_run(onx_work *work, uint64_t first, uint64_t last)
     const uint64_t size = q->n * q->n, width = onxi_element_size(work->inputs[0]->dtype);
     double *a = work->thread_workspace, *space = a + size;
     uint64_t *order = (uint64_t *)(space + q->n);
+    onxi_pace pace = { .work = work };
     for (uint64_t m = first; m < last; m++) {
         onx_convert(ONX_DOUBLE, a, (onx_dtype)work->inputs[0]->dtype,
                     (const char *)work->inputs[0]->data + m * size * width, size, true);
-        invert(a, q->n, order, space);
+        invert(a, q->n, order, space, &pace);
         onx_convert((onx_dtype)work->outputs[0]->dtype, (char *)work->outputs[0]->data + m * size * width, ONX_DOUBLE,
                     a, size, true);
     }

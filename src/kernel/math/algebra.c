@@ -86,7 +86,7 @@ static onx_status det_prepare(onx_prepare *p)
 }
 
 /* Gaussian elimination with partial pivoting; overwrites `m`. */
-static double determinant(double *m, uint64_t n)
+static double determinant(double *m, uint64_t n, onxi_pace *pace)
 {
     double product = 1;
     for (uint64_t k = 0; k < n; k++) {
@@ -103,7 +103,7 @@ static double determinant(double *m, uint64_t n)
             m[k * n + j] = m[pivot * n + j];
             m[pivot * n + j] = swap;
         }
-        for (uint64_t i = k + 1; i < n; i++) {
+        for (uint64_t i = k + 1; i < n && !onxi_pace_stops(pace, n - k); i++) {
             double by = m[i * n + k] / value;
             for (uint64_t j = k + 1; j < n && by != 0; j++)
                 m[i * n + j] -= by * m[k * n + j];
@@ -117,10 +117,11 @@ static onx_status det_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *x = work->inputs[0];
     uint64_t n = (uint64_t)x->dims[x->rank - 1];
     double *matrix = work->thread_workspace;
+    onxi_pace pace = { .work = work };
     for (uint64_t row = first; row < last; row++) {
         if (n)
             onxi_value_numbers(x, row * n * n, n * n, matrix);
-        onxi_value_set_number(work->outputs[0], row, determinant(matrix, n));
+        onxi_value_set_number(work->outputs[0], row, determinant(matrix, n, &pace));
     }
     return ONX_OK;
 }

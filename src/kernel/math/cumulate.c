@@ -1,7 +1,7 @@
 /* cumulate.c - CumSum and CumProd along an axis, which is an input. Floats accumulate in double. */
 #include "kernel/core/loops.h"
 
-enum { WIDE = 128 }; /* neighbouring columns that are processed together */
+enum { WIDE = 128, PART = 8192 }; /* neighbouring columns that are processed together; elements of one column */
 
 typedef struct cumulate_params {
     /* Known: the axis is a constant, so each index of the dims before it is a row of work. */
@@ -10,15 +10,18 @@ typedef struct cumulate_params {
 
 /* Accumulates `count` columns of `length` elements with stride `step`. */
 typedef void (*cumulate_loop)(const void *x, void *y, int64_t count, int64_t length, int64_t step, bool product,
-                              bool exclusive);
+                              bool exclusive, onxi_pace *pace);
 
 /* Sums of one column stay in a register; browsers keep them in memory, as their module has no room for more loops. */
 #if ONXI_PLATFORM_ROOMY
 #define ALONE(T, C, A, L, S, TAKE, SIGN)                                                                               \
-    for (int64_t k = 0, at = 0; k < length; k++, at += step) {                                                         \
-        const A before = sum[0];                                                                                       \
-        sum[0] = TAKE(before, SIGN, (A)L(x[at]));                                                                      \
-        y[at] = (T)S((C)(exclusive ? before : sum[0]));                                                                \
+    for (int64_t k = 0, at = 0, end; k < length && !onxi_pace_stops(pace, PART);) {                                    \
+        end = length - k < PART ? length : k + PART;                                                                   \
+        for (; k < end; k++, at += step) {                                                                             \
+            const A before = sum[0];                                                                                   \
+            sum[0] = TAKE(before, SIGN, (A)L(x[at]));                                                                  \
+            y[at] = (T)S((C)(exclusive ? before : sum[0]));                                                            \
+        }                                                                                                              \
     }
 #define ONE_COLUMN(T, C, A, L, S, TAKE)                                                                                \
     if (count == 1 && product) {                                                                                       \
@@ -34,7 +37,7 @@ typedef void (*cumulate_loop)(const void *x, void *y, int64_t count, int64_t len
 #endif
 #define CUMULATE(op, d, T, C, A, L, S, TAKE)                                                                           \
     static void op##_##d(const void *px, void *py, int64_t count, int64_t length, int64_t step, bool product,          \
-                         bool exclusive)                                                                               \
+                         bool exclusive, onxi_pace *pace)                                                              \
     {                                                                                                                  \
         A sum[WIDE];                                                                                                   \
         const T *x = px;                                                                                               \
@@ -42,7 +45,7 @@ typedef void (*cumulate_loop)(const void *x, void *y, int64_t count, int64_t len
         for (int64_t i = 0; i < count; i++)                                                                            \
             sum[i] = (A)(product ? 1 : 0);                                                                             \
         ONE_COLUMN(T, C, A, L, S, TAKE)                                                                                \
-        for (int64_t k = 0, at = 0; k < length; k++, at += step)                                                       \
+        for (int64_t k = 0, at = 0; k < length && !onxi_pace_stops(pace, (uint64_t)count); k++, at += step)            \
             for (int64_t i = 0; i < count; i++) {                                                                      \
                 A before = sum[i];                                                                                     \
                 sum[i] = product ? TAKE(before, *, (A)L(x[at + i])) : TAKE(before, +, (A)L(x[at + i]));                \
@@ -97,12 +100,13 @@ static onx_status cumulate_run(onx_work *work, uint64_t first, uint64_t last)
         first = 0;
         last = onxi_product(x->dims, 0, axis);
     }
-    for (uint64_t row = first; row < last; row++)
+    onxi_pace pace = { .work = work };
+    for (uint64_t row = first; row < last && !onxi_pace_stops(&pace, 16); row++)
         for (int64_t i = 0; i < inner; i += WIDE) {
             int64_t at = (int64_t)row * length * inner + i + (q->reverse ? (length - 1) * inner : 0);
             loops[x->dtype]((const char *)x->data + at * size, (char *)work->outputs[0]->data + at * size,
                             inner - i < WIDE ? inner - i : WIDE, length, q->reverse ? -inner : inner, product,
-                            q->exclusive);
+                            q->exclusive, &pace);
         }
     return ONX_OK;
 }

@@ -489,9 +489,10 @@ static const char *lay_out(const layout *l, int dtype, const void *x, char *spac
 }
 
 /* Multiplies rows row .. end - 1 of matrix b. */
-static void multiply(const einsum_params *q, const product *r, const char *left, const char *right, char *out,
-                     void *pack, uint64_t b, uint64_t row, uint64_t end)
+static void multiply(const onx_work *work, const product *r, const char *left, const char *right, char *out, void *pack,
+                     uint64_t b, uint64_t row, uint64_t end)
 {
+    const einsum_params *q = work->params;
     const uint64_t width = q->computed == ONX_FLOAT ? 4 : 8;
     const onxi_gemm g = { .dtype = q->computed,
                           .m = end - row,
@@ -504,7 +505,8 @@ static void multiply(const einsum_params *q, const product *r, const char *left,
                           .a_col = 1,
                           .b_row = (int64_t)r->n,
                           .b_col = 1,
-                          .c_row = (int64_t)r->n };
+                          .c_row = (int64_t)r->n,
+                          .work = work };
     if (g.m && g.n)
         q->multiply(&g, pack);
 }
@@ -520,12 +522,12 @@ static void run_pieces(onx_work *work, uint64_t first, uint64_t last)
         const char *left = lay_out(&r->left, a->dtype, a->data, space + r->left_at, first, last, r->m * r->k);
         const char *right = lay_out(&r->right, b->dtype, b->data, space + r->right_at, first, last, r->k * r->n);
         for (uint64_t i = first; i < last; i++)
-            multiply(q, r, left, right, out, work->thread_workspace, i, 0, r->m);
+            multiply(work, r, left, right, out, work->thread_workspace, i, 0, r->m);
         return;
     }
     const uint64_t row = first * q->piece, end = last * q->piece < r->m ? last * q->piece : r->m;
     const char *left = lay_out(&r->left, a->dtype, a->data, space + r->left_at, row, end, r->k);
-    multiply(q, r, left, b->data, out, work->thread_workspace, 0, row, end);
+    multiply(work, r, left, b->data, out, work->thread_workspace, 0, row, end);
 }
 
 onx_status onxi_einsum_run(onx_work *work, uint64_t first, uint64_t last)
@@ -539,6 +541,7 @@ onx_status onxi_einsum_run(onx_work *work, uint64_t first, uint64_t last)
         run_pieces(work, first, last);
         return ONX_OK;
     }
+    onxi_pace pace = { .work = work };
     for (uint32_t i = 1; i < q->operands; i++) {
         const product *r = &q->products[i - 1];
         const bool ends = i + 1 == q->operands && q->last.as_is && y->dtype == q->computed;
@@ -546,8 +549,8 @@ onx_status onxi_einsum_run(onx_work *work, uint64_t first, uint64_t last)
         const char *left = lay_out(&r->left, dtype, now, space + r->left_at, 0, 1, r->left.count);
         const char *right =
             lay_out(&r->right, y->dtype, work->inputs[i]->data, space + r->right_at, 0, 1, r->right.count);
-        for (uint64_t b = 0; b < r->batch; b++)
-            multiply(q, r, left, right, out, work->thread_workspace, b, 0, r->m);
+        for (uint64_t b = 0; b < r->batch && !onxi_pace_stops(&pace, r->m * r->n); b++)
+            multiply(work, r, left, right, out, work->thread_workspace, b, 0, r->m);
         if (ends)
             return ONX_OK;
         now = out;

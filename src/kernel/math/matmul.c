@@ -64,7 +64,8 @@ static onx_status matmul_run(onx_work *work, uint64_t first, uint64_t last)
                         .a_col = 1,
                         .b_row = (int64_t)q->n,
                         .b_col = 1,
-                        .c_row = (int64_t)q->n };
+                        .c_row = (int64_t)q->n,
+                        .work = work };
         onxi_gemm_run(&g, work->thread_workspace);
     }
     return ONX_OK;
@@ -175,7 +176,8 @@ static onx_status gemm_run(onx_work *work, uint64_t first, uint64_t last)
                         .a_col = q->trans_a ? (int64_t)q->m : 1,
                         .b_row = q->trans_b ? 1 : (int64_t)q->n,
                         .b_col = q->trans_b ? (int64_t)q->k : 1,
-                        .c_row = (int64_t)q->n };
+                        .c_row = (int64_t)q->n,
+                        .work = work };
         onxi_gemm_run(&g, work->thread_workspace);
         if (c || q->alpha != 1)
             add_bias(q, c, work->outputs[0], r0 * q->n, (r0 + m) * q->n);

@@ -137,18 +137,18 @@ static onx_status batch_run(onx_work *work, uint64_t first, uint64_t last)
 typedef struct lrn_params {
     uint64_t batch, channels, plane, before, after; /* before, after: number of neighbouring channels on each side */
     double alpha, beta, bias;
-    void (*loop)(const struct lrn_params *q, const void *x, void *y, uint64_t c);
+    void (*loop)(const struct lrn_params *q, const void *x, void *y, uint64_t c, onxi_pace *pace);
     uint32_t width;
 } lrn_params;
 
 #define LRN(op, d, T, C, M, L, S)                                                                                      \
-    static void op##_##d(const lrn_params *q, const void *px, void *py, uint64_t c)                                    \
+    static void op##_##d(const lrn_params *q, const void *px, void *py, uint64_t c, onxi_pace *pace)                   \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         T *y = (T *)py + c * q->plane;                                                                                 \
         uint64_t lo = c > q->before ? c - q->before : 0;                                                               \
         uint64_t hi = q->channels - 1 - c > q->after ? c + q->after : q->channels - 1;                                 \
-        for (uint64_t i = 0; i < q->plane; i++) {                                                                      \
+        for (uint64_t i = 0; i < q->plane && !onxi_pace_stops(pace, 4 * (hi - lo) + 16); i++) {                        \
             C sum = 0;                                                                                                 \
             for (uint64_t k = lo; k <= hi; k++) {                                                                      \
                 C v = (C)L(x[k * q->plane + i]);                                                                       \
@@ -160,8 +160,8 @@ typedef struct lrn_params {
         }                                                                                                              \
     }
 ONXI_EACH_FLOAT(LRN, lrn)
-static void (*const lrns[ONX_DTYPE_COUNT])(const lrn_params *, const void *, void *,
-                                           uint64_t) = { ONXI_EACH_FLOAT(ENTRY, lrn) };
+static void (*const lrns[ONX_DTYPE_COUNT])(const lrn_params *, const void *, void *, uint64_t,
+                                           onxi_pace *) = { ONXI_EACH_FLOAT(ENTRY, lrn) };
 
 static onx_status lrn_prepare(onx_prepare *p)
 {
@@ -192,10 +192,11 @@ static onx_status lrn_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const lrn_params *q = work->params;
     uint64_t image = q->channels * q->plane * q->width;
+    onxi_pace pace = { .work = work };
     for (uint64_t row = first; row < last; row++) {
         uint64_t n = row / q->channels;
         q->loop(q, (const char *)work->inputs[0]->data + n * image, (char *)work->outputs[0]->data + n * image,
-                row % q->channels);
+                row % q->channels, &pace);
     }
     return ONX_OK;
 }

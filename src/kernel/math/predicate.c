@@ -186,7 +186,13 @@ static onx_status nonzero_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *x = work->inputs[0];
     const zero_test test = test_of(x->dtype);
     int64_t pos[ONX_RANK_MAX] = { 0 };
-    const uint64_t found = find_places(&test, x, 0, x->count, NULL, 0);
+    enum { PART = 1 << 18 };
+    uint64_t found = 0;
+    for (uint64_t at = 0; at < x->count; at += PART) {
+        if (onx_work_stops(work))
+            return ONX_OK;
+        found += find_places(&test, x, at, x->count - at < PART ? x->count - at : PART, NULL, 0);
+    }
     const int64_t dims[2] = { x->rank, (int64_t)found };
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_INT64, 2, dims));
     int64_t *y = work->outputs[0]->data;
@@ -194,7 +200,8 @@ static onx_status nonzero_run(onx_work *work, uint64_t first, uint64_t last)
         return ONX_OK;
     const uint32_t lines = x->rank - 1;
     const uint64_t inner = (uint64_t)x->dims[lines];
-    for (uint64_t row = 0, at = 0; row < x->count / inner; row++) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t row = 0, at = 0; row < x->count / inner && !onxi_pace_stops(&pace, 2 * inner + 8); row++) {
         const uint64_t n = find_places(&test, x, row * inner, inner, y + lines * found + at, found - at);
         for (uint32_t d = 0; d < lines; d++)
             for (uint64_t i = 0; i < n; i++)

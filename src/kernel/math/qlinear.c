@@ -244,7 +244,7 @@ onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last)
         centre(&(centred){ o.a, o.a_zero, (t.a * q->m + t.r0) * q->k, q->k, t.rows, q->k, q->m, t.a, t.r0, false,
                            q->floats },
                rows);
-        for (t.c0 = 0; t.c0 < q->n; t.c0 += COLUMNS_EACH) {
+        for (t.c0 = 0; t.c0 < q->n && !onx_work_stops(work); t.c0 += COLUMNS_EACH) {
             t.columns = q->n - t.c0 < COLUMNS_EACH ? q->n - t.c0 : COLUMNS_EACH;
             centre(&(centred){ o.b, o.b_zero, t.b * q->k * q->n + t.c0, q->n, q->k, t.columns, q->n, t.b, t.c0, true,
                                q->floats },
@@ -260,7 +260,8 @@ onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last)
                             .a_col = 1,
                             .b_row = (int64_t)t.columns,
                             .b_col = 1,
-                            .c_row = (int64_t)t.columns };
+                            .c_row = (int64_t)t.columns,
+                            .work = work };
             multiply(work->prepared->kernel, &g, sums + ROWS_EACH * COLUMNS_EACH * 4);
             store_tile(work, &o, &t, sums);
         }
@@ -375,7 +376,8 @@ onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last)
                            .a_col = 1,
                            .b_row = (int64_t)count,
                            .b_col = 1,
-                           .c_row = ONXI_CONV_TILE };
+                           .c_row = ONXI_CONV_TILE,
+                           .work = work };
         multiply(work->prepared->kernel, &gemm, space + q->pack_at);
         for (uint64_t k = 0; k < c->out_each; k++)
             store_channel(work, &o, g * c->out_each + k, ((n * c->group + g) * c->out_each + k) * w->out_size + start,

@@ -92,7 +92,8 @@ static onx_status random_run(onx_work *work, uint64_t first, uint64_t last)
     round_all(dtype, scale, 2);
     onxi_random r;
     start(work, &r);
-    for (uint64_t at = 0, n; at < y->count; at += n) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t at = 0, n; at < y->count && !onxi_pace_stops(&pace, 16 * CHUNK); at += n) {
         n = y->count - at < CHUNK ? y->count - at : CHUNK;
         if (q->normal)
             onxi_random_normals(&r, x, n);
@@ -157,7 +158,8 @@ static onx_status bernoulli_run(onx_work *work, uint64_t first, uint64_t last)
     double p[CHUNK];
     onxi_random r;
     start(work, &r);
-    for (uint64_t at = 0, n; at < x->count; at += n) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t at = 0, n; at < x->count && !onxi_pace_stops(&pace, 16 * CHUNK); at += n) {
         n = x->count - at < CHUNK ? x->count - at : CHUNK;
         get_numbers(x, at, p, n);
         for (uint64_t i = 0; i < n; i++)
@@ -210,12 +212,13 @@ static onx_status multinomial_run(onx_work *work, uint64_t first, uint64_t last)
     onxi_random r;
     start(work, &r);
     uint64_t samples = (uint64_t)y->dims[1], classes = (uint64_t)x->dims[1];
-    for (uint64_t row = 0; row < (uint64_t)x->dims[0] && y->count; row++) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t row = 0; row < (uint64_t)x->dims[0] && y->count && !onxi_pace_stops(&pace, 16 * classes); row++) {
         double all = cumulate(x, row, sums);
         if (!(all > 0 && all < INFINITY))
             return onx_work_fail(work, ONX_E_INVALID, "the probabilities of row %llu have no positive, finite sum",
                                  (unsigned long long)row);
-        for (uint64_t i = 0; i < samples; i++) {
+        for (uint64_t i = 0; i < samples && !onxi_pace_stops(&pace, 32); i++) {
             double at = onxi_random_uniform(&r) * all;
             uint64_t low = 0, high = classes - 1; /* binary search: the first class whose sum is greater */
             while (low < high) {

@@ -159,7 +159,8 @@ static void project_real(const onx_work *work, const params *q, uint64_t batch, 
                           .a_col = 1,
                           .b_row = (int64_t)q->columns,
                           .b_col = 1,
-                          .c_row = (int64_t)size };
+                          .c_row = (int64_t)size,
+                          .work = work };
     onxi_gemm_run(&g, memory + q->pack);
     if (!direct)
         onx_convert(ONX_FLOAT, out, (onx_dtype)x->dtype, memory + q->raw, q->length * size, true);
@@ -197,7 +198,8 @@ static void project_quantized(const onx_work *work, const params *q, uint64_t ba
                           .a_col = 1,
                           .b_row = (int64_t)size,
                           .b_col = 1,
-                          .c_row = (int64_t)size };
+                          .c_row = (int64_t)size,
+                          .work = work };
     onxi_gemm_run(&g, memory + q->pack);
     const float scale = onxi_ms_float(work->inputs[3], 0);
     for (uint64_t i = 0; i < q->length * size; i++)
@@ -259,7 +261,7 @@ static void attend(const onx_work *work, const params *q, uint64_t row, uint64_t
                           .head = head,
                           .sum = (float *)(void *)(memory + q->sum),
                           .space = (float *)(void *)(memory + q->space) };
-    for (one.row = 0; one.row < q->length; one.row++) {
+    for (one.row = 0; one.row < q->length && !onx_work_stops(work); one.row++) {
         one.query = parts[0] + one.row * q->size;
         onxi_ms_begin(&one, q->v_size);
         onxi_ms_keys(&one, &k, &v, 0, q->causal ? past_keys + one.row + 1 : past_keys + q->length);
@@ -280,7 +282,7 @@ static onx_status attention_run(onx_work *work, uint64_t first, uint64_t last)
     if (q->room)
         ONX_TRY(onxi_ms_shared_past(work, work->inputs[6], onxi_operand(inputs, work->inputs, q->mask_input),
                                     onxi_operand(inputs, work->inputs, 5), q->room, q->length, &past));
-    for (uint64_t row = first; row < last; row++) {
+    for (uint64_t row = first; row < last && !onx_work_stops(work); row++) {
         for (uint32_t i = 0; i < 3; i++) {
             const uint64_t size = i == 2 ? q->v_size : q->size;
             parts[i] = (float *)(void *)(memory + q->part[i]);

@@ -577,6 +577,7 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     char *memory = work->thread_workspace;
     float *query = (float *)(void *)(memory + q->query_at);
     onxi_queries all = range_of(q, s);
+    all.work = work;
     all.q = query;
     const uint64_t at = (s->batch * q->length * q->heads + head) * q->size, step = q->heads * q->size;
     all.y = q->narrows ? (float *)(void *)(memory + q->result_at) : (float *)work->outputs[0]->data + at;
@@ -635,7 +636,7 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
     for (one.head = head * group; one.head < (head + 1) * group; one.head++) {
         bool done;
         ONX_TRY(attend_together(work, q, s, one.head, &k, &v, &done));
-        for (one.row = 0; !done && one.row < q->length; one.row++) {
+        for (one.row = 0; !done && one.row < q->length && !onx_work_stops(work); one.row++) {
             ONX_TRY(take(work, q, s->batch, one.row, QUERY, one.head, s->first, query));
             attend(work, q, s, &one, &k, &v);
         }

@@ -470,7 +470,7 @@ onx_status onxi_ms_experts_run_grouped(onx_work *work, uint64_t first, uint64_t 
     (void)first, (void)last; /* one row of work: the steps use threads themselves */
     for (unsigned t = 0; t < g->threads; t++)
         *(uint32_t *)(void *)(j.memory + g->worker + t * g->worker_size + g->bad) = 0;
-    for (j.first = 0; j.first < g->all.tokens; j.first += g->chunk) {
+    for (j.first = 0; j.first < g->all.tokens && !onx_work_stops(work); j.first += g->chunk) {
         j.tokens = g->all.tokens - j.first < g->chunk ? g->all.tokens - j.first : g->chunk;
         j.choices = j.tokens * g->all.k;
         route(&j);

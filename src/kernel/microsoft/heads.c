@@ -382,7 +382,8 @@ static bool attend_together(const onx_work *work, const params *q, uint64_t row,
     float *query = (float *)(void *)(memory + q->query_at);
     if (!ops || !q->length)
         return false;
-    onxi_queries all = { .q = query,
+    onxi_queries all = { .work = work,
+                         .q = query,
                          .y = (float *)work->outputs[0]->data + row / q->heads * q->length * columns +
                               row % q->heads * v_size,
                          .q_row = size,
@@ -447,7 +448,7 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
                               .space = (float *)(void *)(memory + q->space_at),
                               .shown = q->products ? (float *)(void *)(memory + q->shown_at) : NULL };
         const bool done = attend_together(work, q, row, past, &k, &v);
-        for (one.row = 0; !done && one.row < q->length; one.row++) {
+        for (one.row = 0; !done && one.row < q->length && !onx_work_stops(work); one.row++) {
             /* The last query sees all keys, even if there are more keys than queries. */
             const uint64_t all = past + q->keys, here = past + one.row + 1,
                            seen = q->causal && one.row + 1 < q->length && here < all ? here : all;

@@ -139,7 +139,7 @@ static onx_status crop_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_INVALID, "crop_size is %d by %d", size[0], size[1]);
     const int64_t dims[] = { (int64_t)q->boxes, (int64_t)q->channels, size[0], size[1] };
     ONX_TRY(onx_value_reset(work->outputs[0], (onx_dtype)work->inputs[0]->dtype, 4, dims));
-    for (uint64_t box = 0; box < q->boxes; box++)
+    for (uint64_t box = 0; box < q->boxes && !onx_work_stops(work); box++)
         ONX_TRY(crop_box(work, q, box, (uint64_t)size[0], (uint64_t)size[1]));
     return ONX_OK;
 }

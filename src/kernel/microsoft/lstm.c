@@ -289,7 +289,8 @@ static void run_direction(lstm_lane *l)
         onxi_ms_lstm_quantized_inputs(l);
     else
         attention_begin(l);
-    for (uint64_t s = 0; s < q->steps; s++) {
+    onxi_pace pace = { .work = l->work };
+    for (uint64_t s = 0; s < q->steps && !onxi_pace_stops(&pace, q->batch * h * h); s++) {
         if (q->quantized && s < l->longest)
             onxi_ms_lstm_quantized_states(l, s);
         for (uint64_t b = 0; b < q->batch; b++) {

@@ -229,8 +229,9 @@ void onxi_ms_lstm_quantized_inputs(const lstm_lane *l)
     } else {
         memset(lstm_at(l, q->gates), 0, (size_t)(q->steps * q->batch * n) * sizeof(float));
     }
+    onxi_pace pace = { .work = l->work };
     for (uint64_t s = 0; s < l->longest; s++)
-        for (uint64_t b = 0; b < q->batch; b++) {
+        for (uint64_t b = 0; b < q->batch && !onxi_pace_stops(&pace, q->inputs * (q->body->bytes ? 1 : n)); b++) {
             const uint64_t row = s * q->batch + b;
             const float *x = lstm_input_row(l, s, b);
             if (q->body->bytes)

@@ -211,7 +211,8 @@ static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
                               .a_col = 1,
                               .b_row = (int64_t)q->n,
                               .b_col = 1,
-                              .c_row = (int64_t)q->n };
+                              .c_row = (int64_t)q->n,
+                              .work = work };
         onxi_gemm_run(&g, memory + q->pack_at);
     }
     return ONX_OK;
@@ -296,13 +297,13 @@ static onx_status warping_prepare(onx_prepare *p)
 
 /* Fills the table of accumulated costs. `trace` stores the predecessor of each point: 0: the diagonal one, 1: the one
  * in the previous row, 2: the one in the previous column. */
-static void fill(const float *x, uint64_t rows, uint64_t columns, float *cost, uint8_t *trace)
+static void fill(const float *x, uint64_t rows, uint64_t columns, float *cost, uint8_t *trace, onxi_pace *pace)
 {
     const uint64_t w = columns + 1;
     for (uint64_t i = 0; i < (rows + 1) * w; i++)
         cost[i] = INFINITY;
     cost[0] = 0;
-    for (uint64_t c = 1; c <= columns; c++)
+    for (uint64_t c = 1; c <= columns && !onxi_pace_stops(pace, 8 * rows); c++)
         for (uint64_t r = 1; r <= rows; r++) {
             const float both = cost[(r - 1) * w + c - 1], row = cost[(r - 1) * w + c], column = cost[r * w + c - 1];
             const unsigned way = both < row && both < column ? 0 : row < both && row < column ? 1 : 2;
@@ -330,7 +331,10 @@ static onx_status warping_run(onx_work *work, uint64_t first, uint64_t last)
     uint8_t *trace = (uint8_t *)(cost + cells);
     uint64_t count = 0, r = size[0], c = size[1];
     (void)first, (void)last;
-    fill(work->inputs[0]->data, size[0], size[1], cost, trace);
+    onxi_pace pace = { .work = work };
+    fill(work->inputs[0]->data, size[0], size[1], cost, trace, &pace);
+    if (onxi_pace_stops(&pace, ONXI_PACE)) /* the trace may be incomplete */
+        return ONX_OK;
     while (r > 0 || c > 0)
         count += step_back(trace, w, &r, &c);
     const int64_t dims[] = { 2, (int64_t)count };

@@ -333,7 +333,8 @@ onx_status onxi_attention_run(onx_work *work, uint64_t first, uint64_t last)
                          in[ONXI_ATTENTION_V], batch, head / a->group, result(work, ONXI_ATTENTION_PRESENT_V));
         }
         uint64_t start = tile * q->tile_rows, left = a->q.length - start;
-        onxi_attention_tile t = { .batch = batch,
+        onxi_attention_tile t = { .work = work,
+                                  .batch = batch,
                                   .head = head,
                                   .first = start,
                                   .rows = left < q->tile_rows ? left : q->tile_rows,

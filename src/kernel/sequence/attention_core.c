@@ -141,7 +141,8 @@ void onxi_attention_scores(const onxi_attention *a, const onxi_attention_tile *t
                         .a_col = 1,
                         .b_row = 1,
                         .b_col = step,
-                        .c_row = (int64_t)a->total };
+                        .c_row = (int64_t)a->total,
+                        .work = t->work };
         onxi_gemm_run(&g, t->memory);
     }
 }
@@ -167,7 +168,8 @@ void onxi_attention_mix(const onxi_attention *a, const onxi_attention_tile *t, c
                         .b_row = step,
                         .b_col = 1,
                         .c_row = (int64_t)a->v.size,
-                        .accumulate = true };
+                        .accumulate = true,
+                        .work = t->work };
         onxi_gemm_run(&g, t->memory);
     }
     for (uint64_t i = 0; i < t->rows; i++) {

@@ -53,8 +53,9 @@ static onx_status fft_prepare(const onx_prepare *p, uint64_t length, onxi_fft *f
         bytes < SIZE_MAX / 2 ? ONXI_ARRAY(p->arena, onxi_complex, (size_t)bytes / sizeof(onxi_complex) + 1) : NULL;
     if (!tables)
         return ONX_E_MEMORY;
-    onxi_fft_make(fft, length, tables);
-    return ONX_OK;
+    onxi_pace pace = { .prepare = p };
+    onxi_fft_make(fft, length, tables, &pace);
+    return onxi_pace_stops(&pace, ONXI_PACE) ? ONX_E_CANCELLED : ONX_OK;
 }
 
 /* Reads a number that has to be known while preparing, because sizes depend on it. */
@@ -161,7 +162,8 @@ static void mirror(const dft_params *q, onxi_complex *line)
         line[k] = (onxi_complex){ line[n - k].re, -line[n - k].im };
 }
 
-static void dft_line(const dft_params *q, const onx_value *x, onx_value *y, uint64_t row, onxi_complex *line)
+static void dft_line(const dft_params *q, const onx_value *x, onx_value *y, uint64_t row, onxi_complex *line,
+                     onxi_pace *pace)
 {
     uint32_t width = onxi_element_size(x->dtype);
     uint64_t half = q->length / 2 + 1, outer = row / q->inner, inner = row % q->inner;
@@ -172,7 +174,7 @@ static void dft_line(const dft_params *q, const onx_value *x, onx_value *y, uint
                     (int64_t)(q->inner * q->parts), q->parts, NULL, line);
     if (q->inverse && q->one_sided)
         mirror(q, line);
-    onxi_fft_run(&q->fft, line, q->inverse);
+    onxi_fft_run(&q->fft, line, q->inverse, pace);
     stores[y->dtype]((char *)y->data + (outer * out * q->inner + inner) * q->out_parts * width, out,
                      (int64_t)(q->inner * q->out_parts), q->out_parts, q->inverse ? 1 / (double)q->length : 1, line);
 }
@@ -182,17 +184,18 @@ static onx_status dft_run(onx_work *work, uint64_t first, uint64_t last)
     const dft_params *q = work->params;
     dft_params settled = *q;
     onxi_complex *line = work->thread_workspace;
+    onxi_pace pace = { .work = work };
     if (!q->known) {
         const onx_prepare here = onxi_prepare_again(q->kept, work);
         ONX_TRY(dft_axis(&here, onxi_index(work->inputs[2], 0), work->inputs[0], &settled));
         ONX_TRY(dft_length(&here, NULL, &settled));
-        onxi_fft_make(&settled.fft, settled.length, work->workspace);
+        onxi_fft_make(&settled.fft, settled.length, work->workspace, &pace);
         line = (onxi_complex *)(void *)((char *)work->workspace + q->line_at);
         first = 0;
         last = settled.outer * settled.inner;
     }
-    for (uint64_t row = first; row < last; row++)
-        dft_line(&settled, work->inputs[0], work->outputs[0], row, line);
+    for (uint64_t row = first; row < last && !onxi_pace_stops(&pace, settled.length * 4); row++)
+        dft_line(&settled, work->inputs[0], work->outputs[0], row, line, &pace);
     return ONX_OK;
 }
 
@@ -259,16 +262,17 @@ static onx_status stft_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *y = work->outputs[0];
     onxi_complex *line = work->thread_workspace;
     uint32_t width = onxi_element_size(x->dtype);
+    onxi_pace pace = { .work = work };
     if (q->sizes) {
         ONX_TRY(onxi_value_size(y, x->dtype, 4, q->dims));
         first = 0;
         last = (uint64_t)q->dims[0] * (uint64_t)q->dims[1];
     }
-    for (uint64_t row = first; row < last; row++) {
+    for (uint64_t row = first; row < last && !onxi_pace_stops(&pace, q->length * 4); row++) {
         uint64_t batch = row / (uint64_t)q->dims[1], frame = row % (uint64_t)q->dims[1];
         loads[x->dtype]((const char *)x->data + (batch * q->given + frame * q->step) * q->parts * width, q->length,
                         q->parts, q->parts, window ? window->data : NULL, line);
-        onxi_fft_run(&q->fft, line, false);
+        onxi_fft_run(&q->fft, line, false, &pace);
         stores[x->dtype]((char *)y->data + row * q->bins * 2 * width, q->bins, 2, 2, 1, line);
     }
     return ONX_OK;
@@ -337,7 +341,8 @@ static onx_status mel_run(onx_work *work, uint64_t first, uint64_t last)
     memset(y->data, 0, y->size);
     mel_scale m = { mel_of(lower), 0, (length + 1) / rate };
     m.step = (mel_of(upper) - m.low) / ((double)y->dims[1] + 2);
-    for (int64_t band = 0; band < y->dims[1]; band++) {
+    onxi_pace pace = { .work = work };
+    for (int64_t band = 0; band < y->dims[1] && !onxi_pace_stops(&pace, 200 + (uint64_t)y->dims[0]); band++) {
         uint64_t i = (uint64_t)band;
         mel_band(y, band, mel_edge(&m, i), mel_edge(&m, i + 1), mel_edge(&m, i + 2));
     }

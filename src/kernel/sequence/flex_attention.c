@@ -105,10 +105,11 @@ static onx_status flex_bind(onx_work *work)
 
 /* ---- running ---- */
 
-static onxi_attention_tile tile_of(const flex_params *q, uint64_t row, void *memory)
+static onxi_attention_tile tile_of(const onx_work *work, const flex_params *q, uint64_t row, void *memory)
 {
     uint64_t first = row % q->tiles * ONXI_ATTENTION_ROWS, left = q->a.q.length - first;
-    return (onxi_attention_tile){ .batch = row / q->tiles / q->a.q.heads,
+    return (onxi_attention_tile){ .work = work,
+                                  .batch = row / q->tiles / q->a.q.heads,
                                   .head = row / q->tiles % q->a.q.heads,
                                   .first = first,
                                   .rows = left < ONXI_ATTENTION_ROWS ? left : ONXI_ATTENTION_ROWS,
@@ -167,21 +168,21 @@ static onx_status flex_graphs(onx_work *work, flex_params *q)
     if (work->outputs[0])
         ONX_TRY(onxi_value_size(work->outputs[0], in[2]->dtype, 4, out_dims));
     char *memory = (char *)(((uintptr_t)s->memory->data + 63u) & ~(uintptr_t)63u);
-    for (uint64_t row = 0; row < rows; row++) {
-        onxi_attention_tile t = tile_of(q, row, memory);
+    for (uint64_t row = 0; row < rows && !onx_work_stops(work); row++) {
+        onxi_attention_tile t = tile_of(work, q, row, memory);
         onxi_attention_scores(a, &t, in[0], NULL, in[1]);
         exchange(q, &t, s->scores, true);
     }
     ONX_TRY(modify(work, q, SCORE_MOD));
-    for (uint64_t row = 0; row < rows; row++) {
-        onxi_attention_tile t = tile_of(q, row, memory);
+    for (uint64_t row = 0; row < rows && !onx_work_stops(work); row++) {
+        onxi_attention_tile t = tile_of(work, q, row, memory);
         exchange(q, &t, s->scores, false);
         softmax_tile(q, &t);
         exchange(q, &t, s->scores, true);
     }
     ONX_TRY(modify(work, q, PROB_MOD));
-    for (uint64_t row = 0; row < rows && work->outputs[0]; row++) {
-        onxi_attention_tile t = tile_of(q, row, memory);
+    for (uint64_t row = 0; row < rows && work->outputs[0] && !onx_work_stops(work); row++) {
+        onxi_attention_tile t = tile_of(work, q, row, memory);
         exchange(q, &t, s->scores, false);
         onxi_attention_mix(a, &t, NULL, in[2], work->outputs[0]);
     }
@@ -196,7 +197,7 @@ static onx_status flex_run(onx_work *work, uint64_t first, uint64_t last)
         return flex_graphs(work, &settled);
     }
     for (uint64_t row = first; row < last; row++) {
-        onxi_attention_tile t = tile_of(q, row, work->thread_workspace);
+        onxi_attention_tile t = tile_of(work, q, row, work->thread_workspace);
         onxi_attention_scores(&q->a, &t, work->inputs[0], NULL, work->inputs[1]);
         softmax_tile(q, &t);
         onxi_attention_mix(&q->a, &t, NULL, work->inputs[2], work->outputs[0]);

@@ -176,13 +176,14 @@ static onx_status linear_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *present = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
     float *state = work->thread_workspace;
     uint64_t size = q->key * q->value;
+    onxi_pace pace = { .work = work };
     for (uint64_t row = first; size && row < last; row++) {
         uint64_t batch = row / q->kv_heads, head = row % q->kv_heads;
         if (past)
             floats_of(past, row * size, size, state);
         else
             memset(state, 0, size * sizeof *state);
-        for (uint64_t t = 0; t < q->length; t++)
+        for (uint64_t t = 0; t < q->length && !onxi_pace_stops(&pace, size); t++)
             linear_step(work, batch * q->length + t, head, state);
         if (present)
             give_floats(present, row * size, size, state);

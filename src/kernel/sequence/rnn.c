@@ -490,7 +490,8 @@ static void input_products(const lane *l, uint64_t first, uint64_t steps)
                     .a_col = 1,
                     .b_row = 1,
                     .b_col = (int64_t)q->inputs,
-                    .c_row = (int64_t)g };
+                    .c_row = (int64_t)g,
+                    .work = l->work };
     onxi_gemm_run(&m, space(l, q->pack));
 }
 
@@ -527,7 +528,8 @@ static void state_products(const lane *l, uint64_t s, const void *state, uint32_
                     .a_col = 1,
                     .b_row = 1,
                     .b_col = (int64_t)h,
-                    .c_row = (int64_t)g };
+                    .c_row = (int64_t)g,
+                    .work = l->work };
     onxi_gemm_run(&m, space(l, q->pack));
 }
 
@@ -591,10 +593,12 @@ static void run_direction(onx_work *work, const int32_t *lens, uint32_t d)
     load_state(&l, onxi_operand(work->prepared->input_count, work->inputs, IN_H), q->h);
     load_state(&l, q->cell->gates == 4 ? onxi_operand(work->prepared->input_count, work->inputs, IN_C) : NULL, q->c);
     uint64_t pitch = q->batch * q->cell->gates * q->hidden * l.size;
-    for (uint64_t s = 0; s < q->steps && q->batch && q->hidden; s += q->chunk) {
+    const uint64_t cost = q->batch * q->cell->gates * q->hidden * (q->hidden / 8 + 4); /* of a step */
+    onxi_pace pace = { .work = work };
+    for (uint64_t s = 0; s < q->steps && q->batch && q->hidden && !onxi_pace_stops(&pace, cost); s += q->chunk) {
         uint64_t steps = q->steps - s < q->chunk ? q->steps - s : q->chunk;
         input_products(&l, s, steps);
-        for (uint64_t i = 0; i < steps; i++)
+        for (uint64_t i = 0; i < steps && !onxi_pace_stops(&pace, cost); i++)
             step(&l, s + i, (char *)space(&l, q->gates) + i * pitch);
     }
     store_state(&l, 1, q->h);

@@ -442,7 +442,7 @@ void ONXI_LEVELED(onxi_attention_job)(const attention_job *j)
 
 static void run_queries(const onxi_queries *q, float *memory)
 {
-    for (uint64_t start = 0; start < q->rows; start += QUERIES) {
+    for (uint64_t start = 0; start < q->rows && !onx_work_stops(q->work); start += QUERIES) {
         uint64_t first, last;
         attention_job j = { .q = q->q + start * q->q_row,
                             .y = q->y + start * q->y_row,

@@ -14,8 +14,9 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_pool_whole)[] = { { 0 } };
 #include <math.h>
 
 /* Vectors of channels that are reduced at once, and independent results of each of them; or one vector, and more of
- * them, where there are fewer channels: all channels of an image are added in the same order. Sums are accumulated in float over some PIXELS, and in double over these. A unit of work has at most MOST
- * channels, all but the last one some times GROUP of them. */
+ * them, where there are fewer channels: all channels of an image are added in the same order. Sums are accumulated in
+ * float over some PIXELS, and in double over these. A unit of work has at most MOST channels, all but the last one some
+ * times GROUP of them. */
 enum { VECTORS = 4, WAYS = 2, WAYS_ALONE = 8, GROUP = VECTORS * ONXI_LANES, PIXELS = 256, MOST = 512 };
 
 typedef struct whole_params {

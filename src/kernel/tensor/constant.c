@@ -1,5 +1,6 @@
 /* constant.c - operators that create values: Constant, ConstantOfShape, Range. */
 #include "kernel/core/loops.h"
+#include "kernel/core/pace.h"
 
 /* ---- Constant ---- */
 
@@ -44,8 +45,7 @@ static onx_status store(onx_work *work, const void *from, uint64_t count, uint64
     if (out->count != count || out->size != size)
         return onx_work_fail(work, ONX_E_INVALID, "the value has %llu elements, its type says %llu",
                              (unsigned long long)count, (unsigned long long)out->count);
-    if (size)
-        memcpy(out->data, from, size);
+    onxi_pace_copy(work, out->data, from, size);
     return ONX_OK;
 }
 
@@ -132,15 +132,10 @@ static onx_status fill_run(onx_work *work, uint64_t first, uint64_t last)
         uint8_t byte = 0;
         for (unsigned at = 0; at < 8; at += bits)
             byte = (uint8_t)(byte | (((uint8_t)element[0] & ((1u << bits) - 1u)) << at));
-        memset(y->data, byte, y->size);
+        onxi_pace_repeat(work, y->data, &byte, 1, y->size);
         return ONX_OK;
     }
-    memcpy(y->data, element, width);
-    for (uint64_t done = width; done < y->size;) { /* doubles the filled part */
-        uint64_t n = done < y->size - done ? done : y->size - done;
-        memcpy((char *)y->data + done, y->data, n);
-        done += n;
-    }
+    onxi_pace_repeat(work, y->data, element, width, y->size / width);
     return ONX_OK;
 }
 

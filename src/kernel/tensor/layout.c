@@ -2,6 +2,7 @@
 #include "kernel/core/blocked.h"
 #include "kernel/core/depth.h"
 #include "kernel/core/move.h"
+#include "kernel/core/pace.h"
 
 /* ---- Dropout: a view unless a mask is wanted or elements are dropped ---- */
 
@@ -115,7 +116,8 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
         onxi_random_any(&random, y);
     uint8_t kept[AT_ONCE];
     memset(kept, 1, sizeof kept);
-    for (uint64_t i = 0; i < x->count && (mask || training); i += AT_ONCE) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t i = 0; i < x->count && (mask || training) && !onxi_pace_stops(&pace, 16 * AT_ONCE); i += AT_ONCE) {
         const uint64_t n = x->count - i < AT_ONCE ? x->count - i : AT_ONCE;
         if (training)
             draw(&random, ratio, kept, n);
@@ -125,7 +127,7 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
             set_kept(y, x, i, kept, n, 1 / (1 - ratio));
     }
     if (y && !training && x->size && y->data != x->data)
-        memcpy(y->data, x->data, x->size);
+        onxi_pace_copy(work, y->data, x->data, x->size);
     return ONX_OK;
 }
 

@@ -1,4 +1,5 @@
 /* rearrange.c - ReverseSequence, Trilu, EyeLike and BitCast. */
+#include "kernel/core/pace.h"
 #include "kernel/kernel.h"
 
 /* ---- ReverseSequence ---- */
@@ -128,9 +129,10 @@ static onx_status eye_run(onx_work *work, uint64_t first, uint64_t last)
     int64_t height = y->dims[0], width = y->dims[1], k = *(const int64_t *)work->params;
     if (!y->count)
         return ONX_OK;
-    memset(y->data, 0, y->size);
+    onxi_pace pace = { .work = work };
+    onxi_pace_clear(work, y->data, y->size);
     k = k < -height ? -height : k > width ? width : k;
-    for (int64_t i = k < 0 ? -k : 0; i < height && i + k < width; i++)
+    for (int64_t i = k < 0 ? -k : 0; i < height && i + k < width && !onxi_pace_stops(&pace, 16); i++)
         onxi_value_set_number(y, (uint64_t)(i * width + i + k), 1);
     return ONX_OK;
 }
@@ -150,8 +152,7 @@ static onx_status bits_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const onx_value *x = work->inputs[0];
-    if (x->size)
-        memcpy(work->outputs[0]->data, x->data, x->size);
+    onxi_pace_copy(work, work->outputs[0]->data, x->data, x->size);
     return ONX_OK;
 }
 

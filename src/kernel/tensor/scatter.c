@@ -3,6 +3,7 @@
  * of memory, so repeated indices have one outcome. */
 #include "kernel/core/loops.h"
 #include "kernel/core/move.h"
+#include "kernel/core/pace.h"
 
 /* ---- reductions ---- */
 
@@ -109,7 +110,7 @@ static void copy_data(const onx_work *work)
 {
     const onx_value *x = work->inputs[0];
     if (x->size && work->outputs[0]->data != x->data)
-        memcpy(work->outputs[0]->data, x->data, x->size);
+        onxi_pace_copy(work, work->outputs[0]->data, x->data, x->size);
 }
 
 /* ---- ScatterElements ---- */
@@ -162,7 +163,8 @@ static onx_status elements_line(onx_work *work, uint64_t from, uint64_t count, i
         put(q, y + (uint64_t)(base + (at < 0 ? at + bound : at) * stride) * q->size, update, count);
         return ONX_OK;
     }
-    for (uint64_t i = 0; i < count; i++, base += step) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t i = 0; i < count && !onxi_pace_stops(&pace, 8); i++, base += step) {
         int64_t at = index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[from + i]
                                                : ((const int32_t *)index->data)[from + i];
         if (at < -bound || at >= bound)
@@ -187,7 +189,9 @@ static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
     const int64_t step = q->rank && q->axis + 1 < q->rank; /* neighbours in a line are neighbours in the data */
     int64_t pos[ONX_RANK_MAX] = { 0 }, base = 0;
     copy_data(work);
-    for (uint64_t i = 0; i < count; i += line) { /* `base` is the offset of the position, without the axis */
+    onxi_pace pace = { .work = work };
+    for (uint64_t i = 0; i < count && !onxi_pace_stops(&pace, 8 * line);
+         i += line) { /* `base` is the offset of the position, without the axis */
         ONX_TRY(elements_line(work, i, line, base, step));
         for (uint32_t d = outer; d-- > 0;) {
             const int64_t on = d == q->axis ? 0 : q->stride[d];
@@ -233,7 +237,8 @@ static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
     const char *update = work->inputs[2]->data;
     copy_data(work);
     uint64_t places = onxi_product(index->dims, 0, index->rank - 1);
-    for (uint64_t i = 0; i < places; i++) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t i = 0; i < places && !onxi_pace_stops(&pace, 16 + q->inner); i++) {
         int64_t to = 0;
         for (uint32_t d = 0; d < q->depth; d++) {
             int64_t at = onxi_index(index, i * q->depth + d), bound = x->dims[d];
@@ -299,7 +304,8 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
     copy_data(work);
     if (!update->count)
         return ONX_OK;
-    for (uint64_t row = 0; row < q->outer; row++) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t row = 0; row < q->outer && !onxi_pace_stops(&pace, (uint64_t)q->added * q->inner); row++) {
         int64_t at = where ? onxi_index(where, row / q->each) : 0;
         if (q->circular)
             at = (at % q->length + q->length) % q->length;

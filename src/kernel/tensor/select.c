@@ -3,6 +3,7 @@
 #include "kernel/core/blocked.h"
 #include "kernel/core/chain.h"
 #include "kernel/core/move.h"
+#include "kernel/core/pace.h"
 
 /* ---- Where: elements are moved as integers of their size ---- */
 
@@ -332,10 +333,11 @@ static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
     const char *from = x->data;
     char *to = work->outputs[0]->data;
     uint64_t count = condition->count < length ? condition->count : length;
+    onxi_pace pace = { .work = work };
     for (uint64_t row = 0; row < outer && size; row++, from += length * size)
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count && !onxi_pace_stops(&pace, 4); i++)
             if (keep[i]) {
-                memcpy(to, from + i * size, size);
+                onxi_pace_copy(work, to, from + i * size, size);
                 to += size;
             }
     return ONX_OK;
@@ -372,9 +374,9 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
     const char *off = values->data, *on = off + size;
     char *to = y->data;
     uint64_t inner = onxi_product(index->dims, axis, index->rank);
-    for (uint64_t i = 0; i < y->count; i++)
-        memcpy(to + i * size, off, size);
-    for (uint64_t i = 0; i < index->count && depth; i++) {
+    onxi_pace pace = { .work = work };
+    onxi_pace_repeat(work, to, off, size, y->count);
+    for (uint64_t i = 0; i < index->count && depth && !onxi_pace_stops(&pace, 16); i++) {
         int64_t at = onxi_index(index, i);
         at = at < 0 && work->prepared->since >= 11 ? at + depth : at; /* before, negative ones are out of range */
         if (at >= 0 && at < depth)

@@ -52,10 +52,10 @@ static int compare_elements(const onx_value *x, uint64_t a, uint64_t b)
     return 0;
 }
 
-static int compare_items(const unique_params *q, const onx_value *x, uint64_t a, uint64_t b)
+static int compare_items(const unique_params *q, const onx_value *x, uint64_t a, uint64_t b, onxi_pace *pace)
 {
     for (uint64_t o = 0; o < q->outer; o++)
-        for (uint64_t i = 0; i < q->inner; i++) {
+        for (uint64_t i = 0; i < q->inner && !onxi_pace_stops(pace, 8); i++) {
             uint64_t base = o * q->count * q->inner + i;
             int c = compare_elements(x, base + a * q->inner, base + b * q->inner);
             if (c)
@@ -65,7 +65,7 @@ static int compare_items(const unique_params *q, const onx_value *x, uint64_t a,
 }
 
 /* Merges adjacent sorted runs of growing length (stable merge sort). */
-static void sort_items(const unique_params *q, const onx_value *x, uint64_t *order, uint64_t *other)
+static void sort_items(const unique_params *q, const onx_value *x, uint64_t *order, uint64_t *other, onxi_pace *pace)
 {
     for (uint64_t i = 0; i < q->count; i++)
         order[i] = i;
@@ -75,7 +75,7 @@ static void sort_items(const unique_params *q, const onx_value *x, uint64_t *ord
             uint64_t a = 0, b = start + run, at = start;
             memcpy(other, order + start, run * sizeof *order);
             while (a < run && b < end)
-                order[at++] = compare_items(q, x, other[a], order[b]) <= 0 ? other[a++] : order[b++];
+                order[at++] = compare_items(q, x, other[a], order[b], pace) <= 0 ? other[a++] : order[b++];
             while (a < run)
                 order[at++] = other[a++];
         }
@@ -83,9 +83,9 @@ static void sort_items(const unique_params *q, const onx_value *x, uint64_t *ord
 
 /* One pass of the radix sort, stable: moves pairs of key and index by the digit at `shift`. */
 static void sort_digit(const uint64_t *keys, const uint64_t *order, uint64_t count, unsigned shift, uint64_t *starts,
-                       uint64_t *to_keys, uint64_t *to_order)
+                       uint64_t *to_keys, uint64_t *to_order, onxi_pace *pace)
 {
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count && !onxi_pace_stops(pace, 4); i++) {
         const uint64_t to = starts[keys[i] >> shift & 255]++;
         to_keys[to] = keys[i];
         to_order[to] = order[i];
@@ -94,19 +94,20 @@ static void sort_digit(const uint64_t *keys, const uint64_t *order, uint64_t cou
 
 /* `keys` and `order` have two arrays of `count` entries each, used alternately; returns the index of the sorted
  * ones. */
-static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2], uint64_t *const order[2])
+static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2], uint64_t *const order[2],
+                     onxi_pace *pace)
 {
     enum { DIGITS = 8, VALUES = 256 };
     uint64_t starts[DIGITS][VALUES] = { { 0 } };
     int at = 0;
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count && !onxi_pace_stops(pace, 16); i++) {
         const uint64_t key = key_of(x->dtype, x->data, i);
         keys[0][i] = key;
         order[0][i] = i;
         for (unsigned d = 0; d < DIGITS; d++)
             starts[d][key >> 8 * d & 255]++;
     }
-    for (unsigned d = 0; d < DIGITS; d++) {
+    for (unsigned d = 0; d < DIGITS && !onxi_pace_stops(pace, ONXI_PACE); d++) {
         uint64_t before = 0;
         if (starts[d][keys[0][0] >> 8 * d & 255] == count) /* all keys have the same digit */
             continue;
@@ -115,7 +116,7 @@ static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2]
             starts[d][v] = before;
             before += n;
         }
-        sort_digit(keys[at], order[at], count, 8 * d, starts[d], keys[!at], order[!at]);
+        sort_digit(keys[at], order[at], count, 8 * d, starts[d], keys[!at], order[!at], pace);
         at = !at;
     }
     return at;
@@ -124,11 +125,11 @@ static int sort_keys(const onx_value *x, uint64_t count, uint64_t *const keys[2]
 /* Numbers the distinct items: `inverse` gets the number of each item, `order` the first item of each number. `keys` is
  * NULL or has the keys in sorted order. */
 static uint64_t number_items(const unique_params *q, const onx_value *x, uint64_t *order, const uint64_t *keys,
-                             uint64_t *leader, uint64_t *inverse)
+                             uint64_t *leader, uint64_t *inverse, onxi_pace *pace)
 {
     uint64_t found = 0;
     for (uint64_t i = 0; i < q->count; i++) {
-        bool new = !i || (keys ? keys[i - 1] != keys[i] : compare_items(q, x, order[i - 1], order[i]) != 0);
+        bool new = !i || (keys ? keys[i - 1] != keys[i] : compare_items(q, x, order[i - 1], order[i], pace) != 0);
         leader[order[i]] = new ? order[i] : leader[order[i - 1]];
         inverse[order[i]] = new ? found++ : found - 1;
     }
@@ -171,8 +172,9 @@ static onx_status copy_items(onx_work *work, const unique_params *q, const uint6
         return ONX_OK;
     ONX_TRY(onxi_value_size(work->outputs[0], x->dtype, q->flat ? 1 : x->rank, dims));
     char *to = work->outputs[0]->data;
+    onxi_pace pace = { .work = work };
     for (uint64_t o = 0; bytes && o < q->outer; o++)
-        for (uint64_t i = 0; i < found; i++, to += bytes)
+        for (uint64_t i = 0; i < found && !onxi_pace_stops(&pace, 4 + bytes / 8); i++, to += bytes)
             memcpy(to, (const char *)x->data + (o * q->count + items[i]) * bytes, bytes);
     return ONX_OK;
 }
@@ -183,19 +185,24 @@ static onx_status unique_run(onx_work *work, uint64_t first, uint64_t last)
     const unique_params *q = work->params;
     const onx_value *x = work->inputs[0];
     uint64_t *order = work->workspace, *inverse = NULL, found = 0;
+    onxi_pace pace = { .work = work };
     if (q->by_keys) {
         uint64_t *const orders[] = { order, order + q->count };
         uint64_t *const keys[] = { order + 2 * q->count, order + 3 * q->count };
-        const int at = sort_keys(x, q->count, keys, orders);
+        const int at = sort_keys(x, q->count, keys, orders, &pace);
+        if (onxi_pace_stops(&pace, ONXI_PACE)) /* the keys may be incomplete */
+            return ONX_OK;
         order = orders[at];
         inverse = keys[!at];
-        found = number_items(q, x, order, keys[at], orders[!at], inverse);
+        found = number_items(q, x, order, keys[at], orders[!at], inverse, &pace);
     } else if (q->count) {
         uint64_t *other = order + q->count;
         inverse = other + q->count;
-        sort_items(q, x, order, other);
-        found = number_items(q, x, order, NULL, other, inverse);
+        sort_items(q, x, order, other, &pace);
+        found = number_items(q, x, order, NULL, other, inverse, &pace);
     }
+    if (onxi_pace_stops(&pace, ONXI_PACE))
+        return ONX_OK;
     ONX_TRY(copy_items(work, q, order, found));
     int64_t *firsts, *inverses, *counts;
     ONX_TRY(make_list(work, 1, found, &firsts));

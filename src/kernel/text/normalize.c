@@ -165,9 +165,12 @@ static onx_status keep(onx_work *work, char *room, char *text, onx_str *out, int
     const normalizer *q = work->params;
     const onx_value *x = work->inputs[0];
     *kept = 0;
+    onxi_pace pace = { .work = work };
     for (uint64_t i = 0; i < x->count; i++) {
         onx_str s = ((const onx_str *)x->data)[i];
         bool stop = false;
+        if (onxi_pace_stops(&pace, 200 + 16 * s.len))
+            return ONX_E_CANCELLED;
         size_t len;
         ONX_TRY(is_stop_word(work, i, room, &stop));
         if (stop)

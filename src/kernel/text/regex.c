@@ -34,7 +34,8 @@ static onx_status regex_run(onx_work *work, uint64_t first, uint64_t last)
     const regex *q = work->params;
     onxi_matcher *matcher = NULL;
     onx_status status = ONX_OK;
-    for (uint64_t i = 0; i < work->inputs[0]->count && status == ONX_OK; i++) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t i = 0; i < work->inputs[0]->count && status == ONX_OK && !onxi_pace_stops(&pace, 500); i++) {
         const onx_str s = ((const onx_str *)work->inputs[0]->data)[i];
         size_t start, end = 0;
         bool found = false;

@@ -23,10 +23,13 @@ static bool concat_all(const onx_work *work, char *to, uint64_t *total)
     onx_str *z = work->outputs[0]->data;
     uint32_t last = b->rank - 1;
     *total = 0;
+    onxi_pace pace = { .work = work };
     for (uint64_t row = 0; row < b->outer; row++) {
         int64_t at[ONXI_BROADCAST_MAX];
         onxi_broadcast_offsets(b, row, at);
         for (int64_t i = 0; i < b->inner; i++, z++) {
+            if (onxi_pace_stops(&pace, 16))
+                return true;
             const onx_str u = x[at[0] + i * b->step[0][last]], v = y[at[1] + i * b->step[1][last]];
             uint64_t start = *total;
             if (!onxi_add_u64(*total, u.len, total) || !onxi_add_u64(*total, v.len, total))
@@ -163,7 +166,10 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_str *texts = x->data;
     onx_value *y = work->outputs[0], *counts = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
     uint64_t most = 0;
+    onxi_pace pace = { .work = work };
     for (uint64_t i = 0; i < x->count; i++) {
+        if (onxi_pace_stops(&pace, 32 + 4 * texts[i].len))
+            return ONX_OK;
         uint64_t count = split(q, texts[i], NULL);
         most = count > most ? count : most;
         if (counts)
@@ -177,7 +183,7 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
     ONX_TRY(onxi_value_size(y, ONX_STRING, x->rank + 1, dims));
     if (y->size)
         memset(y->data, 0, y->size);
-    for (uint64_t i = 0; i < x->count; i++)
+    for (uint64_t i = 0; i < x->count && !onxi_pace_stops(&pace, 32 + 4 * texts[i].len + most); i++)
         split(q, texts[i], (onx_str *)y->data + i * most);
     return ONX_OK;
 }

@@ -30,7 +30,7 @@ static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
         uint64_t image = row / q->tiles, start = row % q->tiles * ONXI_CONV_TILE, count = w->out_size - start;
         count = count < ONXI_CONV_TILE ? count : ONXI_CONV_TILE;
         onxi_unfold(q, (const char *)x->data + image * q->in_each * w->in_size * q->width, start, count, zero, columns);
-        onxi_conv_multiply(q, work->inputs[1], bias, work->outputs[0], image, start, count, columns);
+        onxi_conv_multiply(work, q, work->inputs[1], bias, work->outputs[0], image, start, count, columns);
     }
     return ONX_OK;
 }

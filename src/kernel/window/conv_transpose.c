@@ -204,7 +204,7 @@ static void deconv_block(const deconv_params *q, const onx_work *work, uint64_t 
     const char *a = q->narrow ? widen(weights, w_at, w_pitch, q->in_each, depth, depth, space + q->weights_at)
                               : (const char *)weights->data + w_at * q->width;
     start_output(q, bias, channel, channels, y);
-    for (uint64_t start = 0; start < w->in_size; start += TILE) {
+    for (uint64_t start = 0; start < w->in_size && !onx_work_stops(work); start += TILE) {
         uint64_t count = w->in_size - start < TILE ? w->in_size - start : TILE;
         const char *b = q->narrow ? widen(x, x_at + start, w->in_size, q->in_each, count, TILE, space + q->inputs_at)
                                   : (const char *)x->data + (x_at + start) * q->width;
@@ -219,7 +219,8 @@ static void deconv_block(const deconv_params *q, const onx_work *work, uint64_t 
                            .a_col = (int64_t)(q->narrow ? depth : w_pitch),
                            .b_row = (int64_t)(q->narrow ? TILE : w->in_size),
                            .b_col = 1,
-                           .c_row = TILE };
+                           .c_row = TILE,
+                           .work = work };
         onxi_gemm_run(&gemm, space + q->pack_at);
         fold_tile(q, space, start, count, channels, y);
     }

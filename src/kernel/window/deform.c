@@ -156,7 +156,7 @@ static onx_status deform_run(onx_work *work, uint64_t first, uint64_t last)
         uint64_t count = c->window.out_size - start;
         count = count < ONXI_CONV_TILE ? count : ONXI_CONV_TILE;
         sample_columns(work, q, n, g, start, count, columns);
-        onxi_conv_multiply(c, work->inputs[1], bias, work->outputs[0], n * c->group + g, start, count, columns);
+        onxi_conv_multiply(work, c, work->inputs[1], bias, work->outputs[0], n * c->group + g, start, count, columns);
     }
     return ONX_OK;
 }

@@ -1,5 +1,6 @@
 /* fold.c - Col2Im and MaxUnpool: elements of windows return to their positions in the image. */
 #include "kernel/core/loops.h"
+#include "kernel/core/pace.h"
 
 /* ---- Col2Im ---- */
 
@@ -223,9 +224,9 @@ static onx_status unpool_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
     uint32_t size = onxi_element_size(x->dtype);
-    if (y->size)
-        memset(y->data, 0, y->size);
-    for (uint64_t i = 0; i < x->count; i++) {
+    onxi_pace pace = { .work = work };
+    onxi_pace_clear(work, y->data, y->size);
+    for (uint64_t i = 0; i < x->count && !onxi_pace_stops(&pace, 32); i++) {
         int64_t at = onxi_index(work->inputs[1], i), to = 0, rest = at, stride = 1;
         if (at < 0 || (uint64_t)at >= q->count)
             return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of %llu elements", (long long)at,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { POOL_MAX, POOL_AVERAGE, POOL_LP };
+enum { POOL_MAX, POOL_AVERAGE, POOL_LP, TAPS = 64 /* between two questions whether to stop */ };
 
 typedef struct pool_body {
     int kind;
@@ -14,7 +14,7 @@ typedef struct pool_body {
 typedef struct pool_params {
     onxi_window window;
     const pool_body *body;
-    void (*loop)(const struct pool_params *q, const void *x, void *y, int64_t *index, uint64_t plane);
+    void (*loop)(const struct pool_params *q, const void *x, void *y, int64_t *index, uint64_t plane, onxi_pace *pace);
     bool count_pads, count_beyond, column_major;
     double power;
     uint32_t width;
@@ -61,6 +61,8 @@ static void place_window(const pool_params *q, const int64_t *pos, pool_place *a
         for (uint32_t d = 0; d < w->spatial; d++)                                                                      \
             tap[d] = place.first[d];                                                                                   \
         for (int64_t t = 0; t < place.taps; t++) {                                                                     \
+            if (t % TAPS == 0 && onxi_pace_stops(pace, 4 * TAPS))                                                      \
+                return;                                                                                                \
             int64_t at = 0;                                                                                            \
             for (uint32_t d = 0; d < w->spatial; d++)                                                                  \
                 at = at * w->in[d] + place.origin[d] + tap[d] * w->dilation[d];                                        \
@@ -76,7 +78,7 @@ static void place_window(const pool_params *q, const int64_t *pos, pool_place *a
 
 #define EACH_OUTPUT(BODY)                                                                                              \
     int64_t pos[ONX_RANK_MAX] = { 0 };                                                                                 \
-    for (uint64_t o = 0; o < w->out_size; o++) {                                                                       \
+    for (uint64_t o = 0; o < w->out_size && !onxi_pace_stops(pace, 32); o++) {                                         \
         pool_place place;                                                                                              \
         place_window(q, pos, &place);                                                                                  \
         BODY for (uint32_t d = w->spatial; d-- > 0;)                                                                   \
@@ -100,7 +102,8 @@ static int64_t column_major(const onxi_window *w, int64_t at)
 }
 
 #define MAX_LOOP(op, dt, T, C, M, L, S)                                                                                \
-    static void op##_##dt(const pool_params *q, const void *px, void *py, int64_t *index, uint64_t plane)              \
+    static void op##_##dt(const pool_params *q, const void *px, void *py, int64_t *index, uint64_t plane,              \
+                          onxi_pace *pace)                                                                             \
     {                                                                                                                  \
         const onxi_window *w = &q->window;                                                                             \
         const T *x = (const T *)px;                                                                                    \
@@ -133,7 +136,8 @@ MAX_LOOP(max, UINT8, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 
 /* `step` adds v to `sum`, of type A; `result` computes the output from it. */
 #define SUM_LOOP(op, dt, T, C, L, A, step, result)                                                                     \
-    static void op##_##dt(const pool_params *q, const void *px, void *py, int64_t *index, uint64_t plane)              \
+    static void op##_##dt(const pool_params *q, const void *px, void *py, int64_t *index, uint64_t plane,              \
+                          onxi_pace *pace)                                                                             \
     {                                                                                                                  \
         const onxi_window *w = &q->window;                                                                             \
         const T *x = (const T *)px;                                                                                    \
@@ -162,7 +166,7 @@ static double rooted(const pool_params *q, double sum)
 ONXI_EACH_FLOAT(AVERAGE_LOOP, average)
 ONXI_EACH_FLOAT(LP_LOOP, lp)
 
-typedef void (*pool_loop)(const pool_params *, const void *, void *, int64_t *, uint64_t);
+typedef void (*pool_loop)(const pool_params *, const void *, void *, int64_t *, uint64_t, onxi_pace *);
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
 static const pool_loop loops[][ONX_DTYPE_COUNT] = {
     [POOL_MAX] = { ONXI_EACH_FLOAT(ENTRY, max)[ONX_INT8] = max_INT8, [ONX_UINT8] = max_UINT8 },
@@ -214,9 +218,10 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
     const char *x = work->inputs[0]->data;
     char *y = work->outputs[0] ? work->outputs[0]->data : NULL;
     onx_value *indices = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
+    onxi_pace pace = { .work = work };
     for (uint64_t plane = first; plane < last; plane++)
         q->loop(q, x + plane * w->in_size * q->width, y ? y + plane * w->out_size * q->width : NULL,
-                indices ? (int64_t *)indices->data + plane * w->out_size : NULL, plane);
+                indices ? (int64_t *)indices->data + plane * w->out_size : NULL, plane, &pace);
     return ONX_OK;
 }
 

@@ -130,7 +130,7 @@ static bins bins_of(const align_params *q, double from, double to, uint64_t coun
 
 /* Computes one bin for all channels, some points at a time. */
 static void align_bin(const align_params *q, const onx_value *x, int64_t image, const bins *h, const bins *w,
-                      uint64_t row, uint64_t column, double *sums)
+                      uint64_t row, uint64_t column, double *sums, onxi_pace *pace)
 {
     enum { TOGETHER = 16 };
     corners list[TOGETHER];
@@ -139,7 +139,7 @@ static void align_bin(const align_params *q, const onx_value *x, int64_t image, 
     const char *from = (const char *)x->data + (uint64_t)image * q->channels * plane * onxi_element_size(x->dtype);
     for (uint64_t c = 0; c < q->channels; c++)
         sums[c] = q->largest && points ? -(double)INFINITY : 0;
-    for (int64_t i = 0; i < points;) {
+    for (int64_t i = 0; i < points && !onxi_pace_stops(pace, TOGETHER * (q->channels * 4 + 8));) {
         uint64_t n = 0;
         for (; n < TOGETHER && i < points; n++, i++) {
             const double y =
@@ -162,6 +162,7 @@ static onx_status align_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *out = work->outputs[0];
     double *sums = work->thread_workspace;
     const uint64_t area = q->bins_h * q->bins_w;
+    onxi_pace pace = { .work = work };
     for (uint64_t row = first; row < last; row++) {
         uint64_t roi = row / q->bins_h, bin = row % q->bins_h;
         int64_t image = onxi_index(work->inputs[2], roi);
@@ -176,7 +177,9 @@ static onx_status align_run(onx_work *work, uint64_t first, uint64_t last)
                                  (unsigned long long)roi, (long long)h.points, (long long)w.points);
         for (uint64_t b = 0; b < q->bins_w; b++) {
             const uint64_t to = roi * q->channels * area + bin * q->bins_w + b;
-            align_bin(q, x, image, &h, &w, bin, b, sums);
+            align_bin(q, x, image, &h, &w, bin, b, sums, &pace);
+            if (onxi_pace_stops(&pace, q->channels * 4))
+                return ONX_OK;
             for (uint64_t c = 0; c < q->channels; c++)
                 if (out->dtype == ONX_FLOAT)
                     ((float *)out->data)[to + c * area] = (float)sums[c];
@@ -228,6 +231,7 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
     const pool_params *q = work->params;
     const onx_value *x = work->inputs[0], *rois = work->inputs[1];
     onx_value *y = work->outputs[0];
+    onxi_pace pace = { .work = work };
     for (uint64_t row = first; row < last; row++) {
         uint64_t roi = row / q->channels, c = row % q->channels;
         double image = onxi_value_number(rois, roi * 5), box[4];
@@ -242,11 +246,14 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
             bin_range(box[1], box[3], q->bins_h, bin / q->bins_w, q->height, &top, &bottom);
             bin_range(box[0], box[2], q->bins_w, bin % q->bins_w, q->width, &left, &right);
             double most = top < bottom && left < right ? -(double)INFINITY : 0;
-            for (int64_t i = top; i < bottom; i++)
+            for (int64_t i = top; i < bottom; i++) {
                 for (int64_t k = left; k < right; k++) {
                     double v = onxi_value_number(x, plane + (uint64_t)(i * q->width + k));
                     most = v > most || v != v ? v : most;
                 }
+                if (right > left && onxi_pace_stops(&pace, 8 * (uint64_t)(right - left)))
+                    return ONX_OK;
+            }
             onxi_value_set_number(y, row * q->bins_h * q->bins_w + bin, most);
         }
     }
@@ -288,10 +295,10 @@ static bool overlaps(const box *a, const box *b, float threshold)
 }
 
 /* Merge sort: greater scores first, of equal ones the lower index. */
-static uint64_t *sort_scores(const float *score, uint64_t *order, uint64_t *other, uint64_t count)
+static uint64_t *sort_scores(const float *score, uint64_t *order, uint64_t *other, uint64_t count, onxi_pace *pace)
 {
     for (uint64_t run = 1; run < count; run *= 2) {
-        for (uint64_t start = 0; start < count; start += 2 * run) {
+        for (uint64_t start = 0; start < count && !onxi_pace_stops(pace, 8 * run); start += 2 * run) {
             uint64_t a = start, middle = start + run < count ? start + run : count, b = middle;
             uint64_t end = count - start > 2 * run ? start + 2 * run : count;
             for (uint64_t at = start; at < end; at++)
@@ -399,9 +406,9 @@ static bool meets_any(const box_block *e, const box *b)
     return any != 0;
 }
 
-static bool overlaps_bin(const box_block *e, const box *b, float threshold)
+static bool overlaps_bin(const box_block *e, const box *b, float threshold, onxi_pace *pace)
 {
-    for (; e; e = e->next) {
+    for (; e && !onxi_pace_stops(pace, 2 * BLOCK); e = e->next) {
         if (!meets_any(e, b))
             continue;
         for (uint64_t k = 0; k < e->count; k++) {
@@ -413,14 +420,14 @@ static bool overlaps_bin(const box_block *e, const box *b, float threshold)
     return false;
 }
 
-static bool overlaps_any(const box_bins *kept, const box *b, float threshold)
+static bool overlaps_any(const box_bins *kept, const box *b, float threshold, onxi_pace *pace)
 {
     uint64_t first, last;
-    if (overlaps_bin(kept->bin[BINS], b, threshold))
+    if (overlaps_bin(kept->bin[BINS], b, threshold, pace))
         return true;
     span_of(kept, b, &first, &last);
     for (uint64_t i = first; i <= last; i++)
-        if (overlaps_bin(kept->bin[i], b, threshold))
+        if (overlaps_bin(kept->bin[i], b, threshold, pace))
             return true;
     return false;
 }
@@ -435,7 +442,7 @@ static bool block_bytes(uint64_t count, uint64_t *out)
 
 /* Selects the boxes of a class, best first; returns how many. `order` has room for two permutations. */
 static uint64_t keep_boxes(const suppression *s, const float *boxes, const float *scores, uint64_t count,
-                           uint64_t *order, void *room, uint64_t *kept)
+                           uint64_t *order, void *room, uint64_t *kept, onxi_pace *pace)
 {
     uint64_t candidates = 0, found = 0, *sorted;
     box_bins grid;
@@ -448,10 +455,15 @@ static uint64_t keep_boxes(const suppression *s, const float *boxes, const float
             most = isfinite(b.high[0]) && b.high[0] > most ? b.high[0] : most;
         }
     start_bins(&grid, least, most, room);
-    sorted = sort_scores(scores, order, order + count, candidates);
+    sorted = sort_scores(scores, order, order + count, candidates, pace);
+    if (onxi_pace_stops(pace, 0)) /* the list may be incomplete */
+        return 0;
     for (uint64_t i = 0; i < candidates && found < s->most; i++) {
         const box b = box_at(boxes + 4 * sorted[i], s->centred);
-        if (overlaps_any(&grid, &b, s->overlap))
+        const bool overlapping = overlaps_any(&grid, &b, s->overlap, pace);
+        if (onxi_pace_stops(pace, SPAN))
+            break;
+        if (overlapping)
             continue;
         keep_box(&grid, &b);
         kept[found++] = sorted[i];
@@ -491,9 +503,13 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
                             .least = (float)limit_at(work, 4, -(double)INFINITY),
                             .centred = *(const bool *)work->params };
     /* The selected boxes of a class are stored one after the other, up to UINT64_MAX. */
+    onxi_pace pace = { .work = work };
     for (uint64_t i = 0; i < lists && count; i++) {
-        uint64_t found = keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,
-                                    (const float *)scores->data + i * count, count, order, room, kept + i * count);
+        if (onxi_pace_stops(&pace, count * 16))
+            return ONX_OK;
+        uint64_t found =
+            keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,
+                       (const float *)scores->data + i * count, count, order, room, kept + i * count, &pace);
         total += found;
         if (found < count)
             kept[i * count + found] = UINT64_MAX;
