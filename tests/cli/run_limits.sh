@@ -56,8 +56,8 @@ single() { # NODE INPUTS...
 single 'm = Constant <value_int = 12000> () i = Constant <value_float = 0.99> () y = NonMaxSuppression (b, s, m, i)' \
     'float[1,12000,4] b, float[1,40,12000] s' 'int64[?,?]'
 single 'y = LpPool <kernel_shape = [400, 400], p = 3> (x)' 'float[1,1,1500,1500] x' 'float[?,?,?,?]'
-single 'y = RoiAlign <output_height = 100, output_width = 100, sampling_ratio = 300> (x, r, b)' \
-    'float[1,1,9,9] x, float[1,4] r, int64[1] b' 'float[?,?,?,?]'
+single 'b = Constant <value_ints = [0]> () y = RoiAlign <output_height = 100, output_width = 100, sampling_ratio = 300> (x, r, b)' \
+    'float[1,1,9,9] x, float[1,4] r' 'float[?,?,?,?]'
 single 'y = DFT (x)' 'float[1,3000017,2] x' 'float[?,?,?]'
 single 'y = Det (x)' 'double[1500,1500] x' 'double'
 single 'y = com.microsoft.Inverse (x)' 'float[1500,1500] x' 'float[?,?]'

@@ -95,6 +95,8 @@ static onx_status lower_rate(onx_work *work, onxi_sound *s, uint32_t rate)
     if (!made)
         return ONX_E_MEMORY;
     for (uint64_t i = 0; i < count; i++) {
+        if (!(i % 1024) && onx_work_stops(work))
+            return ONX_E_CANCELLED;
         if (!(i % 1024))
             ONX_TRY(onxi_ctx_go_on(work->cx));
         made[i] = (float)between(s->samples, s->count, fmin((double)i / factor, (double)(s->count - 1)), range);

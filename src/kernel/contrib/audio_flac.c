@@ -59,6 +59,8 @@ static onx_status read_frames(onx_work *work, const sndfile *lib, SNDFILE *file,
     enum { AT_ONCE = 1 << 14 };
     for (sf_count_t got = 1; got > 0;) {
         const uint64_t more = (uint64_t)AT_ONCE * out->channels;
+        if (onx_work_stops(work))
+            return ONX_E_CANCELLED;
         ONX_TRY(onxi_ctx_go_on(work->cx));
         if (!ONXI_GROW_IN(work->text, out->samples, out->room, out->count + more))
             return ONX_E_MEMORY;

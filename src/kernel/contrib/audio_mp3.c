@@ -43,6 +43,8 @@ static onx_status read_all(onx_work *work, const mpg123 *lib, mpg123_handle *h, 
     size_t fed = 0;
     for (;;) {
         size_t got = 0;
+        if (onx_work_stops(work))
+            return ONX_E_CANCELLED;
         ONX_TRY(onxi_ctx_go_on(work->cx));
         if (!ONXI_GROW_IN(work->text, out->samples, out->room, out->count + READ_AT_ONCE))
             return ONX_E_MEMORY;

@@ -169,6 +169,8 @@ static onx_status boxes_run(onx_work *work, uint64_t first, uint64_t last)
     else
         count = count < COLORS ? count : COLORS;
     while (count-- > 0) { /* the most important box is drawn last */
+        if (onx_work_stops(work))
+            return ONX_E_CANCELLED;
         ONX_TRY(onxi_ctx_go_on(work->cx));
         draw(q, &m, list[count].box, colors[q->by_class ? list[count].color : count]);
     }

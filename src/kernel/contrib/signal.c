@@ -85,6 +85,8 @@ static onx_status norm_run(onx_work *work, uint64_t first, uint64_t last)
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_FLOAT, 3, dims));
     float *y = work->outputs[0]->data;
     for (uint64_t t = 0; t < f.total; t++) {
+        if (onx_work_stops(work))
+            return ONX_E_CANCELLED;
         ONX_TRY(onxi_ctx_go_on(work->cx));
         transform(&f, t);
         for (uint64_t k = 0; k < f.bins; k++)
@@ -137,6 +139,8 @@ static onx_status levels(onx_work *work, frames *f, float **out)
     f->weights = weights;
     for (uint64_t t = 0; t < f->total; t++) {
         double sum = 0;
+        if (onx_work_stops(work))
+            return ONX_E_CANCELLED;
         ONX_TRY(onxi_ctx_go_on(work->cx));
         transform(f, t);
         for (uint64_t k = 0; k < f->bins; k++)
