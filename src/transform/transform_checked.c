@@ -16,7 +16,7 @@ static const uint32_t levels[] = { ONX_CHECK_FULL, ONX_CHECK_FULL | OPEN, ONX_CH
 enum { LEVELS = sizeof levels / sizeof *levels };
 
 typedef struct finding {
-    bool found;
+    bool found, told;
     const char *rule;
     char path[512], message[768], hint[256];
 } finding;
@@ -26,14 +26,16 @@ static void keep(char *to, size_t size, onx_str text)
     (void)snprintf(to, size, "%.*s", ONX_ARG(text));
 }
 
-/* The first error, before all diagnostics of the check are taken back. */
+/* The first error, before all diagnostics of the check are taken back. Passes refuse cycles themselves, or name them
+ * (onxi_doc_warn_of_cycle). */
 static void note(const onx_ctx *cx, size_t from, finding *out)
 {
     out->found = true;
     for (size_t i = from; i < onx_diag_count(cx); i++) {
         const onx_diag *diag = onx_diag_get(cx, i);
-        if (diag->severity != ONX_ERROR)
+        if (diag->severity != ONX_ERROR || (diag->rule && strcmp(diag->rule, "G-02") == 0))
             continue;
+        out->told = true;
         out->rule = diag->rule;
         keep(out->path, sizeof out->path, diag->where.path);
         keep(out->message, sizeof out->message, diag->message);
@@ -87,7 +89,7 @@ onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc)
         if (status == ONX_OK)
             break;
     }
-    if (first.found)
+    if (first.told)
         report(c->cx, false, &first,
                level < LEVELS ? "the model is invalid already"
                               : "the model is invalid already, so that the result is not checked");
