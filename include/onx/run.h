@@ -59,7 +59,8 @@ typedef struct onx_session_options {
                           * computed ahead */
     const onx_cancel *cancel; /* cancels the creation of the session; may be NULL */
     bool strict;              /* refuse models that break the standard, even where their meaning is clear
-                               * (onx/check.h, ONX_CHECK_ONE_MEANING); otherwise they run, with a warning */
+                               * (onx/check.h, ONX_CHECK_ONE_MEANING), and a list of one element where an input is
+                               * declared a scalar; otherwise such models run, with a warning, and such lists are taken */
     /* ONX_PRECISION_* (onx/kernel.h): the type that constant weights of MatMul and Gemm may be held in. Memory, and the
      * time of products with few rows, shrink in proportion to the bits; results differ by the rounding of the weights.
      * With bfloat16, products of several rows and convolutions take half the time on processors with bfloat16

@@ -1,7 +1,8 @@
 /* run_bind.c - checks that a value fits the input that it is bound to: kind, element type, rank and sizes (TY-19).
  * Names of dimensions are claims that nothing relies on, and many exporters write one name for every size: that a name
  * has several sizes over the inputs (TY-15) or over the elements of a sequence (TY-16) is a warning, once per session,
- * and so is a result that contradicts what the model declares (TY-20), once per output. */
+ * and so is a result that contradicts what the model declares (TY-20), once per output. A list of one element passes
+ * for a scalar, which packages rely on: other runtimes do not compare with the rank of a scalar. */
 #include "run/run_bind.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ typedef struct binding {
     uint32_t count, room;
     onxi_table table; /* index of `all`, once there are more than fit in `few` */
     bool element;     /* the value being bound is an element of a sequence */
+    bool strict;      /* a list of one element is not a scalar */
     onxi_run_said *said;
 } binding;
 
@@ -107,11 +109,18 @@ static const char *type_name(int32_t dtype)
     return name ? name : "none";
 }
 
+static bool is_list_of_one(const onx_value *v)
+{
+    return v->kind == ONX_VALUE_TENSOR && v->rank == 1 && v->count == 1;
+}
+
 static onx_status bind_tensor(binding *b, const onx_type_tensor *t, const onx_value *v)
 {
     if (t->elem_type && t->elem_type != v->dtype)
         return refuse(b, "input \"%.*s\" is of type %s, the model wants %s", ONX_ARG(b->input), type_name(v->dtype),
                       type_name(t->elem_type));
+    if (t->shape && !t->shape->dim_count && is_list_of_one(v) && !b->strict && !b->element)
+        return ONX_OK;
     if (t->shape && t->shape->dim_count != v->rank)
         return refuse(b, "input \"%.*s\" has rank %u, the model wants %u", ONX_ARG(b->input), v->rank,
                       t->shape->dim_count);
@@ -166,23 +175,67 @@ static onx_status bind_value(binding *b, const onx_type *type, const onx_value *
     return ONX_OK;
 }
 
-onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs,
-                               onxi_run_said *said)
+static onx_status check(onx_ctx *cx, const onx_graph *g, const onx_value *const *inputs, bool strict,
+                        onxi_run_said *said)
 {
-    binding b = { .cx = cx, .said = said };
+    binding b = { .cx = cx, .strict = strict, .said = said };
     onx_status status = ONX_OK;
     b.all = b.few;
-    for (uint32_t i = 0; i < count && status == ONX_OK; i++) {
-        b.input = onx_view(info[i]->name);
+    for (uint32_t i = 0; i < g->input_count && status == ONX_OK; i++) {
+        b.input = onx_view(g->input[i]->name);
         b.element = false;
         if (inputs[i] && !onxi_value_is_whole(inputs[i]))
             status = onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE,
                                "the value for input \"%.*s\" does not hold what its dimensions say", ONX_ARG(b.input));
-        else if (inputs[i] && info[i]->type)
-            status = bind_value(&b, info[i]->type, inputs[i]);
+        else if (inputs[i] && g->input[i]->type)
+            status = bind_value(&b, g->input[i]->type, inputs[i]);
     }
     free_variables(&b);
     return status;
+}
+
+/* Is the value a list of one element where the model declares a scalar? */
+static bool is_for_scalar(const onx_value_info *info, const onx_value *v)
+{
+    const onx_type *type = info->type;
+    return v && is_list_of_one(v) && type && ONX_HAS(type, type, tensor_type) && type->tensor_type->shape &&
+           !type->tensor_type->shape->dim_count;
+}
+
+onx_status onxi_run_inputs_bind(onx_ctx *cx, const onx_graph *graph, const onx_value *const *inputs, bool strict,
+                                onxi_run_said *said, onxi_run_inputs *out)
+{
+    size_t scalars = 0;
+    *out = (onxi_run_inputs){ .inputs = inputs };
+    ONX_TRY(check(cx, graph, inputs, strict, said));
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        scalars += is_for_scalar(graph->input[i], inputs[i]);
+    if (!scalars)
+        return ONX_OK;
+    out->size = scalars * sizeof(onx_value) + graph->input_count * sizeof(onx_value *);
+    onx_value *v = out->memory = onxi_resize(cx, NULL, 0, out->size);
+    if (!v)
+        return onxi_no_memory(cx);
+    const onx_value **own = (const onx_value **)(void *)(v + scalars);
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        own[i] = inputs[i];
+        if (!is_for_scalar(graph->input[i], inputs[i]))
+            continue;
+        *v = *inputs[i];
+        v->rank = 0;
+        v->dims = NULL;
+        v->flags |= ONXI_VALUE_BORROWED;
+        v->cx = NULL;
+        own[i] = v++;
+    }
+    out->inputs = own;
+    return ONX_OK;
+}
+
+void onxi_run_inputs_free(onx_ctx *cx, onxi_run_inputs *bound)
+{
+    if (bound->memory)
+        onxi_release(cx, bound->memory, bound->size);
 }
 
 /* ---- results ---- */

@@ -174,7 +174,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     session->inputs = onxi_dict_on_heap(own);
     session->outputs = onxi_dict_on_heap(own);
     session->defaults = onxi_dict_on_heap(own);
-    session->s.cx = own;                      /* freed even if opening fails */
+    session->s.cx = own; /* freed even if opening fails */
+    session->strict = strict;
     session->s.unsorted = found.warnings > 0; /* a warning may say that nodes are unsorted */
     onx_status status = derive_copy(own, doc, &session->derived);
     if (session->derived) {
@@ -406,8 +407,11 @@ static onx_status run_checked(onx_session *session, onx_ctx *cx, const onx_value
 {
     const onx_graph *g = session->graph;
     ONX_TRY(check_arguments(session, cx, inputs, outputs));
-    ONX_TRY(onxi_run_bind_check(cx, g->input, g->input_count, inputs, session->said));
-    ONX_TRY(run_with(session, cx, inputs, outputs, options));
+    onxi_run_inputs bound;
+    ONX_TRY(onxi_run_inputs_bind(cx, g, inputs, session->strict, session->said, &bound));
+    const onx_status status = run_with(session, cx, bound.inputs, outputs, options);
+    onxi_run_inputs_free(cx, &bound);
+    ONX_TRY(status);
     onxi_run_bind_results(cx, g->output, g->output_count, outputs, session->said);
     return ONX_OK;
 }

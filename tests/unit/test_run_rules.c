@@ -21,13 +21,17 @@ typedef struct fixture {
     onx_session *session;
 } fixture;
 
-static onx_status open_model(fixture *f, const char *text, const onx_kernel *kernels)
+static onx_status open_with(fixture *f, const char *text, const onx_session_options *options)
 {
     f->session = NULL;
     f->cx = onx_ctx_new(NULL);
     assert_int_equal(onx_text_parse(f->cx, ONX_KIND_MODEL, onx_str_of(text), 0, &f->doc), ONX_OK);
-    return onx_session_new(f->cx, f->doc, &(onx_session_options){ .verify = true, .threads = 1, .kernels = kernels },
-                           &f->session);
+    return onx_session_new(f->cx, f->doc, options, &f->session);
+}
+
+static onx_status open_model(fixture *f, const char *text, const onx_kernel *kernels)
+{
+    return open_with(f, text, &(onx_session_options){ .verify = true, .threads = 1, .kernels = kernels });
 }
 
 static void close_model(fixture *f)
@@ -386,6 +390,32 @@ static void test_run_rules__ty19_held(void **state)
     close_model(&f);
 }
 
+/* A list of one element passes for a scalar, unless the session is strict; longer lists and matrices never do. */
+static void test_run_rules__ty19_scalars(void **state)
+{
+    (void)state;
+    const char *scalar = HEAD "g (float x, int64 n) => (float y) { z = Cast <to = 1> (n) y = Add (x, z) }";
+    const int64_t dims[] = { 1, 1 };
+    fixture f;
+    onx_value *matrix;
+    assert_int_equal(open_model(&f, scalar, NULL), ONX_OK);
+    assert_int_equal(run(&f, vector(&f, ONX_FLOAT, 1), vector(&f, ONX_INT64, 1)), ONX_OK);
+    assert_int_equal(run(&f, vector(&f, ONX_FLOAT, 2), vector(&f, ONX_INT64, 1)), ONX_E_INVALID);
+    assert_true(has_rule(&f, "TY-19"));
+    onx_diag_clear(f.cx);
+    assert_int_equal(run(&f, vector(&f, ONX_INT64, 1), vector(&f, ONX_INT64, 1)), ONX_E_INVALID);
+    assert_true(has_rule(&f, "TY-19"));
+    onx_diag_clear(f.cx);
+    assert_int_equal(onx_value_new_tensor(f.cx, ONX_FLOAT, 2, dims, &matrix), ONX_OK);
+    assert_int_equal(run(&f, matrix, vector(&f, ONX_INT64, 1)), ONX_E_INVALID);
+    assert_true(has_rule(&f, "TY-19"));
+    close_model(&f);
+    assert_int_equal(open_with(&f, scalar, &(onx_session_options){ .strict = true }), ONX_OK);
+    assert_int_equal(run(&f, vector(&f, ONX_FLOAT, 1), vector(&f, ONX_INT64, 1)), ONX_E_INVALID);
+    assert_true(has_rule(&f, "TY-19"));
+    close_model(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_run_rules__ty16_held),
         cmocka_unit_test(test_run_rules__ty19_broken),
         cmocka_unit_test(test_run_rules__ty19_held),
+        cmocka_unit_test(test_run_rules__ty19_scalars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
