@@ -41,6 +41,16 @@ static bool note_defaults(const onxi_binder *binder, onxi_bound *b)
     return true;
 }
 
+static bool is_standard(onx_str domain)
+{
+    static const char *const domains[] = { "", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview",
+                                           "ai.onnx.preview.training" };
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
+        if (onx_str_is(domain, domains[i]))
+            return true;
+    return false;
+}
+
 static bool resolve(const onxi_binder *binder, onxi_bound *b)
 {
     b->import = onxi_imports_find(&binder->imports, b->domain);
@@ -52,6 +62,12 @@ static bool resolve(const onxi_binder *binder, onxi_bound *b)
     if (b->function) {
         b->kind = ONXI_BOUND_FUNCTION;
         return true;
+    }
+    b->implied =
+        b->import == ONXI_UNBOUND && !is_standard(b->domain) && onx_registry_has_domain(binder->registry, b->domain);
+    if (b->implied) {
+        b->opset = 1;
+        b->schema = onx_registry_find(binder->registry, b->domain, b->name, b->opset);
     }
     if (b->overload.len && binder->functions) /* an overload can only select a function of the model (ND-22) */
         b->schema = NULL;
@@ -98,4 +114,16 @@ onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node)
     if (!*recent || !onxi_str_same((*recent)->name, name))
         *recent = look_up(binder, domain, name, overload);
     return *recent;
+}
+
+bool onxi_bound_report(onxi_binder *binder, onxi_bound *bound)
+{
+    if (!bound->implied || bound->reported)
+        return false;
+    bound->reported = true;
+    for (uint32_t i = 0; i < binder->count; i++)
+        if (binder->bound[i] != bound && binder->bound[i]->reported &&
+            onxi_str_same(binder->bound[i]->domain, bound->domain))
+            return false;
+    return true;
 }

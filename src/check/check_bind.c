@@ -39,7 +39,9 @@ static onx_str similar_operator(onxi_check *k, onx_str domain, onx_str name)
     return found ? onxi_check_text(k, "did you mean %s?", found) : onx_str_make(NULL, 0);
 }
 
-static void report_not_imported(onxi_check *k, const onxi_check_at *at, onx_str domain, onxi_check_scope *scope)
+/* `implied`: the operator is known, and the domain is taken to have version 1. */
+static void report_not_imported(onxi_check *k, const onxi_check_at *at, onx_str domain, bool implied,
+                                onxi_check_scope *scope)
 {
     onxi_checked_imports *imports = scope->imports;
     if (imports->legacy) /* the node's domain field and imports are from a later IR version; V-03 reports this */
@@ -55,9 +57,13 @@ static void report_not_imported(onxi_check *k, const onxi_check_at *at, onx_str 
     const char *shown = domain.len ? onxi_check_quote(k, domain) : "ai.onnx";
     onxi_check_find(k, at, rule,
                     (onxi_check_detail){ .value = onx_str_of(shown),
+                                         .severity = implied ? ONX_RULE_WARNING : ONX_RULE_NONE,
+                                         .one_meaning = implied,
                                          .hint = onxi_check_text(k, "add %s to the opset_import of the %s", shown,
                                                                  scope->function ? "function" : "model") },
-                    "the %s does not import the domain %s", scope->function ? "function" : "model", shown);
+                    implied ? "the %s does not import the domain %s, so its version is taken to be 1"
+                            : "the %s does not import the domain %s",
+                    scope->function ? "function" : "model", shown);
 }
 
 static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_bound *b, const onxi_check_scope *scope)
@@ -146,10 +152,12 @@ static void check_bound(onxi_check *k, const onxi_check_at *at, onxi_checked_op 
     onxi_check_utf8(k, ONXI_AT(at, op_type), b->name);
     onxi_check_utf8(k, ONXI_AT(at, domain), b->domain);
     if (b->import == ONXI_UNBOUND) {
-        report_not_imported(k, at, b->domain, scope);
-        return;
+        report_not_imported(k, at, b->domain, b->implied, scope);
+        if (!b->implied)
+            return;
+    } else {
+        scope->imports->used[b->import] = true;
     }
-    scope->imports->used[b->import] = true;
     if (b->kind == ONXI_BOUND_FUNCTION) {
         op->kind = ONXI_BOUND_FUNCTION;
         if (onxi_check_domain_is_standard(b->domain) && onxi_schema_newest(b->domain, b->name))

@@ -268,7 +268,7 @@ void onxi_check_find(onxi_check *k, const onxi_check_at *at, const char *rule_id
     k->total[severity]++;
     if (severity == ONX_ERROR && breaks_inference(rule))
         k->broken = true;
-    if (at == &onxi_check_no_place || (mild && (k->mild[i / 64] >> (i % 64) & 1)))
+    if (at == &onxi_check_no_place || (mild && !detail.severity && (k->mild[i / 64] >> (i % 64) & 1)))
         return;
     if (mild)
         k->mild[i / 64] |= (uint64_t)1 << (i % 64);

@@ -414,9 +414,12 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
     gathered inputs;
     const char *reason = "its rule needs more of its inputs than is known";
     onxi_infer_loss *own = NULL;
-    const onxi_bound *bound = onxi_bind(scope->frame->binder, node);
+    onxi_bound *bound = onxi_bind(scope->frame->binder, node);
     if (!bound)
         return e->status = ONX_E_MEMORY;
+    if (onxi_bound_report(scope->frame->binder, bound))
+        onxi_infer_report(e, scope, node, index, false,
+                          "domain \"%.*s\" is not imported, so its version is taken to be 1", ONX_ARG(bound->domain));
     ONX_TRY(gather_inputs(e, scope, node, &few, &inputs));
     onxi_infer_fact *const *answer = inputs.known ? onxi_infer_repeat_find(e, bound, node, inputs.facts) : NULL;
     if (answer && bind_repeated(e, scope, node, answer))
