@@ -279,10 +279,6 @@ onx_status onxi_rule_unsqueeze(onxi_call *call)
     if (count > UINT32_MAX - x->rank)
         return onxi_call_fail(call, "%u axes are given", count);
     uint32_t rank = x->rank + count;
-    if (call->schema->since < 11)
-        for (uint32_t i = 0; i < count; i++)
-            if (axes[i] < 0)
-                return onxi_call_fail(call, "axis %lld is negative", (long long)axes[i]);
     ONX_TRY(onxi_call_mark_axes(call, axes, count, rank, true, &added));
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     for (uint32_t i = 0, k = 0; i < rank; i++)
