@@ -23,12 +23,17 @@ class BackendRep:
         self._outputs = collections.namedtuple("Outputs", [o.name for o in session.outputs], rename=True)
 
     def run(self, inputs, **kwargs):
-        """Returns the outputs, also accessible by name. Inputs are a list in order, a dict by name, or a single input."""
+        """Returns the outputs, also accessible by name. Inputs are a list in order, a dict by name, or a single input.
+
+        A list of as many items as there are inputs without an initializer belongs to those, wherever they are."""
         ports = self.session.inputs
         if not isinstance(inputs, dict):
             items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
             if len(items) > len(ports):
                 raise ValueError("the model has %d inputs, and %d were given" % (len(ports), len(items)))
+            required = [p for p in ports if p.required]
+            if len(items) == len(required):
+                ports = required
             inputs = dict(zip((p.name for p in ports), items))
         return self._outputs(*self.session.run(None, inputs))
 

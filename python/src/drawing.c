@@ -37,18 +37,21 @@ static PyObject *layout(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &boxes, &PyList_Type, &edges))
         return NULL;
-    const Py_ssize_t box_count = PyList_Size(boxes), edge_count = PyList_Size(edges);
+    boxes = PyList_AsTuple(boxes); /* numbers may run code that changes the lists */
+    edges = PyList_AsTuple(edges);
+    const Py_ssize_t box_count = boxes ? PyTuple_Size(boxes) : 0, edge_count = edges ? PyTuple_Size(edges) : 0;
     onx_layout_node *nodes = PyMem_Calloc((size_t)box_count + 1, sizeof *nodes);
     onx_layout_edge *lines = PyMem_Calloc((size_t)edge_count + 1, sizeof *lines);
-    bool good = nodes && lines && box_count < (Py_ssize_t)ONX_LAYOUT_NONE && edge_count < (Py_ssize_t)ONX_LAYOUT_NONE;
+    bool good = boxes && edges && nodes && lines && box_count < (Py_ssize_t)ONX_LAYOUT_NONE &&
+                edge_count < (Py_ssize_t)ONX_LAYOUT_NONE;
     if (!good)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; good && i < box_count; i++) {
         nodes[i].parent = ONX_LAYOUT_NONE;
-        good = PyArg_Parse(PyList_GetItem(boxes, i), "(II)", &nodes[i].width, &nodes[i].height) != 0;
+        good = PyArg_Parse(PyTuple_GetItem(boxes, i), "(II)", &nodes[i].width, &nodes[i].height) != 0;
     }
     for (Py_ssize_t i = 0; good && i < edge_count; i++)
-        good = PyArg_Parse(PyList_GetItem(edges, i), "(II)", &lines[i].from, &lines[i].to) != 0;
+        good = PyArg_Parse(PyTuple_GetItem(edges, i), "(II)", &lines[i].from, &lines[i].to) != 0;
     py_ctx *ctx = good ? py_ctx_take() : NULL;
     if (ctx) {
         onx_placement *placement = NULL;
@@ -61,6 +64,8 @@ static PyObject *layout(PyObject *self, PyObject *args)
     }
     PyMem_Free(nodes);
     PyMem_Free(lines);
+    Py_XDECREF(boxes);
+    Py_XDECREF(edges);
     return made;
 }
 

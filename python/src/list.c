@@ -203,10 +203,10 @@ static bool replace(list *l, Py_ssize_t at, Py_ssize_t remove, PyObject *values)
 
 static bool place_of(PyObject *self, PyObject *key, Py_ssize_t *out)
 {
-    const Py_ssize_t length = list_length(self);
-    *out = PyNumber_AsSsize_t(key, PyExc_IndexError);
+    *out = PyNumber_AsSsize_t(key, PyExc_IndexError); /* may run code that changes the list */
     if (*out == -1 && PyErr_Occurred())
         return false;
+    const Py_ssize_t length = list_length(self);
     if (*out < 0)
         *out += length;
     if (*out >= 0 && *out < length)
@@ -265,7 +265,7 @@ static int list_assign(PyObject *self, PyObject *key, PyObject *value)
         }
         values = whole;
         start = 0;
-        remove = length;
+        remove = list_length(self);
     }
     good = replace(l, start, remove, values);
     Py_DECREF(values);
@@ -274,10 +274,11 @@ static int list_assign(PyObject *self, PyObject *key, PyObject *value)
 
 static PyObject *list_insert(PyObject *self, PyObject *args)
 {
-    Py_ssize_t at, length = list_length(self);
+    Py_ssize_t at;
     PyObject *value, *values;
     if (!PyArg_ParseTuple(args, "nO:insert", &at, &value))
         return NULL;
+    const Py_ssize_t length = list_length(self);
     if (at < 0)
         at = at + length < 0 ? 0 : at + length;
     if (at > length)
@@ -329,9 +330,14 @@ static PyObject *list_add(PyObject *self, PyObject *args, PyObject *kwargs)
                                                                 l->field.name, (uint64_t)list_length(self), 0, 1)))
         return NULL;
     PyObject *made = list_item(self, list_length(self) - 1);
-    while (made && kwargs && PyDict_Next(kwargs, &at, &key, &value))
+    while (made && kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+        Py_INCREF(key);
+        Py_INCREF(value);
         if (PyObject_SetAttr(made, key, value) != 0)
             Py_CLEAR(made);
+        Py_DECREF(key);
+        Py_DECREF(value);
+    }
     return made;
 }
 

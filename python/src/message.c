@@ -277,9 +277,14 @@ static PyObject *message_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
     PyObject *made = py_doc_root(py_doc_wrap(ctx, doc, NULL)), *key, *value;
     Py_ssize_t at = 0;
-    while (made && kwargs && PyDict_Next(kwargs, &at, &key, &value))
+    while (made && kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+        Py_INCREF(key);
+        Py_INCREF(value);
         if (PyObject_SetAttr(made, key, value) != 0)
             Py_CLEAR(made);
+        Py_DECREF(key);
+        Py_DECREF(value);
+    }
     return made;
 }
 

@@ -145,16 +145,17 @@ enum { FEW = 16 };
 typedef struct call {
     session *s;
     py_ctx *ctx;
-    PyObject **objects;   /* per input, borrowed; NULL: omitted */
+    PyObject **objects;   /* per input; NULL: omitted */
+    PyObject **arrays;    /* per output: an array of the caller, or NULL */
     onx_value **made;     /* per input: a value for this run, or NULL */
     const onx_value **in; /* per input */
     onx_value **out;      /* per output */
-    PyObject *few_objects[FEW];
+    PyObject *few_objects[FEW], *few_arrays[FEW];
     onx_value *few_made[FEW], *few_out[FEW];
     const onx_value *few_in[FEW];
     double timeout;
     unsigned long long iterations;
-    PyObject *stop, *profile; /* borrowed, or NULL */
+    PyObject *stop, *profile; /* borrowed from the arguments, or NULL */
 } call;
 
 static bool call_open(call *c, session *s)
@@ -171,6 +172,7 @@ static bool call_open(call *c, session *s)
         return false;
     }
     c->objects = c->few_objects;
+    c->arrays = c->few_arrays;
     c->made = c->few_made;
     c->in = c->few_in;
     c->out = c->few_out;
@@ -179,9 +181,11 @@ static bool call_open(call *c, session *s)
         c->made = PyMem_Calloc(s->input_count, sizeof *c->made);
         c->in = PyMem_Calloc(s->input_count, sizeof *c->in);
     }
-    if (s->output_count > FEW)
+    if (s->output_count > FEW) {
         c->out = PyMem_Calloc(s->output_count, sizeof *c->out);
-    if (!c->objects || !c->made || !c->in || !c->out)
+        c->arrays = PyMem_Calloc(s->output_count, sizeof *c->arrays);
+    }
+    if (!c->objects || !c->arrays || !c->made || !c->in || !c->out)
         PyErr_NoMemory();
     else
         c->ctx = py_ctx_take();
@@ -201,8 +205,14 @@ static void call_close(call *c)
     }
     if (c->ctx)
         py_ctx_done(c->ctx);
+    for (uint32_t i = 0; c->objects && i < s->input_count; i++)
+        Py_XDECREF(c->objects[i]);
+    for (uint32_t i = 0; c->arrays && i < s->output_count; i++)
+        Py_XDECREF(c->arrays[i]);
     if (c->objects != c->few_objects)
         PyMem_Free(c->objects);
+    if (c->arrays != c->few_arrays)
+        PyMem_Free(c->arrays);
     if (c->made != c->few_made)
         PyMem_Free(c->made);
     if (c->in != c->few_in)
@@ -239,6 +249,44 @@ static bool find_port(PyObject *name, const port *ports, uint32_t count, uint32_
     return false;
 }
 
+/* Calls `take` for each item of a dict as it is now: names of the caller may change it when they are compared. */
+static bool each_item(call *c, PyObject *dict, bool (*take)(call *c, PyObject *key, PyObject *item))
+{
+    PyObject *pairs = PyDict_Items(dict);
+    const Py_ssize_t count = pairs ? PyList_Size(pairs) : -1;
+    bool good = count >= 0;
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        PyObject *pair = PyList_GetItem(pairs, i);
+        good = take(c, PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1));
+    }
+    Py_XDECREF(pairs);
+    return good;
+}
+
+static bool knows_input(call *c, PyObject *name, PyObject *item)
+{
+    const session *s = c->s;
+    uint32_t index;
+    (void)item;
+    return find_port(name, s->inputs, s->input_count, &index) ||
+           (!PyErr_Occurred() && unknown("input", name, s->inputs, s->input_count));
+}
+
+/* An array into which an output is written. */
+static bool take_array(call *c, PyObject *name, PyObject *array)
+{
+    const session *s = c->s;
+    uint32_t index = 0;
+    if (!find_port(name, s->outputs, s->output_count, &index))
+        return PyErr_Occurred() ? false : unknown("output", name, s->outputs, s->output_count);
+    if (c->arrays[index]) {
+        PyErr_Format(PyExc_TypeError, "output '%U' is given twice", s->outputs[index].name);
+        return false;
+    }
+    Py_INCREF(c->arrays[index] = array);
+    return (c->out[index] = py_value_over(c->ctx, array)) != NULL;
+}
+
 /* Takes the inputs from a dict by name. */
 static bool take_feeds(call *c, PyObject *feeds)
 {
@@ -255,20 +303,12 @@ static bool take_feeds(call *c, PyObject *feeds)
             PyErr_Format(PyExc_TypeError, "input '%U' is given twice", s->inputs[i].name);
             return false;
         }
-        c->objects[i] = object;
+        Py_INCREF(c->objects[i] = object);
     }
-    if (found == PyDict_Size(feeds))
-        return true;
-    PyObject *key, *item;
-    Py_ssize_t at = 0;
-    uint32_t index;
-    while (PyDict_Next(feeds, &at, &key, &item))
-        if (!find_port(key, s->inputs, s->input_count, &index))
-            return PyErr_Occurred() ? false : unknown("input", key, s->inputs, s->input_count);
-    return true;
+    return found == PyDict_Size(feeds) || each_item(c, feeds, knows_input);
 }
 
-/* Converts the inputs. References are held meanwhile, because code called by the conversion may change the dict. */
+/* Converts the inputs. */
 static bool take_inputs(call *c)
 {
     const session *s = c->s;
@@ -283,16 +323,6 @@ static bool take_inputs(call *c)
         c->in[i] = c->made[i] ? c->made[i] : borrowed;
     }
     return true;
-}
-
-static void hold(call *c, bool keep)
-{
-    for (uint32_t i = 0; i < c->s->input_count; i++) {
-        if (keep)
-            Py_XINCREF(c->objects[i]);
-        else
-            Py_XDECREF(c->objects[i]);
-    }
 }
 
 static bool run(call *c)
@@ -342,10 +372,7 @@ static PyObject *take_output(call *c, uint32_t index, bool as_values)
 
 static bool perform(call *c)
 {
-    hold(c, true);
-    const bool done = take_inputs(c) && run(c);
-    hold(c, false);
-    return done;
+    return take_inputs(c) && run(c);
 }
 
 static PyObject *all_outputs(call *c)
@@ -371,7 +398,7 @@ PyObject *session_call(PyObject *self, PyObject *args, PyObject *kwargs)
         good = false;
     }
     for (Py_ssize_t i = 0; good && i < given; i++)
-        c.objects[i] = PyTuple_GetItem(args, i);
+        Py_INCREF(c.objects[i] = PyTuple_GetItem(args, i));
     if (good && (!kwargs || take_feeds(&c, kwargs)) && perform(&c))
         result = all_outputs(&c);
     call_close(&c);
@@ -436,22 +463,11 @@ PyObject *session_run(PyObject *self, PyObject *args, PyObject *kwargs)
     c.iterations = iterations;
     c.stop = stop != Py_None ? stop : NULL;
     c.profile = profile != Py_None ? profile : NULL;
-    /* Arrays into which outputs are written. */
-    PyObject *key, *array;
-    Py_ssize_t at = 0;
-    while (good && into != Py_None && PyDict_Next(into, &at, &key, &array)) {
-        uint32_t index = 0;
-        good = find_port(key, c.s->outputs, c.s->output_count, &index) ||
-               (!PyErr_Occurred() && unknown("output", key, c.s->outputs, c.s->output_count));
-        if (good)
-            good = (c.out[index] = py_value_over(c.ctx, array)) != NULL;
-    }
+    good = good && (into == Py_None || each_item(&c, into, take_array));
     if (good && perform(&c)) {
         list = PyList_New(count);
         for (Py_ssize_t i = 0; list && i < count; i++) {
-            PyObject *result = NULL;
-            if (into != Py_None)
-                result = PyDict_GetItemWithError(into, c.s->outputs[wanted[i]].name);
+            PyObject *result = c.arrays[wanted[i]];
             Py_XINCREF(result);
             for (Py_ssize_t j = 0; !result && j < i; j++) /* the same output is requested twice */
                 if (wanted[j] == wanted[i])

@@ -141,11 +141,16 @@ static void release_object(void *owner)
     PyGILState_Release(state);
 }
 
-static onx_value *wrap_array(py_ctx *ctx, const py_array_struct *a, int32_t dtype, PyObject *owner)
+/* Makes a value over the elements of an array. Their owner is the object or what it gave as its array interface: a
+ * scalar of NumPy gives that of an array of its own, which only the interface keeps alive. So the value keeps both. */
+static onx_value *wrap_array(py_ctx *ctx, const py_array_struct *a, int32_t dtype, PyObject *object, PyObject *keep)
 {
     int64_t dims[ONX_RANK_MAX];
     uint64_t size = (uint64_t)a->itemsize;
     onx_value *value = NULL;
+    PyObject *owner = PyTuple_Pack(2, object, keep);
+    if (!owner)
+        return NULL;
     for (int i = 0; i < a->nd; i++) {
         dims[i] = a->shape[i];
         size *= (uint64_t)a->shape[i];
@@ -161,9 +166,9 @@ static onx_value *wrap_array(py_ctx *ctx, const py_array_struct *a, int32_t dtyp
     const onx_status status = onx_value_wrap(ctx->cx, &memory, &value);
     if (status != ONX_OK) {
         py_fail(ctx->cx, status);
+        Py_DECREF(owner);
         return NULL;
     }
-    Py_INCREF(owner);
     return value;
 }
 
@@ -232,7 +237,8 @@ static int32_t wanted_dtype(const onx_type *type)
     return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->elem_type : ONX_UNDEFINED;
 }
 
-static onx_value *from_array(py_ctx *ctx, const py_array_struct *a, PyObject *array, const onx_type *type)
+static onx_value *from_array(py_ctx *ctx, const py_array_struct *a, PyObject *array, PyObject *keep,
+                             const onx_type *type)
 {
     const int32_t dtype = py_array_dtype(a), wanted = wanted_dtype(type);
     if (!dtype) {
@@ -242,8 +248,8 @@ static onx_value *from_array(py_ctx *ctx, const py_array_struct *a, PyObject *ar
     }
     const bool lacking = wanted && py_array_widened(wanted) != wanted;
     if (lacking && a->typekind == 'u' && onx_dtype_bits(wanted) == 8u * (unsigned)a->itemsize)
-        return wrap_array(ctx, a, wanted, array); /* the bits of a type that NumPy lacks */
-    onx_value *value = wrap_array(ctx, a, dtype, array);
+        return wrap_array(ctx, a, wanted, array, keep); /* the bits of a type that NumPy lacks */
+    onx_value *value = wrap_array(ctx, a, dtype, array, keep);
     return value && lacking && py_array_widened(wanted) == dtype ? narrowed(ctx, value, wanted) : value;
 }
 
@@ -265,13 +271,13 @@ static onx_value *from_other(py_ctx *ctx, PyObject *object, const onx_type *type
             value = text_tensor(ctx, elements, PyTuple_GetItem(made, 2));
         else if ((a = py_array_look(elements, &keep)) && is_plain(a) &&
                  onx_dtype_bits(dtype) == 8u * (unsigned)a->itemsize)
-            value = wrap_array(ctx, a, (int32_t)dtype, elements);
+            value = wrap_array(ctx, a, (int32_t)dtype, elements, keep);
         else if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "such elements are no tensor");
     } else {
         const py_array_struct *a = py_array_look(made, &keep);
         if (a && is_plain(a))
-            value = from_array(ctx, a, made, type);
+            value = from_array(ctx, a, made, keep, type);
         else if (!PyErr_Occurred())
             PyErr_Format(PyExc_TypeError, "an object of type %R is no tensor", (PyObject *)Py_TYPE(object));
     }
@@ -383,25 +389,23 @@ static onx_value *from_sequence(py_ctx *ctx, PyObject *object, const onx_type *i
 
 static onx_value *from_dict(py_ctx *ctx, PyObject *dict, const onx_type *type)
 {
-    PyObject *key, *item;
-    Py_ssize_t at = 0;
+    PyObject *pairs = PyDict_Items(dict); /* code called by the conversion may change the dict */
+    const Py_ssize_t count = pairs ? PyList_Size(pairs) : -1;
+    if (count < 0)
+        return NULL;
+    const onx_type *to = type && ONX_HAS(type, type, map_type) ? type->map_type->value_type : NULL;
     int32_t key_type = type && ONX_HAS(type, type, map_type) ? type->map_type->key_type : ONX_UNDEFINED;
     if (!key_type)
-        key_type = PyDict_Next(dict, &at, &key, &item) && PyUnicode_Check(key) ? ONX_STRING : ONX_INT64;
+        key_type = count && PyUnicode_Check(PyTuple_GetItem(PyList_GetItem(pairs, 0), 0)) ? ONX_STRING : ONX_INT64;
     onx_value *map = new_list(ctx, ONX_VALUE_MAP, key_type);
-    at = 0;
-    while (map && PyDict_Next(dict, &at, &key, &item)) {
-        /* Code called by the conversion may change the dict. */
-        Py_INCREF(key);
-        Py_INCREF(item);
-        const onx_type *to = type && ONX_HAS(type, type, map_type) ? type->map_type->value_type : NULL;
-        if (!put_item(ctx, map, item, to, key)) {
+    for (Py_ssize_t i = 0; map && i < count; i++) {
+        PyObject *pair = PyList_GetItem(pairs, i);
+        if (!put_item(ctx, map, PyTuple_GetItem(pair, 1), to, PyTuple_GetItem(pair, 0))) {
             onx_value_free(map);
             map = NULL;
         }
-        Py_DECREF(key);
-        Py_DECREF(item);
     }
+    Py_DECREF(pairs);
     return map;
 }
 
@@ -432,7 +436,7 @@ onx_value *py_value_of(py_ctx *ctx, PyObject *object, const onx_type *type, cons
     const py_array_struct *a = py_array_look(object, &keep);
     if (a && is_plain(a)) {
         if (py_array_dtype(a)) {
-            onx_value *value = from_array(ctx, a, object, type);
+            onx_value *value = from_array(ctx, a, object, keep, type);
             Py_DECREF(keep);
             return value;
         }
@@ -449,7 +453,7 @@ onx_value *py_value_over(py_ctx *ctx, PyObject *array)
     const py_array_struct *a = py_array_look(array, &keep);
     onx_value *value = NULL;
     if (a && is_plain(a) && a->flags & PY_ARRAY_WRITEABLE && py_array_dtype(a))
-        value = wrap_array(ctx, a, py_array_dtype(a), array);
+        value = wrap_array(ctx, a, py_array_dtype(a), array, keep);
     else if (!PyErr_Occurred())
         PyErr_SetString(PyExc_TypeError, "an output is written into an array that is writeable and lies row-major");
     Py_XDECREF(keep);

@@ -53,6 +53,19 @@ def load_tests(loader, tests, pattern):
 
 
 class TestOurs(unittest.TestCase):
+    def test_list_of_inputs(self):
+        """A list belongs to the inputs without an initializer, if it has as many items, else to all in their order."""
+        model = onx.parse("""<ir_version: 3, opset_import: ["" : 9]>
+g (float[2] w, float[2] x, float[2] b) => (float[2] y) <float[2] w = {10, 20}, float[2] b = {1, 2}> { d = Sub(x, w) y = Add (d, b) }""")
+        rep = onx.backend.prepare(model)
+        x, w, b = (np.full(2, k, np.float32) for k in (1, 5, 7))
+        self.assertEqual(rep.run([x])[0].tolist(), [-8, -17])
+        self.assertEqual(rep.run(x)[0].tolist(), [-8, -17])
+        self.assertEqual(rep.run([w, x])[0].tolist(), [-3, -2])
+        self.assertEqual(rep.run([w, x, b])[0].tolist(), [3, 3])
+        with self.assertRaises(ValueError):
+            rep.run([w, x, b, b])
+
     def test_protos(self):
         node = onnx.helper.make_node("Relu", ["x"], ["y"], name="n")
         mine = onx.from_proto(node)
