@@ -152,7 +152,8 @@ static onx_status wrap(onxi_run_site *site, uint32_t input)
 static onx_status take_rank(onxi_run_site *site, uint32_t input)
 {
     const onx_value *given = site->inputs[input];
-    const uint32_t rank = onxi_loop_rank(site->graph->graph, input);
+    const int declared = onxi_loop_rank(site->graph->graph, input);
+    const uint32_t rank = declared < 0 ? given->rank : (uint32_t)declared;
     onx_value *held;
     int64_t ones[ONX_RANK_MAX];
     if (given->kind != ONX_VALUE_TENSOR || given->count != 1 || given->rank == rank)

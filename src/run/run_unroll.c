@@ -195,10 +195,12 @@ static onx_status branch(onxi_run_builder *b, const onxi_run_op *op, bool *done)
 
 /* ---- Loop ---- */
 
-/* Defines the iteration number or the condition for a turn. */
-static onx_status define(onxi_run_builder *b, const onx_graph *body, uint32_t input, onx_dtype dtype, const void *data)
+/* Defines the iteration number or the condition for a turn; `undeclared`: its rank if the body declares none. */
+static onx_status define(onxi_run_builder *b, const onx_graph *body, uint32_t input, onx_dtype dtype, const void *data,
+                         uint32_t undeclared)
 {
-    const uint32_t rank = onxi_loop_rank(body, input);
+    const int declared = onxi_loop_rank(body, input);
+    const uint32_t rank = declared < 0 ? undeclared : (uint32_t)declared;
     int64_t ones[ONX_RANK_MAX];
     uint32_t slot;
     onx_value *v;
@@ -211,12 +213,13 @@ static onx_status define(onxi_run_builder *b, const onx_graph *body, uint32_t in
     return onxi_run_session_keep(b->session, v);
 }
 
-/* Adds a turn. `state`: the slots of the condition and of the carried values, before and after it. */
-static onx_status add_turn(attempt *a, int64_t turn, bool go_on, uint32_t *state, bool *there)
+/* Adds a turn. `rank`: that of the condition; `state`: the slots of the condition and of the carried values, before and
+ * after it. */
+static onx_status add_turn(attempt *a, int64_t turn, bool go_on, uint32_t rank, uint32_t *state, bool *there)
 {
     onxi_run_builder b = scope_in(&a->fixed, a->frame);
-    ONX_TRY(define(&b, a->body, 0, ONX_INT64, &turn));
-    ONX_TRY(define(&b, a->body, 1, ONX_BOOL, &(uint8_t){ go_on }));
+    ONX_TRY(define(&b, a->body, 0, ONX_INT64, &turn, 0));
+    ONX_TRY(define(&b, a->body, 1, ONX_BOOL, &(uint8_t){ go_on }, rank));
     for (uint32_t i = 2; i < a->body->input_count; i++)
         ONX_TRY(onxi_run_build_name(&b, onx_view(a->body->input[i]->name), state[i - 1]));
     ONX_TRY(add_nodes(a, &b));
@@ -232,7 +235,7 @@ static bool pays(const attempt *a, int64_t turns)
 }
 
 /* Adds turns until the loop ends; *done is false if that cannot be told, or is not worth it. */
-static onx_status add_turns(attempt *a, int64_t trips, bool obeys, uint32_t *state, bool *done)
+static onx_status add_turns(attempt *a, int64_t trips, bool obeys, uint32_t rank, uint32_t *state, bool *done)
 {
     bool go_on = true;
     const int64_t most = trips < TURNS ? trips : TURNS;
@@ -241,7 +244,7 @@ static onx_status add_turns(attempt *a, int64_t trips, bool obeys, uint32_t *sta
         bool there;
         if (turn == TURNS)
             return ONX_OK;
-        ONX_TRY(add_turn(a, turn, go_on, state, &there));
+        ONX_TRY(add_turn(a, turn, go_on, rank, state, &there));
         if (!there || (!turn && !pays(a, trips == INT64_MAX ? 1 : most)))
             return ONX_OK;
         if (turn + 1 == trips)
@@ -250,6 +253,7 @@ static onx_status add_turns(attempt *a, int64_t trips, bool obeys, uint32_t *sta
         if (!next)
             return ONX_OK;
         go_on = is_true(next);
+        rank = next->rank;
         if (obeys && !go_on)
             break;
     }
@@ -293,7 +297,7 @@ static onx_status loop(onxi_run_builder *b, const onxi_run_op *op, bool *done)
     if (!state)
         return ONX_OK;
     ONX_TRY(begin(&a, b, op, body));
-    ONX_TRY(add_turns(&a, go && !is_true(go) ? 0 : trips, obeys, state, done));
+    ONX_TRY(add_turns(&a, go && !is_true(go) ? 0 : trips, obeys, go ? go->rank : 0, state, done));
     if (!*done)
         return give_up(&a);
     b->session->unrolled += b->session->op_total - a.op_total;

@@ -163,15 +163,16 @@ static onx_status once(onxi_simplify *s, uint32_t index, uint32_t scope)
     const uint32_t parent = s->ops[index].scope;
     const onx_graph *body = s->scopes[scope].graph;
     int64_t ones[ONX_RANK_MAX];
+    uint32_t rank[2];
     for (uint32_t i = 0; i < ONX_RANK_MAX; i++)
         ones[i] = 1;
+    for (uint32_t i = 0; i < 2; i++)
+        rank[i] = onxi_loop_rank(body, i) < 0 ? 0 : (uint32_t)onxi_loop_rank(body, i);
     const uint32_t given[] = {
-        onxi_simplify_constant(
-            s, parent, base, "iteration",
-            onx_tensor_new(s->arena, ONX_INT64, ones, onxi_loop_rank(body, 0), &(int64_t){ 0 }, NULL)),
-        onxi_simplify_constant(
-            s, parent, base, "condition",
-            onx_tensor_new(s->arena, ONX_BOOL, ones, onxi_loop_rank(body, 1), &(uint8_t){ 1 }, NULL)),
+        onxi_simplify_constant(s, parent, base, "iteration",
+                               onx_tensor_new(s->arena, ONX_INT64, ones, rank[0], &(int64_t){ 0 }, NULL)),
+        onxi_simplify_constant(s, parent, base, "condition",
+                               onx_tensor_new(s->arena, ONX_BOOL, ones, rank[1], &(uint8_t){ 1 }, NULL)),
     };
     if (given[0] == ONXI_S_NONE || given[1] == ONXI_S_NONE)
         return ONX_E_MEMORY;

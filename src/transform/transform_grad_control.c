@@ -453,15 +453,15 @@ static onx_status restore(loop *l, onx_bytes last, onx_bytes step, onx_bytes *at
     body *b = &l->b;
     const onx_bytes both[2] = { last, step };
     onxi_node_list forward = b->out.nodes;
-    const uint32_t rank = onxi_loop_rank(b->from, 0);
+    const int rank = onxi_loop_rank(b->from, 0), go_rank = onxi_loop_rank(b->from, 1);
     onx_bytes at = b->from->input[0]->name;
     b->out.nodes = (onxi_node_list){ 0 };
-    if (rank) /* `at` stays a scalar; the body gets the number in its rank */
+    if (rank > 0) /* `at` stays a scalar; the body gets the number in its rank */
         ONX_TRY(onxi_grad_name(g, b->from->input[0]->name, "scalar", &at));
     ONX_TRY(onxi_grad_push(g, &b->out, onxi_grad_node_new(g, "Sub", both, 2, &at, 1)));
-    if (rank) {
+    if (rank > 0) {
         onx_bytes x = at;
-        for (uint32_t i = 0; i < rank; i++)
+        for (int i = 0; i < rank; i++)
             ONX_TRY(put_text(b, "x", "z = Constant <value_ints = [0]> () out = Unsqueeze (x, z)", &x, 1, &x, "ranked"));
         ONX_TRY(onxi_grad_push(g, &b->out, onxi_grad_node_new(g, "Identity", &x, 1, &b->from->input[0]->name, 1)));
     }
@@ -470,7 +470,7 @@ static onx_status restore(loop *l, onx_bytes last, onx_bytes step, onx_bytes *at
     int64_t ones[ONX_RANK_MAX];
     for (uint32_t i = 0; i < ONX_RANK_MAX; i++)
         ones[i] = 1;
-    onx_tensor *truth = onx_tensor_new(g->arena, ONX_BOOL, ones, onxi_loop_rank(b->from, 1), &yes, NULL);
+    onx_tensor *truth = onx_tensor_new(g->arena, ONX_BOOL, ones, go_rank < 0 ? 0 : (uint32_t)go_rank, &yes, NULL);
     if (!go || !truth || !onx_node_add_tensor(g->arena, go, "value", truth))
         return ONX_E_MEMORY;
     ONX_TRY(onxi_grad_push(g, &b->out, go));

@@ -15,7 +15,9 @@ static onx_status fill_body(onxi_body *b)
         ONX_TRY(onx_value_new(b->cx, &b->next[i]));
     }
     ONX_TRY(new_scalar(b->cx, ONX_INT64, &b->counter));
-    return new_scalar(b->cx, ONX_BOOL, &b->go_on);
+    ONX_TRY(new_scalar(b->cx, ONX_BOOL, &b->yes));
+    *(uint8_t *)b->yes->data = 1;
+    return ONX_OK;
 }
 
 static size_t body_size(uint32_t inputs, uint32_t outputs, uint32_t carried)
@@ -45,7 +47,7 @@ void onxi_body_free(void *body)
     for (uint32_t i = 0; i < b->carried; i++)
         onx_value_free(b->last[i]);
     onx_value_free(b->counter);
-    onx_value_free(b->go_on);
+    onx_value_free(b->yes);
     onxi_release(b->cx, b, body_size(b->inputs, b->outputs, b->carried));
 }
 

@@ -12,8 +12,9 @@ typedef struct onxi_body {
     onx_ctx *cx;
     uint32_t inputs, outputs, carried;
     const onx_value **in;
-    onx_value **next, **last;   /* `last` has `carried` entries */
-    onx_value *counter, *go_on; /* scalars, an int64 and a bool */
+    onx_value **next, **last; /* `last` has `carried` entries */
+    onx_value *counter;       /* an int64 of rank 0 */
+    onx_value *yes;           /* true, of rank 0 */
 } onxi_body;
 /* Called by `bind`. The caller makes the values of outputs after `carried`, where they are used. */
 onx_status onxi_body_new(onx_work *work, uint32_t inputs, uint32_t outputs, uint32_t carried);

@@ -46,14 +46,9 @@ static onx_status loop_bind(onx_work *work)
     return ONX_OK;
 }
 
-static bool is_cond(const onx_value *v)
-{
-    return v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_BOOL && v->count == 1;
-}
-
 static onx_status read_cond(onx_work *work, const onx_value *v, bool *out)
 {
-    if (!is_cond(v))
+    if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_BOOL || v->count != 1)
         return onx_work_fail(work, ONX_E_INVALID, "the condition is not a single boolean");
     *out = *(const uint8_t *)v->data != 0;
     return ONX_OK;
@@ -104,15 +99,13 @@ static onx_status iterate(onx_work *work, onxi_body *b, int64_t trips, bool go_o
             if (b->next[i + 1])
                 ONX_TRY(append(work, work->outputs[i], (uint64_t)*done, b->next[i + 1], i));
         onxi_body_turn(b);
-        for (uint32_t i = 1; i < b->carried; i++) {
+        for (uint32_t i = 0; i < b->carried; i++) {
             b->in[i + 1] = b->last[i];
             b->last[i]->flags |= ONXI_VALUE_GIVEN; /* only the next iteration reads it */
             b->next[i]->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
         }
         if (q->obeys)
             ONX_TRY(read_cond(work, b->last[0], &go_on));
-        if (is_cond(b->last[0])) /* the next iteration sees it, obeyed or not */
-            *(uint8_t *)b->go_on->data = *(const uint8_t *)b->last[0]->data;
     }
     return ONX_OK;
 }
@@ -140,8 +133,7 @@ static onx_status loop_run(onx_work *work, uint64_t first, uint64_t last)
     if (q->has_cond)
         ONX_TRY(read_cond(work, work->inputs[1], &go_on));
     b->in[0] = b->counter;
-    b->in[1] = b->go_on;
-    *(uint8_t *)b->go_on->data = go_on;
+    b->in[1] = q->has_cond ? work->inputs[1] : b->yes;
     for (uint32_t i = 0; i < q->carried; i++)
         b->in[i + 2] = work->inputs[i + 2];
     onx_status status = iterate(work, b, trips, go_on, &done);

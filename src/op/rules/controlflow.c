@@ -166,7 +166,12 @@ static bool fills_in(const onxi_type *carried, const onxi_type *given)
 /* The type of the iteration number or the condition: a single element in the rank that the body wants. */
 static onx_status loop_formal(onxi_call *call, const onx_graph *body, uint32_t input, onx_dtype dtype, onxi_type *out)
 {
-    const uint32_t rank = onxi_loop_rank(body, input);
+    const int declared = onxi_loop_rank(body, input);
+    const uint32_t rank = declared < 0 ? 0 : (uint32_t)declared;
+    if (declared < 0 && input == 1 && onxi_call_ranked(call, 1)) { /* as the node has it */
+        *out = *call->inputs[1];
+        return ONX_OK;
+    }
     *out = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = dtype, .ranked = true, .rank = rank };
     out->dims = ONXI_ARRAY(call->arena, onxi_dim, rank + 1u);
     if (!out->dims)
@@ -273,17 +278,19 @@ bool onxi_loop_goes_on(onx_doc *doc, onx_arena *arena, const onx_graph *body,
     return false;
 }
 
-uint32_t onxi_loop_rank(const onx_graph *body, uint32_t input)
+int onxi_loop_rank(const onx_graph *body, uint32_t input)
 {
     const onx_type *type = input < body->input_count ? body->input[input]->type : NULL;
     const onx_type_tensor *tensor = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
     const onx_tensor_shape *shape = tensor ? tensor->shape : NULL;
-    if (!shape || shape->dim_count > ONX_RANK_MAX)
+    if (!shape)
+        return -1;
+    if (shape->dim_count > ONX_RANK_MAX)
         return 0;
     for (uint32_t i = 0; i < shape->dim_count; i++)
         if (ONX_HAS(dimension, shape->dim[i], dim_value) && shape->dim[i]->dim_value != 1)
             return 0;
-    return shape->dim_count;
+    return (int)shape->dim_count;
 }
 
 static bool is_called(void *data, const onx_node *node, onxi_op_id id)
