@@ -114,7 +114,7 @@ class TestMemory(unittest.TestCase):
     def test_items_of_lists(self):
         value = onx.Value([np.float32(k) for k in range(5)])
         kept = churn()
-        self.assertEqual([np.asarray(v).item() for v in value.python()] if hasattr(value, "python") else list(range(5)), list(range(5)))
+        self.assertEqual([np.asarray(v).item() for v in value.numpy()], list(range(5)))
         del kept
 
 
