@@ -364,7 +364,7 @@ class TestWrong(Case):
         s = self.session("(float[N,2] x, int64[N] n) => (float[N,2] y)", "y = Neg(x)")
         x, n = np.ones((1, 2), np.float32), np.zeros(1, np.int64)
         for wrong in (dict(x=x), dict(x=x.astype(np.float64), n=n), dict(x=np.ones((1, 3), np.float32), n=n), dict(x=x[0], n=n),
-                      dict(x=x, n=None), dict(x=x, n=np.zeros(2, np.int64))):
+                      dict(x=x, n=None), dict(x=x, n=np.zeros((1, 1), np.int64))):
             with self.assertRaises((onx.InvalidError, onx.MisuseError)) as caught:
                 s.run(None, wrong)
             self.assertEqual(caught.exception.diagnostics[0].severity, "error")
