@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* Calls that change a model, or make one of another, check the result (onx/check.h): a model that was valid stays valid,
- * or the call fails with ONX_E_UNSUPPORTED and the place and the reason; the model may then be changed. A model that is
- * invalid before the call is reported as a warning, and its result is not checked. */
+/* Calls that change a model, or make one of another, check the result (onx/check.h): a model that was valid stays
+ * valid, or the call fails with ONX_E_UNSUPPORTED and the place and the reason; the model may then be changed. A model
+ * that is invalid before the call is reported as a warning, and its result is not checked. */
 
 /* ---- passes ---- */
 

@@ -45,14 +45,9 @@ static void note(const onx_ctx *cx, size_t from, finding *out)
 }
 
 /* ONX_E_INVALID: an error was found; the first one is noted if nothing was before. */
-static onx_status check_at(onx_ctx *cx, onx_doc *doc, uint32_t flags, bool untyped, finding *first)
+static onx_status check_at(onx_ctx *cx, onx_doc *doc, uint32_t flags, finding *first)
 {
-    /* inputs and outputs without a type: what inference does not know of operators that are not known */
-    static const char *const types[] = { "G-09" };
-    const onx_check_options options = { .struct_size = sizeof options,
-                                        .flags = flags | ONX_CHECK_STRUCTURE | (untyped ? OPEN : 0),
-                                        .ignore = types,
-                                        .ignore_count = untyped ? 1 : 0 };
+    const onx_check_options options = { .struct_size = sizeof options, .flags = flags | ONX_CHECK_STRUCTURE };
     const onxi_diag_mark mark = onxi_diag_here(cx);
     const onx_status status = onx_check(cx, doc, &options, NULL);
     if (status == ONX_E_INVALID && !first->found)
@@ -79,7 +74,7 @@ onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc)
     finding first = { 0 };
     uint32_t level = 0;
     for (; c->on && level < LEVELS; level++) {
-        const onx_status status = check_at(c->cx, doc, levels[level], false, &first);
+        const onx_status status = check_at(c->cx, doc, levels[level], &first);
         if (status == ONX_E_LIMIT) {
             c->on = false;
             return ONX_OK;
@@ -109,17 +104,12 @@ onx_status onxi_checked_end(onxi_checked *c, onx_doc *const *docs, uint32_t coun
 {
     for (uint32_t i = 0; c->on && status == ONX_OK && i < count; i++) {
         finding first = { 0 };
-        onx_status found = docs[i] ? check_at(c->cx, docs[i], levels[c->level], false, &first) : ONX_OK;
-        bool fails = found == ONX_E_INVALID && !may_fail;
-        if (fails) {
-            found = check_at(c->cx, docs[i], levels[c->level], true, &first);
-            fails = found == ONX_E_INVALID;
-        }
-        if (first.found)
-            report(c->cx, fails, &first, fails ? "the result would be invalid" : "the result is invalid");
+        const onx_status found = docs[i] ? check_at(c->cx, docs[i], levels[c->level], &first) : ONX_OK;
         if (found == ONX_E_INVALID)
-            status = fails ? ONX_E_UNSUPPORTED : ONX_OK;
-        else if (found != ONX_E_LIMIT)
+            report(c->cx, !may_fail, &first, may_fail ? "the result is invalid" : "the result would be invalid");
+        if (found == ONX_E_INVALID && !may_fail)
+            status = ONX_E_UNSUPPORTED;
+        else if (found != ONX_E_INVALID && found != ONX_E_LIMIT)
             status = found;
     }
     return status;
