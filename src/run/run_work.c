@@ -35,6 +35,7 @@ static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t fi
         return kernel->run(work, first, last);
     /* Less than is worth a thread, because some rows cost more than their kernels estimate. */
     row_pace pace = { .rows = work->prepared->grain / 32 + 1, .least = 1 };
+    const size_t errors = work->cx ? onx_diag_total(work->cx, ONX_ERROR) : 0;
     onx_status going = onxi_run_watch_look(watch), status = ONX_OK;
     while (first < last && going == ONX_OK && status == ONX_OK) {
         const uint64_t end = last - first <= pace.rows ? last : first + pace.rows, start = onxi_run_clock_ns();
@@ -43,9 +44,9 @@ static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t fi
         going = onxi_run_watch_look(watch);
         first = end;
     }
-    if (going != ONX_OK)
-        return work->cx ? onxi_run_watch_fail(watch, going, work->cx, work->prepared->place) : going;
-    return status;
+    if (going == ONX_OK || (status != ONX_OK && work->cx && onx_diag_total(work->cx, ONX_ERROR) > errors))
+        return status; /* a node of a subgraph has reported the end */
+    return work->cx ? onxi_run_watch_fail(watch, going, work->cx, work->prepared->place) : going;
 }
 
 /* The rows of work in blocks of consecutive rows. The plan fixes the blocks; any thread may run any block. */

@@ -169,7 +169,7 @@ says out 'dims -1'
 expect 0 "$ONX" check --explain T
 [ "$(grep -c 'checked by' out)" -eq 35 ] || fail "--explain T does not print 35 rules"
 expect 0 "$ONX" check --explain all --format json
-[ "$(grep -c '"level"' out)" -eq 416 ] || fail "--explain all does not print 416 rules"
+[ "$(grep -c '"level"' out)" -eq 417 ] || fail "--explain all does not print 417 rules"
 expect 2 "$ONX" check --explain T-99
 says err 'the last rule about Dense tensors is T-35'
 expect 2 "$ONX" check --explain nd-4
