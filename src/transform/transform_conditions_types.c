@@ -140,6 +140,37 @@ WHEN(mixed_power)
     return is_mixed(s);
 }
 
+/* ---- what floating-point numbers had first ---- */
+
+WHEN(flatten_sizes)
+{
+    int64_t axis, sizes[2] = { 1, 1 };
+    const onx_type *type = onxi_subject_type(s, 0);
+    const int rank = onxi_type_rank(type);
+    if (rank < 0 || !onxi_subject_int(s, "axis", &axis) || onxi_when_not_integers(s))
+        return false;
+    for (int i = 0; i < rank; i++) {
+        const int64_t size = onxi_type_dim(type, (uint32_t)i);
+        if (size <= 0 || !onxi_mul_i64(sizes[i >= axis], size, &sizes[i >= axis]))
+            return false;
+    }
+    return onxi_prepare_ints(s, "sizes", sizes, 2);
+}
+WHEN(integer_matrices)
+{
+    const int dtype = onxi_subject_dtype(s, 0);
+    return (has_longs(s) || dtype == ONX_INT32 || dtype == ONX_UINT32) && onxi_subject_rank(s, 0) == 2 &&
+           onxi_subject_rank(s, 1) == 2;
+}
+WHEN(integer_gemm)
+{
+    float alpha, beta;
+    int64_t a, b;
+    return onxi_when_integer_matrices(s) && onxi_subject_float(s, "alpha", &alpha) && alpha == 1 &&
+           onxi_subject_float(s, "beta", &beta) && beta == 1 && onxi_subject_int(s, "transA", &a) && !a &&
+           onxi_subject_int(s, "transB", &b) && !b;
+}
+
 /* ---- OneHot ---- */
 
 WHEN(indexes_from_front)

@@ -129,9 +129,14 @@ static bool has_references(onx_node *const *nodes, uint32_t count)
 /* What inference refuses about the nodes; empty: nothing. */
 static onx_str complaint(onxi_retarget *r, onxi_diag_mark from, bool only_types)
 {
-    for (size_t i = from.count; i < onx_diag_count(r->cx); i++)
-        if (onx_diag_get(r->cx, i)->rule && (!only_types || is_about_types(onx_diag_get(r->cx, i)->rule)))
-            return onxi_arena_printf(r->scratch, "%.*s", ONX_ARG(onx_diag_get(r->cx, i)->message));
+    for (size_t i = from.count; i < onx_diag_count(r->cx); i++) {
+        const onx_diag *diag = onx_diag_get(r->cx, i);
+        /* Before version 9 a Constant of the standard is of floats; all libraries have read all types. */
+        const onx_str path = diag->where.path, end = onx_str_of("(Constant)");
+        const bool constant = path.len >= end.len && memcmp(path.ptr + path.len - end.len, end.ptr, end.len) == 0;
+        if (diag->rule && !constant && (!only_types || is_about_types(diag->rule)))
+            return onxi_arena_printf(r->scratch, "%.*s", ONX_ARG(diag->message));
+    }
     return (onx_str){ 0 };
 }
 
@@ -311,6 +316,18 @@ static onx_status splice(onxi_retarget *r, const onx_bytes *all, uint32_t all_co
     return ONX_OK;
 }
 
+/* Do the type rules accept the node as it is? What is wrong already need not become right. */
+static onx_status was_right(onxi_retarget *r, onxi_subject *s, bool *right)
+{
+    onx_node *node = (onx_node *)(uintptr_t)s->node;
+    const onxi_versioned domain = onxi_versioned_of(onx_view(node->domain));
+    onx_str wrong = { 0 };
+    if (domain < ONXI_VERSIONED_COUNT)
+        ONX_TRY(note_made(r, s, &node, 1, domain, s->row->since, &wrong));
+    *right = !wrong.len;
+    return ONX_OK;
+}
+
 onx_status onxi_retarget_make(onxi_retarget *r, onxi_subject *s, const onx_function *text, onxi_versions at,
                               bool attributes, onxi_versioned domain, onxi_made_nodes *made)
 {
@@ -336,8 +353,16 @@ onx_status onxi_retarget_make(onxi_retarget *r, onxi_subject *s, const onx_funct
                            old->output[text->output_count - 1], &node->output, &node->output_count));
     }
     *made = (onxi_made_nodes){ .nodes = x.nodes, .count = text->node_count };
+    bool right = true;
     ONX_TRY(inherit(r, s, text, x.nodes, attributes, at.of[domain], &made->wrong));
-    return made->wrong.len ? ONX_OK : note_made(r, s, x.nodes, text->node_count, domain, at.of[domain], &made->wrong);
+    if (made->wrong.len)
+        return ONX_OK;
+    ONX_TRY(note_made(r, s, x.nodes, text->node_count, domain, at.of[domain], &made->wrong));
+    if (made->wrong.len)
+        ONX_TRY(was_right(r, s, &right));
+    if (!right)
+        made->wrong = (onx_str){ 0 };
+    return ONX_OK;
 }
 
 onx_status onxi_retarget_recheck(onxi_retarget *r, onxi_subject *s, onx_node *node, onxi_versions at,
