@@ -179,7 +179,7 @@ static range range_of(ranger *w, uint32_t value)
     const int dtype = onxi_simplify_dtype(s, value);
     if (v->tensor)
         return v->tensor->data_type == ONX_STRING ? any : of_constant(s, value);
-    if (!most_of(dtype)) /* integers wrap around */
+    if (most_of(dtype) == 0) /* integers wrap around */
         return of_type(dtype);
     if (!v->maker || w->looks >= LOOKS)
         return any;

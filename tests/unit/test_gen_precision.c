@@ -103,7 +103,7 @@ static double explained(model *m, uint32_t output)
         gen_run run;
         const double step = fmax(spacing(m->to), spacing(m->type));
         for (uint32_t i = 0; i < nudged.operand_count; i++)
-            if (is_float(nudged.operands[i].dtype) && nudged.operands[i].fill < GEN_INDEX)
+            if (is_float((int32_t)nudged.operands[i].dtype) && nudged.operands[i].fill < GEN_INDEX)
                 nudged.operands[i].nudge = sign * step;
         gen_run_model(m->cx, m->doc, nudged.operands, nudged.operand_count, true, 1, &run);
         most = fmax(most, run.status == ONX_OK && output < run.count
@@ -205,8 +205,8 @@ static void fit_operands(gen_node *node, const onx_graph *g)
 {
     for (uint32_t i = 0; i < g->input_count; i++)
         for (uint32_t k = 0; k < node->operand_count; k++)
-            if (onx_str_is(onx_view(g->input[i]->name), node->operands[k].name) && is_float(node->operands[k].dtype) &&
-                node->operands[k].kind != GEN_MAP)
+            if (onx_str_is(onx_view(g->input[i]->name), node->operands[k].name) &&
+                is_float((int32_t)node->operands[k].dtype) && node->operands[k].kind != GEN_MAP)
                 node->operands[k].dtype = (onx_dtype)elements_of(g->input[i]->type);
 }
 
@@ -214,7 +214,7 @@ static bool convert(model *m, counts *c)
 {
     onx_doc *doc = copy_of(m->cx, m->doc);
     const onx_precision_options options = {
-        .struct_size = sizeof options, .to = m->to, .keep_io = m->keep_io, .convert_exact = m->exact
+        .struct_size = sizeof options, .to = (int32_t)m->to, .keep_io = m->keep_io, .convert_exact = m->exact
     };
     const onx_status status = onx_precision(m->cx, doc, &options);
     bool ok = true;

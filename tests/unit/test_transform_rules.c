@@ -285,7 +285,7 @@ static void test_transform_rules__every_rule_of_models(void **state)
 static bool try_drawn(const onxi_rewrite_row *rule, uint32_t trial)
 {
     onx_ctx *cx = onx_ctx_new(NULL);
-    side nodes = { NULL }, one = { NULL };
+    side nodes = { .doc = NULL }, one = { .doc = NULL };
     onx_value *inputs[INPUTS_MAX] = { NULL };
     const char *text;
     int64_t dims[INPUTS_MAX][8];

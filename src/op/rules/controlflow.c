@@ -172,7 +172,7 @@ static onx_status loop_formal(onxi_call *call, const onx_graph *body, uint32_t i
         *out = *call->inputs[1];
         return ONX_OK;
     }
-    *out = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = dtype, .ranked = true, .rank = rank };
+    *out = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = (uint8_t)dtype, .ranked = true, .rank = rank };
     out->dims = ONXI_ARRAY(call->arena, onxi_dim, rank + 1u);
     if (!out->dims)
         return ONX_E_MEMORY;
