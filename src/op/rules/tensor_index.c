@@ -413,7 +413,8 @@ onx_status onxi_rule_one_hot(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *depth_type = onxi_call_ranked(call, 1),
                     *values = onxi_call_ranked(call, 2);
-    const onxi_known_ints *depth = onxi_call_value(call, 1);
+    const onxi_known_ints *depth = onxi_call_value(call, 1), *indices = onxi_call_value(call, 0);
+    const bool strict = onxi_dims_refuses_overflow(call->dims) && call->schema->since < 11;
     uint32_t axis;
     onxi_dim *dims;
     if (depth_type && depth_type->rank > 1)
@@ -425,6 +426,10 @@ onx_status onxi_rule_one_hot(onxi_call *call)
         return onxi_call_fail(call, "values has %lld elements, expected 2", (long long)values->dims[0]);
     if (depth && depth->count == 1 && onxi_dim_is_const(depth->elements[0]) && depth->elements[0] < 0)
         return onxi_call_fail(call, "depth is %lld", (long long)depth->elements[0]);
+    /* Strict inference refuses them, as the reference does; runs give them the off value. */
+    for (uint32_t i = 0; strict && indices && i < indices->count; i++)
+        if (onxi_dim_is_const(indices->elements[i]) && indices->elements[i] < 0)
+            return onxi_call_fail(call, "index %lld is negative", (long long)indices->elements[i]);
     if (!x)
         return ONX_OK;
     ONX_TRY(onxi_call_want_least_rank(call, 0, 1));
