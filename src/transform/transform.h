@@ -129,6 +129,7 @@ typedef struct onxi_scope {
 typedef struct onxi_constant { /* an initializer, or the value of a Constant node */
     const onx_tensor *tensor;
     const onx_attribute *attribute;
+    bool is_default; /* of an input, which callers may override; only with onxi_values.takes_defaults */
 } onxi_constant;
 
 typedef struct onxi_values {
@@ -136,8 +137,9 @@ typedef struct onxi_values {
     onx_doc *doc;
     onx_arena *scratch;
     onx_infer *infer;
-    onx_str same;  /* a name of sizes that the caller vouches for (onxi_facts_new); set before the first query */
-    bool inferred; /* inference was attempted */
+    onx_str same;        /* a name of sizes that the caller vouches for (onxi_facts_new); set before the first query */
+    bool takes_defaults; /* the pass warns where it makes the default of an input constant; set likewise */
+    bool inferred;       /* inference was attempted */
     /* Not ONX_OK once a query failed because of memory or a limit. Callers continue as if the property were unknown, so
      * a pass checks this before it keeps its result. */
     onx_status status;
@@ -163,7 +165,7 @@ onx_status onxi_values_open(onxi_values *values, onx_doc *doc, onx_arena *scratc
 void onxi_values_close(onxi_values *values);
 /* The type of a value, NULL if unknown. The model is inferred on the first query. */
 const onx_type *onxi_values_type(onxi_values *values, const onxi_scope *scope, onx_str name);
-/* NULL if it is not constant, or the default of an input, which callers may override. */
+/* NULL if it is not constant, or (without takes_defaults) the default of an input, which callers may override. */
 const onxi_constant *onxi_values_constant(onxi_values *values, onxi_scope *scope, onx_str name);
 /* Records the properties of a value that the pass has created. */
 onx_status onxi_values_note(onxi_values *values, onx_str name, const onx_type *type, const onxi_constant *constant);

@@ -323,6 +323,7 @@ static onx_status run(onxi_retarget *r, onx_model *model)
     ONX_TRY(onxi_binder_open_model(binder, model));
     r->imports_ml = onxi_imports_version(&binder->imports, onx_str_of(onxi_versioned_domains[ONXI_ML])) > 0;
     ONX_TRY(onxi_values_open(&r->values, r->doc, r->scratch));
+    r->values.takes_defaults = true; /* what older versions have as attributes */
     ONX_TRY(walk_model(r, model, binder));
     if (!r->bodies_only && !r->values.inferred) /* not warned yet */
         ONX_TRY(onxi_doc_warn_of_cycle(r->doc, ONXI_CYCLE_STAYS));

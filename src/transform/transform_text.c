@@ -62,8 +62,17 @@ static const onx_attribute *text_argument(void *user, onx_str name, int32_t type
     onxi_subject *s = call->subject;
     uint32_t input;
     const onx_attribute *value = onxi_subject_argument(s, call->text, name, type, &input);
-    if (input != ONXI_NO_INPUT && value && !onxi_dict_at(&s->r->captured, onx_view(s->node->input[input]), 0, NULL))
+    if (input == ONXI_NO_INPUT || !value)
+        return value;
+    onxi_retarget *r = s->r;
+    const onx_str constant = onx_view(s->node->input[input]);
+    const onxi_constant *from = onxi_values_constant(&r->values, s->scope, constant);
+    bool made = false;
+    if (!onxi_dict_at(&r->captured, constant, 0, &made))
         return NULL;
+    if (made && from && from->is_default)
+        onxi_warn(r->cx, ONX_WARNING, NULL, ONXI_AT_PATH(onxi_retarget_path(r)),
+                  "the default of input %.*s becomes an attribute, which callers cannot change", ONX_ARG(constant));
     return value;
 }
 

@@ -151,8 +151,10 @@ static onx_status collect(onxi_values *values, onxi_scope *scope)
     ONX_TRY(onxi_facts_defaults(onx_doc_model(values->doc), scope->graph, &defaults));
     for (uint32_t i = 0; i < scope->graph->initializer_count; i++) {
         const onx_tensor *tensor = scope->graph->initializer[i];
-        if (!onxi_dict_find(&defaults, onx_view(tensor->name)))
-            ONX_TRY(add_constant(values, table, onx_view(tensor->name), (onxi_constant){ .tensor = tensor }));
+        const bool is_default = onxi_dict_find(&defaults, onx_view(tensor->name)) != NULL;
+        if (!is_default || values->takes_defaults)
+            ONX_TRY(add_constant(values, table, onx_view(tensor->name),
+                                 (onxi_constant){ .tensor = tensor, .is_default = is_default }));
     }
     return ONX_OK;
 }
