@@ -365,6 +365,15 @@ static unsigned report(coverage *c)
     return claimed - ran;
 }
 
+/* Some builds lack a domain. */
+static bool is_registered(const char *name)
+{
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        if (strcmp(onxi_operators[i].name, name) == 0)
+            return onxi_operators[i].rows->name != NULL;
+    return false;
+}
+
 static void test_gen_types__kernels_agree(void **state)
 {
     (void)state;
@@ -386,7 +395,7 @@ static void test_gen_types__kernels_agree(void **state)
     print_message("%u models, %u valid, %u compared with doubles, %u nodes ran by other rows\n", s.models, s.valid,
                   s.doubles, s.others);
     for (unsigned i = 0; i < UNSERVED && !only; i++)
-        if (!s.missed[i]) {
+        if (!s.missed[i] && is_registered(unserved[i].op)) {
             s.found++;
             print_error("%s: %s of %s runs, but is listed as unserved\n", unserved[i].op,
                         onx_dtype_name(unserved[i].dtype), unserved[i].constraint);
