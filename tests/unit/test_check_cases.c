@@ -310,7 +310,7 @@ static void run_case(const test_case *c)
     }
 #endif
 #ifndef ONX_DOMAIN_MICROSOFT
-    if (strstr(c->doc, "com.microsoft.")) {
+    if (strstr(c->body, "com.microsoft.")) {
         print_message("%s:%d: skipped, this build lacks com.microsoft\n", c->file, c->line);
         onx_ctx_free(cx);
         return;
