@@ -318,7 +318,7 @@ static unsigned same_results(const char *text, onx_value **a, onx_value **b, uin
     for (uint32_t i = 0; i < count; i++)
         bad += a[i] && b[i] &&
                (a[i]->rank != b[i]->rank || a[i]->dtype != b[i]->dtype ||
-                memcmp(a[i]->dims, b[i]->dims, a[i]->rank * sizeof *a[i]->dims) != 0 ||
+                (a[i]->rank && memcmp(a[i]->dims, b[i]->dims, a[i]->rank * sizeof *a[i]->dims) != 0) ||
                 (a[i]->size && memcmp(a[i]->data, b[i]->data, a[i]->size) != 0));
     if (bad)
         print_error("results differ after onx_simplify:\n%s\n", text);

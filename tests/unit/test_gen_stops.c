@@ -18,12 +18,18 @@
 #include <time.h>
 
 enum {
-    LONG_MS = 160,        /* a run that takes so long is long enough to judge */
-    GAP_MS = 80,          /* the longest time without a look, as for copying a large output */
+    LONG_MS = 240,        /* a run that takes so long is long enough to judge */
+    GAP_MS = 120,         /* the longest time without a look, as for copying a large output */
     MOST_MS = 3000,       /* where a run is ended at the latest, if it looks */
     MOST_BYTES = 1 << 25, /* of an operand */
     DRAWN = 12            /* one of so many nodes is in the part that is drawn */
 };
+
+/* In nanoseconds; with sanitizers everything takes several times as long. */
+static uint64_t span(uint64_t ms)
+{
+    return ms * 1000000 * (getenv("ONX_SANITIZED") ? 8 : 1);
+}
 
 /* Nodes whose work grows with more than the sizes that recipes.def lets grow, in its language. */
 static const gen_recipe heavy[] = {
@@ -145,7 +151,7 @@ static bool look(void *user)
     w->longest = at - w->last > w->longest ? at - w->last : w->longest;
     w->last = at;
     w->looks++;
-    return at - w->start > MOST_MS * UINT64_C(1000000);
+    return at - w->start > span(MOST_MS);
 }
 
 static bool is_small(const gen_node *node)
@@ -198,7 +204,7 @@ static void judge(state *s, const gen_node *node, uint32_t scale, bool plain, co
     char text[128];
     const char *name = gen_operator_name(node->schema, text);
     s->judged++;
-    if (w->longest <= GAP_MS * UINT64_C(1000000))
+    if (w->longest <= span(GAP_MS))
         return;
     for (unsigned i = 0; i < SLOW; i++)
         if (strcmp(slow[i].op, name) == 0) {
@@ -224,7 +230,7 @@ static void grow(state *s, const onxi_schema *schema, const gen_recipe *recipe, 
         const uint64_t took = run(s, &node, plain, &w);
         if (!took && scale > 16)
             return;
-        if (w.longest > GAP_MS * UINT64_C(1000000) || took > LONG_MS * UINT64_C(1000000)) {
+        if (w.longest > span(GAP_MS) || took > span(LONG_MS)) {
             judge(s, &node, scale, plain, &w, took);
             return;
         }
