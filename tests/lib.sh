@@ -69,14 +69,14 @@ passed_at_least() {
 }
 
 # backend_models AWK [light]: the models that the ONNX project tests runtimes with go to the file models, those whose number
-# suits the expression, without the large ones or with them; a third of those under sanitizers, where all takes longer. link_sets MODEL FOLDER: what such a model is tested with stands in the folder, too.
+# suits the expression, without the large ones or with them; at most a third of those where ONX_TEST_SHARE is set (share.h). link_sets MODEL FOLDER: what such a model is tested with stands in the folder, too.
 backend_models() {
     data=${ONX_CONFORMANCE_DIR:-}
     [ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
     [ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
     find "$data" -path "*${2-}light*" -prune -o -name model.onnx -print | sort | awk "$1" >models
     [ -s models ] || skip "no models in $data"
-    if [ -n "${ONX_SANITIZED-}" ]; then
+    if [ "${ONX_TEST_SHARE:-1}" -gt 1 ]; then
         awk 'NR % 3 == 2' models >third
         mv third models
     fi

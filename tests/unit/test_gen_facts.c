@@ -14,6 +14,7 @@
 #include <onx/transform.h>
 
 #include "gen/gen.h"
+#include "share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,7 +269,7 @@ static void test_gen_facts__claims_change_nothing(void **state)
 {
     (void)state;
     onx_ctx *cx = onx_ctx_new(NULL);
-    unsigned bad = 0, count = 0;
+    unsigned bad = 0, count = 0, number = 0;
     const char *only = getenv("ONX_GEN_ONLY"); /* an operator, for debugging */
     for (uint32_t i = 0; i < onxi_operator_count; i++)
         for (const onxi_schema *schema = onxi_operators[i].rows; schema->name; schema++) {
@@ -278,6 +279,8 @@ static void test_gen_facts__claims_change_nothing(void **state)
             for (uint32_t n = 0; (recipe = gen_recipe_for(schema, n)) != NULL; n++) {
                 const gen_choice choice = { .seed = n };
                 gen_node node;
+                if (!share_has(number++))
+                    continue;
                 assert_true(gen_node_make(schema, recipe, &choice, &node));
                 bad += look(cx, &node, &count);
             }

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "share.h"
 #include "unit/child.h"
 #include "unit/folder.h"
 #include "unit/rich.h"
@@ -453,7 +454,7 @@ static void test_scarce_cli__says_that_memory_is_short(void **state)
     assert_true(folder_make(folder));
     make_files();
     int failures = 0;
-    const unsigned step = getenv("ONX_SANITIZED") ? 4 : 1; /* each process looks for leaks: ten minutes for all */
+    const unsigned step = share_step(); /* each process looks for leaks: ten minutes for all */
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         failures += sweep(lines[i], 1 + (unsigned)i % step, step);
     folder_remove(folder);
