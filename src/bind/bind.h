@@ -86,6 +86,15 @@ typedef struct onxi_bound {
     void *more; /* data of the owner of the binder */
 } onxi_bound;
 
+/* Do the same inputs give the same outputs, as far as the operator's row says (true without a row)? The standard leaves
+ * this open where a function body depends on the call; none of these bodies draws random numbers. */
+static inline bool onxi_bound_repeats(const onxi_bound *bound)
+{
+    const onxi_schema *row = bound->schema;
+    return !row || (!(row->flags & ONXI_OP_NONDETERMINISTIC) &&
+                    (!(row->flags & ONXI_OP_DETERMINISM_UNKNOWN) || row->context_function_opsets[0]));
+}
+
 /* The parameters of a function, by name; those without a default come first. */
 typedef struct onxi_parameters {
     const onx_function *function;

@@ -121,6 +121,8 @@
 #define ALL_23            (ALL_21 | BIT(FLOAT4E2M1))
 #define ALL_24            (ALL_23 | BIT(FLOAT8E8M0))
 #define ALL_25            (ALL_24 | INTS_2)
+#define CAST_28           CAST_25
+#define ALL_28            ALL_25
 #define INTS_8            (BIT(INT8) | BIT(UINT8))
 #define INDEX             (BIT(INT32) | BIT(INT64))
 #define SCALES_19         (BIT(FLOAT) | BIT(FLOAT16) | BIT(BFLOAT16))
@@ -144,5 +146,7 @@
 #define QUANT_23          (QUANT_OUT_23 | BIT(INT32))
 #define QUANT_OUT_25      (QUANT_OUT_23 | INTS_2)
 #define QUANT_25          (QUANT_OUT_25 | BIT(INT32))
+#define QUANT_OUT_28      QUANT_OUT_25
+#define QUANT_28          QUANT_25
 
 #endif

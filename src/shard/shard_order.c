@@ -146,8 +146,7 @@ static onx_status list_made(orderer *o, uint32_t index, const onxi_shard_step *s
 
 static bool is_random(const onxi_shard_node *n)
 {
-    return n->captured_count || !n->bound->schema ||
-           n->bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN);
+    return n->captured_count || !n->bound->schema || !onxi_bound_repeats(n->bound);
 }
 
 static uint64_t time_of(const onxi_shard_plan *plan, const onxi_shard_step *s)

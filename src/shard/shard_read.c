@@ -155,9 +155,8 @@ enum { CONSTANT_DEPTH_MAX = 64 };
 static void note_constant(onxi_shard_plan *plan, onxi_shard_node *n)
 {
     uint32_t depth = 0;
-    n->constant =
-        n->bound->kind == ONXI_BOUND_OPERATOR && n->bound->op != ONXI_ID_NONE && !n->captured_count &&
-        !(n->bound->schema && n->bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN));
+    n->constant = n->bound->kind == ONXI_BOUND_OPERATOR && n->bound->op != ONXI_ID_NONE && !n->captured_count &&
+                  onxi_bound_repeats(n->bound);
     for (uint32_t i = 0; i < n->node->input_count && n->constant; i++) {
         const onxi_shard_value *v = n->inputs[i] == ONXI_SHARD_NONE ? NULL : &plan->value[n->inputs[i]];
         n->constant = !v || v->constant;

@@ -56,9 +56,7 @@ static uint64_t credit_of(folder *f, onxi_sop *op)
     onxi_simplify *s = f->s;
     uint64_t sum = NODE_BYTES, size;
     if (op->opaque || op->dead || op->first_scope != ONXI_S_NONE || !op->output_count || !op->input_count ||
-        is_left_alone(op->bound->op) ||
-        op->bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN) ||
-        !onxi_simplify_attrs(s, op))
+        is_left_alone(op->bound->op) || !onxi_bound_repeats(op->bound) || !onxi_simplify_attrs(s, op))
         return 0;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const uint32_t x = onxi_simplify_input(s, op, i);

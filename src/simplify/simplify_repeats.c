@@ -35,8 +35,7 @@ static onx_status add(repeats *r, onxi_table *table, uint32_t hash, uint32_t ind
 static bool may_repeat(onxi_simplify *s, onxi_sop *op)
 {
     if (op->dead || op->opaque || op->first_scope != ONXI_S_NONE || !op->output_count ||
-        op->bound->op == ONXI_ID_Constant ||
-        op->bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN))
+        op->bound->op == ONXI_ID_Constant || !onxi_bound_repeats(op->bound))
         return false;
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_S_NONE && s->values[op->outputs[i]].pinned)

@@ -140,7 +140,7 @@ onx_status onxi_simplify_shape(onxi_simplify *s, uint32_t index)
 {
     onxi_sop *op = &s->ops[index];
     if (op->opaque || op->dead || op->first_scope != ONXI_S_NONE || op->bound->op == ONXI_ID_Constant ||
-        op->bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN))
+        !onxi_bound_repeats(op->bound))
         return ONX_OK;
     for (uint32_t i = 0; i < op->output_count && !op->dead; i++)
         if (op->outputs[i] != ONXI_S_NONE && s->values[op->outputs[i]].uses)

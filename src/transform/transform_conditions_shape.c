@@ -438,3 +438,10 @@ WHEN(roi_half_pixel)
            prepare_parts(s, "x_parts", "output_width", samples) &&
            prepare_parts(s, "y_parts", "output_height", samples);
 }
+
+/* ---- SpaceToDepth ---- */
+
+WHEN(depth_first)
+{
+    return onxi_subject_text_is(s, "mode", "DCR");
+}

@@ -41,6 +41,54 @@ WHEN(zero_of_type)
 {
     return onxi_prepare_tensor(s, "zero", onxi_subject_number(s, onxi_subject_dtype(s, 0), false, 0));
 }
+static bool prepare_constant(onxi_subject *s, const char *name, double value)
+{
+    return onxi_prepare_tensor(s, name, onxi_subject_number(s, onxi_subject_dtype(s, 0), false, value));
+}
+WHEN(signed_zeros)
+{
+    return onx_dtype_class_of(onxi_subject_dtype(s, 0)) == ONX_CLASS_FLOATING && prepare_constant(s, "zero", 0) &&
+           prepare_constant(s, "below", -0.0);
+}
+WHEN(rest_of_dividend)
+{
+    int64_t fmod;
+    return onxi_subject_int(s, "fmod", &fmod) && fmod != 0;
+}
+WHEN(sums_integers)
+{
+    return has_integers(s, 0) && onxi_prepare_int(s, "to", onxi_subject_dtype(s, 0));
+}
+
+/* ---- BitShift ---- */
+
+WHEN(is_of_unsigned)
+{
+    return onx_dtype_class_of(onxi_subject_dtype(s, 0)) == ONX_CLASS_UNSIGNED;
+}
+static bool shifts(onxi_subject *s, const char *direction)
+{
+    static const struct {
+        onx_dtype from, to;
+    } types[] = {
+        { ONX_INT8, ONX_UINT8 }, { ONX_INT16, ONX_UINT16 }, { ONX_INT32, ONX_UINT32 }, { ONX_INT64, ONX_UINT64 }
+    };
+    const int dtype = onxi_subject_dtype(s, 0);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if ((int)types[i].from == dtype)
+            return onxi_subject_text_is(s, "direction", direction) && prepare_constant(s, "zero", 0) &&
+                   prepare_constant(s, "minus", -1) && prepare_constant(s, "bits", 8 << i) &&
+                   onxi_prepare_int(s, "signed", dtype) && onxi_prepare_int(s, "unsigned", types[i].to);
+    return false;
+}
+WHEN(shift_left)
+{
+    return shifts(s, "LEFT");
+}
+WHEN(shift_right)
+{
+    return shifts(s, "RIGHT");
+}
 WHEN(thresholds)
 {
     float alpha;

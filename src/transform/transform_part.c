@@ -75,8 +75,7 @@ static onx_status note_reads(onxi_cutter *c)
 
 bool onxi_is_repeatable(const onxi_bound *bound)
 {
-    return bound->kind == ONXI_BOUND_OPERATOR && bound->op &&
-           !(bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN));
+    return bound->kind == ONXI_BOUND_OPERATOR && bound->op && onxi_bound_repeats(bound);
 }
 
 /* Are the node's outputs deterministic functions of its inputs, and are these constant? */

@@ -19,13 +19,19 @@
 #define DIV_U(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y == 0 ? 0 : x / y)
 
 /* Mod: the sign of the divisor, or of the dividend with fmod=1. */
+#define FLOOR_MOD(C, copysign)                                                                                         \
+    static inline C floor_mod_##C(C rest, C y)                                                                         \
+    {                                                                                                                  \
+        return rest == 0 ? copysign((C)0, y) : (rest < 0) != (y < 0) ? rest + y : rest;                                \
+    }
+FLOOR_MOD(float, copysignf)
+FLOOR_MOD(double, copysign)
 #define MOD_I(op, d, T, C, M, L, S)                                                                                    \
     ONXI_BINARY(op, d, T, C, T, L, S,                                                                                  \
                 y == 0 || y == (C)-1 ? 0 : ((x % y != 0 && (x % y < 0) != (y < 0)) ? x % y + y : x % y))
 #define MOD_U(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y == 0 ? 0 : x % y)
-#define MOD_F(op, d, T, C, M, L, S)                                                                                    \
-    ONXI_BINARY(op, d, T, C, T, L, S,                                                                                  \
-                fmod##M(x, y) != 0 && (fmod##M(x, y) < 0) != (y < 0) ? fmod##M(x, y) + y : fmod##M(x, y))
+/* Zero has the sign of the divisor as well; NaN if x is infinite or y is 0; x or y if y is infinite. */
+#define MOD_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, floor_mod_##C(fmod##M(x, y), y))
 #define REM_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y == 0 || y == (C)-1 ? 0 : x % y)
 #define REM_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, fmod##M(x, y))
 
@@ -40,8 +46,12 @@
 #define BIT_AND(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x &y)
 #define BIT_OR(op, d, T, C, M, L, S)  ONXI_BINARY(op, d, T, C, T, L, S, x | y)
 #define BIT_XOR(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x ^ y)
-#define SHIFT_L(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y >= sizeof(T) * 8 ? 0 : x << y)
+#define SHIFT_L(op, d, T, C, M, L, S)                                                                                  \
+    ONXI_BINARY(op, d, T, C, T, L, S, (uint64_t)y >= sizeof(T) * 8 ? 0 : (uint64_t)x << y)
 #define SHIFT_R(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y >= sizeof(T) * 8 ? 0 : x >> y)
+/* Arithmetic, rounds down: too many steps leave the sign. */
+#define SHIFT_S(op, d, T, C, M, L, S)                                                                                  \
+    ONXI_BINARY(op, d, T, C, T, L, S, (uint64_t)y >= sizeof(T) * 8 ? -(x < 0) : x >= 0 ? x >> y : ~(~x >> y))
 /* x * slope if x is below zero */
 #define PRELU_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? x * y : x)
 #define PRELU_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? ONXI_WRAP(C, x, *, y) : x)
@@ -73,7 +83,9 @@ ONXI_EACH_SIGNED(BIT_OR, bit_or)
 ONXI_EACH_UNSIGNED(BIT_OR, bit_or)
 ONXI_EACH_SIGNED(BIT_XOR, bit_xor)
 ONXI_EACH_UNSIGNED(BIT_XOR, bit_xor)
+ONXI_EACH_SIGNED(SHIFT_L, shift_left)
 ONXI_EACH_UNSIGNED(SHIFT_L, shift_left)
+ONXI_EACH_SIGNED(SHIFT_S, shift_right)
 ONXI_EACH_UNSIGNED(SHIFT_R, shift_right)
 NUMERIC(prelu, PRELU_F, PRELU_I, PRELU_U)
 
@@ -107,8 +119,8 @@ BODY(xor, ONXI_EACH_BOOL(ENTRY, xor))
 BODY(bit_and, INT_LOOPS(bit_and))
 BODY(bit_or, INT_LOOPS(bit_or))
 BODY(bit_xor, INT_LOOPS(bit_xor))
-BODY(shift_left, ONXI_EACH_UNSIGNED(ENTRY, shift_left))
-BODY(shift_right, ONXI_EACH_UNSIGNED(ENTRY, shift_right))
+BODY(shift_left, INT_LOOPS(shift_left))
+BODY(shift_right, INT_LOOPS(shift_right))
 BODY(prelu, FLOAT_LOOPS(prelu) INT_LOOPS(prelu))
 
 /* ---- driver ---- */
@@ -510,7 +522,7 @@ const onx_kernel onxi_kernels_elementwise[] = {
     BINARY_ROW("BitwiseXor", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, bit_xor_body),
     { .op = "BitShift",
       .since = 11,
-      .dtypes = ONXI_UNSIGNED,
+      .dtypes = ONXI_INTEGERS,
       .flags = ONX_KERNEL_IN_PLACE,
       .prepare = shift_prepare,
       .run = onxi_binary_run },

@@ -7,10 +7,9 @@
 onx_status onxi_depth_of(const onx_prepare *p, onxi_depth *out)
 {
     const onx_value *x = p->inputs[0];
-    const onx_str mode =
-        p->op == ONXI_ID_DepthToSpace && p->since >= 11 ? onx_prepare_text(p, "mode") : onx_str_of("DCR");
     int64_t area;
     out->to_depth = p->op == ONXI_ID_SpaceToDepth;
+    const onx_str mode = p->since >= (out->to_depth ? 28 : 11) ? onx_prepare_text(p, "mode") : onx_str_of("DCR");
     out->columns_first = onx_str_is(mode, "CRD");
     out->block = onx_prepare_int(p, "blocksize");
     if (x->rank != 4 || out->block < 1 || !onxi_mul_i64(out->block, out->block, &area) ||

@@ -408,12 +408,16 @@ static onx_status block_prepare(onx_prepare *p)
     int64_t step_column = to_depth ? 1 : columns_first ? plane : deep * plane;
     int64_t step_channel = to_depth || !columns_first ? plane : area * plane;
     int64_t step_h = to_depth ? w * block : w, step_w = to_depth ? block : 1, channels = to_depth ? c : deep;
-    *q = to_depth ? (transpose_params){ .rank = 6,
-                                        .dims = { n, block, block, channels, small_h, small_w },
-                                        .steps = { c * plane, step_row, step_column, step_channel, step_h, step_w } }
-                  : (transpose_params){ .rank = 6,
-                                        .dims = { n, channels, small_h, block, small_w, block },
-                                        .steps = { c * plane, step_channel, step_h, step_row, step_w, step_column } };
+    *q = to_depth && columns_first
+             ? (transpose_params){ .rank = 6,
+                                   .dims = { n, channels, block, block, small_h, small_w },
+                                   .steps = { c * plane, step_channel, step_row, step_column, step_h, step_w } }
+         : to_depth ? (transpose_params){ .rank = 6,
+                                          .dims = { n, block, block, channels, small_h, small_w },
+                                          .steps = { c * plane, step_row, step_column, step_channel, step_h, step_w } }
+                    : (transpose_params){ .rank = 6,
+                                          .dims = { n, channels, small_h, block, small_w, block },
+                                          .steps = { c * plane, step_channel, step_h, step_row, step_w, step_column } };
     transpose_finish(p, q);
     return ONX_OK;
 }

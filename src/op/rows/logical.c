@@ -62,6 +62,9 @@ const onxi_schema onxi_op_And[] = {
 /* ---- BitShift ---- */
 
 const onxi_schema onxi_op_BitShift[] = {
+    { .name = "BitShift", .since = 28, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+      .inputs = PORTS({ "X", "T", NONDIFF }, { "Y", "T", NONDIFF }), .outputs = PORTS({ "Z", "T", NONDIFF }),
+      .attrs = ATTRS({ "direction", STRING, REQUIRED }), .types = TYPES({ "T", T(INTEGERS) }) },
     { .name = "BitShift", .since = 11, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }, { "Y", "T", NONDIFF }), .outputs = PORTS({ "Z", "T", NONDIFF }),
       .attrs = ATTRS({ "direction", STRING, REQUIRED }),

@@ -293,6 +293,9 @@ const onxi_schema onxi_op_Min[] = {
 /* ---- Mod ---- */
 
 const onxi_schema onxi_op_Mod[] = {
+    { .name = "Mod", .since = 28, .infer = onxi_rule_mod, .flags = INFERS, ARITY(2, 2, 1, 1),
+      .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", NONDIFF }), .outputs = PORTS({ "C", "T", DIFF }),
+      .attrs = ATTRS({ "fmod", INT, DEFAULT("0") }), .types = TYPES({ "T", T(NUMERIC_13) }) },
     { .name = "Mod", .since = 13, .infer = onxi_rule_mod, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", NONDIFF }), .outputs = PORTS({ "C", "T", DIFF }),
       .attrs = ATTRS({ "fmod", INT, DEFAULT("0") }), .types = TYPES({ "T", T(NUMERIC_13) }) },

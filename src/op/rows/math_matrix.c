@@ -134,6 +134,9 @@ const onxi_schema onxi_op_Det[] = {
 /* ---- Einsum ---- */
 
 const onxi_schema onxi_op_Einsum[] = {
+    { .name = "Einsum", .since = 28, .infer = onxi_rule_einsum, .flags = INFERS, ARITY(1, MANY, 1, 1),
+      .inputs = PORTS({ "Inputs", "T", VARIADIC | DIFF }), .outputs = PORTS({ "Output", "T", DIFF }),
+      .attrs = ATTRS({ "equation", STRING, REQUIRED }), .types = TYPES({ "T", T(NUMERIC_13) }) },
     { .name = "Einsum", .since = 12, .infer = onxi_rule_einsum, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "Inputs", "T", VARIADIC | DIFF }), .outputs = PORTS({ "Output", "T", DIFF }),
       .attrs = ATTRS({ "equation", STRING, REQUIRED }), .types = TYPES({ "T", T(NUMERIC) }) },

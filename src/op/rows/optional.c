@@ -7,6 +7,11 @@
 /* ---- Optional ---- */
 
 const onxi_schema onxi_op_Optional[] = {
+    { .name = "Optional", .since = 28, .infer = onxi_rule_optional, .flags = INFERS, ARITY(0, 1, 1, 1),
+      .inputs = PORTS({ "input", "V", OPT }), .outputs = PORTS({ "output", "O", 0 }),
+      .attrs = ATTRS({ "type", TYPE_PROTO, OPTIONAL }),
+      .types = TYPES({ "V", { .tensor = ALL_28, .seq = ALL_28 } },
+                     { "O", { .optional = ALL_28, .optional_seq = ALL_28 } }) },
     { .name = "Optional", .since = 15, .infer = onxi_rule_optional, .flags = INFERS, ARITY(0, 1, 1, 1),
       .inputs = PORTS({ "input", "V", OPT }), .outputs = PORTS({ "output", "O", 0 }),
       .attrs = ATTRS({ "type", TYPE_PROTO, OPTIONAL }),
@@ -17,6 +22,11 @@ const onxi_schema onxi_op_Optional[] = {
 /* ---- OptionalGetElement ---- */
 
 const onxi_schema onxi_op_OptionalGetElement[] = {
+    { .name = "OptionalGetElement", .since = 28, .infer = onxi_rule_optional_get_element,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "O", 0 }), .outputs = PORTS({ "output", "V", 0 }),
+      .types = TYPES({ "O", { .tensor = ALL_28, .seq = ALL_28, .optional = ALL_28, .optional_seq = ALL_28 } },
+                     { "V", { .tensor = ALL_28, .seq = ALL_28 } }) },
     { .name = "OptionalGetElement", .since = 18, .infer = onxi_rule_optional_get_element,
       .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "O", 0 }), .outputs = PORTS({ "output", "V", 0 }),
@@ -32,6 +42,11 @@ const onxi_schema onxi_op_OptionalGetElement[] = {
 /* ---- OptionalHasElement ---- */
 
 const onxi_schema onxi_op_OptionalHasElement[] = {
+    { .name = "OptionalHasElement", .since = 28, .infer = onxi_rule_optional_has_element,
+      .flags = INFERS, ARITY(0, 1, 1, 1),
+      .inputs = PORTS({ "input", "O", OPT }), .outputs = PORTS({ "output", "B", 0 }),
+      .types = TYPES({ "O", { .tensor = ALL_28, .seq = ALL_28, .optional = ALL_28, .optional_seq = ALL_28 } },
+                     { "B", T(BIT(BOOL)) }) },
     { .name = "OptionalHasElement", .since = 18, .infer = onxi_rule_optional_has_element,
       .flags = INFERS, ARITY(0, 1, 1, 1),
       .inputs = PORTS({ "input", "O", OPT }), .outputs = PORTS({ "output", "B", 0 }),

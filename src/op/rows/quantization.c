@@ -6,14 +6,14 @@
 
 /* ---- DequantizeLinear ---- */
 
-static const onxi_port dequantize_linear_inputs_25[] = {
+static const onxi_port dequantize_linear_inputs_28[] = {
     { "x", "T1", 0 },
     { "x_scale", "T2", 0 },
     { "x_zero_point", "T1", OPT },
     { 0 },
 };
 
-static const onxi_attr dequantize_linear_attrs_25[] = {
+static const onxi_attr dequantize_linear_attrs_28[] = {
     { "axis", INT, DEFAULT("1") },
     { "block_size", INT, DEFAULT("0") },
     { "output_dtype", INT, DEFAULT("0") },
@@ -28,24 +28,28 @@ static const onxi_port dequantize_linear_inputs_13[] = {
 };
 
 const onxi_schema onxi_op_DequantizeLinear[] = {
+    { .name = "DequantizeLinear", .since = 28, .infer = onxi_rule_dequantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
+      .inputs = dequantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }),
+      .attrs = dequantize_linear_attrs_28,
+      .types = TYPES({ "T1", T(QUANT_28) }, { "T2", T(SCALES_24) }, { "T3", T(SCALES_19) }) },
     { .name = "DequantizeLinear", .since = 25, .infer = onxi_rule_dequantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = dequantize_linear_inputs_25, .outputs = PORTS({ "y", "T3", 0 }),
-      .attrs = dequantize_linear_attrs_25,
+      .inputs = dequantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }),
+      .attrs = dequantize_linear_attrs_28,
       .types = TYPES({ "T1", T(QUANT_25) }, { "T2", T(SCALES_24) }, { "T3", T(SCALES_19) }) },
     { .name = "DequantizeLinear", .since = 24, .infer = onxi_rule_dequantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = dequantize_linear_inputs_25, .outputs = PORTS({ "y", "T3", 0 }),
-      .attrs = dequantize_linear_attrs_25,
+      .inputs = dequantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }),
+      .attrs = dequantize_linear_attrs_28,
       .types = TYPES({ "T1", T(QUANT_23) }, { "T2", T(SCALES_24) }, { "T3", T(SCALES_19) }) },
     { .name = "DequantizeLinear", .since = 23, .infer = onxi_rule_dequantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = dequantize_linear_inputs_25, .outputs = PORTS({ "y", "T3", 0 }),
-      .attrs = dequantize_linear_attrs_25,
+      .inputs = dequantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }),
+      .attrs = dequantize_linear_attrs_28,
       .types = TYPES({ "T1", T(QUANT_23) }, { "T2", T(SCALES_19) }, { "T3", T(SCALES_19) }) },
     { .name = "DequantizeLinear", .since = 21, .infer = onxi_rule_dequantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = dequantize_linear_inputs_25, .outputs = PORTS({ "y", "T2", 0 }),
+      .inputs = dequantize_linear_inputs_28, .outputs = PORTS({ "y", "T2", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }, { "block_size", INT, DEFAULT("0") }),
       .types = TYPES({ "T1", T(QUANT_21) }, { "T2", T(SCALES_19) }) },
     { .name = "DequantizeLinear", .since = 19, .infer = onxi_rule_dequantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = dequantize_linear_inputs_25, .outputs = PORTS({ "y", "T2", 0 }),
+      .inputs = dequantize_linear_inputs_28, .outputs = PORTS({ "y", "T2", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T1", T(QUANT_19) }, { "T2", T(SCALES_19) }) },
     { .name = "DequantizeLinear", .since = 13, .infer = onxi_rule_dequantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
       .inputs = dequantize_linear_inputs_13, .outputs = PORTS({ "y", "tensor(float)", 0 }),
@@ -96,14 +100,14 @@ const onxi_schema onxi_op_DynamicQuantizeLinear[] = {
 
 /* ---- QuantizeLinear ---- */
 
-static const onxi_port quantize_linear_inputs_25[] = {
+static const onxi_port quantize_linear_inputs_28[] = {
     { "x", "T1", 0 },
     { "y_scale", "T2", 0 },
     { "y_zero_point", "T3", OPT },
     { 0 },
 };
 
-static const onxi_attr quantize_linear_attrs_25[] = {
+static const onxi_attr quantize_linear_attrs_28[] = {
     { "axis", INT, DEFAULT("1") },
     { "block_size", INT, DEFAULT("0") },
     { "output_dtype", INT, DEFAULT("0") },
@@ -133,18 +137,23 @@ static const onxi_type_constraint quantize_linear_types_13[] = {
 };
 
 const onxi_schema onxi_op_QuantizeLinear[] = {
+    { .name = "QuantizeLinear", .since = 28, .infer = onxi_rule_quantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
+      .inputs = quantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }), .attrs = quantize_linear_attrs_28,
+      .types = TYPES({ "T1", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(INT32)) },
+                     { "T2", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(FLOAT8E8M0) | BIT(INT32)) },
+                     { "T3", T(QUANT_OUT_28) }) },
     { .name = "QuantizeLinear", .since = 25, .infer = onxi_rule_quantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = quantize_linear_inputs_25, .outputs = PORTS({ "y", "T3", 0 }), .attrs = quantize_linear_attrs_25,
+      .inputs = quantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }), .attrs = quantize_linear_attrs_28,
       .types = TYPES({ "T1", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(INT32)) },
                      { "T2", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(FLOAT8E8M0) | BIT(INT32)) },
                      { "T3", T(QUANT_OUT_25) }) },
     { .name = "QuantizeLinear", .since = 24, .infer = onxi_rule_quantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = quantize_linear_inputs_25, .outputs = PORTS({ "y", "T3", 0 }), .attrs = quantize_linear_attrs_25,
+      .inputs = quantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }), .attrs = quantize_linear_attrs_28,
       .types = TYPES({ "T1", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(INT32)) },
                      { "T2", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(FLOAT8E8M0) | BIT(INT32)) },
                      { "T3", T(QUANT_OUT_23) }) },
     { .name = "QuantizeLinear", .since = 23, .infer = onxi_rule_quantize_linear, .flags = INFERS, ARITY(2, 3, 1, 1),
-      .inputs = quantize_linear_inputs_25, .outputs = PORTS({ "y", "T3", 0 }), .attrs = quantize_linear_attrs_25,
+      .inputs = quantize_linear_inputs_28, .outputs = PORTS({ "y", "T3", 0 }), .attrs = quantize_linear_attrs_28,
       .types = TYPES({ "T1", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(INT32)) },
                      { "T2", T(BIT(BFLOAT16) | BIT(FLOAT) | BIT(FLOAT16) | BIT(INT32)) },
                      { "T3", T(QUANT_OUT_23) }) },

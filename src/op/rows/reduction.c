@@ -19,13 +19,13 @@ static const onxi_attr arg_attrs_11[] = {
     { 0 },
 };
 
-static const onxi_port reduce_inputs_18[] = {
+static const onxi_port reduce_inputs_28[] = {
     { "data", "T", DIFF },
     { "axes", "tensor(int64)", OPT | NONDIFF },
     { 0 },
 };
 
-static const onxi_attr reduce_attrs_18[] = {
+static const onxi_attr reduce_attrs_28[] = {
     { "keepdims", INT, DEFAULT("1") },
     { "noop_with_empty_axes", INT, DEFAULT("0") },
     { 0 },
@@ -77,8 +77,8 @@ const onxi_schema onxi_op_ArgMin[] = {
 
 const onxi_schema onxi_op_ReduceL1[] = {
     { .name = "ReduceL1", .since = 18, .infer = onxi_rule_reduce, .flags = FUNCTION | INFERS, ARITY(1, 2, 1, 1),
-      .function_opsets = "18", .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }),
-      .attrs = reduce_attrs_18, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+      .function_opsets = "18", .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }),
+      .attrs = reduce_attrs_28, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceL1", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
@@ -95,8 +95,8 @@ const onxi_schema onxi_op_ReduceL1[] = {
 
 const onxi_schema onxi_op_ReduceL2[] = {
     { .name = "ReduceL2", .since = 18, .infer = onxi_rule_reduce, .flags = FUNCTION | INFERS, ARITY(1, 2, 1, 1),
-      .function_opsets = "18", .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }),
-      .attrs = reduce_attrs_18, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+      .function_opsets = "18", .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }),
+      .attrs = reduce_attrs_28, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceL2", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
@@ -111,10 +111,18 @@ const onxi_schema onxi_op_ReduceL2[] = {
 
 /* ---- ReduceLogSum ---- */
 
+static const char reduce_log_sum[] = NODES(
+    sum = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (data, axes)
+    reduced = Log (sum)
+);
+
 const onxi_schema onxi_op_ReduceLogSum[] = {
+    { .name = "ReduceLogSum", .since = 28, .infer = onxi_rule_reduce, .flags = FUNCTION | INFERS, ARITY(1, 2, 1, 1),
+      .function_opsets = "28", .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }),
+      .attrs = reduce_attrs_28, .types = TYPES({ "T", T(FLOATING_13) }), BODY(18, { NULL, reduce_log_sum }) },
     { .name = "ReduceLogSum", .since = 18, .infer = onxi_rule_reduce, .flags = FUNCTION | INFERS, ARITY(1, 2, 1, 1),
-      .function_opsets = "18", .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }),
-      .attrs = reduce_attrs_18, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+      .function_opsets = "18", .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }),
+      .attrs = reduce_attrs_28, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceLogSum", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
@@ -129,10 +137,30 @@ const onxi_schema onxi_op_ReduceLogSum[] = {
 
 /* ---- ReduceLogSumExp ---- */
 
+/* The largest exponent is subtracted before, so that the sum does not overflow, unless it is not finite. */
+static const char reduce_log_sum_exp[] = NODES(
+    wide = Cast <to = 11> (data)
+    most = ReduceMax <keepdims = 1, noop_with_empty_axes: int = @noop_with_empty_axes> (wide, axes)
+    none = Sub (most, most)
+    finite = Equal (none, none)
+    zero = Constant <value = double {0.0}> ()
+    base = Where (finite, most, zero)
+    below = Sub (wide, base)
+    each = Exp (below)
+    sum = ReduceSum <keepdims = 1, noop_with_empty_axes: int = @noop_with_empty_axes> (each, axes)
+    log = Log (sum)
+    all = Add (log, base)
+    result = ReduceSum <keepdims: int = @keepdims, noop_with_empty_axes: int = @noop_with_empty_axes> (all, axes)
+    reduced = CastLike (result, data)
+);
+
 const onxi_schema onxi_op_ReduceLogSumExp[] = {
+    { .name = "ReduceLogSumExp", .since = 28, .infer = onxi_rule_reduce, .flags = FUNCTION | INFERS, ARITY(1, 2, 1, 1),
+      .function_opsets = "28", .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }),
+      .attrs = reduce_attrs_28, .types = TYPES({ "T", T(FLOATING_13) }), BODY(18, { NULL, reduce_log_sum_exp }) },
     { .name = "ReduceLogSumExp", .since = 18, .infer = onxi_rule_reduce, .flags = FUNCTION | INFERS, ARITY(1, 2, 1, 1),
-      .function_opsets = "18", .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }),
-      .attrs = reduce_attrs_18, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+      .function_opsets = "18", .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }),
+      .attrs = reduce_attrs_28, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceLogSumExp", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
@@ -149,10 +177,10 @@ const onxi_schema onxi_op_ReduceLogSumExp[] = {
 
 const onxi_schema onxi_op_ReduceMax[] = {
     { .name = "ReduceMax", .since = 20, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 2, 1, 1),
-      .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_18,
+      .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_28,
       .types = TYPES({ "T", T(EXTREMES_20) }) },
     { .name = "ReduceMax", .since = 18, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 2, 1, 1),
-      .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_18,
+      .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_28,
       .types = TYPES({ "T", T(EXTREMES_13) }) },
     { .name = "ReduceMax", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
@@ -173,7 +201,7 @@ const onxi_schema onxi_op_ReduceMax[] = {
 
 const onxi_schema onxi_op_ReduceMean[] = {
     { .name = "ReduceMean", .since = 18, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 2, 1, 1),
-      .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_18,
+      .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_28,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceMean", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
@@ -191,10 +219,10 @@ const onxi_schema onxi_op_ReduceMean[] = {
 
 const onxi_schema onxi_op_ReduceMin[] = {
     { .name = "ReduceMin", .since = 20, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 2, 1, 1),
-      .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_18,
+      .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_28,
       .types = TYPES({ "T", T(EXTREMES_20) }) },
     { .name = "ReduceMin", .since = 18, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 2, 1, 1),
-      .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_18,
+      .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_28,
       .types = TYPES({ "T", T(EXTREMES_13) }) },
     { .name = "ReduceMin", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
@@ -215,7 +243,7 @@ const onxi_schema onxi_op_ReduceMin[] = {
 
 const onxi_schema onxi_op_ReduceProd[] = {
     { .name = "ReduceProd", .since = 18, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 2, 1, 1),
-      .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_18,
+      .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_28,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceProd", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
@@ -233,7 +261,7 @@ const onxi_schema onxi_op_ReduceProd[] = {
 
 const onxi_schema onxi_op_ReduceSum[] = {
     { .name = "ReduceSum", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 2, 1, 1),
-      .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_18,
+      .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_28,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceSum", .since = 11, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", 0 }), .outputs = PORTS({ "reduced", "T", 0 }), .attrs = reduce_attrs_13,
@@ -248,8 +276,8 @@ const onxi_schema onxi_op_ReduceSum[] = {
 
 const onxi_schema onxi_op_ReduceSumSquare[] = {
     { .name = "ReduceSumSquare", .since = 18, .infer = onxi_rule_reduce, .flags = FUNCTION | INFERS, ARITY(1, 2, 1, 1),
-      .function_opsets = "18", .inputs = reduce_inputs_18, .outputs = PORTS({ "reduced", "T", DIFF }),
-      .attrs = reduce_attrs_18, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+      .function_opsets = "18", .inputs = reduce_inputs_28, .outputs = PORTS({ "reduced", "T", DIFF }),
+      .attrs = reduce_attrs_28, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
     { .name = "ReduceSumSquare", .since = 13, .infer = onxi_rule_reduce, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }), .outputs = PORTS({ "reduced", "T", DIFF }), .attrs = reduce_attrs_13,
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },

@@ -59,6 +59,10 @@ static const onxi_type_constraint compress_types_11[] = {
 };
 
 const onxi_schema onxi_op_Compress[] = {
+    { .name = "Compress", .since = 28, .infer = onxi_rule_compress, .flags = INFERS, ARITY(2, 2, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }, { "condition", "T1", NONDIFF }),
+      .outputs = PORTS({ "output", "T", DIFF }), .attrs = ATTRS({ "axis", INT, OPTIONAL }),
+      .types = TYPES({ "T", T(ALL_13) }, { "T1", T(BIT(BOOL)) }) },
     { .name = "Compress", .since = 11, .infer = onxi_rule_compress, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }, { "condition", "T1", NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .attrs = ATTRS({ "axis", INT, OPTIONAL }),
@@ -171,6 +175,10 @@ static const onxi_type_constraint one_hot_types_11[] = {
 };
 
 const onxi_schema onxi_op_OneHot[] = {
+    { .name = "OneHot", .since = 28, .infer = onxi_rule_one_hot, .flags = INFERS, ARITY(3, 3, 1, 1),
+      .inputs = PORTS({ "indices", "T1", NONDIFF }, { "depth", "T2", NONDIFF }, { "values", "T3", NONDIFF }),
+      .outputs = PORTS({ "output", "T3", NONDIFF }), .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }),
+      .types = TYPES({ "T1", T(NUMERIC) }, { "T2", T(NUMERIC) }, { "T3", T(ALL_13) }) },
     { .name = "OneHot", .since = 11, .infer = onxi_rule_one_hot, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = PORTS({ "indices", "T1", NONDIFF }, { "depth", "T2", NONDIFF }, { "values", "T3", NONDIFF }),
       .outputs = PORTS({ "output", "T3", NONDIFF }), .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }),
@@ -185,6 +193,11 @@ const onxi_schema onxi_op_OneHot[] = {
 /* ---- ReverseSequence ---- */
 
 const onxi_schema onxi_op_ReverseSequence[] = {
+    { .name = "ReverseSequence", .since = 28, .infer = onxi_rule_reverse_sequence, .flags = INFERS, ARITY(2, 2, 1, 1),
+      .inputs = PORTS({ "input", "T", 0 }, { "sequence_lens", "tensor(int64)", 0 }),
+      .outputs = PORTS({ "Y", "T", 0 }),
+      .attrs = ATTRS({ "batch_axis", INT, DEFAULT("1") }, { "time_axis", INT, DEFAULT("0") }),
+      .types = TYPES({ "T", T(ALL_13) }) },
     { .name = "ReverseSequence", .since = 10, .infer = onxi_rule_reverse_sequence, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }, { "sequence_lens", "tensor(int64)", 0 }),
       .outputs = PORTS({ "Y", "T", 0 }),
@@ -295,6 +308,13 @@ const onxi_schema onxi_op_TensorScatter[] = {
 /* ---- Unique ---- */
 
 const onxi_schema onxi_op_Unique[] = {
+    { .name = "Unique", .since = 28, .infer = onxi_rule_unique, .flags = INFERS, ARITY(1, 1, 1, 4),
+      .inputs = PORTS({ "X", "T", NONDIFF }),
+      .outputs = PORTS({ "Y", "T", NONDIFF }, { "indices", "tensor(int64)", OPT | NONDIFF },
+                       { "inverse_indices", "tensor(int64)", OPT | NONDIFF },
+                       { "counts", "tensor(int64)", OPT | NONDIFF }),
+      .attrs = ATTRS({ "axis", INT, OPTIONAL }, { "sorted", INT, DEFAULT("1") }),
+      .types = TYPES({ "T", T(ALL_13) }) },
     { .name = "Unique", .since = 11, .infer = onxi_rule_unique, .flags = INFERS, ARITY(1, 1, 1, 4),
       .inputs = PORTS({ "X", "T", NONDIFF }),
       .outputs = PORTS({ "Y", "T", NONDIFF }, { "indices", "tensor(int64)", OPT | NONDIFF },

@@ -6,6 +6,12 @@
 
 /* ---- shared by several operators ---- */
 
+static const onxi_type_constraint cast_types_28[] = {
+    { "T1", T(CAST_28) },
+    { "T2", T(CAST_28) },
+    { 0 },
+};
+
 static const onxi_type_constraint cast_types_25[] = {
     { "T1", T(CAST_25) },
     { "T2", T(CAST_25) },
@@ -95,7 +101,7 @@ const onxi_schema onxi_op_BitCast[] = {
 
 /* ---- Cast ---- */
 
-static const onxi_attr cast_attrs_25[] = {
+static const onxi_attr cast_attrs_28[] = {
     { "round_mode", STRING, TEXT("up") },
     { "saturate", INT, DEFAULT("1") },
     { "to", INT, REQUIRED },
@@ -115,11 +121,14 @@ static const onxi_type_constraint cast_types_6[] = {
 };
 
 const onxi_schema onxi_op_Cast[] = {
+    { .name = "Cast", .since = 28, .infer = onxi_rule_cast, .flags = INFERS | PROPAGATES, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T1", DIFF }), .outputs = PORTS({ "output", "T2", DIFF }), .attrs = cast_attrs_28,
+      .types = cast_types_28 },
     { .name = "Cast", .since = 25, .infer = onxi_rule_cast, .flags = INFERS | PROPAGATES, ARITY(1, 1, 1, 1),
-      .inputs = PORTS({ "input", "T1", DIFF }), .outputs = PORTS({ "output", "T2", DIFF }), .attrs = cast_attrs_25,
+      .inputs = PORTS({ "input", "T1", DIFF }), .outputs = PORTS({ "output", "T2", DIFF }), .attrs = cast_attrs_28,
       .types = cast_types_25 },
     { .name = "Cast", .since = 24, .infer = onxi_rule_cast, .flags = INFERS | PROPAGATES, ARITY(1, 1, 1, 1),
-      .inputs = PORTS({ "input", "T1", DIFF }), .outputs = PORTS({ "output", "T2", DIFF }), .attrs = cast_attrs_25,
+      .inputs = PORTS({ "input", "T1", DIFF }), .outputs = PORTS({ "output", "T2", DIFF }), .attrs = cast_attrs_28,
       .types = cast_types_24 },
     { .name = "Cast", .since = 23, .infer = onxi_rule_cast, .flags = INFERS | PROPAGATES, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", DIFF }), .outputs = PORTS({ "output", "T2", DIFF }), .attrs = cast_attrs_23,
@@ -207,19 +216,51 @@ const onxi_schema onxi_op_Concat[] = {
 
 /* ---- DepthToSpace ---- */
 
-static const onxi_attr depth_to_space_attrs_13[] = {
+static const onxi_attr depth_to_space_attrs_28[] = {
     { "blocksize", INT, REQUIRED },
     { "mode", STRING, TEXT("DCR") },
     { 0 },
 };
 
+#define BLOCK_SIZES \
+    NODES(number = Constant <value_int: int = @blocksize> () \
+          flat = Constant <value_ints = [-1]> () \
+          block = Reshape (number, flat) \
+          area = Mul (block, block) \
+          sizes = Shape (input) \
+          n, c, h, w = Split (sizes))
+
+WHEN(block_first, onxi_call_text_is(call, "mode", "DCR"))
+WHEN(block_last, onxi_call_text_is(call, "mode", "CRD"))
+
+static const onxi_body_part depth_to_space_parts[] = {
+    { NULL, BLOCK_SIZES NODES(channels = Div (c, area)
+                              height = Mul (h, block)
+                              width = Mul (w, block)) },
+    { block_first, NODES(apart = Concat <axis = 0> (n, block, block, channels, h, w)
+                         x = Reshape <allowzero = 1> (input, apart)
+                         y = Transpose <perm = [0, 3, 4, 1, 5, 2]> (x)) },
+    { block_last, NODES(apart = Concat <axis = 0> (n, channels, block, block, h, w)
+                        x = Reshape <allowzero = 1> (input, apart)
+                        y = Transpose <perm = [0, 1, 4, 2, 5, 3]> (x)) },
+    { NULL, NODES(together = Concat <axis = 0> (n, channels, height, width)
+                  output = Reshape <allowzero = 1> (y, together)) },
+    { 0 },
+};
+
 const onxi_schema onxi_op_DepthToSpace[] = {
+    { .name = "DepthToSpace", .since = 28, .infer = onxi_rule_depth_to_space,
+      .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN, ARITY(1, 1, 1, 1),
+      .context_function_opsets = "28",
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = depth_to_space_attrs_28, .types = TYPES({ "T", T(ALL_13) }),
+      .body_opset = 17, .body_parts = depth_to_space_parts },
     { .name = "DepthToSpace", .since = 13, .infer = onxi_rule_depth_to_space, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
-      .attrs = depth_to_space_attrs_13, .types = TYPES({ "T", T(ALL_13) }) },
+      .attrs = depth_to_space_attrs_28, .types = TYPES({ "T", T(ALL_13) }) },
     { .name = "DepthToSpace", .since = 11, .infer = onxi_rule_depth_to_space, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
-      .attrs = depth_to_space_attrs_13, .types = TYPES({ "T", T(ALL) }) },
+      .attrs = depth_to_space_attrs_28, .types = TYPES({ "T", T(ALL) }) },
     { .name = "DepthToSpace", .since = 1, .infer = onxi_rule_depth_to_space, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "blocksize", INT, REQUIRED }), .types = TYPES({ "T", T(ALL) }) },
@@ -360,7 +401,26 @@ const onxi_schema onxi_op_Size[] = {
 
 /* ---- SpaceToDepth ---- */
 
+static const onxi_body_part space_to_depth_parts[] = {
+    { NULL, BLOCK_SIZES NODES(channels = Mul (c, area)
+                              height = Div (h, block)
+                              width = Div (w, block)
+                              apart = Concat <axis = 0> (n, c, height, block, width, block)
+                              x = Reshape <allowzero = 1> (input, apart)) },
+    { block_first, NODES(y = Transpose <perm = [0, 3, 5, 1, 2, 4]> (x)) },
+    { block_last, NODES(y = Transpose <perm = [0, 1, 3, 5, 2, 4]> (x)) },
+    { NULL, NODES(together = Concat <axis = 0> (n, channels, height, width)
+                  output = Reshape <allowzero = 1> (y, together)) },
+    { 0 },
+};
+
 const onxi_schema onxi_op_SpaceToDepth[] = {
+    { .name = "SpaceToDepth", .since = 28, .infer = onxi_rule_space_to_depth,
+      .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN, ARITY(1, 1, 1, 1),
+      .context_function_opsets = "28",
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = depth_to_space_attrs_28, .types = TYPES({ "T", T(ALL_13) }),
+      .body_opset = 17, .body_parts = space_to_depth_parts },
     { .name = "SpaceToDepth", .since = 13, .infer = onxi_rule_space_to_depth, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "blocksize", INT, REQUIRED }), .types = TYPES({ "T", T(ALL_13) }) },
