@@ -153,7 +153,6 @@ static void facts(const onx_op *op, char *buf, size_t size)
         { ONX_OP_FUNCTION, "defined by a function" },
         { ONX_OP_CONTEXT_FUNCTION, "defined by a function that depends on the node" },
         { ONX_OP_NONDETERMINISTIC, "not deterministic" },
-        { ONX_OP_DETERMINISM_UNKNOWN, "as deterministic as its subgraphs" },
     };
     size_t len = 0;
     buf[0] = 0;

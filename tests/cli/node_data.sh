@@ -3,7 +3,7 @@
 data=${ONX_CONFORMANCE_DIR:-}
 if [ -n "$data" ] && [ -d "$data/backend" ]; then
     copy=newest
-    set -- "$data/backend" "$data/backend_history"
+    set -- "$data/backend" "$data/backend_history" "$data/backend_28" # the last: what the newest operator set adds
 elif [ -d /usr/share/libonnx-testdata/data/node ]; then
     copy=debian
     set -- /usr/share/libonnx-testdata/data
@@ -13,7 +13,7 @@ fi
 # Folders of cases: the networks of backend/light have weights of a hundred megabytes and are left to others.
 for root; do
     case $root in
-    *backend_history) printf '%s\n' "$root"/*/ ;;
+    *backend_history | *backend_28) printf '%s\n' "$root"/*/ ;;
     *) printf '%s\n' "$root"/node/*/ "$root"/simple/*/ "$root"/pytorch-*/*/ ;;
     esac
 done | while read -r dir; do [ -f "$dir/model.onnx" ] && echo "${dir%/}"; done >folders

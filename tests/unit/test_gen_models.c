@@ -93,7 +93,7 @@ static void test_gen_models__every_version_has_a_valid_model(void **state)
                 }
         }
     onx_ctx_free(cx);
-    assert_int_equal(rows, 642);
+    assert_int_equal(rows, 659);
     assert_int_equal(missing, 0);
 }
 

@@ -67,7 +67,7 @@ static void test_op_find__every_operator_is_counted_sorted_and_found(void **stat
             versions += i < ONXI_ID_Momentum;
         }
     }
-    assert_int_equal(versions, 642);
+    assert_int_equal(versions, 659);
 }
 
 static void test_op_find__the_version_in_force(void **state)

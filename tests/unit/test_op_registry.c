@@ -95,7 +95,7 @@ static void test_op_registry__a_definition_is_kept_whole(void **state)
     onx_op_signature(op, text, sizeof text);
     assert_string_equal(text, "Y... = Twist <axis = -1> (X, W, B?)");
     onx_op_type_text(op, 0, text, sizeof text);
-    assert_string_equal(text, "tensor(float), seq(tensor(int64)), map(string,tensor(float))");
+    assert_string_equal(text, "tensor(float), seq(tensor(int64)), map(string, tensor(float))");
     assert_true(onx_op_type_next(op, 0, &at, text));
     assert_string_equal(text, "tensor(float)");
     onx_registry_free(registry);

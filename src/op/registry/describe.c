@@ -100,7 +100,21 @@ static void put_dtypes(writer *w, uint32_t bits)
     }
 }
 
-/* tensor(float, double), seq(tensor(float)), map(int64,float) */
+/* The next type as the standard writes it, which has a space after a comma: rows separate types by spaces. */
+static bool next_type(const onxi_type_set *set, uint32_t *at, char text[ONX_OP_TYPE_TEXT])
+{
+    if (!onxi_type_set_next(set, at, text))
+        return false;
+    for (size_t i = 0, len = strlen(text); i < len; i++)
+        if (text[i] == ',' && len + 1 < ONX_OP_TYPE_TEXT) {
+            memmove(text + i + 2, text + i + 1, len - i);
+            text[i + 1] = ' ';
+            len++;
+        }
+    return true;
+}
+
+/* tensor(float, double), seq(tensor(float)), map(int64, float) */
 static void put_types(writer *w, const onxi_type_set *set)
 {
     static const char *const open[FORMS] = { "tensor(", "sparse_tensor(", "seq(tensor(", "optional(tensor(",
@@ -119,7 +133,7 @@ static void put_types(writer *w, const onxi_type_set *set)
     const onxi_type_set others = { .other = set->other };
     char text[ONXI_TYPE_TEXT];
     uint32_t at = 0;
-    while (onxi_type_set_next(&others, &at, text)) {
+    while (next_type(&others, &at, text)) {
         put_item(w, count++, "", ", ");
         put(w, text);
     }
@@ -139,7 +153,7 @@ bool onx_op_type_next(const onx_op *op, uint32_t index, uint32_t *at, char text[
 {
     if (!op || !at || !text)
         return false;
-    return onx_op_type_name(op, index) && onxi_type_set_next(&op->types[index].set, at, text);
+    return onx_op_type_name(op, index) && next_type(&op->types[index].set, at, text);
 }
 
 size_t onx_op_type_text(const onx_op *op, uint32_t index, char *buf, size_t size)
