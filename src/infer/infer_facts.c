@@ -22,6 +22,23 @@ onx_status onxi_facts_new(onx_ctx *cx, onx_doc *doc, onx_str same, onx_infer **o
     return onxi_infer_open(cx, doc, &none, &same, out);
 }
 
+bool onxi_facts_prove(onx_infer *e, const onx_graph *graph, onx_str name, const onx_type *declared)
+{
+    onxi_infer_result *result = onxi_infer_result_of(e, graph, false);
+    const onxi_infer_fact *fact = result ? onxi_infer_result_find(e, result, name) : NULL;
+    const onx_type_tensor *says = ONX_HAS(type, declared, tensor_type) ? declared->tensor_type : NULL;
+    if (!fact || !says || fact->type.kind != ONXI_TYPE_TENSOR || says->elem_type != fact->type.dtype)
+        return false;
+    const onx_tensor_shape *shape = ONX_HAS(type_tensor, says, shape) ? says->shape : NULL;
+    if (shape && (!fact->type.ranked || fact->type.rank != shape->dim_count))
+        return false;
+    for (uint32_t i = 0; shape && i < shape->dim_count; i++)
+        if (ONX_HAS(dimension, shape->dim[i], dim_value) &&
+            (!onxi_dim_is_const(fact->type.dims[i]) || fact->type.dims[i] != shape->dim[i]->dim_value))
+            return false;
+    return true;
+}
+
 /* N'2 + 1 is N + 1. */
 static onx_status show_size(void *user, const onx_visit *at)
 {

@@ -12,12 +12,27 @@
 #include "ir/ir.h"
 #include "op/op.h"
 
+/* ---- declared types that a model does not prove (transform_claims.c) ---- */
+
+typedef struct onxi_claims onxi_claims;
+
+onx_status onxi_claims_new(onx_ctx *cx, onxi_claims **out);
+void onxi_claims_free(onxi_claims *c); /* may be NULL */
+/* Notes which of its declarations the model does not prove. */
+onx_status onxi_claims_note(onxi_claims *c, onx_doc *doc);
+/* Leaves out these declarations, as far as the model (that one, or one made of it) still has them, and the names of
+ * sizes, until onxi_claims_show. That follows in any case. */
+onx_status onxi_claims_hide(onxi_claims *c, onx_doc *doc);
+void onxi_claims_show(onxi_claims *c);
+
 /* ---- checking what a call has made (transform_checked.c) ---- */
 
 typedef struct onxi_checked {
     onx_ctx *cx;
-    uint32_t level; /* of the rules that the model followed before */
-    bool on;        /* the result is checked */
+    uint32_t level;      /* of the rules that the model followed before */
+    bool on;             /* the result is checked */
+    bool claims_told;    /* a warning has said that declared types are wrong */
+    onxi_claims *claims; /* of the models before */
 } onxi_checked;
 
 /* How many public calls have begun and not ended: 1 in the outermost one (base_ctx.c). */

@@ -67,14 +67,41 @@ static void report(onx_ctx *cx, bool fails, const finding *first, const char *wh
     onxi_report(cx, &diag, "%s: %s", what, first->message[0] ? first->message : "it breaks a rule of ONNX");
 }
 
+/* ---- what a model says of itself ---- */
+
+/* Checks by the level. If an error is found, once more without the declared types that the model, or those it is made
+ * of, did not prove: such errors are no one's but of these declarations, and *claims_out is true. */
+static onx_status check_level(onxi_checked *c, onx_doc *doc, uint32_t level, finding *first, bool *claims_out)
+{
+    finding none = { .found = true };
+    *claims_out = false;
+    onx_status status = check_at(c->cx, doc, levels[level], first);
+    if (status != ONX_E_INVALID || !(levels[level] & ONX_CHECK_FULL))
+        return status;
+    status = check_at(c->cx, doc, levels[level] & ~(uint32_t)ONX_CHECK_FULL, &none);
+    if (status != ONX_OK)
+        return status;
+    status = onxi_claims_hide(c->claims, doc);
+    if (status == ONX_OK)
+        status = check_at(c->cx, doc, levels[level] | OPEN | ONX_CHECK_ONE_MEANING, &none);
+    onxi_claims_show(c->claims);
+    *claims_out = status == ONX_OK;
+    return status;
+}
+
 /* ---- before and after ---- */
 
 onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc)
 {
     finding first = { 0 };
     uint32_t level = 0;
+    bool claims = false;
+    if (c->on && !c->claims)
+        ONX_TRY(onxi_claims_new(c->cx, &c->claims));
+    if (c->on)
+        ONX_TRY(onxi_claims_note(c->claims, doc));
     for (; c->on && level < LEVELS; level++) {
-        const onx_status status = check_at(c->cx, doc, levels[level], &first);
+        const onx_status status = check_level(c, doc, level, &first, &claims);
         if (status == ONX_E_LIMIT) {
             c->on = false;
             return ONX_OK;
@@ -86,8 +113,10 @@ onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc)
     }
     if (first.told)
         report(c->cx, false, &first,
-               level < LEVELS ? "the model is invalid already"
-                              : "the model is invalid already, so that the result is not checked");
+               claims           ? "declared types are wrong, and are left as they are"
+               : level < LEVELS ? "the model is invalid already"
+                                : "the model is invalid already, so that the result is not checked");
+    c->claims_told |= claims;
     c->level = level > c->level ? level : c->level;
     c->on &= level < LEVELS;
     return ONX_OK;
@@ -104,13 +133,19 @@ onx_status onxi_checked_end(onxi_checked *c, onx_doc *const *docs, uint32_t coun
 {
     for (uint32_t i = 0; c->on && status == ONX_OK && i < count; i++) {
         finding first = { 0 };
-        const onx_status found = docs[i] ? check_at(c->cx, docs[i], levels[c->level], &first) : ONX_OK;
+        bool claims = false;
+        const onx_status found = docs[i] ? check_level(c, docs[i], c->level, &first, &claims) : ONX_OK;
+        if (claims && !c->claims_told)
+            report(c->cx, false, &first, "declared types turn out to be wrong, and are left as they are");
         if (found == ONX_E_INVALID)
             report(c->cx, !may_fail, &first, may_fail ? "the result is invalid" : "the result would be invalid");
         if (found == ONX_E_INVALID && !may_fail)
             status = ONX_E_UNSUPPORTED;
         else if (found != ONX_E_INVALID && found != ONX_E_LIMIT)
             status = found;
+        c->claims_told |= claims;
     }
+    onxi_claims_free(c->claims);
+    c->claims = NULL;
     return status;
 }
