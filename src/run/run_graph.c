@@ -465,8 +465,8 @@ static onx_status expand(builder *b, const onxi_run_op *op, const onx_function *
     if (!op->schema || !op->schema->body_parts)
         return ONX_OK;
     uint64_t parts = onxi_run_op_body_parts(&e, op);
-    if (!parts && op->kernel_count)
-        return ONX_OK;
+    if (!parts)
+        return ONX_OK; /* check_kernels reports it if there is no kernel either */
     onxi_run_expansion *x = s->expansions;
     while (x && (x->schema != op->schema || x->parts != parts))
         x = x->next;
@@ -709,6 +709,17 @@ static void drop_unneeded(onxi_run_graph *g)
     }
 }
 
+static const char *why_no_kernel(const onxi_run_op *op)
+{
+    const onxi_op_id id = onxi_operator_id(onxi_operator_find(onx_view(op->node->domain), onx_view(op->node->op_type)));
+    return onxi_operator_is(id, ONXI_TRAIT_COMPILED)
+               ? ": it holds a program compiled for one device; use the model that it was compiled from"
+           : onxi_operator_is(id, ONXI_TRAIT_DEVICE) ? ": it is for accelerators only"
+           : op->schema && op->schema->body_parts
+               ? ": its attributes and inputs are for accelerators only, or not supported"
+               : "";
+}
+
 /* Reports nodes that no kernel can run before anything runs. */
 static onx_status check_kernels(onxi_run_graph *g)
 {
@@ -717,8 +728,8 @@ static onx_status check_kernels(onxi_run_graph *g)
         onx_str domain = onx_view(op->node->domain);
         if (!op->kernel_count)
             return onxi_fail(g->session->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(onxi_run_op_path(g->session->arena, op)),
-                             "no kernel runs operator %.*s%s%.*s of version %d", ONX_ARG(domain), domain.len ? "." : "",
-                             ONX_ARG(onx_view(op->node->op_type)), op->since);
+                             "no kernel runs operator %.*s%s%.*s of version %d%s", ONX_ARG(domain),
+                             domain.len ? "." : "", ONX_ARG(onx_view(op->node->op_type)), op->since, why_no_kernel(op));
     }
     return ONX_OK;
 }

@@ -33,6 +33,9 @@ extern const gen_recipe gen_recipes[];
 const char *gen_operator_name(const onxi_schema *schema, char text[128]);
 /* The n-th recipe for a version of an operator, or NULL. */
 const gen_recipe *gen_recipe_for(const onxi_schema *schema, uint32_t n);
+/* Has the operator a kernel or a body? Those for accelerators have none, and recipes only for what does not run. */
+bool gen_runs(const onxi_schema *schema);
+const gen_recipe *gen_recipe_to_check(const onxi_schema *schema, uint32_t n);
 
 /* ---- nodes ---- */
 

@@ -54,6 +54,17 @@ const char *gen_operator_name(const onxi_schema *schema, char text[128])
 
 const gen_recipe *gen_recipe_for(const onxi_schema *schema, uint32_t n)
 {
+    return gen_runs(schema) ? gen_recipe_to_check(schema, n) : NULL;
+}
+
+bool gen_runs(const onxi_schema *schema)
+{
+    const onxi_operator *op = onxi_operator_find(onx_str_of(onxi_schema_domain(schema)), onx_str_of(schema->name));
+    return !onxi_operator_is(onxi_operator_id(op), ONXI_TRAIT_DEVICE);
+}
+
+const gen_recipe *gen_recipe_to_check(const onxi_schema *schema, uint32_t n)
+{
     int32_t newest = 0;
     char text[128];
     const char *name = gen_operator_name(schema, text);

@@ -1,6 +1,13 @@
 /* experts.c - MoE and QMoE: each token passes through the few experts with the highest router scores. */
 #include "kernel/microsoft/experts.h"
 
+/* Bits of the weights of layer 1 or 2; a layer may have its own number. */
+static int64_t bits_of(const onx_prepare *p, unsigned layer)
+{
+    const char *name = layer == 1 ? "fc1_expert_weight_bits" : "fc2_expert_weight_bits";
+    return onx_prepare_int(p, onx_prepare_given(p, name) ? name : "expert_weight_bits");
+}
+
 static onx_status check_layer(const onx_prepare *p, const experts_params *q, experts_layer *l, uint64_t rows,
                               uint64_t columns)
 {
@@ -17,7 +24,7 @@ static onx_status check_layer(const onx_prepare *p, const experts_params *q, exp
                    : onx_prepare_fail(p, ONX_E_INVALID, "%llu weights are not %llu experts of %llu by %llu",
                                       (unsigned long long)w->count, (unsigned long long)q->experts,
                                       (unsigned long long)rows, (unsigned long long)columns);
-    const int64_t bits = onx_prepare_int(p, "expert_weight_bits"), block = onx_prepare_int(p, "block_size");
+    const int64_t bits = bits_of(p, l == &q->first ? 1 : 2), block = onx_prepare_int(p, "block_size");
     if ((bits != 2 && bits != 4 && bits != 8) || block < 0 || (block && (block < 16 || block & (block - 1))))
         return onx_prepare_fail(p, ONX_E_INVALID, "weights of %lld bits in blocks of %lld are not supported",
                                 (long long)bits, (long long)block);
@@ -65,10 +72,8 @@ static onx_status read_sizes(const onx_prepare *p, experts_params *q)
     q->hidden = (uint64_t)x->dims[x->rank - 1];
     q->tokens = onxi_product(x->dims, 0, x->rank - 1);
     q->experts = (uint64_t)router->dims[1];
-    const uint64_t pack = q->quantized ? 8 / (uint64_t)(onx_prepare_int(p, "expert_weight_bits") > 0
-                                                            ? onx_prepare_int(p, "expert_weight_bits")
-                                                            : 8)
-                                       : 1;
+    const int64_t bits = q->quantized ? bits_of(p, 2) : 8;
+    const uint64_t pack = bits > 0 && bits < 8 ? 8 / (uint64_t)bits : 1;
     q->inner = (uint64_t)second->dims[2] * pack;
     const onx_value *weights = q->quantized ? onxi_operand(p->input_count, p->inputs, ROUTER_WEIGHTS) : NULL;
     q->weighted = weights != NULL;
@@ -82,6 +87,8 @@ static onx_status read_sizes(const onx_prepare *p, experts_params *q)
 
 onx_status onxi_ms_experts_read(const onx_prepare *p, experts_params *q)
 {
+    static const char *const extra[] = { "fc1_global_scale", "fc2_global_scale",    "fc1_act_scale",
+                                         "fc2_act_scale",    "fc1_act_block_scale", "fc2_act_block_scale" };
     q->quantized = ((const experts_body *)p->kernel->body)->quantized;
     q->first =
         q->quantized ? (experts_layer){ 2, 4, 3, 11, { 0 }, 0, 0 } : (experts_layer){ 2, 3, 99, 99, { 0 }, 0, 0 };
@@ -90,6 +97,13 @@ onx_status onxi_ms_experts_read(const onx_prepare *p, experts_params *q)
     if (onxi_operand(p->input_count, p->inputs, q->quantized ? 8 : 6) ||
         (q->quantized && !onx_str_is(onx_prepare_text(p, "quant_type"), "int")))
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a third layer and weights of 4-bit floats are not supported");
+    if (onx_prepare_is_set(p, "swiglu_limit_after_activation"))
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
+                                "attribute swiglu_limit_after_activation is set, which is for accelerators only");
+    for (uint32_t i = 0; q->quantized && i < 6; i++)
+        if (onxi_operand(p->input_count, p->inputs, ROUTER_WEIGHTS + 1 + i))
+            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "input %s is given, which is for accelerators only",
+                                    extra[i]);
     ONX_TRY(read_sizes(p, q));
     ONX_TRY(read_attributes(p, q));
     q->wide = q->activation == SWIGLU ? 2 * q->inner : q->inner;

@@ -54,9 +54,22 @@ MS_ROW(BiasDropout, .flags = NONDETERMINISTIC, ARITY(2, 5, 1, 2),
                               dropped, mask = Dropout <seed: int = @seed> (sum, ratio, training_mode)) },
             { has_2, NODES(output = Add (dropped, residual)) }, { has_no_2, NODES(output = Identity (dropped)) }))
 
-MS_ROW(GatedAdd, ARITY(3, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "Y", "T", 0 }, { "gate", "T", 0 }),
+/* With a weight, the gate is computed first; each step is rounded to the type of the operands. */
+WHEN(has_gate, !MS_HAS(3))
+WHEN(computes_gate, MS_HAS(3))
+MS_ROW(GatedAdd, ARITY(3, 4, 1, 1),
+       .inputs = PORTS({ "X", "T", 0 }, { "Y", "T", 0 }, { "gate", "T", 0 }, { "gate_weight", "T", OPT }),
        .outputs = PORTS({ "output", "T", 0 }), .types = TYPES({ "T", T(SCALES_19) }),
-       BODY(18, { NULL, NODES(scaled = Mul (Y, gate) output = Add (X, scaled)) }))
+       BODY(18, { has_gate, NODES(scaled = Mul (Y, gate)) },
+            { computes_gate, NODES(wide = Cast <to = 1> (gate)
+                                   wide_weight = Cast <to = 1> (gate_weight)
+                                   wide_logit = MatMul (wide, wide_weight)
+                                   logit = CastLike (wide_logit, X)
+                                   wide_again = Cast <to = 1> (logit)
+                                   wide_share = Sigmoid (wide_again)
+                                   share = CastLike (wide_share, X)
+                                   scaled = Mul (Y, share)) },
+            { NULL, NODES(output = Add (X, scaled)) }))
 
 /* ---- products ---- */
 
@@ -509,8 +522,11 @@ MS_ROW(SkipGroupNorm, ARITY(4, 5, 1, 2),
                                     sum = Add (skipped, column)) },
             { NULL, NODES(S = Reshape <allowzero = 1> (sum, sizes) x = Identity (S)) }, GROUP_NORM))
 
-MS_ROW(GatedRMSNorm, ARITY(3, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "scale", "T", 0 }, { "gate", "T", 0 }),
-       .outputs = y_ports, .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }),
+WHEN(gates_by_silu, onxi_ms_text_is(call, "activation", "silu") || onxi_ms_text_is(call, "activation", "swish"))
+WHEN(gates_by_sigmoid, onxi_ms_text_is(call, "activation", "sigmoid"))
+MS_ROW(GatedRMSNorm, .infer = onxi_rule_microsoft_gated_norm, .flags = INFERS, ARITY(3, 3, 1, 1),
+       .inputs = PORTS({ "X", "T", 0 }, { "scale", "T", 0 }, { "gate", "T", 0 }), .outputs = y_ports,
+       .attrs = ATTRS({ "activation", STRING, TEXT("silu") }, { "epsilon", FLOAT, DEFAULT("1e-05") }),
        .types = TYPES({ "T", T(SCALES_19) }),
        BODY(23, { NULL, NODES(sizes = Shape (X)
                               width = Shape (scale)
@@ -523,9 +539,9 @@ MS_ROW(GatedRMSNorm, ARITY(3, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "scal
                               placed = Reshape <allowzero = 1> (normal, sizes)
                               wide_gate = Cast <to = 1> (gate)
                               opened = Sigmoid (wide_gate)
-                              silu = Mul (wide_gate, opened)
-                              product = Mul (placed, silu)
-                              Y = CastLike (product, X)) }))
+                              silu = Mul (wide_gate, opened)) },
+            { gates_by_silu, NODES(product = Mul (placed, silu)) },
+            { gates_by_sigmoid, NODES(product = Mul (placed, opened)) }, { NULL, NODES(Y = CastLike (product, X)) }))
 
 MS_ROW(BiasSoftmax, ARITY(2, 2, 1, 1), .inputs = PORTS({ "data", "T", 0 }, { "bias", "T", 0 }),
        .outputs = PORTS({ "output", "T", 0 }),

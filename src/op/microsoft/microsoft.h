@@ -14,6 +14,7 @@
 
 #define T_FLOAT   T(BIT(FLOAT))
 #define T_FLOAT16 T(BIT(FLOAT) | BIT(FLOAT16))
+#define T_HALVES  T(BIT(FLOAT16) | BIT(BFLOAT16))
 #define T_BYTES   T(INTS_8)
 #define T_INT32   T(BIT(INT32))
 #define T_INT64   T(BIT(INT64))
@@ -25,6 +26,9 @@ bool onxi_ms_text_is(onxi_call *call, const char *name, const char *text);
 /* An integer attribute is given, or has a default, and is not 0. */
 #define MS_SET(name)  onxi_call_is_set(call, name)
 #define MS_HAS(input) onxi_call_has_input(call, input)
+
+/* Does a CausalConvWithState use what only accelerators have? */
+bool onxi_ms_conv_is_extended(onxi_call *call);
 
 /* The activation of operators with a fused activation. */
 #define MS_ACTIVATION(prefix, name) WHEN(prefix##_##name, onxi_ms_text_is(call, "activation", #name))
@@ -64,6 +68,9 @@ RULE(mrotary);
 RULE(engram_gate);
 RULE(ngram_hash);
 RULE(lstm);
+RULE(gated_delta_net);
+RULE(gated_norm);
+RULE(dims); /* by the text in dims.def */
 #undef RULE
 
 #endif

@@ -71,6 +71,48 @@ static onx_status causal_weights(onxi_call *call, int64_t dilation, onxi_dim *ch
     return onxi_call_want_vector(call, 2, *channels);
 }
 
+bool onxi_ms_conv_is_extended(onxi_call *call)
+{
+    return onxi_call_is_set(call, "input_channels") || onxi_call_is_set(call, "input_channel_offset") ||
+           onxi_call_is_set(call, "state_length") || onxi_call_is_set(call, "state_update_capacity") ||
+           onxi_call_int(call, "state_channels_last") != -1 || onxi_call_wants_output(call, 2);
+}
+
+/* The dims that follow from the attributes; states have other layouts than the operands. */
+static onx_status extended_conv(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0), *w = onxi_call_ranked(call, 1);
+    onxi_dim *dims;
+    const onxi_dim channels = w && w->rank ? w->dims[0] : ONXI_DIM_UNKNOWN;
+    const int64_t capacity = onxi_call_int(call, "state_update_capacity");
+    if (capacity < 0 || capacity > 8)
+        return onxi_call_fail(call, "attribute state_update_capacity is %lld, expected 0 to 8", (long long)capacity);
+    ONX_TRY(onxi_call_want_rank(call, 0, 3));
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_shape(call, 0, 3, &dims));
+    memcpy(dims, x->dims, 3 * sizeof *dims);
+    if (onxi_call_is_set(call, "input_channels"))
+        dims[2] = channels;
+    if (!onxi_call_wants_output(call, 2))
+        return ONX_OK;
+    ONX_TRY(onxi_call_output(call, 2, x->dtype, 3, &dims));
+    dims[0] = x->dims[0];
+    dims[1] = capacity;
+    dims[2] = channels;
+    return ONX_OK;
+}
+
+onx_status onxi_rule_microsoft_gated_norm(onxi_call *call)
+{
+    const onx_str activation = onxi_call_text(call, "activation");
+    if (!onx_str_is(activation, "silu") && !onx_str_is(activation, "swish") && !onx_str_is(activation, "sigmoid"))
+        return onxi_call_fail(call, "attribute activation is \"%.*s\", expected silu, swish or sigmoid",
+                              ONX_ARG(activation));
+    onxi_call_same(call, 0, 0);
+    return ONX_OK;
+}
+
 onx_status onxi_rule_microsoft_causal_conv(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *past = onxi_call_ranked(call, 3);
@@ -86,6 +128,8 @@ onx_status onxi_rule_microsoft_causal_conv(onxi_call *call)
     if (spatial != 1)
         return onxi_call_fail(call, "attribute ndim is %lld, and only sequences are done", (long long)spatial);
     ONX_TRY(no_window(call));
+    if (onxi_ms_conv_is_extended(call))
+        return extended_conv(call);
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     ONX_TRY(last ? onxi_call_want_least_rank(call, 0, 3) : onxi_call_want_rank(call, 0, 3));
     if (x)
@@ -134,6 +178,11 @@ onx_status onxi_rule_microsoft_engram_gate(onxi_call *call)
 {
     const onxi_type *key = onxi_call_ranked(call, 0);
     onxi_call_same(call, 0, 0);
+    if (onxi_call_wants_output(call, 1)) {
+        if (!onxi_call_has_input(call, 5))
+            return onxi_call_fail(call, "gated_value_normed is an output, and conv_norm_scale is not given");
+        onxi_call_same(call, 1, 0);
+    }
     ONX_TRY(onxi_call_want_rank(call, 0, 4));
     if (!key)
         return ONX_OK;
@@ -141,6 +190,7 @@ onx_status onxi_rule_microsoft_engram_gate(onxi_call *call)
     ONX_TRY(onxi_call_want_dims(call, 1, 4, key->dims));
     ONX_TRY(onxi_call_want_dims(call, 2, 3, value));
     ONX_TRY(onxi_call_want_dims(call, 3, 2, scale));
+    ONX_TRY(onxi_call_want_dims(call, 5, 2, scale));
     return onxi_call_want_dims(call, 4, 2, scale);
 }
 
@@ -188,5 +238,113 @@ onx_status onxi_rule_microsoft_lstm(onxi_call *call)
         dims[1] = x ? x->dims[1] : ONXI_DIM_UNKNOWN;
         dims[2] = hidden;
     }
+    return ONX_OK;
+}
+
+/* ---- tokens of several sequences in one axis ---- */
+
+/* The sizes of GatedDeltaNet. Tokens are one axis, or batch and length. */
+typedef struct delta_net {
+    uint32_t lead; /* axes of tokens */
+    onxi_dim batch, heads, value_heads, key, value;
+} delta_net;
+
+/* Queries and keys have as many heads; values have their own. Packed together, they need the state for their sizes. */
+static onx_status delta_operands(onxi_call *call, delta_net *d)
+{
+    const onxi_type *q = onxi_call_ranked(call, 0), *v = onxi_call_ranked(call, 2), *state = onxi_call_ranked(call, 6);
+    const bool packed = !onxi_call_has_input(call, 1) && !onxi_call_has_input(call, 2);
+    if (onxi_call_has_input(call, 1) != onxi_call_has_input(call, 2))
+        return onxi_call_fail(call, "key and value are given together or not at all");
+    if (!onxi_call_has_input(call, 6) && (packed || !onxi_call_has_input(call, 3)))
+        return onxi_call_fail(call, "initial_state is missing, and %s",
+                              packed ? "queries, keys and values are packed" : "cu_seqlens is missing too");
+    ONX_TRY(onxi_call_want_rank(call, 6, 4));
+    if (state) {
+        d->batch = state->dims[0];
+        d->value_heads = state->dims[1];
+        d->value = state->dims[2];
+        d->key = state->dims[3];
+    }
+    if (!q)
+        return ONX_OK;
+    const uint32_t least = packed ? 2 : 3;
+    if (q->rank < least || q->rank > least + (onxi_call_has_input(call, 3) ? 0 : 1))
+        return onxi_call_fail(call, "input 0 has rank %u, expected %u", q->rank, least);
+    d->lead = q->rank - least + 1;
+    if (packed)
+        return ONX_OK;
+    d->heads = q->dims[d->lead];
+    ONX_TRY(onxi_call_unify(call, d->key, q->dims[d->lead + 1], "the size of a key", &d->key));
+    ONX_TRY(onxi_call_want_dims(call, 1, q->rank, q->dims));
+    ONX_TRY(onxi_call_want_rank(call, 2, q->rank));
+    for (uint32_t i = 0; v && i < d->lead; i++)
+        ONX_TRY(onxi_call_want_dim(call, 2, i, q->dims[i]));
+    if (!v)
+        return ONX_OK;
+    ONX_TRY(onxi_call_unify(call, d->value_heads, v->dims[d->lead], "the number of heads", &d->value_heads));
+    return onxi_call_unify(call, d->value, v->dims[d->lead + 1], "the size of a value", &d->value);
+}
+
+static onx_status delta_words(onxi_call *call)
+{
+    const onx_str gate = onxi_call_text(call, "gate_activation"), beta = onxi_call_text(call, "beta_activation"),
+                  rule = onxi_call_text(call, "update_rule");
+    const int64_t capacity = onxi_call_int(call, "state_update_capacity");
+    if (!onx_str_is(gate, "none") && !onx_str_is(gate, "softplus") && !onx_str_is(gate, "qwen") &&
+        !onx_str_is(gate, "sigmoid") && !onx_str_is(gate, "kda"))
+        return onxi_call_fail(call, "attribute gate_activation is \"%.*s\", expected none, softplus or sigmoid",
+                              ONX_ARG(gate));
+    if (!onx_str_is(beta, "none") && !onx_str_is(beta, "sigmoid"))
+        return onxi_call_fail(call, "attribute beta_activation is \"%.*s\", expected none or sigmoid", ONX_ARG(beta));
+    if (!onx_str_is(rule, "linear") && !onx_str_is(rule, "gated") && !onx_str_is(rule, "delta") &&
+        !onx_str_is(rule, "gated_delta"))
+        return onxi_call_fail(call, "attribute update_rule is \"%.*s\", expected linear, gated, delta or gated_delta",
+                              ONX_ARG(rule));
+    if (capacity < 0 || capacity > 8)
+        return onxi_call_fail(call, "attribute state_update_capacity is %lld, expected 0 to 8", (long long)capacity);
+    return ONX_OK;
+}
+
+onx_status onxi_rule_microsoft_gated_delta_net(onxi_call *call)
+{
+    delta_net d = { 1, ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN };
+    const onxi_type *q = onxi_call_ranked(call, 0), *lengths = onxi_call_ranked(call, 3),
+                    *decay = onxi_call_ranked(call, 4);
+    onxi_dim *dims;
+    ONX_TRY(delta_words(call));
+    ONX_TRY(delta_operands(call, &d));
+    ONX_TRY(onxi_call_want_rank(call, 3, 1));
+    if (lengths)
+        ONX_TRY(onxi_call_unify(call, d.batch, onxi_dim_sub(call->dims, lengths->dims[0], 1), "the number of sequences",
+                                &d.batch));
+    if (onxi_dim_is_const(d.heads) && onxi_dim_is_const(d.value_heads) &&
+        (d.heads < 1 || d.value_heads % d.heads || d.value_heads < 1))
+        return onxi_call_fail(call, "there are %lld heads of values for %lld heads of queries, expected a multiple",
+                              (long long)d.value_heads, (long long)d.heads);
+    if (q) {
+        ONX_TRY(onxi_call_shape(call, 0, d.lead + 2, &dims));
+        for (uint32_t i = 0; i < d.lead; i++)
+            dims[i] = q->dims[i];
+        dims[d.lead] = d.value_heads;
+        dims[d.lead + 1] = d.value;
+    }
+    const onxi_dim state[] = { d.batch, d.value_heads, d.value, d.key };
+    if (onxi_call_wants_output(call, 1)) {
+        ONX_TRY(onxi_call_shape(call, 1, 4, &dims));
+        memcpy(dims, state, sizeof state);
+    }
+    if (!onxi_call_wants_output(call, 2))
+        return ONX_OK;
+    onxi_dims *a = call->dims;
+    const onxi_dim keys = onxi_dim_mul(a, d.value_heads, d.key),
+                   decays = !decay                      ? ONXI_DIM_UNKNOWN
+                            : decay->rank == d.lead + 2 ? keys
+                                                        : d.value_heads,
+                   width = onxi_dim_add(a, onxi_dim_add(a, decays, onxi_dim_mul(a, d.heads, d.key)),
+                                        onxi_dim_mul(a, d.value_heads, d.value));
+    ONX_TRY(onxi_call_shape(call, 2, 2, &dims));
+    dims[0] = d.batch;
+    dims[1] = onxi_dim_mul(a, onxi_call_int(call, "state_update_capacity"), width);
     return ONX_OK;
 }

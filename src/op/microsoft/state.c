@@ -44,23 +44,28 @@ MS_ROW(LinearAttention, .infer = onxi_rule_microsoft_linear_attention, .flags = 
 
 /* ---- CausalConvWithState ---- */
 
-WHEN(channels_first, !MS_SET("channels_last"))
-WHEN(channels_last, MS_SET("channels_last"))
-WHEN(channels_last_past, MS_SET("channels_last") && MS_HAS(3))
-WHEN(channels_last_fresh, MS_SET("channels_last") && !MS_HAS(3))
-WHEN(is_dilated, onxi_call_int(call, "dilation") != 1)
-WHEN(is_not_dilated, onxi_call_int(call, "dilation") == 1)
+/* Slices of channels, longer states and captures are for accelerators; such calls have no body. */
+WHEN(is_whole, !onxi_ms_conv_is_extended(call))
+WHEN(channels_first, is_whole(call) && !MS_SET("channels_last"))
+WHEN(channels_last, is_whole(call) && MS_SET("channels_last"))
+WHEN(channels_last_past, channels_last(call) && MS_HAS(3))
+WHEN(channels_last_fresh, channels_last(call) && !MS_HAS(3))
+WHEN(is_dilated, is_whole(call) && onxi_call_int(call, "dilation") != 1)
+WHEN(is_not_dilated, is_whole(call) && onxi_call_int(call, "dilation") == 1)
 
 /* A dilated kernel is one with zeros in between; its state has the same length as the operator's. If channels come
  * last, several axes may form them. */
-MS_ROW(CausalConvWithState, .infer = onxi_rule_microsoft_causal_conv, .flags = INFERS, ARITY(2, 4, 2, 2),
+MS_ROW(CausalConvWithState, .infer = onxi_rule_microsoft_causal_conv, .flags = INFERS, ARITY(2, 4, 2, 3),
        .inputs = PORTS({ "input", "T", 0 }, { "weight", "T", 0 }, { "bias", "T", OPT }, { "past_state", "T", OPT }),
-       .outputs = PORTS({ "output", "T", 0 }, { "present_state", "T", 0 }),
+       .outputs = PORTS({ "output", "T", 0 }, { "present_state", "T", 0 }, { "state_update", "T", OPT }),
        .attrs = ATTRS({ "activation", STRING, TEXT("none") }, { "channels_last", INT, DEFAULT("0") },
-                      { "dilation", INT, DEFAULT("1") }, { "ndim", INT, DEFAULT("1") },
-                      { "state_window", INT, DEFAULT("0") }),
+                      { "dilation", INT, DEFAULT("1") }, { "input_channel_offset", INT, DEFAULT("0") },
+                      { "input_channels", INT, DEFAULT("0") }, { "ndim", INT, DEFAULT("1") },
+                      { "state_channels_last", INT, DEFAULT("-1") }, { "state_length", INT, DEFAULT("0") },
+                      { "state_update_capacity", INT, DEFAULT("0") }, { "state_window", INT, DEFAULT("0") }),
        .types = TYPES({ "T", T(SCALES_19) }),
-       BODY(27, { is_not_dilated, NODES(kernel = Identity (weight)) },
+       BODY(27, { is_whole, NODES(state_update = Identity (weight)) }, /* not an output of such calls */
+            { is_not_dilated, NODES(kernel = Identity (weight)) },
             { is_dilated, NODES(step_number = Constant <value_int: int = @dilation> ()
                                 unit = Constant <value_ints = [1]> ()
                                 step = Mul (unit, step_number)
@@ -112,9 +117,10 @@ WHEN(has_turns, MS_SET("mrope_layout"))
 MS_ROW(MRotaryEmbedding, .infer = onxi_rule_microsoft_mrotary, .flags = INFERS, ARITY(4, 4, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "position_ids", "M", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 }),
        .outputs = PORTS({ "output", "T", 0 }),
-       .attrs = ATTRS({ "interleaved", INT, DEFAULT("0") }, { "mrope_layout", INT, DEFAULT("0") },
-                      { "mrope_section", INTS, REQUIRED }, { "num_heads", INT, DEFAULT("0") },
-                      { "rotary_embedding_dim", INT, DEFAULT("0") }),
+       .attrs = ATTRS({ "interleaved", INT, DEFAULT("0") }, { "is_packed_batching", INT, DEFAULT("0") },
+                      { "mrope_layout", INT, DEFAULT("0") }, { "mrope_section", INTS, REQUIRED },
+                      { "num_heads", INT, DEFAULT("0") }, { "rotary_embedding_dim", INT, DEFAULT("0") },
+                      { "scale", FLOAT, DEFAULT("1") }),
        .types = TYPES({ "T", T(SCALES_19) }, { "M", T_INT64 }),
        BODY(23, { NULL, NODES(sections = Constant <value_ints: ints = @mrope_section> ()
                               nothing = Constant <value_int = 0> ()
@@ -168,10 +174,12 @@ MS_ROW(MRotaryEmbedding, .infer = onxi_rule_microsoft_mrotary, .flags = INFERS, 
           x##_scale = Cast <to = 1> (scale)                                                                            \
           into = Mul (x##_normal, x##_scale))
 
-MS_ROW(EngramGate, .infer = onxi_rule_microsoft_engram_gate, .flags = INFERS, ARITY(5, 5, 1, 1),
+WHEN(has_conv_scale, MS_HAS(5))
+WHEN(has_no_conv_scale, !MS_HAS(5)) /* then nothing uses the second output */
+MS_ROW(EngramGate, .infer = onxi_rule_microsoft_engram_gate, .flags = INFERS, ARITY(5, 6, 1, 2),
        .inputs = PORTS({ "key", "T", 0 }, { "query", "T", 0 }, { "value", "T", 0 }, { "key_norm_scale", "T", 0 },
-                       { "query_norm_scale", "T", 0 }),
-       .outputs = PORTS({ "output", "T", 0 }), .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }),
+                       { "query_norm_scale", "T", 0 }, { "conv_norm_scale", "T", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }, { "gated_value_normed", "T", OPT }), .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }),
        .types = TYPES({ "T", T(SCALES_19) }),
        BODY(18, { NULL, NODES(last = Constant <value_ints = [-1]> ()
                               third = Constant <value_ints = [2]> ()
@@ -193,7 +201,10 @@ MS_ROW(EngramGate, .infer = onxi_rule_microsoft_engram_gate, .flags = INFERS, AR
                           shared = Unsqueeze (value, third)
                           wide = Cast <to = 1> (shared)
                           gated = Mul (gate, wide)
-                          output = CastLike (gated, key)) }))
+                          output = CastLike (gated, key)) },
+            { has_conv_scale, NORMALIZED(gated, conv_norm_scale, n) },
+            { has_conv_scale, NODES(gated_value_normed = CastLike (n, key)) },
+            { has_no_conv_scale, NODES(gated_value_normed = Identity (output)) }))
 
 MS_ROW(NGramHashMapping, .infer = onxi_rule_microsoft_ngram_hash, .flags = INFERS, ARITY(3, 4, 1, 2),
        .inputs = PORTS({ "input_ids", "T", 0 }, { "multipliers", "T", 0 }, { "vocab_sizes", "T", 0 },

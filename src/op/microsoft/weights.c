@@ -60,25 +60,32 @@ MS_ROW(GatherBlockQuantized, .infer = onxi_rule_microsoft_gather_block_quantized
 #define ROUTING                                                                                                        \
     { "k", INT, DEFAULT("1") }, { "normalize_routing_weights", INT, DEFAULT("0") }
 
+#define SWIGLU                                                                                                         \
+    { "swiglu_fusion", INT, DEFAULT("0") }, { "swiglu_limit", FLOAT, OPTIONAL },                                       \
+    { "swiglu_limit_after_activation", INT, DEFAULT("0") }
+
 MS_ROW(MoE, .infer = onxi_rule_unary, .flags = INFERS, ARITY(5, 8, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "router_probs", "T", 0 }, { "fc1_experts_weights", "T", 0 },
                        { "fc1_experts_bias", "T", OPT }, { "fc2_experts_weights", "T", 0 },
                        { "fc2_experts_bias", "T", OPT }, { "fc3_experts_weights", "T", OPT },
                        { "fc3_experts_bias", "T", OPT }),
        .outputs = PORTS({ "output", "T", 0 }),
-       .attrs = ATTRS(EXPERTS, ROUTING, { "swiglu_fusion", INT, DEFAULT("0") }, { "swiglu_limit", FLOAT, OPTIONAL },
-                      { "use_sparse_mixer", INT, DEFAULT("0") }),
+       .attrs = ATTRS(EXPERTS, ROUTING, SWIGLU, { "use_sparse_mixer", INT, DEFAULT("0") }),
        .types = TYPES({ "T", T(SCALES_19) }))
 
-MS_ROW(QMoE, .infer = onxi_rule_unary, .flags = INFERS, ARITY(6, 15, 1, 1),
+MS_ROW(QMoE, .infer = onxi_rule_unary, .flags = INFERS, ARITY(6, 21, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "router_probs", "T", 0 }, { "fc1_experts_weights", "T1", 0 },
                        { "fc1_scales", "T2", OPT }, { "fc1_experts_bias", "T", OPT }, { "fc2_experts_weights", "T1", 0 },
                        { "fc2_scales", "T2", OPT }, { "fc2_experts_bias", "T", OPT }, { "fc3_experts_weights", "T1", OPT },
                        { "fc3_scales", "T2", OPT }, { "fc3_experts_bias", "T", OPT }, { "fc1_zero_points", "T1", OPT },
-                       { "fc2_zero_points", "T1", OPT }, { "fc3_zero_points", "T1", OPT }, { "router_weights", "T", OPT }),
+                       { "fc2_zero_points", "T1", OPT }, { "fc3_zero_points", "T1", OPT }, { "router_weights", "T", OPT },
+                       { "fc1_global_scale", "T4", OPT }, { "fc2_global_scale", "T4", OPT }, { "fc1_act_scale", "T4", OPT },
+                       { "fc2_act_scale", "T4", OPT }, { "fc1_act_block_scale", "T2", OPT },
+                       { "fc2_act_block_scale", "T2", OPT }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "accuracy_level", INT, DEFAULT("0") }, EXPERTS, { "block_size", INT, DEFAULT("0") },
-                      { "expert_weight_bits", INT, DEFAULT("4") }, ROUTING, { "quant_type", STRING, TEXT("int") },
-                      { "swiglu_fusion", INT, DEFAULT("0") }, { "swiglu_limit", FLOAT, OPTIONAL },
-                      { "use_sparse_mixer", INT, DEFAULT("0") }, { "weights_prepacked", INT, DEFAULT("-1") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "T1", T(BIT(UINT8)) }, { "T2", T(SCALES_19) }))
+                      { "expert_weight_bits", INT, DEFAULT("4") }, { "fc1_expert_weight_bits", INT, OPTIONAL },
+                      { "fc2_expert_weight_bits", INT, OPTIONAL }, { "fc3_expert_weight_bits", INT, OPTIONAL }, ROUTING, { "quant_type", STRING, TEXT("int") },
+                      SWIGLU, { "use_sparse_mixer", INT, DEFAULT("0") }, { "weights_prepacked", INT, DEFAULT("-1") }),
+       .types = TYPES({ "T", T(SCALES_19) }, { "T1", T(BIT(UINT8) | BIT(FLOAT8E4M3FN)) },
+                      { "T2", T(SCALES_24 | BIT(FLOAT8E4M3FN)) }, { "T4", T_FLOAT }))

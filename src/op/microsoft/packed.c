@@ -1,0 +1,181 @@
+/* packed.c - rows of com.microsoft: attention on packed tokens, pages of a cache and selected keys, for
+ * devices that run several requests at once; tables of relative positions. */
+#include "op/microsoft/microsoft.h"
+
+/* clang-format off */
+
+MS_ROW(RemovePadding, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 2, 4, 4),
+       .inputs = PORTS({ "input", "T", 0 }, { "sequence_token_count", "M", 0 }),
+       .outputs = PORTS({ "output", "T", 0 }, { "token_offset", "M", 0 }, { "cumulated_seq_len", "M", 0 },
+                        { "max_seq_len", "M", 0 }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+
+MS_ROW(RestorePadding, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 2, 1, 1),
+       .inputs = PORTS({ "input", "T", 0 }, { "token_offset", "M", 0 }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+
+MS_ROW(PackedAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(5, 6, 1, 1),
+       .inputs = PORTS({ "input", "T", 0 }, { "weights", "T", 0 }, { "bias", "T", 0 }, { "token_offset", "M", 0 },
+                       { "cumulative_sequence_length", "M", 0 }, { "attention_bias", "T", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS({ "num_heads", INT, REQUIRED }, { "qkv_hidden_sizes", INTS, OPTIONAL },
+                      { "scale", FLOAT, OPTIONAL }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+
+MS_ROW(PackedMultiHeadAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(6, 7, 1, 1),
+       .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "value", "T", OPT }, { "bias", "T", OPT },
+                       { "token_offset", "M", 0 }, { "cumulative_sequence_length", "M", 0 },
+                       { "attention_bias", "T", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS({ "mask_filter_value", FLOAT, DEFAULT("-10000") }, { "num_heads", INT, REQUIRED },
+                      { "scale", FLOAT, OPTIONAL }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+
+MS_ROW(PagedAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(8, 17, 1, 3),
+       .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "value", "T", OPT }, { "key_cache", "T_CACHE", 0 },
+                       { "value_cache", "T_CACHE", OPT }, { "cumulative_sequence_length", "S", 0 },
+                       { "past_seqlens", "S", 0 }, { "block_table", "S", 0 }, { "cos_cache", "T", OPT },
+                       { "sin_cache", "T", OPT }, { "slot_mapping", "S", OPT }, { "head_sink", "T", OPT },
+                       { "q_norm_weight", "T", OPT }, { "k_norm_weight", "T", OPT }, { "k_scale", "T_KV_SCALE", OPT },
+                       { "v_scale", "T_KV_SCALE", OPT }, { "attention_metadata", "S", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }, { "key_cache_out", "T_CACHE", OPT },
+                        { "value_cache_out", "T_CACHE", OPT }),
+       .attrs = ATTRS({ "do_rotary", INT, DEFAULT("0") }, { "is_causal", INT, DEFAULT("1") },
+                      { "k_cache_dtype", STRING, TEXT("") }, { "k_quant_type", STRING, TEXT("NONE") },
+                      { "kv_cache_layout", STRING, TEXT("SEPARATE") }, { "kv_num_heads", INT, REQUIRED },
+                      { "local_window_size", INT, DEFAULT("-1") }, { "num_heads", INT, REQUIRED },
+                      { "qk_norm_epsilon", FLOAT, DEFAULT("1e-06") }, { "rotary_interleaved", INT, DEFAULT("0") },
+                      { "rotary_offset", INT, DEFAULT("0") }, { "scale", FLOAT, OPTIONAL },
+                      { "softcap", FLOAT, DEFAULT("0") }, { "v_cache_dtype", STRING, TEXT("") },
+                      { "v_head_size", INT, DEFAULT("0") }, { "v_quant_type", STRING, TEXT("NONE") }),
+       .types = TYPES({ "T", T_HALVES },
+                      { "T_CACHE", T(BIT(FLOAT16) | BIT(BFLOAT16) | BIT(INT8) | BIT(FLOAT8E4M3FN) | BIT(UINT8)) },
+                      { "T_KV_SCALE", T_FLOAT }, { "S", T_INT32 }))
+
+MS_ROW(SparsePagedAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(11, 22, 1, 3),
+       .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "value", "T", OPT }, { "key_cache", "T_CACHE", 0 },
+                       { "value_cache", "T_CACHE", 0 }, { "cumulative_sequence_length", "S", 0 },
+                       { "past_seqlens", "S", 0 }, { "block_table", "S", 0 }, { "slot_mapping", "S", OPT },
+                       { "selected_indices", "S", 0 }, { "selected_counts", "S", 0 }, { "auxiliary_key", "T", OPT },
+                       { "auxiliary_value", "T", OPT }, { "auxiliary_lengths", "S", OPT }, { "cos_cache", "T", OPT },
+                       { "sin_cache", "T", OPT }, { "head_sink", "T", OPT }, { "q_norm_weight", "T", OPT },
+                       { "k_norm_weight", "T", OPT }, { "k_scale", "T_KV_SCALE", OPT },
+                       { "v_scale", "T_KV_SCALE", OPT }, { "attention_metadata", "S", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }, { "key_cache_out", "T_CACHE", OPT },
+                        { "value_cache_out", "T_CACHE", OPT }),
+       .attrs = ATTRS({ "attention_mode", STRING, TEXT("selected_only") },
+                      { "auxiliary_cache_layout", STRING, TEXT("contiguous") },
+                      { "auxiliary_kv_shared", INT, DEFAULT("0") }, { "do_rotary", INT, DEFAULT("0") },
+                      { "is_causal", INT, DEFAULT("1") }, { "k_quant_type", STRING, TEXT("NONE") },
+                      { "kv_num_heads", INT, REQUIRED }, { "local_window_size", INT, DEFAULT("-1") },
+                      { "num_heads", INT, REQUIRED }, { "qk_norm_epsilon", FLOAT, DEFAULT("1e-06") },
+                      { "rotary_interleaved", INT, DEFAULT("0") }, { "rotary_offset", INT, DEFAULT("0") },
+                      { "scale", FLOAT, OPTIONAL }, { "selected_kv_source", STRING, TEXT("main") },
+                      { "softcap", FLOAT, DEFAULT("0") }, { "v_quant_type", STRING, TEXT("NONE") }),
+       .types = TYPES({ "T", T_HALVES }, { "T_CACHE", T(BIT(FLOAT16) | BIT(BFLOAT16) | BIT(INT8)) },
+                      { "T_KV_SCALE", T_FLOAT }, { "S", T_INT32 }))
+
+MS_ROW(DynamicSparseAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(11, 20, 1, 4),
+       .inputs = PORTS({ "query", "TQuery", 0 }, { "key", "TQuery", OPT }, { "value", "TValue", OPT },
+                       { "past_key", "TCache", OPT }, { "past_value", "TCache", OPT }, { "auxiliary_key", "T", OPT },
+                       { "auxiliary_value", "T", OPT }, { "selected_indices", "M", 0 }, { "selected_counts", "M", 0 },
+                       { "seqlens_k", "M", 0 }, { "total_sequence_length", "M", 0 }, { "cos_cache", "T", OPT },
+                       { "sin_cache", "T", OPT }, { "position_ids", "tensor(int64)", OPT },
+                       { "q_norm_weight", "T", OPT }, { "k_norm_weight", "T", OPT }, { "head_sink", "T", OPT },
+                       { "committed_length", "M", OPT }, { "key_scale", "S", OPT }, { "value_scale", "S", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }, { "present_key", "TCache", OPT }, { "present_value", "TCache", OPT },
+                        { "validation_status", "M", OPT }),
+       .attrs = ATTRS({ "attention_mode", STRING, TEXT("selected_only") },
+                      { "auxiliary_kv_shared", INT, DEFAULT("0") }, { "do_rotary", INT, DEFAULT("0") },
+                      { "is_causal", INT, DEFAULT("1") }, { "kv_num_heads", INT, REQUIRED },
+                      { "local_window_size", INT, DEFAULT("-1") }, { "num_heads", INT, REQUIRED },
+                      { "output_bf16", INT, DEFAULT("0") }, { "qk_norm_epsilon", FLOAT, DEFAULT("1e-06") },
+                      { "rotary_interleaved", INT, DEFAULT("0") }, { "rotary_offset", INT, DEFAULT("0") },
+                      { "scale", FLOAT, OPTIONAL }, { "selected_kv_source", STRING, TEXT("main") },
+                      { "smooth_softmax", INT, DEFAULT("0") }),
+       .types = TYPES({ "T", T(SCALES_19) }, { "TQuery", T(SCALES_19) }, { "TValue", T(SCALES_19) },
+                      { "TCache", T(SCALES_19 | BIT(INT8)) }, { "S", T_FLOAT }, { "M", T_INT32 }))
+
+MS_ROW(SparseAttentionIndexer, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(8, 14, 2, 3),
+       .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "query_norm_weight", "T", 0 },
+                       { "key_norm_weight", "T", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 },
+                       { "mask", "TB", OPT }, { "past_key", "T", 0 }, { "gate", "T", OPT },
+                       { "position_bias", "T", OPT }, { "head_weights", "T", OPT }, { "position_ids", "I", OPT },
+                       { "past_sequence_length", "M", OPT }, { "past_proj_buffer", "T", OPT }),
+       .outputs = PORTS({ "selected_indices", "M", 0 }, { "present_key", "T", 0 },
+                        { "present_proj_buffer", "T", OPT }),
+       .attrs = ATTRS({ "compress_ratio", INT, REQUIRED }, { "epsilon", FLOAT, DEFAULT("1e-06") },
+                      { "head_weight_scale", FLOAT, OPTIONAL }, { "index_topk", INT, OPTIONAL },
+                      { "policy_mode", STRING, REQUIRED }, { "scale", FLOAT, OPTIONAL },
+                      { "token_budget", INT, OPTIONAL }),
+       .types = TYPES({ "T", T(SCALES_19) }, { "TB", T_INT64 }, { "I", T_INT64 }, { "M", T_INT32 }))
+
+MS_ROW(PackedSparseAttentionIndexer, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(16, 22, 6, 9),
+       .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "query_norm_weight", "T", 0 },
+                       { "key_norm_weight", "T", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 },
+                       { "cumulative_sequence_lengths", "M", 0 }, { "past_sequence_lengths", "M", 0 },
+                       { "gate", "T", OPT }, { "position_bias", "T", OPT }, { "head_weights", "T", OPT },
+                       { "position_ids", "I", OPT }, { "past_key_state", "T_KEY", 0 }, { "past_kv_buffer", "T", 0 },
+                       { "past_gate_buffer", "T", OPT }, { "past_state_lengths", "M", 0 },
+                       { "state_update_capture_count", "M", OPT }, { "state_update_active", "M", OPT },
+                       { "indexshare_mode", "M", OPT }, { "merged_indices", "M", OPT }, { "merged_counts", "M", OPT },
+                       { "merged_status", "M", OPT }),
+       .outputs = PORTS({ "selected_indices", "M", 0 }, { "selected_counts", "M", 0 },
+                        { "present_key_state", "T_KEY", 0 }, { "present_kv_buffer", "T", 0 },
+                        { "present_gate_buffer", "T", OPT }, { "present_state_lengths", "M", 0 },
+                        { "state_update", "T", OPT }, { "indexshare_status", "M", OPT }, { "state_status", "M", OPT }),
+       .attrs = ATTRS({ "compress_ratio", INT, REQUIRED }, { "epsilon", FLOAT, DEFAULT("1e-06") },
+                      { "head_weight_scale", FLOAT, OPTIONAL }, { "index_topk", INT, OPTIONAL },
+                      { "indexshare_state_policy", STRING, TEXT("default") },
+                      { "max_output_entries", INT, DEFAULT("0") }, { "policy_mode", STRING, REQUIRED },
+                      { "scale", FLOAT, OPTIONAL }, { "state_capacity", INT, REQUIRED },
+                      { "state_update_capacity", INT, DEFAULT("0") }, { "token_budget", INT, OPTIONAL }),
+       .types = TYPES({ "T", T(SCALES_19) }, { "T_KEY", T(SCALES_19) }, { "I", T_INT64 }, { "M", T_INT32 }))
+
+MS_ROW(PackedSparseAttentionIndexerMerge, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(3, 7, 3, 3),
+       .inputs = PORTS({ "base_indices", "T", 0 }, { "base_counts", "T", 0 }, { "base_row_indices", "T", 0 },
+                       { "range_starts", "T", OPT }, { "range_ends", "T", OPT }, { "additional_indices", "T", OPT },
+                       { "additional_counts", "T", OPT }),
+       .outputs = PORTS({ "selected_indices", "T", 0 }, { "selected_counts", "T", 0 }, { "status", "T", 0 }),
+       .attrs = ATTRS({ "max_output_entries", INT, REQUIRED }, { "policy_mode", STRING, REQUIRED }),
+       .types = TYPES({ "T", T_INT32 }))
+
+MS_ROW(LongformerAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(7, 7, 1, 1),
+       .inputs = PORTS({ "input", "T", 0 }, { "weight", "T", 0 }, { "bias", "T", 0 }, { "mask", "T", 0 },
+                       { "global_weight", "T", 0 }, { "global_bias", "T", 0 }, { "global", "G", 0 }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS({ "num_heads", INT, REQUIRED }, { "window", INT, REQUIRED }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "G", T_INT32 }))
+
+MS_ROW(DecoderAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(12, 12, 1, 3),
+       .inputs = PORTS({ "query", "T", 0 }, { "key", "T", 0 }, { "q_weight", "T", 0 }, { "kv_weight", "T", 0 },
+                       { "bias", "T", 0 }, { "key_padding_mask", "B", OPT }, { "key_cache", "T", OPT },
+                       { "value_cache", "T", OPT }, { "static_kv", "B", 0 }, { "use_past", "B", 0 },
+                       { "has_layer_state", "B", 0 }, { "has_key_padding_mask", "B", 0 }),
+       .outputs = PORTS({ "output", "T", 0 }, { "new_key_cache", "T", OPT }, { "new_value_cache", "T", OPT }),
+       .attrs = ATTRS({ "mask_filter_value", FLOAT, DEFAULT("-10000") }, { "num_heads", INT, REQUIRED }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "B", T(BIT(BOOL)) }))
+
+MS_ROW(DecoderMaskedSelfAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(7, 9, 2, 2),
+       .inputs = PORTS({ "input", "T", 0 }, { "weights", "T", 0 }, { "bias", "T", 0 }, { "mask_index", "M", OPT },
+                       { "past", "T", 0 }, { "attention_bias", "T", OPT }, { "past_sequence_length", "M", 0 },
+                       { "beam_width", "M", OPT }, { "cache_indirection", "M", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }, { "present", "T", 0 }),
+       .attrs = ATTRS({ "do_rotary", INT, DEFAULT("0") }, { "mask_filter_value", FLOAT, DEFAULT("-10000") },
+                      { "num_heads", INT, REQUIRED }, { "past_present_share_buffer", INT, DEFAULT("0") },
+                      { "scale", FLOAT, OPTIONAL }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+
+MS_ROW(RelativePositionBias, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(3, 3, 1, 1),
+       .inputs = PORTS({ "bias_table", "T", 0 }, { "query_length", "U", 0 }, { "key_length", "U", 0 }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS({ "is_bidirectional", INT, DEFAULT("0") }, { "max_distance", INT, REQUIRED }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "U", T_INT64 }))
+
+MS_ROW(GatedRelativePositionBias, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(6, 7, 1, 1),
+       .inputs = PORTS({ "query_layer", "T", 0 }, { "query_bias", "T", 0 }, { "rel_pos", "T", 0 },
+                       { "weight", "T", 0 }, { "bias", "T", 0 }, { "eco_a", "T", 0 }, { "token_offset", "M", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS({ "num_heads", INT, REQUIRED }),
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))

@@ -1,0 +1,62 @@
+/* tools.c - rows of com.microsoft: dropout with packed masks, tests of values, Fourier transforms, and programs
+ * compiled for a device. */
+#include "op/microsoft/microsoft.h"
+
+/* clang-format off */
+
+MS_ROW(BitmaskDropout, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 3, 1, 2),
+       .inputs = PORTS({ "data", "T", 0 }, { "ratio", "T1", OPT }, { "training_mode", "T2", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }, { "mask", "T3", OPT }),
+       .attrs = ATTRS({ "seed", INT, OPTIONAL }),
+       .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING_13) }, { "T2", T(BIT(BOOL)) },
+                      { "T3", T(BIT(UINT32)) }))
+
+MS_ROW(BitmaskBiasDropout, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 5, 1, 2),
+       .inputs = PORTS({ "data", "T", 0 }, { "bias", "T", 0 }, { "residual", "T", OPT }, { "ratio", "T1", OPT },
+                       { "training_mode", "T2", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }, { "mask", "T3", OPT }),
+       .attrs = ATTRS({ "seed", INT, OPTIONAL }),
+       .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING_13) }, { "T2", T(BIT(BOOL)) },
+                      { "T3", T(BIT(UINT32)) }))
+
+MS_ROW(IsAllFinite, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, MANY, 1, 1),
+       .inputs = PORTS({ "input", "V", VARIADIC }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS({ "isinf_only", INT, DEFAULT("0") }, { "isnan_only", INT, DEFAULT("0") }),
+       .types = TYPES({ "V", T(FLOATING_13) }, { "T", T(BIT(BOOL)) }))
+
+MS_ROW(ReduceSumInteger, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 1, 1, 1),
+       .inputs = PORTS({ "data", "T1", 0 }), .outputs = PORTS({ "reduced", "T2", 0 }),
+       .attrs = ATTRS({ "axes", INTS, REQUIRED }, { "keepdims", INT, REQUIRED }),
+       .types = TYPES({ "T1", T_BYTES }, { "T2", T(BIT(INT32) | BIT(UINT32)) }))
+
+MS_ROW(Rfft, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 1, 1, 1),
+       .inputs = PORTS({ "X", "T", 0 }),
+       .outputs = PORTS({ "Y", "T", 0 }),
+       .attrs = ATTRS({ "normalized", INT, DEFAULT("0") }, { "onesided", INT, DEFAULT("1") },
+                      { "signal_ndim", INT, DEFAULT("1") }),
+       .types = TYPES({ "T", T(FLOATING) }))
+
+MS_ROW(Irfft, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 1, 1, 1),
+       .inputs = PORTS({ "X", "T", 0 }),
+       .outputs = PORTS({ "Y", "T", 0 }),
+       .attrs = ATTRS({ "normalized", INT, DEFAULT("0") }, { "onesided", INT, DEFAULT("1") },
+                      { "signal_ndim", INT, REQUIRED }),
+       .types = TYPES({ "T", T(FLOATING) }))
+
+MS_ROW(EPContext, ARITY(0, MANY, 1, MANY),
+       .inputs = PORTS({ "inputs", "T", VARIADIC | HETEROGENEOUS | ARITY_0 }),
+       .outputs = PORTS({ "outputs", "T", VARIADIC | HETEROGENEOUS }),
+       .attrs = ATTRS({ "embed_mode", INT, DEFAULT("1") }, { "ep_cache_context", STRING, OPTIONAL },
+                      { "ep_sdk_version", STRING, OPTIONAL }, { "hardware_architecture", STRING, OPTIONAL },
+                      { "main_context", INT, DEFAULT("1") }, { "max_size", INT, DEFAULT("0") },
+                      { "notes", STRING, OPTIONAL }, { "onnx_model_filename", STRING, OPTIONAL },
+                      { "partition_name", STRING, OPTIONAL }, { "source", STRING, OPTIONAL }),
+       .types = TYPES({ "T", T(FILL_13) }))
+
+MS_ROW(Snpe, ARITY(1, MANY, 1, MANY),
+       .inputs = PORTS({ "inputs", "T", VARIADIC }),
+       .outputs = PORTS({ "outputs", "T", VARIADIC }),
+       .attrs = ATTRS({ "DLC", STRING, REQUIRED }, { "notes", STRING, OPTIONAL },
+                      { "snpe_version", STRING, OPTIONAL }, { "target_device", STRING, OPTIONAL }),
+       .types = TYPES({ "T", T(BIT(UINT8) | BIT(UINT16) | BIT(FLOAT)) }))
