@@ -153,6 +153,8 @@ static inline void *onxi_arena_get(onx_arena *arena, uint64_t size)
 bool onxi_arena_within_limit(onx_ctx *cx);
 /* Returns ONX_E_CANCELLED, with a diagnostic, if the work with the context was cancelled. */
 onx_status onxi_ctx_go_on(onx_ctx *cx);
+/* What onx_ctx_set_cancel has set; NULL: nothing, or no context. */
+const onx_cancel *onxi_ctx_cancel(const onx_ctx *cx);
 /* Allocates a zeroed array; the product count * size is checked for overflow. */
 void *onxi_arena_array(onx_arena *arena, uint64_t count, size_t size);
 #define ONXI_NEW(arena, type)          ((type *)onx_arena_alloc((arena), sizeof(type)))

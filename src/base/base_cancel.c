@@ -54,6 +54,11 @@ void onx_ctx_set_cancel(onx_ctx *cx, const onx_cancel *cancel)
         cx->cancel = cancel;
 }
 
+const onx_cancel *onxi_ctx_cancel(const onx_ctx *cx)
+{
+    return cx ? cx->cancel : NULL;
+}
+
 onx_status onxi_ctx_go_on(onx_ctx *cx)
 {
     if (!onx_cancel_is_set(cx->cancel) || cx->reporting)

@@ -73,10 +73,10 @@ typedef struct onxi_run_watch {
     uint64_t iterations; /* 0: no limit */
     bool (*stop)(void *user);
     void *user;
-    const onx_cancel *cancel; /* may be NULL */
+    const onx_cancel *cancel, *context; /* of the options, and of the context that works; may be NULL */
 } onxi_run_watch;
-/* A watch whose timeout starts now. */
-onxi_run_watch onxi_run_watch_new(const onx_run_options *options);
+/* A watch whose timeout starts now, of work with the context. */
+onxi_run_watch onxi_run_watch_new(const onx_ctx *cx, const onx_run_options *options);
 /* Is there a condition to check? `watch` may be NULL. */
 static inline bool onxi_run_watch_is_on(const onxi_run_watch *watch)
 {

@@ -55,8 +55,7 @@ static void note_step(void *user, const onx_run_event *event)
 
 static bool stop_run(void *user)
 {
-    const side *x = user;
-    return x->watch->stop(x->watch->user);
+    return onxi_run_watch_look(((const side *)user)->watch) != ONX_OK;
 }
 
 static uint64_t left_ns(const search *m)
@@ -72,8 +71,7 @@ static onx_status run_side(search *m, side *x)
                                       .user = x,
                                       .timeout_ns = left ? left : 1,
                                       .iterations = x->watch ? x->watch->iterations : 0,
-                                      .stop = x->watch && x->watch->stop ? stop_run : NULL,
-                                      .cancel = x->watch ? x->watch->cancel : NULL };
+                                      .stop = stop_run };
     x->at = 0;
     for (uint32_t i = 0; x->plan && i < x->plan->chosen_count; i++)
         x->now[i] = 0;
@@ -135,9 +133,9 @@ static onx_status open_side(search *m, side *x)
         return ONX_E_MEMORY;
     memset(x->s, 0, sizeof *x->s);
     options.measure = false;
-    options.timeout_ns = left_ns(m) + 1;
-    options.cancel = m->watch ? m->watch->cancel : NULL;
     x->s->unsorted = m->root->unsorted;
+    x->s->watch = onxi_run_watch_new(
+        NULL, &(onx_run_options){ .timeout_ns = left_ns(m) + 1, .stop = m->watch ? stop_run : NULL, .user = x });
     ONX_TRY(onxi_run_session_open(x->s, x->cx, m->root->doc, &options, NULL, NULL));
     x->s->watch = (onxi_run_watch){ .timeout_ns = 0 };
     x->s->choices = m->table;

@@ -183,6 +183,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         model = onx_doc_model(doc);
     }
     session->graph = model->graph;
+    session->s.watch =
+        onxi_run_watch_new(cx, &(onx_run_options){ .timeout_ns = options->timeout_ns, .cancel = options->cancel });
     if (status == ONX_OK)
         status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
     if (status == ONX_OK)

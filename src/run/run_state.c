@@ -686,7 +686,7 @@ static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *cons
 onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                               const onx_run_options *options)
 {
-    const onxi_run_watch watch = onxi_run_watch_new(options);
+    const onxi_run_watch watch = onxi_run_watch_new(cx, options);
     const size_t errors = onx_diag_total(cx, ONX_ERROR);
     const bool once = g->session->once;
     onx_status status = run_once(g, cx, inputs, outputs, options, &watch, once);

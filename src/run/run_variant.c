@@ -32,9 +32,6 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
     s->model = onx_doc_model(doc);
     if (options)
         s->options = *options;
-    if (!root)
-        s->watch =
-            onxi_run_watch_new(&(onx_run_options){ .timeout_ns = s->options.timeout_ns, .cancel = s->options.cancel });
     onx_limits limits = onx_ctx_limits(own);
     if (!s->options.memory)
         s->options.memory = limits.memory;
@@ -166,7 +163,7 @@ static onx_status make_variant(onxi_run_session *s, onx_ctx *cx, const onx_value
         memset(variant, 0, sizeof *variant);
         for (uint32_t i = 0; i < count; i++)
             given[i] = inputs[i] != NULL;
-        variant->watch = onxi_run_watch_new(options);
+        variant->watch = onxi_run_watch_new(cx, options);
         status = onxi_run_session_open(variant, own, s->doc, &s->options, s, given);
         variant->watch = (onxi_run_watch){ .timeout_ns = 0 };
         if (status != ONX_OK) {
@@ -193,7 +190,7 @@ onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_val
     *out = s;
     if (!any || (*out = find_variant(s, inputs)))
         return ONX_OK;
-    const onxi_run_watch watch = onxi_run_watch_new(options);
+    const onxi_run_watch watch = onxi_run_watch_new(cx, options);
     ONX_TRY(onxi_run_planning_begin(s, &watch, cx));
     onx_status status = ONX_OK;
     if (!(*out = find_variant(s, inputs))) { /* unless another thread has made it meanwhile */

@@ -6,17 +6,17 @@ static bool stops(const onxi_work_watch *watch)
     return onxi_run_watch_look((const onxi_run_watch *)(const void *)watch) != ONX_OK;
 }
 
-onxi_run_watch onxi_run_watch_new(const onx_run_options *options)
+onxi_run_watch onxi_run_watch_new(const onx_ctx *cx, const onx_run_options *options)
 {
-    onxi_run_watch w = { .timeout_ns = 0 };
-    if (!options)
-        return w;
-    w.timeout_ns = options->timeout_ns;
-    w.iterations = options->iterations;
-    w.stop = options->stop;
-    w.user = options->user;
-    w.cancel = options->cancel;
-    if (w.timeout_ns || w.stop || w.cancel)
+    onxi_run_watch w = { .context = onxi_ctx_cancel(cx) };
+    if (options) {
+        w.timeout_ns = options->timeout_ns;
+        w.iterations = options->iterations;
+        w.stop = options->stop;
+        w.user = options->user;
+        w.cancel = options->cancel;
+    }
+    if (w.timeout_ns || w.stop || w.cancel || w.context)
         w.work.stops = stops;
     if (w.timeout_ns && !onxi_add_u64(onxi_run_clock_ns(), w.timeout_ns, &w.deadline_ns))
         w.deadline_ns = UINT64_MAX;
@@ -25,7 +25,7 @@ onxi_run_watch onxi_run_watch_new(const onx_run_options *options)
 
 static onx_status find_end(const onxi_run_watch *w)
 {
-    if (onx_cancel_is_set(w->cancel) || (w->stop && w->stop(w->user)))
+    if (onx_cancel_is_set(w->cancel) || onx_cancel_is_set(w->context) || (w->stop && w->stop(w->user)))
         return ONX_E_CANCELLED;
     return w->deadline_ns && onxi_run_clock_ns() > w->deadline_ns ? ONX_E_LIMIT : ONX_OK;
 }

@@ -18,9 +18,10 @@
 #include <time.h>
 
 enum {
-    LONG_MS = 240,        /* a run that takes so long is long enough to judge */
-    GAP_MS = 120,         /* the longest time without a look, as for copying a large output */
-    MOST_MS = 3000,       /* where a run is ended at the latest, if it looks */
+    LONG_MS = 160,        /* a run that takes so long is long enough to judge */
+    GAP_MS = 80,          /* the longest time without a look */
+    MOST_MS = 600,        /* where a run is ended at the latest, if it looks */
+    BUDGET_MS = 1500,     /* for all sizes of a node, with drawing its operands */
     MOST_BYTES = 1 << 25, /* of an operand */
     DRAWN = 12            /* one of so many nodes is in the part that is drawn */
 };
@@ -223,7 +224,8 @@ static void grow(state *s, const onxi_schema *schema, const gen_recipe *recipe, 
     gen_node node;
     watch w;
     s->nodes++;
-    for (uint32_t scale = 1; scale < 1u << 22; scale *= 2) {
+    const uint64_t begin = now();
+    for (uint32_t scale = 1; scale < 1u << 22 && now() - begin < span(BUDGET_MS); scale *= 2) {
         const gen_choice choice = { .seed = 3, .scale = scale };
         if (!gen_node_make(schema, recipe, &choice, &node) || !is_small(&node))
             return;

@@ -23,11 +23,14 @@ typedef struct pool_body {
 typedef struct pool_terms {
     const float *x[16];
     uint64_t count;
+    onxi_pace *pace;
 } pool_terms;
 
 /* y = the sum, or the maximum, of lines of n floats, of which y may be the first. */
 __attribute__((always_inline)) static inline void reduce(const pool_terms *t, const bool average, uint64_t n, float *y)
 {
+    if (onxi_pace_stops(t->pace, t->count * (n / ONXI_LANES + 1)))
+        return;
     for (uint64_t i = 0; i < n; i += ONXI_LANES) {
         const bool whole = i + ONXI_LANES <= n;
         onxi_vf v = whole ? vf_load(t->x[0] + i) : vf_load_part(t->x[0] + i, n - i, 0);
@@ -42,10 +45,10 @@ __attribute__((always_inline)) static inline void reduce(const pool_terms *t, co
 
 /* Reduces the lines of a window column by column; returns false if all of them are padding. */
 __attribute__((always_inline)) static inline bool go_down(const pool_params *q, const bool average, const float *x,
-                                                          const int64_t *place, float *line)
+                                                          const int64_t *place, float *line, onxi_pace *pace)
 {
     int64_t origin[2], first[2], last[2];
-    pool_terms t = { .count = 0 };
+    pool_terms t = { .count = 0, .pace = pace };
     for (int d = 0; d < 2; d++) {
         origin[d] = place[d] * q->win.stride[d] - q->win.pad[d];
         window_taps(&q->win, d, origin[d], &first[d], &last[d]);
@@ -68,11 +71,11 @@ __attribute__((always_inline)) static inline bool go_down(const pool_params *q, 
 
 /* Reduces horizontally: computes a line of the output from the reduced columns. */
 __attribute__((always_inline)) static inline void go_across(const pool_params *q, const bool average, const float *line,
-                                                            float *spare, float *y)
+                                                            float *spare, float *y, onxi_pace *pace)
 {
     const int64_t taps = q->win.kernel[2], by = q->win.dilation[2], stride = q->win.stride[2], n = q->win.out[2];
     if (stride > ONXI_LANES) { /* few positions are needed */
-        for (int64_t o = 0; o < n; o++) {
+        for (int64_t o = 0; o < n && !onxi_pace_stops(pace, 4 * (uint64_t)taps); o++) {
             const float *at = line + o * stride;
             float sum = *at;
             for (int64_t j = 1; j < taps; j++)
@@ -81,11 +84,16 @@ __attribute__((always_inline)) static inline void go_across(const pool_params *q
         }
         return;
     }
-    for (uint64_t i = 0; i < q->span; i += ONXI_LANES) {
-        onxi_vf sum = vf_load(line + i);
-        for (int64_t j = 1; j < taps; j++)
-            sum = window_both(average, sum, vf_load(line + i + j * by));
-        vf_store(spare + i, sum);
+    const uint64_t turns = onxi_pace_turns((uint64_t)taps) * ONXI_LANES;
+    for (uint64_t from = 0, end; from < q->span && !onxi_pace_stops(pace, turns * (uint64_t)taps / ONXI_LANES);
+         from = end) {
+        end = q->span - from < turns ? q->span : from + turns;
+        for (uint64_t i = from; i < end; i += ONXI_LANES) {
+            onxi_vf sum = vf_load(line + i);
+            for (int64_t j = 1; j < taps; j++)
+                sum = window_both(average, sum, vf_load(line + i + j * by));
+            vf_store(spare + i, sum);
+        }
     }
     if (stride == 1)
         memcpy(y, spare, (uint64_t)n * sizeof *y);
@@ -100,23 +108,23 @@ __attribute__((always_inline)) static inline void go_across(const pool_params *q
 /* Some lines are reduced vertically before the first one is read again, since a vector that spans two that have just
  * been stored waits for them. */
 __attribute__((always_inline)) static inline void plane(const pool_params *q, const bool average, const float *x,
-                                                        float *line, float *spare, float *y)
+                                                        float *line, float *spare, float *y, onxi_pace *pace)
 {
     const float neutral = average ? 0 : -INFINITY;
     const int64_t lines = q->win.out[0] * q->win.out[1];
     for (uint64_t i = 0; i < TOGETHER * q->line; i++)
         line[i] = neutral;
-    for (int64_t from = 0, end; from < lines; from = end) {
+    for (int64_t from = 0, end; from < lines && !onxi_pace_stops(pace, 64 + q->span); from = end) {
         end = from + TOGETHER < lines ? from + TOGETHER : lines;
         float *inside = line + q->win.pad[2];
         for (int64_t i = from; i < end; i++, inside += q->line) {
             const int64_t place[] = { i / q->win.out[1], i % q->win.out[1] };
-            if (!go_down(q, average, x, place, inside))
+            if (!go_down(q, average, x, place, inside, pace))
                 for (int64_t k = 0; k < q->win.in[2]; k++)
                     inside[k] = neutral;
         }
         for (int64_t i = from; i < end; i++, y += q->win.out[2]) {
-            go_across(q, average, line + (uint64_t)(i - from) * q->line, spare, y);
+            go_across(q, average, line + (uint64_t)(i - from) * q->line, spare, y, pace);
             const float down = average ? q->divisor[0][i / q->win.out[1]] * q->divisor[1][i % q->win.out[1]] : 1;
             for (int64_t k = 0; average && k < q->win.out[2]; k++)
                 y[k] /= down * q->divisor[2][k];
@@ -135,7 +143,8 @@ static inline onxi_vi goes_before(onxi_vf v, onxi_vi row, onxi_vf best, onxi_vi 
 }
 
 /* The maximum of each column of a window's lines, and its row; INT32_MAX if all lines are padding. */
-static void go_down_where(const pool_params *q, const float *x, const int64_t *place, float *line, float *rows)
+static void go_down_where(const pool_params *q, const float *x, const int64_t *place, float *line, float *rows,
+                          onxi_pace *pace)
 {
     int64_t origin[2], first[2], last[2];
     const uint64_t n = (uint64_t)q->win.in[2];
@@ -147,7 +156,7 @@ static void go_down_where(const pool_params *q, const float *x, const int64_t *p
         const uint64_t left = n - i;
         onxi_vf best = vf_all(-INFINITY);
         onxi_vi best_row = vi_all(INT32_MAX);
-        for (int64_t k = first[0]; k < last[0]; k++)
+        for (int64_t k = first[0]; k < last[0] && !onxi_pace_stops(pace, 8 * (uint64_t)q->win.kernel[1]); k++)
             for (int64_t j = first[1]; j < last[1]; j++) {
                 const int64_t row =
                     (origin[0] + k * q->win.dilation[0]) * q->win.in[1] + origin[1] + j * q->win.dilation[1];
@@ -163,12 +172,12 @@ static void go_down_where(const pool_params *q, const float *x, const int64_t *p
 }
 
 /* `found` gets three lists: for windows that begin at each position, the maxima, their rows and their columns. */
-static void go_across_where(const pool_params *q, const float *line, const float *rows, float *found)
+static void go_across_where(const pool_params *q, const float *line, const float *rows, float *found, onxi_pace *pace)
 {
     onxi_vi lanes = { 0 };
     for (int i = 0; i < ONXI_LANES; i++)
         lanes[i] = i - (int32_t)q->win.pad[2];
-    for (uint64_t i = 0; i < q->span; i += ONXI_LANES) {
+    for (uint64_t i = 0; i < q->span && !onxi_pace_stops(pace, 4 * (uint64_t)q->win.kernel[2]); i += ONXI_LANES) {
         const onxi_vi at = lanes + (int32_t)i;
         onxi_vf best = vf_load(line + i);
         onxi_vi row = (onxi_vi)vf_load(rows + i), column = at;
@@ -186,7 +195,8 @@ static void go_across_where(const pool_params *q, const float *line, const float
     }
 }
 
-static void plane_where(const pool_params *q, const float *x, float *line, float *y, int64_t *index, int64_t base)
+static void plane_where(const pool_params *q, const float *x, float *line, float *y, int64_t *index, int64_t base,
+                        onxi_pace *pace)
 {
     float *rows = line + q->line, *found = rows + q->line;
     const int32_t nowhere = INT32_MAX;
@@ -197,8 +207,10 @@ static void plane_where(const pool_params *q, const float *x, float *line, float
     for (int64_t k = 0; k < q->win.out[0]; k++)
         for (int64_t j = 0; j < q->win.out[1]; j++) {
             const int64_t place[] = { k, j };
-            go_down_where(q, x, place, line + q->win.pad[2], rows + q->win.pad[2]);
-            go_across_where(q, line, rows, found);
+            go_down_where(q, x, place, line + q->win.pad[2], rows + q->win.pad[2], pace);
+            go_across_where(q, line, rows, found, pace);
+            if (onxi_pace_stops(pace, 2 * (uint64_t)q->win.out[2])) /* what was found may be incomplete */
+                return;
             for (int64_t o = 0; o < q->win.out[2]; o++, y++, index++) {
                 int32_t row, column;
                 memcpy(&row, &found[q->span + (uint64_t)(o * q->win.stride[2])], sizeof row);
@@ -214,10 +226,11 @@ static onx_status run_where(const onx_work *work, uint64_t first, uint64_t last)
     const pool_params *q = work->params;
     const uint64_t in = (uint64_t)(q->win.in[0] * q->win.in[1] * q->win.in[2]),
                    out = (uint64_t)(q->win.out[0] * q->win.out[1] * q->win.out[2]);
-    for (uint64_t i = first; i < last; i++)
+    onxi_pace pace = { .work = work };
+    for (uint64_t i = first; i < last && !onxi_pace_stops(&pace, q->line); i++)
         plane_where(q, (const float *)work->inputs[0]->data + i * in, work->thread_workspace,
                     (float *)work->outputs[0]->data + i * out, (int64_t *)work->outputs[1]->data + i * out,
-                    (int64_t)(i * in));
+                    (int64_t)(i * in), &pace);
     return ONX_OK;
 }
 
@@ -231,11 +244,12 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
                    out = (uint64_t)(q->win.out[0] * q->win.out[1] * q->win.out[2]);
     const float *x = work->inputs[0]->data;
     float *y = work->outputs[0]->data, *line = work->thread_workspace;
-    for (uint64_t i = first; i < last; i++) {
+    onxi_pace pace = { .work = work };
+    for (uint64_t i = first; i < last && !onxi_pace_stops(&pace, q->line); i++) {
         if (average)
-            plane(q, true, x + i * in, line, line + TOGETHER * q->line, y + i * out);
+            plane(q, true, x + i * in, line, line + TOGETHER * q->line, y + i * out, &pace);
         else
-            plane(q, false, x + i * in, line, line + TOGETHER * q->line, y + i * out);
+            plane(q, false, x + i * in, line, line + TOGETHER * q->line, y + i * out, &pace);
     }
     return ONX_OK;
 }

@@ -26,6 +26,7 @@ typedef struct strip {
     uint64_t lines[2];  /* that windows cover: planes, and lines of each */
     float by[ROOM];     /* for averages: the factors of pixels */
     bool inside;        /* the windows of a whole strip are in the image horizontally */
+    onxi_pace *pace;
 } strip;
 
 /* clang unrolls these loops by itself, and complains if it has removed one before it is to be unrolled. */
@@ -58,6 +59,8 @@ __attribute__((always_inline)) static inline onxi_vf column(const pool_params *q
             v = window_both(average, v, vf_load(x + (uint64_t)l * q->step[1]));
         return v;
     }
+    if (onxi_pace_stops(s->pace, s->lines[0] * s->lines[1]))
+        return v;
     for (uint64_t z = 0; z < s->lines[0]; z++)
         for (uint64_t l = 0; l < s->lines[1]; l++)
             v = window_both(average, v, vf_load(x + z * q->step[0] + l * q->step[1]));
@@ -114,7 +117,7 @@ __attribute__((always_inline)) static inline void pixel_of(const pool_params *q,
     for (int v = 0; v < vectors; v++)
         sum[v] = vf_all(average ? 0 : -INFINITY);
     for (uint64_t z = 0; z < s->lines[0]; z++)
-        for (uint64_t l = 0; l < s->lines[1]; l++) {
+        for (uint64_t l = 0; l < s->lines[1] && !onxi_pace_stops(s->pace, (uint64_t)q->win.kernel[2]); l++) {
             const float *at = x + z * q->step[0] + l * q->step[1];
             for (int64_t k = first; k < last; k++, at += step)
                 for (int v = 0; v < vectors; v++)
@@ -193,13 +196,13 @@ static void take_factors(const pool_params *q, strip *s, float down)
 }
 
 /* Computes line `line` of the result from the image `x`. The last strip repeats some pixels of the one before. */
-static void line_of(const pool_params *q, const float *x, float *y, uint64_t line)
+static void line_of(const pool_params *q, const float *x, float *y, uint64_t line, onxi_pace *pace)
 {
     const simd_window *win = &q->win;
     const int64_t at[] = { (int64_t)line / win->out[1], (int64_t)line % win->out[1] };
     const int64_t reach = (STRIP - 1) * win->stride[2] + (win->kernel[2] - 1) * win->dilation[2];
     int64_t first[2], last[2], lines[2];
-    strip s = { .pixels = win->out[2] < STRIP ? win->out[2] : STRIP };
+    strip s = { .pixels = win->out[2] < STRIP ? win->out[2] : STRIP, .pace = pace };
     float down = 1;
     for (int d = 0; d < 2; d++) {
         const int64_t origin = at[d] * win->stride[d] - win->pad[d];
@@ -210,7 +213,7 @@ static void line_of(const pool_params *q, const float *x, float *y, uint64_t lin
     }
     x += (uint64_t)((lines[0] * win->in[1] + lines[1]) * win->in[2]) * q->block;
     y += line * (uint64_t)win->out[2] * q->block;
-    for (int64_t ox = 0; ox < win->out[2]; ox += STRIP) {
+    for (int64_t ox = 0; ox < win->out[2] && !onxi_pace_stops(pace, q->block); ox += STRIP) {
         s.at = ox + s.pixels <= win->out[2] ? ox : win->out[2] - s.pixels;
         s.column = s.at * win->stride[2] - win->pad[2];
         s.inside = s.column >= 0 && s.column + reach < win->in[2];
@@ -225,13 +228,14 @@ static void line_of(const pool_params *q, const float *x, float *y, uint64_t lin
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool_params *q = work->params;
+    onxi_pace pace = { .work = work };
     for (uint64_t i = first; i < last; i++) {
         window_unit u;
         if (!window_unit_at(&q->units, i, &u))
             continue;
         const uint64_t set = u.image * q->units.sets + u.set;
         line_of(q, (const float *)work->inputs[0]->data + set * q->x_image,
-                (float *)work->outputs[0]->data + set * q->y_image, u.line);
+                (float *)work->outputs[0]->data + set * q->y_image, u.line, &pace);
     }
     return ONX_OK;
 }

@@ -29,6 +29,7 @@ typedef struct pool_line {
     const void *x;                        /* the image */
     int64_t base;                         /* the index of its first element */
     int64_t origin[2], first[2], last[2]; /* across planes and lines: where windows begin, and their taps inside */
+    onxi_pace *pace;
 } pool_line;
 
 typedef struct pool_loops {
@@ -111,7 +112,7 @@ static inline int64_t row_of(const pool_params *q, const pool_line *l, int64_t k
         if (column < 0 || column >= q->inside)                                                                         \
             window_taps(&q->win, 2, column, &first, &last);                                                            \
         for (int64_t k = l->first[0]; k < l->last[0]; k++)                                                             \
-            for (int64_t j = l->first[1]; j < l->last[1]; j++) {                                                       \
+            for (int64_t j = l->first[1]; j < l->last[1] && !onxi_pace_stops(l->pace, (uint64_t)(last - first)); j++) { \
                 const int64_t row = row_of(q, l, k, j) * q->win.in[2] + column;                                        \
                 for (int64_t i = first; i < last; i++) {                                                               \
                     const T v = x[row + i * q->win.dilation[2]];                                                       \
@@ -147,11 +148,14 @@ static const pool_loops *loops_of(int dtype)
 typedef struct pool_terms {
     const char *x[16];
     uint64_t count;
+    onxi_pace *pace;
 } pool_terms;
 
 static inline void add_term(const pool_loops *loops, pool_terms *t, const char *x, uint64_t n, char *y)
 {
     if (t->count == sizeof t->x / sizeof *t->x) {
+        if (onxi_pace_stops(t->pace, n))
+            return;
         loops->most(t->x, t->count, n, y);
         t->x[0] = y;
         t->count = 1;
@@ -163,7 +167,7 @@ static inline void add_term(const pool_loops *loops, pool_terms *t, const char *
 static void go_down(const pool_params *q, const pool_line *l, char *line)
 {
     const uint64_t n = (uint64_t)q->win.in[2] * q->block, size = n * q->loops->width;
-    pool_terms t = { .count = 0 };
+    pool_terms t = { .count = 0, .pace = l->pace };
     for (int64_t k = l->first[0]; k < l->last[0]; k++)
         for (int64_t j = l->first[1]; j < l->last[1]; j++)
             add_term(q->loops, &t, (const char *)l->x + (uint64_t)row_of(q, l, k, j) * size, n, line);
@@ -184,13 +188,13 @@ static void pick_pixels(const char *x, uint64_t step, uint64_t n, uint64_t size,
         memcpy(y + i * size, x + i * step * size, (size_t)size);
 }
 
-static void go_across(const pool_params *q, const char *line, char *spare, char *y)
+static void go_across(const pool_params *q, const char *line, char *spare, char *y, onxi_pace *pace)
 {
     const pool_loops *loops = q->loops;
     const uint64_t step = (uint64_t)q->win.stride[2], n = (uint64_t)q->win.out[2], taps = (uint64_t)q->win.kernel[2];
     const uint64_t by = (uint64_t)q->win.dilation[2] * q->block * loops->width;
     char *to = step == 1 ? y : spare;
-    pool_terms t = { .count = 0 };
+    pool_terms t = { .count = 0, .pace = pace };
     for (uint64_t k = 0; k < taps; k++)
         add_term(loops, &t, line + k * by, q->span, to);
     if (step == 1 || taps > 1)
@@ -204,20 +208,22 @@ static void go_across(const pool_params *q, const char *line, char *spare, char 
         pick_pixels(from, step, n, q->block * loops->width, y);
 }
 
-static void line_of(const pool_params *q, const onx_work *work, const window_unit *u, char *line)
+static void line_of(const pool_params *q, const onx_work *work, const window_unit *u, char *line,
+                    onxi_pace *pace)
 {
     const uint64_t set = u->image * q->units.sets + u->set, width = q->loops->width;
     const uint64_t columns = (uint64_t)q->win.out[2], at = u->line * columns * q->block;
     const int64_t place[] = { (int64_t)u->line / q->win.out[1], (int64_t)u->line % q->win.out[1] };
     pool_line l = { .x = (const char *)work->inputs[0]->data + set * q->x_image * width,
-                    .base = (int64_t)(set * q->x_image) };
+                    .base = (int64_t)(set * q->x_image),
+                    .pace = pace };
     char *y = (char *)work->outputs[0]->data + (set * q->y_image + at) * width;
     for (int d = 0; d < 2; d++) {
         l.origin[d] = place[d] * q->win.stride[d] - q->win.pad[d];
         window_taps(&q->win, d, l.origin[d], &l.first[d], &l.last[d]);
     }
     go_down(q, &l, line + (uint64_t)q->win.pad[2] * q->block * width);
-    go_across(q, line, line + q->line * width, y);
+    go_across(q, line, line + q->line * width, y, pace);
     if (q->where)
         q->loops->find(q, &l, y, (int64_t *)work->outputs[1]->data + set * q->y_image + at);
 }
@@ -225,11 +231,12 @@ static void line_of(const pool_params *q, const onx_work *work, const window_uni
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool_params *q = work->params;
+    onxi_pace pace = { .work = work };
     q->loops->fill(work->thread_workspace, q->line); /* the padding stays */
-    for (uint64_t i = first; i < last; i++) {
+    for (uint64_t i = first; i < last && !onxi_pace_stops(&pace, q->span); i++) {
         window_unit u;
         if (window_unit_at(&q->units, i, &u))
-            line_of(q, work, &u, work->thread_workspace);
+            line_of(q, work, &u, work->thread_workspace, &pace);
     }
     return ONX_OK;
 }

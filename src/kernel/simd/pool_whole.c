@@ -63,16 +63,16 @@ __attribute__((always_inline)) static inline void group(const bool sum, const fl
 /* Reduces `width` channels, a vector at least. If they are not whole vectors, the last vector repeats some.
  * Returns whether all results are finite. */
 __attribute__((always_inline)) static inline bool unit(const whole_params *q, const bool sum, const float *x,
-                                                       uint64_t width, float *y)
+                                                       uint64_t width, float *y, onxi_pace *pace)
 {
     const uint64_t most = sum ? PIXELS : q->pixels;
     double total[MOST + ONXI_LANES]; /* not cleared, which would take as long */
     for (uint64_t p = 0; p < q->pixels; p += most, x += most * q->block) {
         const uint64_t count = q->pixels - p < most ? q->pixels - p : most;
         uint64_t c = 0;
-        for (; c + GROUP <= width; c += GROUP)
+        for (; c + GROUP <= width && !onxi_pace_stops(pace, VECTORS * count); c += GROUP)
             group(sum, x + c, count, q->block, p == 0, total + c, VECTORS, WAYS);
-        for (; c < width; c += ONXI_LANES) {
+        for (; c < width && !onxi_pace_stops(pace, count); c += ONXI_LANES) {
             const float *from = x + (c + ONXI_LANES <= width ? c : width - ONXI_LANES);
             if (q->block >= GROUP)
                 group(sum, from, count, q->block, p == 0, total + c, 1, WAYS);
@@ -90,9 +90,9 @@ __attribute__((always_inline)) static inline bool unit(const whole_params *q, co
 }
 
 /* Sums channels again whose float sums may have overflowed. */
-static void sum_wide(const whole_params *q, const float *x, uint64_t width, float *y)
+static void sum_wide(const whole_params *q, const float *x, uint64_t width, float *y, onxi_pace *pace)
 {
-    for (uint64_t c = 0; c < width; c++) {
+    for (uint64_t c = 0; c < width && !onxi_pace_stops(pace, q->pixels); c++) {
         double sum = 0;
         for (uint64_t p = 0; !isfinite(y[c]) && p < q->pixels; p++)
             sum += (double)x[p * q->block + c];
@@ -103,15 +103,16 @@ static void sum_wide(const whole_params *q, const float *x, uint64_t width, floa
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const whole_params *q = work->params;
+    onxi_pace pace = { .work = work };
     for (uint64_t i = first; i < last; i++) {
         const uint64_t image = i / q->units, c = i % q->units * q->each;
         const uint64_t width = (i + 1) % q->units ? q->each : q->block - c;
         const float *x = (const float *)work->inputs[0]->data + image * q->block * q->pixels + c;
         float *y = (float *)work->outputs[0]->data + image * q->block + c;
         if (q->kind == ONXI_REDUCE_MAX)
-            unit(q, false, x, width, y);
-        else if (!unit(q, true, x, width, y))
-            sum_wide(q, x, width, y);
+            unit(q, false, x, width, y, &pace);
+        else if (!unit(q, true, x, width, y, &pace))
+            sum_wide(q, x, width, y, &pace);
     }
     return ONX_OK;
 }
