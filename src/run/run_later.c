@@ -67,6 +67,16 @@ static void note_made(drafter *d, const onxi_run_op *op)
             d->made[op->outputs[k]] = true;
 }
 
+/* Also those of parts that replace others. */
+static void note_parts(drafter *d, const onxi_run_op *op)
+{
+    for (uint32_t n = 0; n < op->part_count; n++) {
+        note_read(d, &op->parts[n]);
+        note_made(d, &op->parts[n]);
+        note_parts(d, &op->parts[n]);
+    }
+}
+
 /* Are the inputs of `op` available in the new graph? Values that late nodes read are kept; other values may not even be
  * computed. Values made by other parts of `whole` are available, too. */
 static bool is_there(const drafter *d, const onxi_run_op *op, const onxi_run_op *whole)
@@ -88,7 +98,7 @@ static bool can_stand_for(const drafter *d, const onxi_run_op *op)
 {
     bool there = is_there(d, op, op);
     for (uint32_t n = 0; n < op->part_count && there; n++)
-        there = is_there(d, &op->parts[n], op);
+        there = is_there(d, &op->parts[n], op) && can_stand_for(d, &op->parts[n]);
     return there;
 }
 
@@ -183,10 +193,7 @@ static onx_status draft(onxi_run_planner *pl, const bool *late, uint32_t count, 
     for (uint32_t i = 0; i < u->op_count; i++) {
         note_read(d, &u->ops[i]);
         note_made(d, &u->ops[i]);
-        for (uint32_t n = 0; n < u->ops[i].part_count; n++) {
-            note_read(d, &u->ops[i].parts[n]);
-            note_made(d, &u->ops[i].parts[n]);
-        }
+        note_parts(d, &u->ops[i]);
     }
     ONX_TRY(add_ports(d, later));
     return onxi_run_graph_count_uses(u);

@@ -3,11 +3,11 @@
 #include "run/run.h"
 
 /* Counts the uses by the parts of an op that replaces other ops, as types and conditions of a plan depend on their
- * inputs (such as the shape of a Reshape). The inputs of the op itself have been counted. */
-static void count_uses_of_parts(onxi_run_graph *g, uint32_t index)
+ * inputs (such as the shape of a Reshape), and by the parts of parts, since another rule may have replaced an op that
+ * had replaced others. The inputs of the op itself have been counted. */
+static void count_uses_of_parts(onxi_run_graph *g, uint32_t index, const onxi_run_op *op)
 {
-    const onxi_run_op *op = &g->ops[index];
-    for (uint32_t i = 0; i < op->part_count; i++)
+    for (uint32_t i = 0; i < op->part_count; i++) {
         for (uint32_t k = 0; k < op->parts[i].input_count; k++) {
             const uint32_t slot = op->parts[i].inputs[k];
             bool seen = slot == ONXI_NO_SLOT;
@@ -21,6 +21,8 @@ static void count_uses_of_parts(onxi_run_graph *g, uint32_t index)
                 g->slots[slot].user = index;
             }
         }
+        count_uses_of_parts(g, index, &op->parts[i]);
+    }
 }
 
 /* Marks the values that reach a row that supports layouts. Elementwise ops and views hand on the layout that they get.
@@ -63,7 +65,7 @@ onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
                 g->slots[g->ops[i].inputs[k]].user = i;
             }
     for (uint32_t i = 0; i < g->op_count; i++)
-        count_uses_of_parts(g, i);
+        count_uses_of_parts(g, i, &g->ops[i]);
     for (uint32_t i = 0; i < g->output_count; i++) {
         g->slots[g->outputs[i]].uses++;
         g->slots[g->outputs[i]].is_output = true;
