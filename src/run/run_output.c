@@ -80,9 +80,19 @@ static onx_status copy_outside(onxi_run_state *st, onx_value *const *outputs, ui
     return ONX_OK;
 }
 
-static onx_status put_output(onx_ctx *cx, onx_value *out, const onx_value *made, uint32_t index)
+static bool has_ended(const void *watch)
 {
-    const onx_status status = onx_value_assign(out, made);
+    return onxi_run_watch_look(watch) != ONX_OK;
+}
+
+static onx_status put_output(const onxi_run_watch *watch, onx_ctx *cx, onx_value *out, const onx_value *made,
+                             uint32_t index)
+{
+    const onxi_value_end end = { has_ended, watch };
+    const onx_status status = onxi_value_assign_until(out, made, onxi_run_watch_is_on(watch) ? &end : NULL);
+    const onx_status going = status == ONX_E_CANCELLED ? onxi_run_watch_look(watch) : ONX_OK;
+    if (going != ONX_OK)
+        return onxi_run_watch_fail(watch, going, cx, NULL);
     if (status != ONX_E_MISUSE || !(out->flags & ONXI_VALUE_WRAPPED))
         return status;
     return onxi_fail(cx, status, ONXI_NOWHERE,
@@ -94,6 +104,7 @@ static onx_status put_output(onx_ctx *cx, onx_value *out, const onx_value *made,
 static onx_status put_all(onxi_run_state *st, onx_ctx *cx, onx_value **outputs, uint32_t count,
                           onx_value *const *copies)
 {
+    const onxi_run_watch *watch = &st->outermost->watch;
     for (uint32_t i = 0; i < count; i++) {
         if (!outputs[i] && cx)
             ONX_TRY(onx_value_new(cx, &outputs[i]));
@@ -103,12 +114,12 @@ static onx_status put_all(onxi_run_state *st, onx_ctx *cx, onx_value **outputs, 
         /* Strings are in the arena of the run. */
         const bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING;
         if (copies && copies[i])
-            ONX_TRY(put_output(cx ? cx : st->cx, outputs[i], copies[i], i));
+            ONX_TRY(put_output(watch, cx ? cx : st->cx, outputs[i], copies[i], i));
         else if (!texts && st->plan->moves[i] && made->cx == outputs[i]->cx && !(made->flags & ONXI_VALUE_BORROWED) &&
                  !(outputs[i]->flags & ONXI_VALUE_WRAPPED))
             onxi_value_swap(outputs[i], made);
         else if (!is_there(outputs[i], made))
-            ONX_TRY(put_output(cx ? cx : st->cx, outputs[i], made, i));
+            ONX_TRY(put_output(watch, cx ? cx : st->cx, outputs[i], made, i));
     }
     return ONX_OK;
 }

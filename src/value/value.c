@@ -517,7 +517,15 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
 }
 
 /* Copies the strings of `from` to memory that `to` owns; `spare` further bytes can be added later. */
-static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count, uint64_t spare)
+/* Asked before part `i` of a copy. */
+static bool stops_at(const onxi_value_end *end, uint64_t i)
+{
+    enum { PARTS = 1 << 9 };
+    return end && i % PARTS == 0 && end->stops(end->user);
+}
+
+static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count, uint64_t spare,
+                             const onxi_value_end *end)
 {
     uint64_t total = spare;
     for (uint64_t i = 0; i < count; i++)
@@ -531,6 +539,10 @@ static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count,
     onx_str *strings = to->data;
     uint64_t at = 0;
     for (uint64_t i = 0; i < count; i++) {
+        if (stops_at(end, i)) {
+            release(to->cx, text, total);
+            return ONX_E_CANCELLED;
+        }
         if (from[i].len)
             memcpy(text + at, from[i].ptr, from[i].len);
         strings[i] = onx_str_make(from[i].len ? text + at : NULL, from[i].len);
@@ -555,13 +567,13 @@ static onx_status grow_texts(onx_value *value, uint64_t more)
     if (!onxi_add_u64(live, more, &spare) ||
         spare > onx_ctx_limits(value->cx).memory / 4) /* near the limit, only what is needed */
         spare = more;
-    return copy_texts(value, strings, value->count, spare);
+    return copy_texts(value, strings, value->count, spare, NULL);
 }
 
 onx_status onxi_value_own_texts(onx_value *value)
 {
     const bool strings = value->kind == ONX_VALUE_TENSOR || value->kind == ONX_VALUE_MAP;
-    return value->dtype == ONX_STRING && strings ? copy_texts(value, value->data, value->count, 0) : ONX_OK;
+    return value->dtype == ONX_STRING && strings ? copy_texts(value, value->data, value->count, 0, NULL) : ONX_OK;
 }
 
 onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out)
@@ -602,7 +614,22 @@ onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
     return ONX_OK;
 }
 
-static onx_status assign_flat(onx_value *to, const onx_value *from)
+/* Values over memory of the caller may overlap. */
+static onx_status copy_bytes(char *to, const char *from, uint64_t size, const onxi_value_end *end)
+{
+    enum { PART = 1 << 20 };
+    const bool overlap = (uintptr_t)to < (uintptr_t)from + size && (uintptr_t)from < (uintptr_t)to + size;
+    const uint64_t part = !end || overlap ? size : PART;
+    for (uint64_t at = 0, n; at < size; at += n) {
+        if (at && end->stops(end->user))
+            return ONX_E_CANCELLED;
+        n = size - at < part ? size - at : part;
+        memmove(to + at, from + at, (size_t)n);
+    }
+    return ONX_OK;
+}
+
+static onx_status assign_flat(onx_value *to, const onx_value *from, const onxi_value_end *end)
 {
     if (from->kind == ONX_VALUE_TENSOR) {
         if (!onxi_value_is_whole(from))
@@ -610,24 +637,39 @@ static onx_status assign_flat(onx_value *to, const onx_value *from)
                              "the elements of the tensor do not fit its dimensions");
         ONX_TRY(onx_value_reset(to, (onx_dtype)from->dtype, from->rank, from->dims));
         if (from->dtype == ONX_STRING)
-            return copy_texts(to, from->data, from->count, 0);
-        if (to->size) /* values over memory of the caller may overlap */
-            memmove(to->data, from->data, to->size);
-        return ONX_OK;
+            return copy_texts(to, from->data, from->count, 0, end);
+        return copy_bytes(to->data, from->data, to->size, end);
     }
     return onx_value_reset_list(to, (onx_value_kind)from->kind, (onx_dtype)from->dtype);
 }
 
-static onx_status assign_any(onx_value *to, const onx_value *from)
+/* An item of another context is copied as a whole by onx_value_insert, and may be large. */
+static onx_status insert_until(onx_value *to, uint64_t index, onx_value *item, const onxi_value_end *end)
 {
-    ONX_TRY(assign_flat(to, from));
+    onx_value *copy;
+    if (!end || item->cx == to->cx)
+        return onx_value_insert(to, index, item);
+    ONX_TRY(onx_value_new(to->cx, &copy));
+    onx_status status = onxi_value_assign_until(copy, item, end);
+    if (status == ONX_OK)
+        status = onx_value_insert(to, index, copy);
+    onx_value_free(copy);
+    return status;
+}
+
+static onx_status assign_any(onx_value *to, const onx_value *from, const onxi_value_end *end)
+{
+    ONX_TRY(assign_flat(to, from, end));
     if (from->kind == ONX_VALUE_TENSOR || from->kind == ONX_VALUE_NONE)
         return ONX_OK;
-    for (uint64_t i = 0; i < from->count; i++)
-        ONX_TRY(onx_value_insert(to, i, from->items[i]));
+    for (uint64_t i = 0; i < from->count; i++) {
+        if (stops_at(end, i))
+            return ONX_E_CANCELLED;
+        ONX_TRY(insert_until(to, i, from->items[i], end));
+    }
     if (from->kind == ONX_VALUE_MAP && from->count) {
         if (from->dtype == ONX_STRING)
-            return copy_texts(to, from->data, from->count, 0);
+            return copy_texts(to, from->data, from->count, 0, end);
         memcpy(to->data, from->data, from->count * sizeof(int64_t));
     }
     return ONX_OK;
@@ -637,13 +679,18 @@ onx_status onx_value_assign(onx_value *to, const onx_value *from)
 {
     ONXI_NEED(NULL, to);
     ONXI_NEED(to->cx, from);
+    return onxi_value_assign_until(to, from, NULL);
+}
+
+onx_status onxi_value_assign_until(onx_value *to, const onx_value *from, const onxi_value_end *end)
+{
     if (to == from)
         return ONX_OK;
     if (!is_list((onx_value_kind)to->kind) || !to->count)
-        return assign_any(to, from);
+        return assign_any(to, from, end);
     onx_value *made; /* if `from` is an item of the list `to`, it would be freed with the list */
     ONX_TRY(onx_value_new(to->cx, &made));
-    onx_status status = assign_any(made, from);
+    onx_status status = assign_any(made, from, end);
     if (status == ONX_OK)
         onxi_value_swap(to, made);
     onx_value_free(made);

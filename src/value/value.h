@@ -60,6 +60,13 @@ bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
 onx_status onxi_value_memory(onx_ctx *cx, void *part, uint64_t from, uint64_t to);
 /* Counts a reference if the value was made with `cx`; otherwise copies it. */
 onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out);
+/* onx_value_assign that can end between parts of large values: `stops` is asked, and the status is then
+ * ONX_E_CANCELLED, without a diagnostic. `end` NULL: it goes to the end. */
+typedef struct onxi_value_end {
+    bool (*stops)(const void *user);
+    const void *user;
+} onxi_value_end;
+onx_status onxi_value_assign_until(onx_value *to, const onx_value *from, const onxi_value_end *end);
 /* A separate value that does not change when `from` changes. */
 onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out);
 /* As onx_value_assign, but an operand that was given away is moved in constant time: its contents and those of `to` are

@@ -1,8 +1,9 @@
 /* boxes.c - DrawBoundingBoxes: draws frames around detected objects into an image. */
 #include "kernel/contrib/contrib.h"
+#include "kernel/core/pace.h"
+#include "kernel/core/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { COLORS = 10, BOX = 6 }; /* a box has four coordinates, a score and a class */
 
@@ -44,11 +45,12 @@ static onx_status boxes_prepare(onx_prepare *p)
 typedef struct image {
     uint8_t *pixels;
     int64_t height, width;
+    onxi_pace *pace;
 } image;
 
 static void paint(const image *m, int64_t left, int64_t top, int64_t right, int64_t bottom, const uint8_t *color)
 {
-    for (int64_t y = top; y < bottom && y < m->height; y++)
+    for (int64_t y = top; y < bottom && y < m->height && !onxi_pace_stops(m->pace, 2 * (uint64_t)m->width); y++)
         for (int64_t x = left; x < right && x < m->width; x++)
             memcpy(m->pixels + 3 * (y * m->width + x), color, 3);
 }
@@ -111,7 +113,7 @@ static void draw(const params *q, const image *m, const float *box, const uint8_
 
 typedef struct ranked {
     const float *box;
-    uint64_t color, index; /* the index makes the sort stable */
+    uint64_t color;
 } ranked;
 
 /* The highest score first; NaN last. */
@@ -119,21 +121,22 @@ static int by_score(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
     const float s = isnan(x->box[4]) ? -INFINITY : x->box[4], t = isnan(y->box[4]) ? -INFINITY : y->box[4];
-    return s != t ? (s < t ? 1 : -1) : (x->index > y->index) - (x->index < y->index);
+    return (s < t) - (s > t);
 }
 
 static int by_color(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    return x->color != y->color ? (x->color > y->color ? 1 : -1) : (x->index > y->index) - (x->index < y->index);
+    return (x->color > y->color) - (x->color < y->color);
 }
 
-/* Assigns colors to classes in the order of their best scores. Boxes of classes without a color are dropped. */
-static uint64_t color_classes(ranked *list, uint64_t count)
+/* Assigns colors to classes in the order of their best scores, and sorts by color. Boxes of classes without a color
+ * are dropped. */
+static uint64_t color_classes(ranked *list, ranked *room, uint64_t count, onxi_pace *pace)
 {
     float classes[COLORS];
     uint64_t known = 0, kept = 0;
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count && !onxi_pace_stops(pace, COLORS); i++) {
         const float class = list[i].box[5];
         uint64_t k = 0;
         while (k < known && classes[k] != class)
@@ -142,11 +145,9 @@ static uint64_t color_classes(ranked *list, uint64_t count)
             continue;
         if (k == known)
             classes[known++] = class;
-        list[kept] = (ranked){ list[i].box, k, kept };
-        kept++;
+        list[kept++] = (ranked){ list[i].box, k };
     }
-    qsort(list, kept, sizeof *list, by_color);
-    return kept;
+    return onxi_sort(pace, list, room, kept, sizeof *list, by_color) ? kept : 0;
 }
 
 static onx_status boxes_run(onx_work *work, uint64_t first, uint64_t last)
@@ -154,22 +155,24 @@ static onx_status boxes_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     const params *q = work->params;
     const onx_value *x = work->inputs[0], *boxes = work->inputs[1];
-    const image m = { work->outputs[0]->data, x->dims[0], x->dims[1] };
+    onxi_pace pace = { .work = work };
+    const image m = { work->outputs[0]->data, x->dims[0], x->dims[1], &pace };
     uint64_t count = (uint64_t)boxes->dims[0];
-    ranked *list = onxi_arena_array(work->text, count + 1, sizeof *list);
+    ranked *list = onxi_arena_array(work->text, count + 1, 2 * sizeof *list), *room = list ? list + count + 1 : NULL;
     if (!list)
         return ONX_E_MEMORY;
     if (x->count)
-        memcpy(m.pixels, x->data, x->count);
+        onxi_pace_copy(work, m.pixels, x->data, x->count);
     for (uint64_t i = 0; i < count; i++)
-        list[i] = (ranked){ (const float *)boxes->data + i * BOX, 0, i };
-    qsort(list, count, sizeof *list, by_score);
+        list[i] = (ranked){ (const float *)boxes->data + i * BOX, 0 };
+    if (!onxi_sort(&pace, list, room, count, sizeof *list, by_score))
+        return ONX_E_CANCELLED;
     if (q->by_class)
-        count = color_classes(list, count);
+        count = color_classes(list, room, count, &pace);
     else
         count = count < COLORS ? count : COLORS;
     while (count-- > 0) { /* the most important box is drawn last */
-        if (onx_work_stops(work))
+        if (onxi_pace_stops(&pace, 64))
             return ONX_E_CANCELLED;
         ONX_TRY(onxi_ctx_go_on(work->cx));
         draw(q, &m, list[count].box, colors[q->by_class ? list[count].color : count]);

@@ -3,9 +3,9 @@
 #include "kernel/contrib/contrib.h"
 #include "kernel/core/fft.h"
 #include "kernel/core/inverse.h"
+#include "kernel/core/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- frames of a sound ---- */
 
@@ -116,11 +116,13 @@ static int by_size(const void *a, const void *b)
 /* The threshold: frames must be louder than the loudest frame minus `below` dB, and than the median frame. */
 static onx_status threshold(onx_work *work, const float *level, uint64_t count, float below, float *out)
 {
-    float *sorted = onxi_arena_array(work->text, count, sizeof *sorted);
+    onxi_pace pace = { .work = work };
+    float *sorted = onxi_arena_array(work->text, count, 2 * sizeof *sorted);
     if (!sorted)
         return ONX_E_MEMORY;
     memcpy(sorted, level, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_size);
+    if (!onxi_sort(&pace, sorted, sorted + count, count, sizeof *sorted, by_size))
+        return ONX_E_CANCELLED;
     *out = fmaxf(sorted[count - 1] + below, sorted[count / 2]);
     return ONX_OK;
 }

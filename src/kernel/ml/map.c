@@ -1,8 +1,8 @@
 /* map.c - operators on maps from categories to values: DictVectorizer, CastMap, ZipMap. */
 #include "kernel/core/ml.h"
+#include "kernel/core/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- reading maps ---- */
 
@@ -148,14 +148,14 @@ static int compare_places(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static onx_status cast_sorted(onx_work *work, const cast_params *q, const place *places)
+static onx_status cast_sorted(onx_work *work, const cast_params *q, const place *places, onxi_pace *pace)
 {
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
     const int64_t dims[] = { 1, q->dense ? (int64_t)x->count : q->length };
     ONX_TRY(onxi_value_size(y, (int)q->to, 2, dims));
     memset(y->data, 0, y->size);
-    for (uint64_t i = 0; i < x->count; i++) {
+    for (uint64_t i = 0; i < x->count && !onxi_pace_stops(pace, 16); i++) {
         int64_t key = places[i].key;
         if (i && key == places[i - 1].key)
             return onx_work_fail(work, ONX_E_INVALID, "key %lld is in the map twice", (long long)key);
@@ -176,14 +176,16 @@ static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_INVALID, "the map has keys of %s, expected int64 for float or string",
                              onx_dtype_name(x->dtype));
     onx_ctx *cx = work->outputs[0]->cx;
-    const uint64_t size = (x->count + 1) * sizeof(place);
+    const uint64_t size = 2 * (x->count + 1) * sizeof(place);
+    onxi_pace pace = { .work = work };
     place *places = onxi_resize(cx, NULL, 0, size);
     if (!places)
         return ONX_E_MEMORY;
     for (uint64_t i = 0; i < x->count; i++)
         places[i] = (place){ ((const int64_t *)x->data)[i], i };
-    qsort(places, x->count, sizeof *places, compare_places);
-    onx_status status = cast_sorted(work, work->params, places);
+    onx_status status = ONX_E_CANCELLED;
+    if (onxi_sort(&pace, places, places + x->count, x->count, sizeof *places, compare_places))
+        status = cast_sorted(work, work->params, places, &pace);
     onxi_release(cx, places, size);
     return status;
 }
@@ -209,11 +211,13 @@ static onx_status zip_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status zip_row(const onxi_ml_labels *labels, const float *scores, onx_value *map)
+static onx_status zip_row(const onxi_ml_labels *labels, const float *scores, onx_value *map, onxi_pace *pace)
 {
     ONX_TRY(onx_value_reset_list(map, ONX_VALUE_MAP, labels->texts ? ONX_STRING : ONX_INT64));
     for (uint32_t i = 0; i < labels->count; i++) {
         onx_value *item;
+        if (onxi_pace_stops(pace, 256))
+            return ONX_E_CANCELLED;
         ONX_TRY(onx_value_new_tensor(map->cx, ONX_FLOAT, 0, NULL, &item));
         *(float *)item->data = scores[i];
         onx_status status = onx_value_insert(map, i, item);
@@ -237,10 +241,12 @@ static onx_status zip_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_LIMIT, "maps of %llu values exceed the memory limit of %llu bytes",
                              (unsigned long long)work->inputs[0]->count, (unsigned long long)limit);
     ONX_TRY(onx_value_reset_list(y, ONX_VALUE_SEQUENCE, ONX_UNDEFINED));
+    onxi_pace pace = { .work = work };
     for (uint64_t row = 0; row < q->batch.rows; row++) {
         onx_value *map;
         ONX_TRY(onx_value_new(y->cx, &map));
-        onx_status status = zip_row(&q->labels, (const float *)work->inputs[0]->data + row * q->batch.columns, map);
+        onx_status status =
+            zip_row(&q->labels, (const float *)work->inputs[0]->data + row * q->batch.columns, map, &pace);
         if (status == ONX_OK)
             status = onx_value_insert(y, row, map);
         onx_value_free(map);

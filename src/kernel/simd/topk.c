@@ -63,12 +63,13 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
         return count < k ? count + 1 : k;                                                                              \
     }                                                                                                                  \
     /* A bound that is at least the k-th key of the line. */                                                           \
-    static K bound_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t groups)          \
+    static K bound_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t groups,          \
+                       onxi_pace *pace)                                                                                \
     {                                                                                                                  \
         K best[STRETCH], next[STRETCH], least[ONXI_TOPK_FEW];                                                          \
         uint64_t places[ONXI_TOPK_FEW], count = 0;                                                                     \
         of(x, 0, STRETCH, largest, best);                                                                              \
-        for (uint64_t first = STRETCH, n; first < length; first += n) {                                                \
+        for (uint64_t first = STRETCH, n; first < length && !onxi_pace_stops(pace, STRETCH); first += n) {             \
             n = length - first < STRETCH ? length - first : STRETCH;                                                   \
             of(x, first, n, largest, next);                                                                            \
             for (uint64_t i = 0; i < n; i++)                                                                           \
@@ -81,12 +82,15 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
             count = put_##K(least, places, count, k, best[i], i);                                                      \
         return least[k - 1];                                                                                           \
     }                                                                                                                  \
-    static bool few_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t *indices)       \
+    static bool few_##K(keys_of of, const void *x, uint64_t length, uint64_t k, bool largest, uint64_t *indices,       \
+                        onxi_pace *pace)                                                                               \
     {                                                                                                                  \
-        K limit = bound_##K(of, x, length, k, largest, k <= 4 ? 16 : k <= 16 ? 64 : STRETCH);                          \
+        K limit = bound_##K(of, x, length, k, largest, k <= 4 ? 16 : k <= 16 ? 64 : STRETCH, pace);                    \
         K next[STRETCH], least[ONXI_TOPK_FEW];                                                                         \
         uint64_t count = 0, seen = 0;                                                                                  \
         for (uint64_t first = 0, n; first < length; first += n) {                                                      \
+            if (onxi_pace_stops(pace, STRETCH))                                                                        \
+                return false;                                                                                          \
             n = length - first < STRETCH ? length - first : STRETCH;                                                   \
             of(x, first, n, largest, next);                                                                            \
             for (uint64_t part = 0, end; part < n; part = end) {                                                       \
@@ -111,10 +115,11 @@ static const keys_of keys[ONX_DTYPE_COUNT] = { ENTRY(FLOAT), ENTRY(FLOAT16), ENT
 FEW(uint32_t)
 FEW(uint64_t)
 
-static bool few(int dtype, const void *line, uint64_t length, uint64_t k, bool largest, uint64_t *indices)
+static bool few(int dtype, const void *line, uint64_t length, uint64_t k, bool largest, uint64_t *indices,
+                onxi_pace *pace)
 {
-    return onx_dtype_bits(dtype) == 64 ? few_uint64_t(keys[dtype], line, length, k, largest, indices)
-                                       : few_uint32_t(keys[dtype], line, length, k, largest, indices);
+    return onx_dtype_bits(dtype) == 64 ? few_uint64_t(keys[dtype], line, length, k, largest, indices, pace)
+                                       : few_uint32_t(keys[dtype], line, length, k, largest, indices, pace);
 }
 
 /* ---- adjacent lines ---- */
@@ -130,7 +135,7 @@ static void brief_abreast(const onxi_topk_lines *q, state *first)
     uint32_t of_row[ONXI_TOPK_ABREAST] = { 0 };
     for (uint64_t i = 0; i < groups * k; i++)
         first[i] = (vl){ 0 } + INT64_MAX;
-    for (uint64_t i = 0; i < q->length; i++) {
+    for (uint64_t i = 0; i < q->length && !onxi_pace_stops(q->pace, 8 + groups * (2 + k)); i++) {
         keys[q->dtype](q->x, i * q->inner, q->count, q->largest, of_row);
         for (uint64_t g = 0; g < groups; g++) {
             narrow_keys some;
@@ -158,7 +163,7 @@ static void wide_abreast(const onxi_topk_lines *q, state *first)
         first[i] = (vl){ 0 } + INT64_MAX;
         first[groups * k + i] = (vl){ 0 };
     }
-    for (uint64_t i = 0; i < q->length; i++) {
+    for (uint64_t i = 0; i < q->length && !onxi_pace_stops(q->pace, 8 + groups * (2 + k)); i++) {
         keys[q->dtype](q->x, i * q->inner, q->count, q->largest, of_row);
         for (uint64_t g = 0; g < groups; g++) {
             vul some;
@@ -185,6 +190,8 @@ static void abreast(const onxi_topk_lines *q, void *room, uint64_t *indices)
     const uint64_t groups = (q->count + VD_LANES - 1) / VD_LANES;
     const char *from = (const char *)room + (wide ? groups * q->k * sizeof(vl) : 0);
     (wide ? wide_abreast : brief_abreast)(q, room);
+    if (onxi_pace_stops(q->pace, 0))
+        return;
     for (uint64_t r = 0; r < q->k; r++)
         for (uint64_t c = 0; c < q->count; c++) {
             uint64_t v;

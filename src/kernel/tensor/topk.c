@@ -88,6 +88,16 @@ onx_status onxi_topk_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* For each i below count, in parts between which it asks whether the run has to end; after that the rest is left out.
+ */
+enum { PART = 1 << 16 };
+#define IN_PARTS(i, count, pace)                                                                                       \
+    for (uint64_t part_ = 0, end_ = 0;                                                                                 \
+         part_ < (count) && (end_ = (count)-part_ < PART ? (count) : part_ + PART) > 0 &&                              \
+         !onxi_pace_stops(pace, 4 * (end_ - part_));                                                                   \
+         part_ = end_)                                                                                                 \
+        for (uint64_t i = part_; i < end_; i++)
+
 /* ---- small k: a heap ---- */
 
 static inline bool is_after(const candidate *a, const candidate *b)
@@ -135,24 +145,25 @@ static inline bool all_worse(const topk_params *q, const float *x, float limit)
 }
 
 /* Considers element i; its index is greater than those considered before. */
-static inline void consider(const topk_params *q, const onx_value *x, uint64_t base, uint64_t i, candidate *heap)
+static inline void consider(const topk_params *q, const onx_value *x, uint64_t base, uint64_t i, candidate *heap,
+                            onxi_pace *pace)
 {
     const uint64_t k = (uint64_t)q->k;
     const candidate c = { key_of(x->dtype, x->data, base + i * q->inner) ^ (q->largest ? UINT64_MAX : 0), (int64_t)i };
     if (i < k) {
         heap[i] = c;
-        for (uint64_t at = i + 1 == k ? k / 2 : 0; at-- > 0;)
+        for (uint64_t at = i + 1 == k ? k / 2 : 0; at-- > 0 && !onxi_pace_stops(pace, 32);)
             sift_down(heap, k, at);
-    } else if (is_after(&heap[0], &c)) {
+    } else if (is_after(&heap[0], &c) && !onxi_pace_stops(pace, 64)) {
         heap[0] = c;
         sift_down(heap, k, 0);
     }
 }
 
 /* Sorts the heap in place. */
-static void put_in_order(candidate *heap, uint64_t k)
+static void put_in_order(candidate *heap, uint64_t k, onxi_pace *pace)
 {
-    for (uint64_t left = k; left > 1; left--) {
+    for (uint64_t left = k; left > 1 && !onxi_pace_stops(pace, 64); left--) {
         candidate last = heap[0];
         heap[0] = heap[left - 1];
         heap[left - 1] = last;
@@ -160,27 +171,29 @@ static void put_in_order(candidate *heap, uint64_t k)
     }
 }
 
-/* Finds the first k in order among elements with stride `inner`. */
-static void choose(const topk_params *q, const onx_value *x, uint64_t base, candidate *heap)
+/* Finds the first k in order among elements with stride `inner`. Incomplete if the run has to end. */
+static void choose(const topk_params *q, const onx_value *x, uint64_t base, candidate *heap, onxi_pace *pace)
 {
     const uint64_t k = (uint64_t)q->k, length = (uint64_t)q->length;
     const float *line = x->dtype == ONX_FLOAT && q->inner == 1 ? (const float *)x->data + base : NULL;
     uint64_t i = 0;
-    for (; i < length && (!line || i < k); i++)
-        consider(q, x, base, i, heap);
+    for (; i < length && (!line || i < k) && !onxi_pace_stops(pace, 8); i++)
+        consider(q, x, base, i, heap, pace);
+    if (onxi_pace_stops(pace, 0)) /* the heap may be incomplete */
+        return;
     float limit = i < length ? line[heap[0].index] : 0;
-    for (uint64_t end; i < length; i = end) {
+    for (uint64_t end; i < length && !onxi_pace_stops(pace, GLANCE); i = end) {
         end = length - i < GLANCE ? length : i + GLANCE;
         if (end - i == GLANCE && all_worse(q, line + i, limit))
             continue;
         for (uint64_t at = i; at < end; at++) {
             if (is_worse(q, line[at], limit))
                 continue;
-            consider(q, x, base, at, heap);
+            consider(q, x, base, at, heap, pace);
             limit = line[heap[0].index];
         }
     }
-    put_in_order(heap, k);
+    put_in_order(heap, k, pace);
 }
 
 /* ---- large k: radix sort ---- */
@@ -193,16 +206,21 @@ enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE,
  * narrow_T: drops entries whose first key bits show that they are not among the first k; returns how many remain.
  *
  * sort_T: radix sort, from the least significant digit on; skips digits that all entries have in common. Each pass is
- * stable, so equal keys stay in the order of their indices. Returns the one of the two arrays that has the result. */
+ * stable, so equal keys stay in the order of their indices. Returns the one of the two arrays that has the result.
+ *
+ * Both return at once if the run has to end, since incomplete counts are no indices. */
 #define SORT(T, BYTES, COUNT, KEY, AFTER)                                                                              \
-    static uint64_t narrow_##T(T *a, uint64_t count, uint64_t k)                                                       \
+    static uint64_t narrow_##T(T *a, uint64_t count, uint64_t k, onxi_pace *pace)                                      \
     {                                                                                                                  \
         uint64_t sizes[COARSE_DIGITS] = { 0 }, sum = 0, limit = 0, kept = 0;                                           \
-        for (uint64_t i = 0; i < count; i++)                                                                           \
-            sizes[KEY(a[i]) >> (BYTES * 8 - COARSE)]++;                                                                \
+        IN_PARTS(i, count, pace)                                                                                       \
+        sizes[KEY(a[i]) >> (BYTES * 8 - COARSE)]++;                                                                    \
+        if (onxi_pace_stops(pace, 0))                                                                                  \
+            return 0;                                                                                                  \
         while ((sum += sizes[limit]) < k)                                                                              \
             limit++;                                                                                                   \
-        for (uint64_t i = 0; i < count; i++) {                                                                         \
+        IN_PARTS(i, count, pace)                                                                                       \
+        {                                                                                                              \
             const T entry = a[i];                                                                                      \
             a[kept] = entry;                                                                                           \
             kept += KEY(entry) >> (BYTES * 8 - COARSE) <= limit;                                                       \
@@ -219,7 +237,7 @@ enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE,
             a[at] = moving;                                                                                            \
         }                                                                                                              \
     }                                                                                                                  \
-    static T *sort_##T(T *a, T *b, uint64_t count)                                                                     \
+    static T *sort_##T(T *a, T *b, uint64_t count, onxi_pace *pace)                                                    \
     {                                                                                                                  \
         COUNT starts[BYTES][DIGITS];                                                                                   \
         if (count <= FEW) {                                                                                            \
@@ -227,11 +245,13 @@ enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE,
             return a;                                                                                                  \
         }                                                                                                              \
         memset(starts, 0, sizeof starts);                                                                              \
-        for (uint64_t i = 0; i < count; i++)                                                                           \
-            for (unsigned d = 0; d < BYTES; d++)                                                                       \
-                starts[d][KEY(a[i]) >> d * DIGIT & (DIGITS - 1)]++;                                                    \
+        IN_PARTS(i, count, pace)                                                                                       \
+        for (unsigned d = 0; d < BYTES; d++)                                                                           \
+            starts[d][KEY(a[i]) >> d * DIGIT & (DIGITS - 1)]++;                                                        \
         for (unsigned d = 0; d < BYTES; d++) {                                                                         \
             COUNT *start = starts[d], sum = 0;                                                                         \
+            if (onxi_pace_stops(pace, 0))                                                                              \
+                return a;                                                                                              \
             if (start[KEY(a[0]) >> d * DIGIT & (DIGITS - 1)] == count)                                                 \
                 continue;                                                                                              \
             for (unsigned i = 0; i < DIGITS; i++) {                                                                    \
@@ -239,8 +259,8 @@ enum { DIGIT = 8, DIGITS = 1 << DIGIT, COARSE = 11, COARSE_DIGITS = 1 << COARSE,
                 start[i] = sum;                                                                                        \
                 sum += size;                                                                                           \
             }                                                                                                          \
-            for (uint64_t i = 0; i < count; i++)                                                                       \
-                b[start[KEY(a[i]) >> d * DIGIT & (DIGITS - 1)]++] = a[i];                                              \
+            IN_PARTS(i, count, pace)                                                                                   \
+            b[start[KEY(a[i]) >> d * DIGIT & (DIGITS - 1)]++] = a[i];                                                  \
             T *const sorted = b;                                                                                       \
             b = a;                                                                                                     \
             a = sorted;                                                                                                \
@@ -256,20 +276,21 @@ SORT(candidate, 8, uint64_t, CANDIDATE_KEY, CANDIDATE_AFTER)
 
 /* Computes the keys of a line, inverted if the greatest come first. `dtype` is constant in each call, so the compiler
  * makes a loop per type. */
-static inline void put_briefs(const topk_params *q, int dtype, const void *data, uint64_t base, brief *out)
+static inline void put_briefs(const topk_params *q, int dtype, const void *data, uint64_t base, brief *out,
+                              onxi_pace *pace)
 {
     const bool is_signed = dtype == ONX_INT8 || dtype == ONX_INT16 || dtype == ONX_INT32;
     const uint32_t flip = q->largest ? UINT32_MAX : 0, lift = is_signed ? UINT32_C(0x80000000) : 0;
     const unsigned shift = 32 - 8 * onxi_element_size(dtype);
-    for (uint64_t i = 0; i < (uint64_t)q->length; i++)
-        out[i] = (uint64_t)(((uint32_t)key_of(dtype, data, base + i * q->inner) << shift ^ lift) ^ flip) << 32 | i;
+    IN_PARTS(i, (uint64_t)q->length, pace)
+    out[i] = (uint64_t)(((uint32_t)key_of(dtype, data, base + i * q->inner) << shift ^ lift) ^ flip) << 32 | i;
 }
 
-static void take_briefs(const topk_params *q, const onx_value *x, uint64_t base, brief *out)
+static void take_briefs(const topk_params *q, const onx_value *x, uint64_t base, brief *out, onxi_pace *pace)
 {
 #define TAKE(dtype)                                                                                                    \
     case dtype:                                                                                                        \
-        put_briefs(q, dtype, x->data, base, out);                                                                      \
+        put_briefs(q, dtype, x->data, base, out, pace);                                                                \
         break
     switch (x->dtype) {
         TAKE(ONX_FLOAT);
@@ -282,7 +303,7 @@ static void take_briefs(const topk_params *q, const onx_value *x, uint64_t base,
         TAKE(ONX_UINT32);
         TAKE(ONX_UINT8);
     default:
-        put_briefs(q, x->dtype, x->data, base, out);
+        put_briefs(q, x->dtype, x->data, base, out, pace);
     }
 #undef TAKE
 }
@@ -305,30 +326,35 @@ static inline void put(const sink *s, uint64_t place, uint64_t index)
         s->indices[place * s->step] = (int64_t)index;
 }
 
-static void sort_line(const topk_params *q, const onx_value *x, uint64_t base, void *room, const sink *s)
+static void sort_line(const topk_params *q, const onx_value *x, uint64_t base, void *room, const sink *s,
+                      onxi_pace *pace)
 {
     const uint64_t k = (uint64_t)q->k;
     uint64_t count = (uint64_t)q->length;
     const bool narrows = count >= COARSE_DIGITS && k < count / 2;
     if (q->is_brief) {
         brief *a = room, *b = a + count;
-        take_briefs(q, x, base, a);
+        take_briefs(q, x, base, a, pace);
         if (narrows)
-            count = narrow_brief(a, count, k);
-        a = sort_brief(a, b, count);
-        for (uint64_t i = 0; i < k; i++)
-            put(s, i, (uint32_t)a[i]);
+            count = narrow_brief(a, count, k, pace);
+        a = sort_brief(a, b, count, pace);
+        if (onxi_pace_stops(pace, 0)) /* the list may be incomplete */
+            return;
+        IN_PARTS(i, k, pace)
+        put(s, i, (uint32_t)a[i]);
         return;
     }
     candidate *a = room, *b = a + count;
     const uint64_t flip = q->largest ? UINT64_MAX : 0;
-    for (uint64_t i = 0; i < count; i++)
-        a[i] = (candidate){ key_of(x->dtype, x->data, base + i * q->inner) ^ flip, (int64_t)i };
+    IN_PARTS(i, count, pace)
+    a[i] = (candidate){ key_of(x->dtype, x->data, base + i * q->inner) ^ flip, (int64_t)i };
     if (narrows)
-        count = narrow_candidate(a, count, k);
-    a = sort_candidate(a, b, count);
-    for (uint64_t i = 0; i < k; i++)
-        put(s, i, (uint64_t)a[i].index);
+        count = narrow_candidate(a, count, k, pace);
+    a = sort_candidate(a, b, count, pace);
+    if (onxi_pace_stops(pace, 0))
+        return;
+    IN_PARTS(i, k, pace)
+    put(s, i, (uint64_t)a[i].index);
 }
 
 /* Gives the index of the first element of line `row`, and sets *s to the destination of its results. */
@@ -367,7 +393,7 @@ static void put_row(const sink *s, const uint64_t *indices, uint64_t count, char
     }
 }
 
-static void run_abreast(const onx_work *work, uint64_t first, uint64_t last)
+static void run_abreast(const onx_work *work, uint64_t first, uint64_t last, onxi_pace *pace)
 {
     const topk_params *q = work->params;
     const uint64_t k = (uint64_t)q->k;
@@ -379,9 +405,11 @@ static void run_abreast(const onx_work *work, uint64_t first, uint64_t last)
         count = last - row < count ? last - row : count;
         count = count < ONXI_TOPK_ABREAST ? count : ONXI_TOPK_ABREAST;
         const onxi_topk_lines lines = {
-            work->inputs[0]->dtype, s.from, q->inner, (uint64_t)q->length, k, count, q->largest
+            work->inputs[0]->dtype, s.from, q->inner, (uint64_t)q->length, k, count, q->largest, pace
         };
         q->abreast(&lines, indices + k * ONXI_TOPK_ABREAST, indices);
+        if (onxi_pace_stops(pace, 0))
+            return;
         for (uint64_t i = 0; i < k; i++) {
             if (s.values)
                 put_row(&s, indices + i * count, count, s.values + i * s.step * s.size);
@@ -396,26 +424,29 @@ onx_status onxi_topk_run(onx_work *work, uint64_t first, uint64_t last)
     const topk_params *q = work->params;
     const onx_value *x = work->inputs[0];
     candidate *heap = work->thread_workspace;
+    onxi_pace pace = { .work = work };
     if (q->abreast) {
-        run_abreast(work, first, last);
+        run_abreast(work, first, last, &pace);
         return ONX_OK;
     }
-    for (uint64_t row = first; row < last; row++) {
+    for (uint64_t row = first; row < last && !onxi_pace_stops(&pace, 16); row++) {
         sink s;
         const uint64_t from = begin_line(work, row, &s);
         if (q->sorts) {
-            sort_line(q, x, from, heap, &s);
+            sort_line(q, x, from, heap, &s, &pace);
             continue;
         }
         uint64_t places[ONXI_TOPK_FEW];
-        if (q->few && q->few(x->dtype, s.from, (uint64_t)q->length, (uint64_t)q->k, q->largest, places)) {
+        if (q->few && q->few(x->dtype, s.from, (uint64_t)q->length, (uint64_t)q->k, q->largest, places, &pace)) {
             for (uint64_t i = 0; i < (uint64_t)q->k; i++)
                 put(&s, i, places[i]);
             continue;
         }
-        choose(q, x, from, heap);
-        for (uint64_t i = 0; i < (uint64_t)q->k; i++)
-            put(&s, i, (uint64_t)heap[i].index);
+        choose(q, x, from, heap, &pace);
+        if (onxi_pace_stops(&pace, 0))
+            return ONX_OK;
+        IN_PARTS(i, (uint64_t)q->k, &pace)
+        put(&s, i, (uint64_t)heap[i].index);
     }
     return ONX_OK;
 }

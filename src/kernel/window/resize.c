@@ -3,6 +3,7 @@
 #include "kernel/core/resize.h"
 
 #include "kernel/core/blocked.h"
+#include "kernel/core/pace.h"
 
 typedef struct resize_params {
     bool known;
@@ -73,7 +74,8 @@ static void take_run(const onxi_taps *t, const char *from, char *to, uint64_t by
     }
 }
 
-static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_value *y, uint64_t first, uint64_t last)
+static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_value *y, uint64_t first, uint64_t last,
+                         onxi_pace *pace)
 {
     uint32_t run = last_axis(list);
     const onxi_taps *along = taps_of(list, run);
@@ -85,7 +87,7 @@ static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_val
         onx_convert((onx_dtype)x->dtype, value, ONX_DOUBLE, &list->extrapolation, 1, true);
     const uint64_t line = (uint64_t)y->dims[run] * bytes;
     int64_t before = -1; /* source of the previous line, for reuse */
-    for (uint64_t row = first; row < last; row++) {
+    for (uint64_t row = first; row < last && !onxi_pace_stops(pace, line / 2 + 16); row++) {
         uint64_t rest = row;
         int64_t from = 0;
         bool outside = false;
@@ -115,6 +117,7 @@ typedef struct pass {
     const onxi_taps *taps;
     uint64_t outer, inner;
     double extrapolation;
+    onxi_pace *pace;
 } pass;
 
 /* A line of the output: the weighted sum of `count` lines of the input, in the order of the taps. */
@@ -124,7 +127,7 @@ typedef struct pass {
         const uint64_t inner = p->inner;                                                                               \
         for (uint64_t i = 0; i < inner; i++)                                                                           \
             y[i] = count ? (T)w[0] * from[i] : (T)p->extrapolation;                                                    \
-        for (int64_t n = 1; n < count; n++) {                                                                          \
+        for (int64_t n = 1; n < count && !onxi_pace_stops(p->pace, inner); n++) {                                      \
             from += inner;                                                                                             \
             for (uint64_t i = 0; i < inner; i++)                                                                       \
                 y[i] += (T)w[n] * from[i];                                                                             \
@@ -135,12 +138,19 @@ typedef struct pass {
     {                                                                                                                  \
         const onxi_taps *t = p->taps;                                                                                  \
         const double *w = t->weight;                                                                                   \
-        for (int64_t k = 0; k < t->out; k++, w += t->most) {                                                           \
-            const T *from = x + t->start[k];                                                                           \
-            T sum = t->count[k] ? (T)w[0] * from[0] : (T)p->extrapolation;                                             \
-            for (int64_t n = 1; n < t->count[k]; n++)                                                                  \
-                sum += (T)w[n] * from[n];                                                                              \
-            y[k] = sum;                                                                                                \
+        const uint64_t cost = 2 * (uint64_t)t->most;                                                                   \
+        const int64_t turns = (int64_t)onxi_pace_turns(cost);                                                          \
+        for (int64_t k = 0, end; k < t->out;) {                                                                        \
+            end = t->out - k < turns ? t->out : k + turns;                                                             \
+            if (onxi_pace_stops(p->pace, (uint64_t)(end - k) * cost))                                                  \
+                return;                                                                                                \
+            for (; k < end; k++, w += t->most) {                                                                       \
+                const T *from = x + t->start[k];                                                                       \
+                T sum = t->count[k] ? (T)w[0] * from[0] : (T)p->extrapolation;                                         \
+                for (int64_t n = 1; n < t->count[k]; n++)                                                              \
+                    sum += (T)w[n] * from[n];                                                                          \
+                y[k] = sum;                                                                                            \
+            }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
     static void pass_##T(const pass *p, const T *x, T *y)                                                              \
@@ -149,7 +159,7 @@ typedef struct pass {
         for (uint64_t o = 0; o < p->outer; o++, x += (uint64_t)t->in * p->inner, y += (uint64_t)t->out * p->inner) {   \
             if (p->inner == 1)                                                                                         \
                 points_##T(p, x, y);                                                                                   \
-            for (int64_t k = 0; p->inner > 1 && k < t->out; k++)                                                       \
+            for (int64_t k = 0; p->inner > 1 && k < t->out && !onxi_pace_stops(p->pace, p->inner + 8); k++)            \
                 line_##T(p, x + (uint64_t)t->start[k] * p->inner, t->weight + k * t->most, t->count[k],                \
                          y + (uint64_t)k * p->inner);                                                                  \
         }                                                                                                              \
@@ -178,9 +188,12 @@ static void pass_of_two(const pass *p, const onxi_resize_loops *loops, const flo
     const onxi_taps *t = p->taps;
     const onxi_taps_pair *pair = &t->pair;
     for (uint64_t o = 0; o < p->outer; o++, x += (uint64_t)t->in * p->inner) {
-        for (int64_t k = 0; p->inner > 1 && k < t->out; k++, y += p->inner)
+        for (int64_t k = 0; p->inner > 1 && k < t->out && !onxi_pace_stops(p->pace, p->inner / 4 + 8);
+             k++, y += p->inner)
             loops->line(x + (uint64_t)pair->at[0][k] * p->inner, pair->weight[0][k],
                         x + (uint64_t)pair->at[1][k] * p->inner, pair->weight[1][k], y, p->inner);
+        if (onxi_pace_stops(p->pace, (uint64_t)t->out))
+            return;
         if (p->inner > 1)
             continue;
         loops->points(pair, x, y, (uint64_t)t->out);
@@ -225,8 +238,7 @@ static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, bool l
     return start;
 }
 
-/* Converts elements of a type to those that are computed with. */
-static void widen(const resize_params *q, int computed, int stored, const char *x, uint64_t count, char *out)
+static void widen_part(const resize_params *q, int computed, int stored, const char *x, uint64_t count, char *out)
 {
 #if ONXI_PLATFORM_ROOMY
     if (q->loops->widen) {
@@ -239,8 +251,8 @@ static void widen(const resize_params *q, int computed, int stored, const char *
     onx_convert((onx_dtype)computed, out, (onx_dtype)stored, x, count, true);
 }
 
-/* And back: integers are rounded and saturated. */
-static void narrow(const resize_params *q, int computed, int stored, const char *x, uint64_t count, char *out)
+/* Integers are rounded and saturated. */
+static void narrow_part(const resize_params *q, int computed, int stored, const char *x, uint64_t count, char *out)
 {
 #if ONXI_PLATFORM_ROOMY
     if (q->loops->narrow) {
@@ -256,16 +268,33 @@ static void narrow(const resize_params *q, int computed, int stored, const char 
         onx_convert((onx_dtype)stored, out, (onx_dtype)computed, x, count, true);
 }
 
+/* Converts elements of a type to those that are computed with, or back. */
+static void convert(const resize_params *q, bool widens, int computed, int stored, const char *from, uint64_t count,
+                    char *to, onxi_pace *pace)
+{
+    enum { PART = 1 << 16 };
+    const uint64_t wide = onx_dtype_bits((onx_dtype)computed) / 8, size = onx_dtype_bits((onx_dtype)stored) / 8;
+    for (uint64_t at = 0, n; at < count; at += n) {
+        n = count - at < PART ? count - at : PART;
+        if (onxi_pace_stops(pace, 4 * n))
+            return;
+        if (widens)
+            widen_part(q, computed, stored, from + at * size, n, to + at * wide);
+        else
+            narrow_part(q, computed, stored, from + at * wide, n, to + at * size);
+    }
+}
+
 /* Resizes a part of x, whose dims from `lead` on are `dims`, along the axes from number `i` on. The result is in
  * `end`; intermediate results alternate between the buffers, starting with number i % 2. */
 static void weigh_axes(const resize_params *q, uint32_t i, uint32_t lead, int64_t *dims, uint32_t rank, uint64_t parts,
-                       bool single, const char *now, char *const *buffers, char *end)
+                       bool single, const char *now, char *const *buffers, char *end, onxi_pace *pace)
 {
     const onxi_taps_list *list = &q->taps;
     for (; i < list->count; i++) {
         const onxi_taps *t = &list->axis[i];
         const pass p = { t, onxi_product(dims, lead, t->axis), onxi_product(dims, t->axis + 1, rank) * parts,
-                         list->extrapolation };
+                         list->extrapolation, pace };
         char *to = i + 1 == list->count ? end : buffers[i % 2];
         if (single && t->pair.at[0])
             pass_of_two(&p, q->loops, (const float *)(const void *)now, (float *)(void *)to);
@@ -279,7 +308,7 @@ static void weigh_axes(const resize_params *q, uint32_t i, uint32_t lead, int64_
 }
 
 static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y, void *space, uint64_t first,
-                       uint64_t last)
+                       uint64_t last, onxi_pace *pace)
 {
     const onxi_taps_list *list = &q->taps;
     uint32_t lead = first_axis(list, x->rank);
@@ -289,36 +318,36 @@ static void weigh_rows(const resize_params *q, const onx_value *x, onx_value *y,
     int stored = part_of(x->dtype), computed = single ? ONX_FLOAT : ONX_DOUBLE;
     uint64_t width = single ? sizeof(float) : sizeof(double), size = onx_dtype_bits(stored) / 8;
     char *const buffers[2] = { space, (char *)space + largest * width };
-    for (uint64_t row = first; row < last; row++) {
+    for (uint64_t row = first; row < last && !onxi_pace_stops(pace, 64); row++) {
         int64_t dims[ONX_RANK_MAX];
         const char *now = (const char *)x->data + row * in * size;
         char *end = (char *)y->data + row * out * size, *to = end;
         onxi_copy_dims(dims, x->dims, x->rank);
         if (stored != computed) {
-            widen(q, computed, stored, now, in, buffers[1]);
+            convert(q, true, computed, stored, now, in, buffers[1], pace);
             now = buffers[1];
             to = buffers[(list->count - 1) % 2];
         }
-        weigh_axes(q, 0, lead, dims, x->rank, parts, single, now, buffers, to);
+        weigh_axes(q, 0, lead, dims, x->rank, parts, single, now, buffers, to, pace);
         if (stored != computed)
-            narrow(q, computed, stored, to, out, end);
+            convert(q, false, computed, stored, to, out, end, pace);
     }
 }
 
 /* Makes lines along the first resized axis, of floats: each from lines of the input, which then are resized along the
  * other axes while they are in the cache. */
 static void weigh_lines(const resize_params *q, const onx_value *x, onx_value *y, void *space, uint64_t first,
-                        uint64_t last)
+                        uint64_t last, onxi_pace *pace)
 {
     const onxi_taps_list *list = &q->taps;
     const onxi_taps *t = &list->axis[0];
     const uint32_t lead = t->axis + 1;
     const uint64_t inner = onxi_product(x->dims, lead, x->rank), out = onxi_product(y->dims, lead, y->rank);
-    const pass p = { t, 1, inner, list->extrapolation };
+    const pass p = { t, 1, inner, list->extrapolation, pace };
     uint64_t largest;
     row_parts(list, x, true, &largest);
     char *const buffers[2] = { space, (char *)space + largest * sizeof(float) };
-    for (uint64_t row = first; row < last; row++) {
+    for (uint64_t row = first; row < last && !onxi_pace_stops(pace, inner / 4 + 8); row++) {
         const uint64_t k = row % (uint64_t)t->out;
         const float *from = (const float *)x->data + row / (uint64_t)t->out * (uint64_t)t->in * inner;
         char *const end = (char *)((float *)y->data + row * out);
@@ -330,7 +359,7 @@ static void weigh_lines(const resize_params *q, const onx_value *x, onx_value *y
         else
             line_float(&p, from + (uint64_t)t->start[k] * inner, t->weight + k * (uint64_t)t->most, t->count[k], to);
         onxi_copy_dims(dims, x->dims, x->rank);
-        weigh_axes(q, 1, lead, dims, x->rank, 1, true, (const char *)to, buffers, end);
+        weigh_axes(q, 1, lead, dims, x->rank, 1, true, (const char *)to, buffers, end, pace);
     }
 }
 
@@ -457,14 +486,15 @@ onx_status onxi_resize_run(onx_work *work, uint64_t first, uint64_t last)
     }
     const onx_value in = view_of(q, x, 0);
     onx_value out = view_of(q, y, 1);
+    onxi_pace pace = { .work = work };
     if (!q->taps.count)
-        memcpy(y->data, x->data, x->size);
+        onxi_pace_copy(work, y->data, x->data, x->size);
     else if (q->taps.nearest)
-        take_nearest(&q->taps, &in, &out, first, last);
+        take_nearest(&q->taps, &in, &out, first, last, &pace);
     else if (q->laid_out)
-        weigh_lines(q, &in, &out, space, first, last);
+        weigh_lines(q, &in, &out, space, first, last, &pace);
     else
-        weigh_rows(q, &in, &out, space, first, last);
+        weigh_rows(q, &in, &out, space, first, last, &pace);
     return ONX_OK;
 }
 
