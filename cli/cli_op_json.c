@@ -95,6 +95,7 @@ void cli_op_json(cli_json *json, const onx_op *op)
     cli_json_cstr(json, "family", onx_op_family(op));
     cli_json_cstr(json, "summary", onx_op_summary(op));
     cli_json_cstr(json, "status", flags & ONX_OP_EXPERIMENTAL ? "experimental" : "common");
+    cli_json_bool(json, "standard", flags & ONX_OP_STANDARD);
     cli_json_bool(json, "deprecated", flags & ONX_OP_DEPRECATED);
     onx_op_signature(op, text, sizeof text);
     cli_json_cstr(json, "signature", text);

@@ -20,8 +20,9 @@ enum { /* onx_op_flags */
        ONX_OP_INFERS = 16,          /* the standard defines type and shape inference */
        ONX_OP_PROPAGATES = 32,      /* the standard defines the propagation of integer values */
        ONX_OP_NONDETERMINISTIC = 64,
-       ONX_OP_DETERMINISM_UNKNOWN = 128, /* depends on the subgraphs */
-       ONX_OP_OPEN = 256                 /* inputs, outputs and attributes are not known: any are allowed */
+       ONX_OP_DETERMINISM_UNKNOWN = 128, /* the standard leaves open whether it is deterministic */
+       ONX_OP_OPEN = 256,                /* inputs, outputs and attributes are not known: any are allowed */
+       ONX_OP_STANDARD = 512 /* of the ONNX standard; others of its domains are of the time before its first release */
 };
 
 enum { /* onx_op_port.flags */

@@ -88,6 +88,19 @@ says out '"since_version": 13'
 says out '"default": "3.4028235e+38"'
 [ "$(grep -c '"since_version"' out)" -eq 5 ] || fail "--json does not give the 5 versions of Clip"
 
+# Operators of the time before the first release are in a domain of the standard, but not of the standard.
+expect 0 "$ONX" ops ThresholdedRelu --json
+[ "$(grep -c '"standard": true' out)" -ge 2 ] || fail "the versions of ThresholdedRelu are not said to be of the standard"
+expect 0 "$ONX" ops ZipMap --json
+says out '"seq(map(int64, float))"'
+says out '"standard": true'
+if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
+    expect 0 "$ONX" ops ImageScaler --json
+    says out '"standard": false'
+    expect 0 "$ONX" ops --json
+    [ "$(grep -c '"standard": true' out)" -ge 200 ] || fail "few operators are of the standard"
+fi
+
 expect 0 "$ONX" ops --markdown
 cp out page
 for domain in $(sed -n 's/^## \(.*\), version.*/\1/p' "$ONX_SOURCE_DIR/docs/operators.md" | sort -u); do

@@ -55,17 +55,18 @@ int32_t onx_op_since(const onx_op *op)
     return op->since;
 }
 
-uint32_t onx_op_flags(const onx_op *op)
-{
-    if (!op)
-        return 0;
-    return op->flags;
-}
-
 /* The built-in operator of a row, or NULL. */
 static const onxi_operator *built_in(const onx_op *op)
 {
     return onxi_operator_at(onx_str_of(onxi_schema_domain(op)), onx_str_of(op->name), op->since);
+}
+
+uint32_t onx_op_flags(const onx_op *op)
+{
+    if (!op)
+        return 0;
+    const bool standard = !op->own && onxi_operator_is_standard(onxi_operator_id(built_in(op)));
+    return op->flags | (standard ? ONX_OP_STANDARD : 0u);
 }
 
 const char *onx_op_family(const onx_op *op)
