@@ -259,6 +259,14 @@ static choice choose(const widener *w, const onxi_run_op *op)
     return op->guard_end || runs_narrow(op) ? MAY : WIDENS;
 }
 
+/* A Cast to the 16-bit type that its input has changes nothing: its result is what the input is in float, unrounded. */
+static bool changes_nothing(const widener *w, const onxi_run_op *op)
+{
+    return op->id == ONXI_ID_Cast && op->needed && !op->guard_end && !is_customs(w, op) &&
+           is_half(type_of(w, op->inputs[0])) && op->outputs[0] != ONXI_NO_SLOT &&
+           type_of(w, op->inputs[0]) == type_of(w, op->outputs[0]);
+}
+
 /* ---- which ops do widen ---- */
 
 /* Is output `i` under a constraint that 16-bit float inputs bind, so that it becomes float with them? */
@@ -321,6 +329,10 @@ static void go_forward(widener *w)
         w->readers[g->outputs[i]]++;
     for (uint32_t i = 0; i < g->op_count; i++) {
         const onxi_run_op *op = &g->ops[i];
+        if (changes_nothing(w, op) && w->made_wide[op->inputs[0]]) {
+            w->widens[i] = w->made_wide[op->outputs[0]] = true;
+            continue;
+        }
         w->choices[i] = (uint8_t)choose(w, op);
         if (w->choices[i] == KEEPS)
             continue;
@@ -418,6 +430,11 @@ static onx_status take_op(widener *w, uint32_t index)
         for (uint32_t i = 0; op.needed && i < op.input_count + op.capture_count; i++)
             ONX_TRY(narrow(w, &op, op.inputs[i]));
         return add_op(w, &op);
+    }
+    if (changes_nothing(w, &op)) {
+        w->wide[op.outputs[0]] = w->wide[op.inputs[0]];
+        w->there[op.outputs[0]] = false;
+        return ONX_OK;
     }
     const bindings b = bind_inputs(w, &op);
     for (uint32_t i = 0; i < op.output_count; i++) {

@@ -60,6 +60,10 @@ static const body bodies[] = {
       " dq = DequantizeLinear <axis = 1> (q8, sc)\n h = MatMul (k, dq)\n y = Relu (h)\n", 2, 0 },
     { "recurrent layers", "H[4, 1, 1, 8] y",
       " t = Transpose <perm = [1, 0, 2]> (k)\n y = LSTM <hidden_size = 8> (t, lw, lr)\n", 2, 0 },
+    { "casts to the type that is there", "H[1, 4, 8] y, H[1, 4, 8] z",
+      " h = MatMul (k, p)\n n = Cast <to = N> (h)\n s = Softmax (n)\n e = Cast <to = N> (s)\n y = MatMul (e, p)\n"
+      " z = Cast <to = N> (y)\n",
+      3, 0 },
     { "a value of two kinds of readers", "H[1, 4, 8] y, H[1, 4, 8] z",
       " h = MatMul (k, p)\n y = Identity (h)\n z = Tanh (h)\n", -1, 0 },
 };
