@@ -111,6 +111,8 @@ def draw(r):
 
 def transformed(name, a):
     a = np.array(a, np.float64)
+    if len(a) == 1 and name != "PROBIT":
+        return a
     with np.errstate(all="ignore"):
         if name == "LOGISTIC":
             return 1 / (1 + np.exp(-a))
@@ -184,8 +186,6 @@ def excuse(s):
     used = {i for i, _ in all_votes(s)}
     if s.op != "TreeEnsemble" and s.unequal and np.isnan(s.x).any():
         return "a NaN is not equal: it takes the other branch of BRANCH_NEQ than the attribute says"
-    if s.op != "TreeEnsembleClassifier" and s.targets == 1 and s.transform != "NONE":
-        return "it does not transform a single score"
     if s.op == "TreeEnsembleRegressor" and s.base and s.targets > 1:
         return "it adds no base value where there is no vote"
     if s.op == "TreeEnsemble" and s.targets > 1 and s.transform != "NONE":
@@ -193,8 +193,6 @@ def excuse(s):
     if s.transform == "PROBIT":
         return "it does not clamp, and transforms only one of two scores"
     if s.op == "TreeEnsembleClassifier":
-        if s.targets == 1 and s.transform != "NONE":
-            return "it does not transform a single score"
         if s.targets == 2 and used == {0} and s.transform != "NONE":
             return "two classes: it applies no softmax, and the label contradicts the probabilities if no vote is negative"
         if s.targets == 2 and used == {1} and (s.base or s.transform != "NONE"):

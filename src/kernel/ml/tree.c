@@ -152,6 +152,13 @@ static onx_status target_count(const onx_prepare *p, const char *votes, uint64_t
     return ONX_OK;
 }
 
+/* Of a single score, ONNX Runtime applies PROBIT only, and the reference implementation nothing: models rely on it. */
+static void finish_scores(const tree_params *q, double *scores, uint64_t count)
+{
+    if (count > 1 || q->transform == ONXI_ML_PROBIT)
+        onxi_ml_finish(q->transform, scores, count);
+}
+
 /* ---- TreeEnsembleRegressor, TreeEnsemble ---- */
 
 static bool by_places(const onx_prepare *p)
@@ -220,7 +227,7 @@ static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
         count = last - row < q->block ? last - row : q->block;
         double *scores = score_rows(q, work, row, count);
         for (uint64_t i = 0; q->transform != ONXI_ML_NONE && i < count; i++)
-            onxi_ml_finish(q->transform, scores + i * targets, targets);
+            finish_scores(q, scores + i * targets, targets);
         onxi_ml_store_rows(work->outputs[0], row, count, targets, scores);
     }
     return ONX_OK;
@@ -313,7 +320,7 @@ static uint64_t finish_classes(const tree_params *q, double *scores)
     }
     for (uint32_t i = 0; i < count; i++)
         scores[i] += 0.0; /* turns -0 into 0 */
-    onxi_ml_finish(q->transform, scores, count);
+    finish_scores(q, scores, count);
     return q->opposed ? onxi_ml_argmax(scores, count) : best;
 }
 
