@@ -112,7 +112,8 @@ static inline int64_t row_of(const pool_params *q, const pool_line *l, int64_t k
         if (column < 0 || column >= q->inside)                                                                         \
             window_taps(&q->win, 2, column, &first, &last);                                                            \
         for (int64_t k = l->first[0]; k < l->last[0]; k++)                                                             \
-            for (int64_t j = l->first[1]; j < l->last[1] && !onxi_pace_stops(l->pace, (uint64_t)(last - first)); j++) { \
+            for (int64_t j = l->first[1]; j < l->last[1] && !onxi_pace_stops(l->pace, (uint64_t)(last - first));       \
+                 j++) {                                                                                                \
                 const int64_t row = row_of(q, l, k, j) * q->win.in[2] + column;                                        \
                 for (int64_t i = first; i < last; i++) {                                                               \
                     const T v = x[row + i * q->win.dilation[2]];                                                       \
@@ -208,8 +209,7 @@ static void go_across(const pool_params *q, const char *line, char *spare, char 
         pick_pixels(from, step, n, q->block * loops->width, y);
 }
 
-static void line_of(const pool_params *q, const onx_work *work, const window_unit *u, char *line,
-                    onxi_pace *pace)
+static void line_of(const pool_params *q, const onx_work *work, const window_unit *u, char *line, onxi_pace *pace)
 {
     const uint64_t set = u->image * q->units.sets + u->set, width = q->loops->width;
     const uint64_t columns = (uint64_t)q->win.out[2], at = u->line * columns * q->block;
