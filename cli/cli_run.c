@@ -61,6 +61,7 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
     *session = (onx_session_options){ .registry = call->registry,
                                       .no_optimize = cli_has(call, "no-optimize"),
                                       .strict = cli_has(call, "strict"),
+                                      .strict_opset = cli_has(call, "strict-opset"),
                                       .precision = read_precision(call),
                                       .cache = cli_value(call, "cache"),
                                       .measure = cli_has(call, "measure") && !cli_has(call, "no-measure"),

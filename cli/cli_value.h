@@ -40,7 +40,8 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
 /* clang-format off */
 #define CLI_OPTION_TIMEOUT { "timeout", 0, "SECONDS", NULL, "end a run, including its planning, after this time" }
 #define CLI_OPTION_MAX_ITERATIONS { "max-iterations", 0, "N", NULL, "end a run that enters loop bodies and branches more than N times" }
-#define CLI_OPTION_STRICT { "strict", 0, NULL, NULL, "refuse models that break the standard, even if their meaning is clear, and lists of one element for scalars" }
+#define CLI_OPTION_STRICT { "strict", 0, NULL, NULL, "refuse models that break the standard, even if their meaning is clear, and lists of one element for scalars" }, \
+    { "strict-opset", 0, NULL, NULL, "refuse operator sets and IR versions newer than the newest known; otherwise the newest known serves, with a warning" }
 #define CLI_OPTION_NO_OPTIMIZE { "no-optimize", 0, NULL, NULL, "run the nodes as they are in the model, without fusion" }
 #define CLI_OPTION_PRECISION { "precision", 0, "TYPE", "full|bf16|f16|int8-weights", "type that constant weights of products may be held in" }
 #define CLI_OPTION_CACHE { "cache", 0, "DIR", NULL, "store packed weights in this folder, so that later runs start faster" }

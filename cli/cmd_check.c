@@ -264,7 +264,6 @@ static const struct {
     { "pedantic", ONX_CHECK_PEDANTIC },
     { "custom-domains", ONX_CHECK_CUSTOM_DOMAINS },
     { "skip-opset-compatibility", ONX_CHECK_SKIP_OPSET_COMPATIBILITY },
-    { "newer-opsets", ONX_CHECK_NEWER_OPSETS },
     { "checksums", ONX_CHECK_CHECKSUMS },
     { "structure", ONX_CHECK_STRUCTURE },
     { "quiet", ONX_CHECK_NO_NOTES },
@@ -353,6 +352,8 @@ static int run_check(cli_call *call)
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (cli_has(call, flags[i].option))
             o.flags |= flags[i].flag;
+    if (!cli_has(call, "strict-opset"))
+        o.flags |= ONX_CHECK_NEWER_OPSETS;
     if (!cli_number(call, "ir-version", 1, INT64_MAX, &ir_version) ||
         !cli_number(call, "max-errors", 1, 1u << 30, &max_errors))
         return CLI_MISUSE;
@@ -399,7 +400,7 @@ static const cli_option options[] = {
     { "opset", 0, "DOMAIN=N", NULL, "with --as: an operator set that the model imports; may be repeated" },
     { "custom-domains", 0, NULL, NULL, "operators of other domains must be known" },
     { "skip-opset-compatibility", 0, NULL, NULL, "functions may import other versions than the model" },
-    { "newer-opsets", 0, NULL, NULL, "only warn about operator sets newer than the newest known" },
+    { "strict-opset", 0, NULL, NULL, "an operator set or IR version newer than the newest known is an error" },
     { "checksums", 0, NULL, NULL, "read external data and verify its checksums" },
     { "structure", 0, NULL, NULL, "errors only, as fast as possible" },
     CLI_END,

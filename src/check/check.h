@@ -245,6 +245,7 @@ typedef struct onxi_check {
     uint32_t call_cycles, gradients;
     struct onxi_files *files; /* external data files seen so far */
     struct onxi_check_set *graph_names;
+    uint32_t newer_imported;            /* bits: standard domains for which a newer version was reported */
     struct onxi_check_set *odd_domains; /* domains for which O-12 was reported */
     struct onxi_check_set *domains_with_functions;
     struct onxi_check_set *dim_names; /* variables with a known size: index into dim_sizes */
@@ -344,6 +345,8 @@ void onxi_check_imports_open(onxi_check *k, onxi_checked_imports *imports, onx_o
 /* The imports of a function, opened on first use. */
 onxi_checked_imports *onxi_callee_imports(onxi_check *k, uint32_t callee);
 bool onxi_check_domain_is_standard(onx_str domain);
+/* Is it a set of the standard in a version newer than the newest known? */
+bool onxi_check_import_is_newer(const onx_operator_set_id *import);
 void onxi_check_graph(onxi_check *k, const onxi_check_at *at, const onx_graph *graph, onxi_check_scope *scope,
                       onxi_check_scope *up);
 void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *node, uint32_t index,

@@ -84,8 +84,14 @@ static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_bo
             onxi_check_find(k, at, "O-11", detail, "version %lld of %s has no operator %s", (long long)b->opset, domain,
                             name);
         } else {
-            detail.hint = similar_operator(k, b->domain, b->name);
-            onxi_check_find(k, at, "ND-04", detail, "%s has no operator %s", domain, name);
+            const bool newer = k->flags & ONX_CHECK_NEWER_OPSETS && b->opset > onxi_domain_newest(b->domain);
+            detail.severity = newer ? ONX_RULE_WARNING : ONX_RULE_NONE;
+            detail.hint = newer ? onxi_check_text(k, "a document of the operator set may define it (--opset-doc)")
+                                : similar_operator(k, b->domain, b->name);
+            onxi_check_find(k, at, "ND-04", detail,
+                            newer ? "%s has no operator %s up to the newest known version; a newer one may"
+                                  : "%s has no operator %s",
+                            domain, name);
         }
         return;
     }

@@ -53,6 +53,15 @@ const onx_rule onxi_check_rules_model[] = {
 
 enum { NEWEST_IR = ONXI_IR_VERSION, MOST_FUNCTIONS = 10000 };
 
+/* An operator set of the standard that is newer than the newest known is reported itself: one warning says enough. */
+static bool imports_newer(const onx_model *m)
+{
+    for (size_t i = 0; i < m->opset_import_count; i++)
+        if (onxi_check_import_is_newer(m->opset_import[i]))
+            return true;
+    return false;
+}
+
 static void check_ir_version(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
     const onxi_check_at *here = ONXI_AT(at, ir_version);
@@ -63,9 +72,13 @@ static void check_ir_version(onxi_check *k, const onxi_check_at *at, const onx_m
     else if (m->ir_version < 0)
         onxi_check_find(k, here, "M-02", (onxi_check_detail){ .value = value, .expected = onx_str_of("1 to 14") },
                         "ir_version is no IR version");
-    else if (m->ir_version > NEWEST_IR)
-        onxi_check_find(k, here, "M-03", (onxi_check_detail){ .value = value, .expected = onx_str_of("1 to 14") },
-                        "the model has IR version %lld, the newest known is %d", (long long)m->ir_version, NEWEST_IR);
+    else if (m->ir_version > NEWEST_IR && !(k->flags & ONX_CHECK_NEWER_OPSETS && imports_newer(m)))
+        onxi_check_find(
+            k, here, "M-03",
+            (onxi_check_detail){ .value = value,
+                                 .expected = onx_str_of("1 to 14"),
+                                 .severity = k->flags & ONX_CHECK_NEWER_OPSETS ? ONX_RULE_WARNING : ONX_RULE_NONE },
+            "the model has IR version %lld, the newest known is %d", (long long)m->ir_version, NEWEST_IR);
 }
 
 /* A plain number below 2^32, or a semantic version of 16 bits major, 16 bits minor and 32 bits patch. */

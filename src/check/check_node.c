@@ -188,7 +188,8 @@ static void check_against_schema(onxi_check *k, const onxi_check_at *at, const o
         onx_attribute_type type = known               ? (onx_attribute_type)a->type
                                   : k->ir_version < 2 ? onx_attribute_type_of(a)
                                                       : ONX_ATTR_UNDEFINED;
-        if (type != ONX_ATTR_UNDEFINED && type != (onx_attribute_type)row->type)
+        const bool any = row->type == ONX_ATTR_UNDEFINED; /* of a function, which does not say the type */
+        if (!any && type != ONX_ATTR_UNDEFINED && type != (onx_attribute_type)row->type)
             onxi_check_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a), "ND-19",
                             (onxi_check_detail){ .value = onx_str_of(onx_attribute_type_name((int32_t)type)),
                                                  .expected = onx_str_of(onx_attribute_type_name(row->type)) },

@@ -55,12 +55,18 @@ static const char *const standard_domains[] = {
     "", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training"
 };
 
-bool onxi_check_domain_is_standard(onx_str domain)
+/* The bit of a domain of the standard; 0: it is not one. */
+static uint32_t domain_bit(onx_str domain)
 {
     for (size_t i = 0; i < sizeof standard_domains / sizeof *standard_domains; i++)
         if (onx_str_is(domain, standard_domains[i]))
-            return true;
-    return false;
+            return UINT32_C(1) << i;
+    return 0;
+}
+
+bool onxi_check_domain_is_standard(onx_str domain)
+{
+    return domain_bit(domain) != 0;
 }
 
 /* The newest version of a standard domain; ai.onnx.training is declared but has no operators. */
@@ -68,6 +74,12 @@ static int64_t newest(onx_str domain)
 {
     int64_t version = onxi_domain_newest(domain);
     return version ? version : 1;
+}
+
+bool onxi_check_import_is_newer(const onx_operator_set_id *import)
+{
+    const onx_str domain = onxi_domain_plain(onx_view(import->domain));
+    return onxi_check_domain_is_standard(domain) && import->version <= INT32_MAX && import->version > newest(domain);
 }
 
 void onxi_check_import_ir(onxi_check *k, const onxi_check_at *at, onx_str domain, int64_t version)
@@ -99,13 +111,16 @@ static void check_version(onxi_check *k, const onxi_check_at *at, const onx_oper
         onxi_check_find(k, here, "O-09", (onxi_check_detail){ .value = value }, "the version does not fit 32 bits");
         return;
     }
-    if (onxi_check_domain_is_standard(domain) && id->version > newest(domain)) {
-        onxi_check_find(
-            k, here, "O-08",
-            (onxi_check_detail){ .value = value,
-                                 .expected = onxi_check_text(k, "1 to %lld", (long long)newest(domain)),
-                                 .severity = k->flags & ONX_CHECK_NEWER_OPSETS ? ONX_RULE_WARNING : ONX_RULE_NONE },
-            "the version is newer than the newest known");
+    if (onxi_check_import_is_newer(id)) {
+        const bool lenient = k->flags & ONX_CHECK_NEWER_OPSETS;
+        if (!lenient || !(k->newer_imported & domain_bit(domain)))
+            onxi_check_find(k, here, "O-08",
+                            (onxi_check_detail){ .value = value,
+                                                 .expected = onxi_check_text(k, "1 to %lld", (long long)newest(domain)),
+                                                 .severity = lenient ? ONX_RULE_WARNING : ONX_RULE_NONE },
+                            lenient ? "the version is newer than the newest known, by which the nodes are judged"
+                                    : "the version is newer than the newest known");
+        k->newer_imported |= domain_bit(domain);
         return;
     }
     if (k->ir_version >= 3) /* otherwise the imports themselves are too new */

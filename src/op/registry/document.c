@@ -108,14 +108,16 @@ onx_status onxi_opset_list(onx_ctx *cx, const onx_operator_set *set, onxi_opset_
     return ONX_OK;
 }
 
-/* A document without a domain describes the default domain, so it may only contain operators that ONNX defines. */
+/* A document without a domain describes the default domain, so it may only contain operators that ONNX defines, and
+ * those of versions newer than the newest known. */
 static void check_domain(onx_ctx *cx, const onx_operator_set *set)
 {
     if (onx_view(set->domain).len)
         return;
     for (uint32_t i = 0; i < set->operator_count; i++) {
         const onx_str name = onx_view(set->operator_[i]->op_type);
-        if (!name.len || onxi_operator_find(onx_str_make("", 0), name))
+        if (!name.len || onxi_operator_find(onx_str_make("", 0), name) ||
+            set->operator_[i]->since_version > onxi_domain_newest(onx_str_make("", 0)))
             continue;
         onxi_opset_report(cx, "OS-03", ONX_ERROR, "domain", name,
                           "the set names no domain, but holds an operator that ONNX does not define");
