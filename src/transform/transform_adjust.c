@@ -292,13 +292,27 @@ static onx_status note_type(onxi_retarget *r, onxi_scope *scope, onx_bytes like,
     return now ? onxi_values_note(&r->values, onx_view(name), now, NULL) : ONX_E_MEMORY;
 }
 
+/* The greatest and least element of nothing are the limits of the type. */
+static bool gives_limits(onxi_retarget *r, onxi_scope *scope, onxi_op_id op, const onx_node *node, int dtype)
+{
+    if ((op != ONXI_ID_ReduceMax && op != ONXI_ID_ReduceMin) || onx_dtype_class_of(dtype) == ONX_CLASS_FLOATING)
+        return false;
+    const onx_type *type = node->input_count ? onxi_values_type(&r->values, scope, onx_view(node->input[0])) : NULL;
+    const int rank = onxi_type_rank(type);
+    bool empty = rank < 0;
+    for (int i = 0; i < rank; i++)
+        empty |= onxi_type_dim(type, (uint32_t)i) < 1;
+    return empty;
+}
+
 /* Adds casts around the operands of a constraint; casts of outputs go to `after`. False: the type cannot be
  * replaced. */
 onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onxi_op_id op, onx_node *node,
                               const onxi_schema *row, onxi_lost_type what, onxi_versions at, onxi_node_list *out,
                               onxi_node_list *after, bool *good)
 {
-    const onx_dtype to = wider_type(op, what.dtype, what.allowed);
+    const onx_dtype to =
+        gives_limits(r, scope, op, node, what.dtype) ? ONX_UNDEFINED : wider_type(op, what.dtype, what.allowed);
     const onx_str base = node->output_count ? onx_view(node->output[0]) : (onx_str){ 0 };
     bool bound = false;
     for (uint32_t i = 0; i < node->input_count; i++) {

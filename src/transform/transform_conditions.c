@@ -386,17 +386,33 @@ WHEN(quantized_type)
 
 /* ---- Clip, Dropout ---- */
 
+/* A limit that is not given is the greatest or lowest float, which makes infinities finite; in half precision it makes
+ * no difference. */
+static bool clip_limit(onxi_subject *s, const char *attribute, const char *name)
+{
+    const int dtype = onxi_subject_dtype(s, 0);
+    float limit;
+    if (onxi_subject_given(s, attribute))
+        return onxi_prepare_number(s, attribute, name);
+    return (dtype == ONX_FLOAT || dtype == ONX_DOUBLE) && onxi_subject_float(s, attribute, &limit) &&
+           onxi_prepare_tensor(s, name, onxi_subject_number(s, dtype, false, (double)limit));
+}
 WHEN(clip_both)
 {
-    return onxi_prepare_number(s, "min", "lo") && onxi_prepare_number(s, "max", "hi");
+    return clip_limit(s, "min", "lo") && clip_limit(s, "max", "hi");
 }
 WHEN(clip_min)
 {
-    return onxi_prepare_number(s, "min", "lo");
+    return clip_limit(s, "min", "lo");
 }
 WHEN(clip_max)
 {
-    return onxi_prepare_number(s, "max", "hi");
+    return clip_limit(s, "max", "hi");
+}
+WHEN(celu_is_flat)
+{
+    float alpha;
+    return onxi_subject_float(s, "alpha", &alpha) && (alpha == 0 || !isfinite(alpha));
 }
 
 WHEN(dropout_sets_test)

@@ -109,6 +109,10 @@ WHEN(pads_given)
 {
     return !onxi_subject_given(s, "output_shape") && (has_mode(s, "NOTSET") || has_mode(s, "VALID"));
 }
+WHEN(pads_twice)
+{
+    return onxi_subject_given(s, "pads") && !has_mode(s, "NOTSET");
+}
 WHEN(pads_other_side)
 {
     if (has_mode(s, "SAME_UPPER"))
@@ -336,6 +340,15 @@ static bool is_empty(onxi_subject *s, uint32_t input)
 {
     uint32_t count = 0;
     return !onxi_subject_has(s, input) || (onxi_subject_input_floats(s, input, &count) && !count);
+}
+WHEN(grid_is_empty)
+{
+    uint32_t count;
+    const int64_t *sizes = onxi_subject_input_ints(s, 1, &count);
+    bool empty = false;
+    for (uint32_t i = 0; sizes && i < count; i++)
+        empty |= sizes[i] < 1;
+    return empty;
 }
 WHEN(resize_only_grows)
 {

@@ -213,11 +213,15 @@ onx_status onxi_rule_flatten(onxi_call *call)
 /* The axes, from input 1 since version 13 and from the attribute before; *given: whether there are any. */
 static const int64_t *axes_of(onxi_call *call, uint32_t *count, bool *given)
 {
+    static const int64_t none = 0;
     *count = 0;
     *given = call->schema->since >= 13 ? onxi_call_has_input(call, 1) : onxi_call_given(call, "axes");
     if (!*given)
         return NULL;
-    return call->schema->since >= 13 ? onxi_call_const_ints(call, 1, count) : onxi_call_ints(call, "axes", count);
+    if (call->schema->since >= 13)
+        return onxi_call_const_ints(call, 1, count);
+    const int64_t *axes = onxi_call_ints(call, "axes", count);
+    return axes || onxi_call_list_count(call, "axes") ? axes : &none; /* [] are no axes, not unknown ones */
 }
 
 /* Marks the axes in a new array of `rank` flags; fails on one that is out of range or, when `once`, given twice. */
@@ -490,7 +494,7 @@ onx_status onxi_rule_split(onxi_call *call)
         return ONX_OK;
     ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &at));
     bool by_input = call->schema->since >= 13 || call->schema->since < 2;
-    bool given = by_input ? onxi_call_has_input(call, 1) : onxi_call_given(call, "split");
+    bool given = by_input ? onxi_call_has_input(call, 1) : onxi_call_list_count(call, "split") > 0;
     const onxi_known_ints *value = by_input ? onxi_call_value(call, 1) : NULL;
     const onxi_dim *sizes = value ? value->elements : onxi_call_dims(call, "split", &count);
     count = value ? value->count : count;
