@@ -41,16 +41,6 @@ int64_t onxi_imports_version(const onxi_imports *imports, onx_str domain);
 /* The IR version that was current when a version of a standard operator set was released, 0 if unknown. */
 int64_t onxi_import_ir_version(onx_str domain, int64_t version);
 
-/* ---- Loop, as it is run, unrolled, inferred, simplified, differentiated and checked (op/rules/controlflow.c) ---- */
-
-/* The rank in which a body receives the iteration number (input 0) or the condition (input 1): that of its declared
- * type, if all dims may be 1, else 0; -1 if it declares none. Exporters declare them as [1], too. */
-int onxi_loop_rank(const onx_graph *body, uint32_t input);
-/* Is the condition that the body returns always true? Exporters write counted loops like this: the condition is passed
- * through, or is a constant. `is` says whether a node is of an operator. */
-bool onxi_loop_goes_on(onx_doc *doc, onx_arena *arena, const onx_graph *body,
-                       bool (*is)(void *data, const onx_node *node, onxi_op_id id), void *data);
-
 /* ---- limit on the size of a model after inlining ---- */
 
 /* The maximum number of nodes: a constant, plus a number per node of the main graph. */

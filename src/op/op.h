@@ -459,4 +459,14 @@ static inline const char *onxi_schema_domain(const onxi_schema *schema)
 /* The newest version of a domain that the registry knows, 0 for an unknown domain. */
 int64_t onxi_domain_newest(onx_str domain);
 
+/* ---- Loop, as it is run, unrolled, inferred, simplified, differentiated and checked (op/rules/controlflow.c) ---- */
+
+/* The rank in which a body receives the iteration number (input 0) or the condition (input 1): that of its declared
+ * type, if all dims may be 1, else 0; -1 if it declares none. Exporters declare them as [1], too. */
+int onxi_loop_rank(const onx_graph *body, uint32_t input);
+/* Is the condition that the body returns always true? Exporters write counted loops like this: the condition is passed
+ * through, or is a constant. `is` says whether a node is of an operator. */
+bool onxi_loop_goes_on(onx_doc *doc, onx_arena *arena, const onx_graph *body,
+                       bool (*is)(void *data, const onx_node *node, onxi_op_id id), void *data);
+
 #endif

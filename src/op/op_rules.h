@@ -250,9 +250,4 @@ RULE(col2im);
 
 #undef RULE
 
-/* Loop: bind/bind.h, which the folders that read models share, says more. */
-int onxi_loop_rank(const onx_graph *body, uint32_t input);
-bool onxi_loop_goes_on(onx_doc *doc, onx_arena *arena, const onx_graph *body,
-                       bool (*is)(void *data, const onx_node *node, onxi_op_id id), void *data);
-
 #endif
