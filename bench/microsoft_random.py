@@ -15,6 +15,7 @@ from onnx import TensorProto as T
 
 from microsoft_draw import *
 import microsoft_random_decoders as decoders
+import microsoft_random_packed as packed
 import microsoft_random_states as states
 
 
@@ -461,8 +462,38 @@ LEFT_OUT = {
     ("SkipSimplifiedLayerNormalization", "inv_std_var"): "onnxruntime does not write it",
     ("MultiHeadAttention", "past_sequence_length"): "onnxruntime attends to positions of the buffer that are not filled yet",
     ("MultiHeadAttention", "cache_indirection"): "onnxruntime attends to positions of the buffer that are not filled yet",
+    ("CausalConvWithState", "input_channel_offset"): "for accelerators only",
+    ("CausalConvWithState", "input_channels"): "for accelerators only",
+    ("CausalConvWithState", "state_channels_last"): "for accelerators only",
+    ("CausalConvWithState", "state_length"): "for accelerators only",
+    ("CausalConvWithState", "state_update"): "for accelerators only",
+    ("CausalConvWithState", "state_update_capacity"): "for accelerators only",
+    ("GatedAdd", "gate_weight"): "for accelerators only",
+    ("MRotaryEmbedding", "is_packed_batching"): "onnxruntime ignores it",
+    ("MRotaryEmbedding", "scale"): "onnxruntime ignores it",
+    ("MoE", "swiglu_limit_after_activation"): "for accelerators only",
+    ("QMoE", "swiglu_limit_after_activation"): "for accelerators only",
+    ("QMoE", "fc1_expert_weight_bits"): "newer than the onnxruntime that computes the results",
+    ("QMoE", "fc2_expert_weight_bits"): "newer than the onnxruntime that computes the results",
+    ("QMoE", "fc3_expert_weight_bits"): "newer than the onnxruntime that computes the results",
+    **{("QMoE", name): "for accelerators only" for name in ("fc1_global_scale", "fc2_global_scale", "fc1_act_scale", "fc2_act_scale", "fc1_act_block_scale",
+                                                            "fc2_act_block_scale")},
+    ("VarlenCausalConvWithState", "delta_offset"): "for accelerators only",
+    ("VarlenCausalConvWithState", "group_size"): "for accelerators only",
+    ("VarlenCausalConvWithState", "kernel_delta"): "for accelerators only",
+    ("VarlenCausalConvWithState", "previous_mask"): "for accelerators only",
     ("QMoE", "accuracy_level"): "newer than the onnxruntime that computes the results",
 }
+
+
+# Operators that onnxruntime has for accelerators only.
+NOT_ON_CPUS = """BitmaskBiasDropout BitmaskDropout ConvStateReplay DecoderAttention DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder
+    DynamicSparseAttention EPContext FusedMatMulActivation GatedDeltaNetStateReplay GatedRelativePositionBias GemmFloat8 HyperConnectionLowRankMix Irfft IsAllFinite
+    LongformerAttention Mamba2Verify MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulNBitsMlp MatMulNBitsQLoRA MatMulNBitsQkv MatMulPacked
+    MoEPacked PackedAttention PackedMultiHeadAttention PackedSparseAttentionIndexer PackedSparseAttentionIndexerMerge PagedAttention QOrderedAttention
+    QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention QOrderedMatMul QuantizeBFP QuantizeWithOrder RMSNormRotary ReduceSumInteger
+    RelativePositionBias RemovePadding RestorePadding Rfft RouterGateUpProj Snpe SparseAttentionIndexer SparsePagedAttention SpeculativePrefixCommit SwiGLU
+    GatherPacked""".split()
 
 
 GROUPS = {
@@ -476,6 +507,7 @@ GROUPS = {
     "kept": group(states.kept, states.kept, states.sparse),
     "weights": group(decoders.nbits, decoders.nbits, decoders.bnb4, decoders.gatherq, decoders.moe, decoders.qmoe, decoders.fpq4),
     "state": group(states.linear, states.causal, states.mrope, states.engram, states.hashes),
+    "packed": group(packed.silu, packed.branchwise, packed.premix, packed.postmix, packed.router, packed.conv, packed.delta, packed.delta, packed.hashes, packed.norms),
     "search": group(states.searched, states.encoded),
     "tensor": group(tensors),
     "text": group(texts),
@@ -485,6 +517,8 @@ GROUPS = {
 def parts(rows):
     """Attributes, inputs and outputs of operators: (operator, kind, name or index), and the name."""
     for row in rows:
+        if row["name"] in NOT_ON_CPUS:
+            continue
         for kind, names in (("attribute", row["attributes"]), ("input", row["inputs"]), ("output", row["outputs"])):
             for i, x in enumerate(names):
                 yield (row["name"], kind, x["name"] if kind == "attribute" else i), x["name"]

@@ -37,9 +37,10 @@ enum {
     ONXI_TRAIT_NAMES_VALUES = 32, /* its string attributes are names of values in the graph around the node */
     ONXI_TRAIT_PLACES = 64,       /* input 1 gives positions in input 0: boxes, a grid */
     ONXI_TRAIT_SHAPE = 128,       /* the output depends on the size of the input only, not on its elements */
-    ONXI_TRAIT_BITS = 256,     /* the output depends on the type of numbers or on their bits, not only on the numbers */
-    ONXI_TRAIT_DEVICE = 512,   /* other runtimes have it for accelerators; there is no kernel */
-    ONXI_TRAIT_COMPILED = 1024 /* it holds a program that was compiled for a device */
+    ONXI_TRAIT_BITS = 256,   /* the output depends on the type of numbers or on their bits, not only on the numbers */
+    ONXI_TRAIT_DEVICE = 512, /* other runtimes have it for accelerators; there is no kernel */
+    ONXI_TRAIT_COMPILED = 1024, /* it holds a program that was compiled for a device */
+    ONXI_TRAIT_PARTLY = 2048    /* calls that its body does not cover are for accelerators */
 };
 
 /* ---- types, as inference rules use them ---- */

@@ -25,6 +25,7 @@ enum {
     BITS = ONXI_TRAIT_BITS,
     DEVICE = ONXI_TRAIT_DEVICE,
     COMPILED = ONXI_TRAIT_COMPILED,
+    PARTLY = ONXI_TRAIT_PARTLY,
 };
 
 const onxi_operator onxi_operators[] = {

@@ -465,8 +465,8 @@ static onx_status expand(builder *b, const onxi_run_op *op, const onx_function *
     if (!op->schema || !op->schema->body_parts)
         return ONX_OK;
     uint64_t parts = onxi_run_op_body_parts(&e, op);
-    if (!parts)
-        return ONX_OK; /* check_kernels reports it if there is no kernel either */
+    if (!parts && (op->kernel_count || onxi_operator_is(op->id, ONXI_TRAIT_PARTLY)))
+        return ONX_OK;
     onxi_run_expansion *x = s->expansions;
     while (x && (x->schema != op->schema || x->parts != parts))
         x = x->next;
@@ -711,13 +711,12 @@ static void drop_unneeded(onxi_run_graph *g)
 
 static const char *why_no_kernel(const onxi_run_op *op)
 {
-    const onxi_op_id id = onxi_operator_id(onxi_operator_find(onx_view(op->node->domain), onx_view(op->node->op_type)));
+    const onxi_op_id id = op->id;
     return onxi_operator_is(id, ONXI_TRAIT_COMPILED)
                ? ": it holds a program compiled for one device; use the model that it was compiled from"
            : onxi_operator_is(id, ONXI_TRAIT_DEVICE) ? ": it is for accelerators only"
-           : op->schema && op->schema->body_parts
-               ? ": its attributes and inputs are for accelerators only, or not supported"
-               : "";
+           : onxi_operator_is(id, ONXI_TRAIT_PARTLY) ? ": its attributes are for accelerators only"
+                                                     : "";
 }
 
 /* Reports nodes that no kernel can run before anything runs. */

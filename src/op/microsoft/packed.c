@@ -8,20 +8,86 @@ MS_ROW(RemovePadding, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(
        .inputs = PORTS({ "input", "T", 0 }, { "sequence_token_count", "M", 0 }),
        .outputs = PORTS({ "output", "T", 0 }, { "token_offset", "M", 0 }, { "cumulated_seq_len", "M", 0 },
                         { "max_seq_len", "M", 0 }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }),
+       BODY(18, { NULL, NODES(counts = Cast <to = 7> (sequence_token_count)
+                          lengths = Shape <start = 1, end = 2> (input)
+                          length = Squeeze (lengths)
+                          nothing = Constant <value_int = 0> ()
+                          step = Constant <value_int = 1> ()
+                          positions = Range (nothing, length, step)
+                          second = Constant <value_ints = [1]> ()
+                          ends = Unsqueeze (counts, second)
+                          is_token = Less (positions, ends)
+                          any = Constant <value_ints = [-1]> ()
+                          kept = Reshape (is_token, any)
+                          dropped = Not (kept)
+                          both = Shape <end = 2> (input)
+                          all = ReduceProd <keepdims = 1> (both)
+                          width = Shape <start = 2> (input)
+                          flat_shape = Concat <axis = 0> (all, width)
+                          flat = Reshape <allowzero = 1> (input, flat_shape)
+                          output = Compress <axis = 0> (flat, kept)
+                          all_number = Squeeze (all)
+                          places = Range (nothing, all_number, step)
+                          tokens = Compress <axis = 0> (places, kept)
+                          paddings = Compress <axis = 0> (places, dropped)
+                          order = Concat <axis = 0> (tokens, paddings)
+                          order_rows = Reshape <allowzero = 1> (order, both)
+                          token_offset = Cast <to = 6> (order_rows)
+                          sums = CumSum (counts, nothing)
+                          front = Constant <value_ints = [0]> ()
+                          borders = Concat <axis = 0> (front, sums)
+                          cumulated_seq_len = Cast <to = 6> (borders)
+                          longest = ReduceMax <keepdims = 1> (counts)
+                          max_seq_len = Cast <to = 6> (longest)) }))
 
 MS_ROW(RestorePadding, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 2, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "token_offset", "M", 0 }),
        .outputs = PORTS({ "output", "T", 0 }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }),
+       BODY(18, { NULL, NODES(any = Constant <value_ints = [-1]> ()
+                          order = Reshape (token_offset, any)
+                          front = Constant <value_ints = [0]> ()
+                          tokens = Shape <end = 1> (input)
+                          narrow = Slice (order, front, tokens, front)
+                          places = Cast <to = 7> (narrow)
+                          second = Constant <value_ints = [1]> ()
+                          tuples = Unsqueeze (places, second)
+                          all = Shape (order)
+                          width = Shape <start = 1> (input)
+                          flat_shape = Concat <axis = 0> (all, width)
+                          zeros = ConstantOfShape (flat_shape)
+                          empty = CastLike (zeros, input)
+                          flat = ScatterND (empty, tuples, input)
+                          both = Shape (token_offset)
+                          shape = Concat <axis = 0> (both, width)
+                          output = Reshape <allowzero = 1> (flat, shape)) }))
 
+static bool has_sizes(onxi_call *call)
+{
+    uint32_t count = 0;
+    return onxi_call_ints(call, "qkv_hidden_sizes", &count) && count;
+}
+WHEN(has_one_size, !has_sizes(call))
 MS_ROW(PackedAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(5, 6, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "weights", "T", 0 }, { "bias", "T", 0 }, { "token_offset", "M", 0 },
                        { "cumulative_sequence_length", "M", 0 }, { "attention_bias", "T", OPT }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "num_heads", INT, REQUIRED }, { "qkv_hidden_sizes", INTS, OPTIONAL },
                       { "scale", FLOAT, OPTIONAL }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }),
+       BODY(18, { NULL, NODES(product = MatMul (input, weights) sum = Add (product, bias)) },
+            { has_one_size, NODES(query, key, value = Split <axis = -1, num_outputs = 3> (sum)) },
+            { has_sizes, NODES(columns = Constant <value_ints: ints = @qkv_hidden_sizes> ()
+                               query, key, value = Split <axis = -1> (sum, columns)) },
+            { NULL, NODES(output = com.microsoft.PackedMultiHeadAttention <num_heads: int = @num_heads, scale: float = @scale>
+                          (query, key, value, , token_offset, cumulative_sequence_length, attention_bias)) }))
+
+WHEN(is_apart, MS_HAS(1))
+WHEN(is_together, !MS_HAS(1))
+#define ATTEND(operands)                                                                                               \
+    "attended = com.microsoft.MultiHeadAttention <num_heads: int = @num_heads, scale: float = @scale,"                 \
+    " mask_filter_value: float = @mask_filter_value> (" operands ", bias, counts, attention_bias)"
 
 MS_ROW(PackedMultiHeadAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(6, 7, 1, 1),
        .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "value", "T", OPT }, { "bias", "T", OPT },
@@ -30,7 +96,34 @@ MS_ROW(PackedMultiHeadAttention, .infer = onxi_rule_microsoft_dims, .flags = INF
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "mask_filter_value", FLOAT, DEFAULT("-10000") }, { "num_heads", INT, REQUIRED },
                       { "scale", FLOAT, OPTIONAL }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }),
+       BODY(18, { NULL, NODES(front = Constant <value_ints = [0]> ()
+                          one = Constant <value_ints = [1]> ()
+                          last = Constant <value_ints = [-1]> ()
+                          end = Constant <value_ints = [9223372036854775807]> ()
+                          begins = Slice (cumulative_sequence_length, front, last, front)
+                          ends = Slice (cumulative_sequence_length, one, end, front)
+                          counts = Sub (ends, begins)) },
+            { is_apart, NODES(q = com.microsoft.RestorePadding (query, token_offset)
+                              k = com.microsoft.RestorePadding (key, token_offset)
+                              v = com.microsoft.RestorePadding (value, token_offset)) },
+            { is_together, NODES(tokens = Shape <end = 1> (query)
+                                 row_shape = Concat <axis = 0> (tokens, last)
+                                 rows = Reshape (query, row_shape)
+                                 padded = com.microsoft.RestorePadding (rows, token_offset)
+                                 both = Shape (token_offset)
+                                 heads = Shape <start = 1> (query)
+                                 shape = Concat <axis = 0> (both, heads)
+                                 q = Reshape <allowzero = 1> (padded, shape)) },
+            { is_apart, ATTEND("q, k, v") }, { is_together, ATTEND("q, , ") },
+            { NULL, NODES(order = Reshape (token_offset, last)
+                          token_count = Shape <end = 1> (query)
+                          places = Slice (order, front, token_count, front)
+                          all = Shape (order)
+                          width = Shape <start = 2> (attended)
+                          flat_shape = Concat <axis = 0> (all, width)
+                          flat = Reshape <allowzero = 1> (attended, flat_shape)
+                          output = Gather (flat, places)) }))
 
 MS_ROW(PagedAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(8, 17, 1, 3),
        .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "value", "T", OPT }, { "key_cache", "T_CACHE", 0 },
@@ -141,12 +234,75 @@ MS_ROW(PackedSparseAttentionIndexerMerge, .infer = onxi_rule_microsoft_dims, .fl
        .attrs = ATTRS({ "max_output_entries", INT, REQUIRED }, { "policy_mode", STRING, REQUIRED }),
        .types = TYPES({ "T", T_INT32 }))
 
+/* Computed with all pairs of tokens, those out of reach masked. */
 MS_ROW(LongformerAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(7, 7, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }, { "weight", "T", 0 }, { "bias", "T", 0 }, { "mask", "T", 0 },
                        { "global_weight", "T", 0 }, { "global_bias", "T", 0 }, { "global", "G", 0 }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "num_heads", INT, REQUIRED }, { "window", INT, REQUIRED }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "G", T_INT32 }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "G", T_INT32 }),
+       BODY(18, { NULL, NODES(wide = Cast <to = 1> (input)
+                          wide_weight = Cast <to = 1> (weight)
+                          wide_bias = Cast <to = 1> (bias)
+                          product = MatMul (wide, wide_weight)
+                          sum = Add (product, wide_bias)
+                          wide_global_weight = Cast <to = 1> (global_weight)
+                          wide_global_bias = Cast <to = 1> (global_bias)
+                          global_product = MatMul (wide, wide_global_weight)
+                          global_sum = Add (global_product, wide_global_bias)
+                          one = Constant <value_ints = [1]> ()
+                          both = Shape <end = 2> (input)
+                          hidden = Shape <start = 2> (input)
+                          number = Constant <value_int: int = @num_heads> ()
+                          heads = Mul (one, number)
+                          size = Div (hidden, heads)
+                          three = Constant <value_ints = [3]> ()
+                          apart = Concat <axis = 0> (both, three, heads, size)
+                          local_apart = Reshape <allowzero = 1> (sum, apart)
+                          local_heads = Transpose <perm = [2, 0, 3, 1, 4]> (local_apart)
+                          global_apart = Reshape <allowzero = 1> (global_sum, apart)
+                          global_heads = Transpose <perm = [2, 0, 3, 1, 4]> (global_apart)
+                          first = Constant <value_int = 0> () second = Constant <value_int = 1> () third = Constant <value_int = 2> ()
+                          q = Gather (local_heads, first) k = Gather (local_heads, second) v = Gather (local_heads, third)
+                          global_q = Gather (global_heads, first) global_k = Gather (global_heads, second)
+                          global_v = Gather (global_heads, third)
+                          lengths = Shape <start = 1, end = 2> (input)
+                          length = Squeeze (lengths)
+                          positions = Range (first, length, second)
+                          rows = Unsqueeze (positions, one)
+                          apart_by = Sub (rows, positions)
+                          distance = Abs (apart_by)
+                          reach = Constant <value_int: int = @window> ()
+                          near = LessOrEqual (distance, reach)
+                          is_global = Cast <to = 9> (global)
+                          head_and_row = Constant <value_ints = [1, 2]> ()
+                          seen_by_all = Unsqueeze (is_global, head_and_row)
+                          seen = Or (near, seen_by_all)
+                          wide_mask = Cast <to = 1> (mask)
+                          key_mask = Unsqueeze (wide_mask, head_and_row)
+                          lowest = Constant <value = float {-inf}> ()
+                          local_mask = Where (seen, key_mask, lowest)
+                          size_number = Cast <to = 1> (size)
+                          root = Sqrt (size_number)
+                          k_turned = Transpose <perm = [0, 1, 3, 2]> (k)
+                          raw = MatMul (q, k_turned)
+                          scaled = Div (raw, root)
+                          scores = Add (scaled, local_mask)
+                          shares = Softmax <axis = -1> (scores)
+                          local = MatMul (shares, v)
+                          global_k_turned = Transpose <perm = [0, 1, 3, 2]> (global_k)
+                          global_raw = MatMul (global_q, global_k_turned)
+                          global_scaled = Div (global_raw, root)
+                          global_scores = Add (global_scaled, key_mask)
+                          global_shares = Softmax <axis = -1> (global_scores)
+                          global_result = MatMul (global_shares, global_v)
+                          head_and_column = Constant <value_ints = [1, 3]> ()
+                          global_rows = Unsqueeze (is_global, head_and_column)
+                          result = Where (global_rows, global_result, local)
+                          turned = Transpose <perm = [0, 2, 1, 3]> (result)
+                          shape = Shape (input)
+                          flat = Reshape <allowzero = 1> (turned, shape)
+                          output = CastLike (flat, input)) }))
 
 MS_ROW(DecoderAttention, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(12, 12, 1, 3),
        .inputs = PORTS({ "query", "T", 0 }, { "key", "T", 0 }, { "q_weight", "T", 0 }, { "kv_weight", "T", 0 },
@@ -167,15 +323,103 @@ MS_ROW(DecoderMaskedSelfAttention, .infer = onxi_rule_microsoft_dims, .flags = I
                       { "scale", FLOAT, OPTIONAL }),
        .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
 
-MS_ROW(RelativePositionBias, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(3, 3, 1, 1),
+/* Half of the bins hold one distance each; the others are as wide as their distance is great. The table is stored head by
+ * head, whatever its dims say. */
+WHEN(is_both_ways, MS_SET("is_bidirectional"))
+WHEN(is_one_way, !MS_SET("is_bidirectional"))
+MS_ROW(RelativePositionBias, ARITY(3, 3, 1, 1),
        .inputs = PORTS({ "bias_table", "T", 0 }, { "query_length", "U", 0 }, { "key_length", "U", 0 }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "is_bidirectional", INT, DEFAULT("0") }, { "max_distance", INT, REQUIRED }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "U", T_INT64 }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "U", T_INT64 }),
+       BODY(18, { NULL, NODES(nothing = Constant <value_int = 0> ()
+                          step = Constant <value_int = 1> ()
+                          two = Constant <value_int = 2> ()
+                          queries = Squeeze (query_length)
+                          keys = Squeeze (key_length)
+                          rows = Range (nothing, queries, step)
+                          columns = Range (nothing, keys, step)
+                          second = Constant <value_ints = [1]> ()
+                          upright = Unsqueeze (rows, second)
+                          ahead = Sub (columns, upright)
+                          bucket_axis = Shape <end = 1> (bias_table)
+                          bucket_count = Squeeze (bucket_axis)) },
+            { is_both_ways, NODES(buckets = Div (bucket_count, two)
+                                  is_ahead = Greater (ahead, nothing)
+                                  first = Where (is_ahead, buckets, nothing)
+                                  distance = Abs (ahead)) },
+            { is_one_way, NODES(buckets = Identity (bucket_count)
+                                first = Identity (nothing)
+                                behind = Min (ahead, nothing)
+                                distance = Neg (behind)) },
+            { NULL, NODES(exact = Div (buckets, two)
+                          is_near = Less (distance, exact)
+                          exact_number = Cast <to = 1> (exact)
+                          number = Cast <to = 1> (distance)
+                          ratio = Div (number, exact_number)
+                          far = Log (ratio)
+                          most = Constant <value_int: int = @max_distance> ()
+                          most_number = Cast <to = 1> (most)
+                          most_ratio = Div (most_number, exact_number)
+                          most_far = Log (most_ratio)
+                          share = Div (far, most_far)
+                          left = Sub (buckets, exact)
+                          left_number = Cast <to = 1> (left)
+                          bins = Mul (share, left_number)
+                          unit = Constant <value_float = 0.0> ()
+                          bin_numbers = Max (bins, unit)
+                          whole = Cast <to = 7> (bin_numbers)
+                          after = Add (exact, whole)
+                          end = Sub (buckets, step)
+                          bounded = Min (after, end)
+                          within = Where (is_near, distance, bounded)
+                          bucket = Add (first, within)
+                          heads = Shape <start = 1> (bias_table)
+                          table_shape = Concat <axis = 0> (heads, bucket_axis)
+                          table = Reshape <allowzero = 1> (bias_table, table_shape)
+                          picked = Gather <axis = 1> (table, bucket)
+                          front = Constant <value_ints = [0]> ()
+                          output = Unsqueeze (picked, front)) }))
 
+WHEN(is_packed, MS_HAS(6))
+WHEN(is_padded, !MS_HAS(6))
 MS_ROW(GatedRelativePositionBias, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(6, 7, 1, 1),
        .inputs = PORTS({ "query_layer", "T", 0 }, { "query_bias", "T", 0 }, { "rel_pos", "T", 0 },
                        { "weight", "T", 0 }, { "bias", "T", 0 }, { "eco_a", "T", 0 }, { "token_offset", "M", OPT }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "num_heads", INT, REQUIRED }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "M", T_INT32 }),
+       BODY(18, { is_packed, NODES(layer = com.microsoft.RestorePadding (query_layer, token_offset)) },
+            { is_padded, NODES(layer = Identity (query_layer)) },
+            { NULL, NODES(wide = Cast <to = 1> (layer)
+                          wide_query_bias = Cast <to = 1> (query_bias)
+                          sum = Add (wide, wide_query_bias)
+                          both = Shape <end = 2> (sum)
+                          hidden = Shape <start = 2> (sum)
+                          one = Constant <value_ints = [1]> ()
+                          number = Constant <value_int: int = @num_heads> ()
+                          heads = Mul (one, number)
+                          size = Div (hidden, heads)
+                          apart = Concat <axis = 0> (both, heads, size)
+                          by_head = Reshape <allowzero = 1> (sum, apart)
+                          query = Transpose <perm = [0, 2, 1, 3]> (by_head)
+                          wide_weight = Cast <to = 1> (weight)
+                          wide_bias = Cast <to = 1> (bias)
+                          product = MatMul (query, wide_weight)
+                          projected = Add (product, wide_bias)
+                          left, right = Split <axis = -1, num_outputs = 2> (projected)
+                          last = Constant <value_ints = [-1]> ()
+                          left_sum = ReduceSum (left, last)
+                          right_sum = ReduceSum (right, last)
+                          u = Sigmoid (left_sum)
+                          r = Sigmoid (right_sum)
+                          wide_factor = Cast <to = 1> (eco_a)
+                          scaled = Mul (r, wide_factor)
+                          unit = Constant <value_float = 1.0> ()
+                          lowered = Sub (scaled, unit)
+                          turned = Mul (u, lowered)
+                          two = Constant <value_float = 2.0> ()
+                          gate = Add (turned, two)
+                          wide_table = Cast <to = 1> (rel_pos)
+                          gated = Mul (gate, wide_table)
+                          output = CastLike (gated, query_layer)) }))

@@ -32,12 +32,38 @@ MS_ROW(MatMulBlockQuantizedFp4Weight, .infer = onxi_rule_microsoft_dims, .flags 
        .attrs = ATTRS({ "block_size", INT, DEFAULT("16") }),
        .types = TYPES({ "T", T_HALVES }, { "T1", T(BIT(UINT8)) }, { "T2", T(BIT(UINT8)) }, { "T3", T_FLOAT }))
 
+WHEN(rounds_a, MS_HAS(3))
+WHEN(keeps_a, !MS_HAS(3))
+WHEN(has_bias, MS_HAS(4))
+WHEN(has_no_bias, !MS_HAS(4))
 MS_ROW(MatMulBlockQuantizedFp8Weight, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(3, 5, 1, 1),
        .inputs = PORTS({ "A", "T", 0 }, { "B", "T1", 0 }, { "b_scale", "T2", 0 }, { "a_scale", "T2", OPT },
                        { "bias", "T", OPT }),
        .outputs = PORTS({ "Y", "T", 0 }),
        .attrs = ATTRS({ "block_size", INT, DEFAULT("128") }),
-       .types = TYPES({ "T", T_HALVES }, { "T1", T(BIT(FLOAT8E4M3FN)) }, { "T2", T_FLOAT }))
+       .types = TYPES({ "T", T_HALVES }, { "T1", T(BIT(FLOAT8E4M3FN)) }, { "T2", T_FLOAT }),
+       BODY(21, { NULL, NODES(weights = DequantizeLinear <axis = 1, block_size: int = @block_size> (B, b_scale)
+                          turned = Transpose <perm = [1, 0]> (weights)
+                          wide = Cast <to = 1> (A)) },
+            { rounds_a, NODES(unit = Squeeze (a_scale)
+                              raised = Div (wide, unit)
+                              codes = Cast <to = 17> (raised)
+                              numbers = Cast <to = 1> (codes)
+                              a = Mul (numbers, unit)) },
+            { keeps_a, NODES(a = Identity (wide)) },
+            { NULL, NODES(product = MatMul (a, turned)) },
+            { has_bias, NODES(wide_bias = Cast <to = 1> (bias) sum = Add (product, wide_bias) Y = CastLike (sum, A)) },
+            { has_no_bias, NODES(Y = CastLike (product, A)) }))
+
+WHEN(is_relu, onxi_ms_text_is(call, "activation", "relu"))
+WHEN(is_gelu, onxi_ms_text_is(call, "activation", "gelu"))
+WHEN(is_silu, !is_relu(call) && !is_gelu(call)) /* dims.def lists the words */
+WHEN(has_skip, MS_HAS(1))
+WHEN(has_norm, !MS_HAS(1) && MS_HAS(2))
+WHEN(has_no_norm, !MS_HAS(1) && !MS_HAS(2))
+#define PRODUCT(y, weights, columns)                                                                                   \
+    y " = com.microsoft.MatMulNBits <K: int = @K, N: int = @" columns ", accuracy_level: int = @accuracy_level,"       \
+      " bits: int = @bits, block_size: int = @block_size> (x, " weights "_B, " weights "_scales, , , " weights "_bias) "
 
 MS_ROW(MatMulNBitsMlp, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(8, 9, 1, 2),
        .inputs = PORTS({ "A", "T1", 0 }, { "skip", "T1", OPT }, { "norm_scale", "T1", OPT }, { "gate_B", "T2", 0 },
@@ -47,8 +73,18 @@ MS_ROW(MatMulNBitsMlp, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY
        .attrs = ATTRS({ "K", INT, REQUIRED }, { "N", INT, REQUIRED }, { "accuracy_level", INT, DEFAULT("0") },
                       { "activation", STRING, REQUIRED }, { "bits", INT, DEFAULT("4") },
                       { "block_size", INT, REQUIRED }, { "epsilon", FLOAT, DEFAULT("1e-05") }),
-       .types = TYPES({ "T1", T(SCALES_19) }, { "T2", T(BIT(UINT8)) }))
+       .types = TYPES({ "T1", T(SCALES_19) }, { "T2", T(BIT(UINT8)) }),
+       BODY(20, { has_no_norm, NODES(x = Identity (A) input_skip_bias_sum = Identity (A)) },
+            { has_norm, NODES(input_skip_bias_sum = Identity (A)
+                              x = SimplifiedLayerNormalization <axis = -1, epsilon: float = @epsilon> (A, norm_scale)) },
+            { has_skip, NODES(x, , , input_skip_bias_sum = com.microsoft.SkipSimplifiedLayerNormalization
+                                  <epsilon: float = @epsilon> (A, skip, norm_scale)) },
+            { NULL, PRODUCT("g", "gate", "N") PRODUCT("u", "up", "N") },
+            { is_silu, NODES(share = Sigmoid (g) a = Mul (g, share)) },
+            { is_relu, NODES(a = Relu (g)) }, { is_gelu, NODES(a = Gelu (g)) },
+            { NULL, NODES(Y = Mul (a, u)) }))
 
+WHEN(has_only_norm, !MS_HAS(1))
 MS_ROW(MatMulNBitsQkv, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(11, 12, 3, 4),
        .inputs = PORTS({ "A", "T1", 0 }, { "skip", "T1", OPT }, { "norm_scale", "T1", 0 }, { "q_B", "T2", 0 },
                        { "q_scales", "T1", 0 }, { "q_bias", "T1", OPT }, { "k_B", "T2", 0 }, { "k_scales", "T1", 0 },
@@ -57,8 +93,14 @@ MS_ROW(MatMulNBitsQkv, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY
        .attrs = ATTRS({ "K", INT, REQUIRED }, { "Nkv", INT, REQUIRED }, { "Nq", INT, REQUIRED },
                       { "accuracy_level", INT, DEFAULT("0") }, { "bits", INT, DEFAULT("4") },
                       { "block_size", INT, REQUIRED }, { "epsilon", FLOAT, DEFAULT("1e-06") }),
-       .types = TYPES({ "T1", T(SCALES_19) }, { "T2", T(BIT(UINT8)) }))
+       .types = TYPES({ "T1", T(SCALES_19) }, { "T2", T(BIT(UINT8)) }),
+       BODY(18, { has_only_norm, NODES(input_skip_bias_sum = Identity (A)
+                              x = SimplifiedLayerNormalization <axis = -1, epsilon: float = @epsilon> (A, norm_scale)) },
+            { has_skip, NODES(x, , , input_skip_bias_sum = com.microsoft.SkipSimplifiedLayerNormalization
+                                  <epsilon: float = @epsilon> (A, skip, norm_scale)) },
+            { NULL, PRODUCT("Q", "q", "Nq") PRODUCT("K", "k", "Nkv") PRODUCT("V", "v", "Nkv") }))
 
+/* The adapters are made real first; both are narrow. */
 MS_ROW(MatMulNBitsQLoRA, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(7, 7, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }, { "W", "TQ", 0 }, { "scales", "T", 0 }, { "lora_A", "TQ", 0 },
                        { "lora_A_scales", "T", 0 }, { "lora_B", "TQ", 0 }, { "lora_B_scales", "T", 0 }),
@@ -66,7 +108,39 @@ MS_ROW(MatMulNBitsQLoRA, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARI
        .attrs = ATTRS({ "K", INT, REQUIRED }, { "N", INT, REQUIRED }, { "accuracy_level", INT, DEFAULT("0") },
                       { "bits", INT, DEFAULT("4") }, { "block_size", INT, DEFAULT("32") },
                       { "lora_bits", INT, DEFAULT("8") }, { "lora_block_size", INT, DEFAULT("32") }),
-       .types = TYPES({ "T", T_FLOAT16 }, { "TQ", T(BIT(UINT8)) }))
+       .types = TYPES({ "T", T_FLOAT16 }, { "TQ", T(BIT(UINT8)) }),
+       BODY(18, { NULL, NODES(base = com.microsoft.MatMulNBits <K: int = @K, N: int = @N, accuracy_level: int = @accuracy_level, bits: int = @bits,
+                              block_size: int = @block_size> (X, W, scales)
+                          nothing = Constant <value_int = 0> ()
+                          step = Constant <value_int = 1> ()
+                          front = Constant <value_ints = [0]> ()
+                          second = Constant <value_ints = [1]> ()
+                          any = Constant <value_ints = [-1]> ()
+                          depth = Shape <start = -1> (X)
+                          down_rows = Shape <end = 1> (lora_A)
+                          down_flat_shape = Concat <axis = 0> (down_rows, any)
+                          down_bytes = Reshape (lora_A, down_flat_shape)
+                          down_scales = Reshape (lora_A_scales, down_flat_shape)
+                          down_number = Squeeze (down_rows)
+                          down_all = Range (nothing, down_number, step)
+                          down_wide = com.microsoft.GatherBlockQuantized <bits: int = @lora_bits, block_size: int = @lora_block_size>
+                              (down_bytes, down_all, down_scales)
+                          down_used = Slice (down_wide, front, depth, second)
+                          down = Transpose <perm = [1, 0]> (down_used)
+                          between = MatMul (X, down)
+                          rank = Shape <start = -1> (between)
+                          up_rows = Shape <end = 1> (lora_B)
+                          up_flat_shape = Concat <axis = 0> (up_rows, any)
+                          up_bytes = Reshape (lora_B, up_flat_shape)
+                          up_scales = Reshape (lora_B_scales, up_flat_shape)
+                          up_number = Squeeze (up_rows)
+                          up_all = Range (nothing, up_number, step)
+                          up_wide = com.microsoft.GatherBlockQuantized <bits: int = @lora_bits, block_size: int = @lora_block_size>
+                              (up_bytes, up_all, up_scales)
+                          up_used = Slice (up_wide, front, rank, second)
+                          up = Transpose <perm = [1, 0]> (up_used)
+                          added = MatMul (between, up)
+                          Y = Add (base, added)) }))
 
 MS_ROW(MatMulPacked, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 3, 1, 1),
        .inputs = PORTS({ "A", "T1", 0 }, { "B", "T2", 0 }, { "global_scale", "Tscale", OPT }),

@@ -279,10 +279,36 @@ static const char *dims_of(onxi_op_id op)
     case ONXI_ID_microsoft_##operator_:                                                                                \
         return text;
 #include "op/microsoft/dims.def"
-#undef DIMS
     default:
         return "->";
     }
+}
+
+static const struct {
+    onxi_op_id op;
+    const char *attribute, *words;
+} word_rows[] = {
+#define WORDS(operator_, attribute, words) { ONXI_ID_microsoft_##operator_, attribute, words },
+#include "op/microsoft/dims.def"
+};
+
+static onx_status check_words(onxi_call *call)
+{
+    for (uint32_t i = 0; i < sizeof word_rows / sizeof *word_rows; i++) {
+        if (word_rows[i].op != call->op)
+            continue;
+        const onx_str word = onxi_call_text(call, word_rows[i].attribute);
+        const char *at = word_rows[i].words, *end = at + strlen(at), *stop;
+        bool found = false;
+        for (; !found && at < end; at = stop + 1) {
+            stop = end_of(at, end, " ");
+            found = word.len == (size_t)(stop - at) && memcmp(word.ptr, at, word.len) == 0;
+        }
+        if (!found)
+            return onxi_call_fail(call, "attribute %s is \"%.*s\", expected one of: %s", word_rows[i].attribute,
+                                  ONX_ARG(word), word_rows[i].words);
+    }
+    return ONX_OK;
 }
 
 /* Sums of bytes have as many bits as are needed, and the sign of the bytes. */
@@ -318,6 +344,7 @@ onx_status onxi_rule_microsoft_dims(onxi_call *call)
 {
     scope s = { .call = call };
     const char *at = dims_of(call->op), *stop;
+    ONX_TRY(check_words(call));
     for (uint32_t i = 0; i < 26; i++)
         s.letters[i] = ONXI_DIM_UNKNOWN;
     for (uint32_t i = 0; *at != '-' || at[1] != '>'; i++, at = stop + 1) {

@@ -205,9 +205,16 @@ onx_status onxi_rule_microsoft_ngram_hash(onxi_call *call)
         return onxi_call_fail(call, "attribute n_head_per_ngram is %lld", (long long)heads);
     const onxi_dim past[] = { ids ? ids->dims[0] : ONXI_DIM_UNKNOWN, size - 1 }, all = (size - 1) * heads;
     ONX_TRY(onxi_call_want_rank(call, 0, 2));
-    ONX_TRY(onxi_call_want_vector(call, 1, size));
+    const onxi_type *factors = onxi_call_ranked(call, 1);
+    ONX_TRY(onxi_call_want_rank(call, 1, 1));
+    if (factors && onxi_dim_is_const(factors->dims[0]) && factors->dims[0] < size)
+        return onxi_call_fail(call, "there are %lld multipliers, expected at least %lld", (long long)factors->dims[0],
+                              (long long)size);
     ONX_TRY(onxi_call_want_vector(call, 2, all));
     ONX_TRY(onxi_call_want_dims(call, 3, 2, past));
+    ONX_TRY(onxi_call_want_vector(call, 4, all));
+    if (ids)
+        ONX_TRY(onxi_call_want_dims(call, 6, 2, ids->dims));
     ONX_TRY(onxi_call_output(call, 0, onxi_call_dtype(call, 0), 3, &dims));
     dims[0] = past[0];
     dims[1] = ids ? ids->dims[1] : ONXI_DIM_UNKNOWN;
@@ -272,8 +279,12 @@ static onx_status delta_operands(onxi_call *call, delta_net *d)
     if (q->rank < least || q->rank > least + (onxi_call_has_input(call, 3) ? 0 : 1))
         return onxi_call_fail(call, "input 0 has rank %u, expected %u", q->rank, least);
     d->lead = q->rank - least + 1;
-    if (packed)
+    if (packed) {
+        const onxi_dim values = onxi_dim_mul(call->dims, d->value_heads, d->value),
+                       rest = onxi_dim_sub(call->dims, q->dims[d->lead], values);
+        d->heads = onxi_dim_div(call->dims, onxi_dim_div(call->dims, rest, 2), d->key);
         return ONX_OK;
+    }
     d->heads = q->dims[d->lead];
     ONX_TRY(onxi_call_unify(call, d->key, q->dims[d->lead + 1], "the size of a key", &d->key));
     ONX_TRY(onxi_call_want_dims(call, 1, q->rank, q->dims));
@@ -338,9 +349,9 @@ onx_status onxi_rule_microsoft_gated_delta_net(onxi_call *call)
         return ONX_OK;
     onxi_dims *a = call->dims;
     const onxi_dim keys = onxi_dim_mul(a, d.value_heads, d.key),
-                   decays = !decay                      ? ONXI_DIM_UNKNOWN
-                            : decay->rank == d.lead + 2 ? keys
-                                                        : d.value_heads,
+                   decays = !decay && onxi_call_has_input(call, 4) ? ONXI_DIM_UNKNOWN
+                            : decay && decay->rank == d.lead + 2   ? keys
+                                                                   : d.value_heads,
                    width = onxi_dim_add(a, onxi_dim_add(a, decays, onxi_dim_mul(a, d.heads, d.key)),
                                         onxi_dim_mul(a, d.value_heads, d.value));
     ONX_TRY(onxi_call_shape(call, 2, 2, &dims));

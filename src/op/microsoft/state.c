@@ -206,12 +206,13 @@ MS_ROW(EngramGate, .infer = onxi_rule_microsoft_engram_gate, .flags = INFERS, AR
             { has_conv_scale, NODES(gated_value_normed = CastLike (n, key)) },
             { has_no_conv_scale, NODES(gated_value_normed = Identity (output)) }))
 
-MS_ROW(NGramHashMapping, .infer = onxi_rule_microsoft_ngram_hash, .flags = INFERS, ARITY(3, 4, 1, 2),
+MS_ROW(NGramHashMapping, .infer = onxi_rule_microsoft_ngram_hash, .flags = INFERS, ARITY(3, 7, 1, 2),
        .inputs = PORTS({ "input_ids", "T", 0 }, { "multipliers", "T", 0 }, { "vocab_sizes", "T", 0 },
-                       { "past_ids", "T", OPT }),
+                       { "past_ids", "T", OPT }, { "head_offsets", "T", OPT }, { "eos_token_id", "T", OPT },
+                       { "segment_ids", "tensor(int32)", OPT }),
        .outputs = PORTS({ "hash_ids", "T", 0 }, { "present_ids", "T", OPT }),
        .attrs = ATTRS({ "max_ngram_size", INT, REQUIRED }, { "n_head_per_ngram", INT, REQUIRED },
-                      { "pad_id", INT, REQUIRED }),
+                      { "pad_id", INT, REQUIRED }, { "reset_on_eos", INT, DEFAULT("0") }),
        .types = TYPES({ "T", T(INDEX) }))
 
 /* ---- LSTM with attention ---- */

@@ -4,18 +4,55 @@
 
 /* clang-format off */
 
+WHEN(has_1, MS_HAS(1))
+WHEN(has_no_1, !MS_HAS(1))
+/* Each step is rounded. */
 MS_ROW(ScaledSiLU, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 2, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }, { "scale", "M", OPT }),
        .outputs = PORTS({ "Y", "T", 0 }),
        .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }))
+       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }),
+       BODY(18, { NULL, NODES(wide = Cast <to = 1> (X)) },
+            { has_1, NODES(wide_scale = Cast <to = 1> (scale) factor = Squeeze (wide_scale)) },
+            { has_no_1, NODES(factor = Constant <value_float: float = @alpha> ()) },
+            { NULL, NODES(wide_scaled = Mul (wide, factor)
+                          scaled = CastLike (wide_scaled, X)
+                          wide_again = Cast <to = 1> (scaled)
+                          wide_share = Sigmoid (wide_again)
+                          share = CastLike (wide_share, X)
+                          share_again = Cast <to = 1> (share)
+                          product = Mul (wide_again, share_again)
+                          Y = CastLike (product, X)) }))
 
+WHEN(clamps, onxi_call_float(call, "limit") > 0)
+WHEN(clamps_nothing, !clamps(call))
+WHEN(rounds_activation, MS_SET("round_activation"))
+WHEN(keeps_activation, !MS_SET("round_activation"))
+WHEN(shifts_up, onxi_call_float(call, "activation_beta") != 0)
+WHEN(keeps_up, !shifts_up(call))
 MS_ROW(SwiGLU, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 2, 1, 1),
        .inputs = PORTS({ "gate", "T", 0 }, { "up", "T", OPT }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "activation_alpha", FLOAT, DEFAULT("1") }, { "activation_beta", FLOAT, DEFAULT("0") },
                       { "limit", FLOAT, DEFAULT("0") }, { "round_activation", INT, DEFAULT("0") }),
-       .types = TYPES({ "T", T(SCALES_19) }))
+       .types = TYPES({ "T", T(SCALES_19) }),
+       BODY(18, { has_1, NODES(left = Cast <to = 1> (gate) right = Cast <to = 1> (up)) },
+            { has_no_1, NODES(wide = Cast <to = 1> (gate) left, right = Split <axis = -1, num_outputs = 2> (wide)) },
+            { clamps, NODES(most = Constant <value_float: float = @limit> ()
+                            least = Neg (most)
+                            g = Min (left, most)
+                            below = Min (right, most)
+                            l = Max (below, least)) },
+            { clamps_nothing, NODES(g = Identity (left) l = Identity (right)) },
+            { NULL, NODES(slope = Constant <value_float: float = @activation_alpha> ()
+                          sloped = Mul (g, slope)
+                          share = Sigmoid (sloped)
+                          activated = Mul (g, share)) },
+            { rounds_activation, NODES(narrow = CastLike (activated, gate) a = Cast <to = 1> (narrow)) },
+            { keeps_activation, NODES(a = Identity (activated)) },
+            { shifts_up, NODES(shift = Constant <value_float: float = @activation_beta> () u = Add (l, shift)) },
+            { keeps_up, NODES(u = Identity (l)) },
+            { NULL, NODES(product = Mul (a, u) output = CastLike (product, gate)) }))
 
 MS_ROW(RouterGateUpProj, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 2, 2, 2),
        .inputs = PORTS({ "X", "T", 0 }, { "W", "T", 0 }),
@@ -23,27 +60,101 @@ MS_ROW(RouterGateUpProj, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARI
        .attrs = ATTRS({ "activation", STRING, TEXT("swiglu") }, { "activation_alpha", FLOAT, DEFAULT("1") },
                       { "activation_beta", FLOAT, DEFAULT("0") }, { "limit", FLOAT, DEFAULT("0") },
                       { "router_size", INT, REQUIRED }),
-       .types = TYPES({ "T", T_HALVES }))
+       .types = TYPES({ "T", T_HALVES }),
+       BODY(18, { NULL, NODES(wide = Cast <to = 1> (X)
+                              wide_weights = Cast <to = 1> (W)
+                              all = MatMul (wide, wide_weights)
+                              front = Constant <value_ints = [0]> ()
+                              one = Constant <value_ints = [1]> ()
+                              number = Constant <value_int: int = @router_size> ()
+                              border = Mul (one, number)
+                              last = Constant <value_ints = [-1]> ()
+                              end = Constant <value_ints = [9223372036854775807]> ()
+                              logits = Slice (all, front, border, last)
+                              router = CastLike (logits, X)
+                              halves = Slice (all, border, end, last)
+                              wide_activated = com.microsoft.SwiGLU <activation_alpha: float = @activation_alpha,
+                                  activation_beta: float = @activation_beta, limit: float = @limit> (halves)
+                              activated = CastLike (wide_activated, X)) }))
+
+/* Streams as an axis of their own, in float: x. */
+WHEN(is_flat, MS_SET("num_branches"))
+WHEN(is_grouped, !MS_SET("num_branches"))
+#define GROUPED(operand)                                                                                               \
+    { is_grouped, NODES(lead = Shape <end = -2> (operand)                                                              \
+                        branches = Shape <start = -2, end = -1> (operand)                                              \
+                        width = Shape <start = -1> (operand)) },                                                       \
+    { is_flat, NODES(lead = Shape <end = -1> (operand)                                                                 \
+                     one = Constant <value_ints = [1]> ()                                                              \
+                     number = Constant <value_int: int = @num_branches> ()                                             \
+                     branches = Mul (one, number)                                                                      \
+                     whole = Shape <start = -1> (operand)                                                              \
+                     width = Div (whole, branches)) },                                                                 \
+    { NULL, NODES(sizes = Shape (operand)                                                                              \
+                  wide = Cast <to = 1> (operand)                                                                       \
+                  apart = Concat <axis = 0> (lead, branches, width)                                                    \
+                  x = Reshape <allowzero = 1> (wide, apart)                                                            \
+                  any = Constant <value_ints = [-1]> ()                                                                \
+                  gate_shape = Concat <axis = 0> (lead, branches, any)) }
 
 MS_ROW(BranchwiseRMSNorm, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 2, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }, { "scale", "M", OPT }),
        .outputs = PORTS({ "Y", "T", 0 }),
        .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_branches", INT, DEFAULT("0") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }))
+       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }),
+       BODY(18, GROUPED(X),
+            { NULL, NODES(squares = Mul (x, x)
+                          mean = ReduceMean (squares, any)
+                          small = Constant <value_float: float = @epsilon> ()
+                          raised = Add (mean, small)
+                          root = Sqrt (raised)
+                          normal = Div (x, root)) },
+            { has_1, NODES(wide_scale = Cast <to = 1> (scale)
+                           scale_shape = Concat <axis = 0> (any, width)
+                           factors = Reshape (wide_scale, scale_shape)
+                           scaled = Mul (normal, factors)) },
+            { has_no_1, NODES(scaled = Identity (normal)) },
+            { NULL, NODES(placed = Reshape <allowzero = 1> (scaled, sizes) Y = CastLike (placed, X)) }))
 
 MS_ROW(HyperConnectionPreMix, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 2, 1, 1),
        .inputs = PORTS({ "streams", "T", 0 }, { "pre_mix", "M", 0 }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "num_branches", INT, DEFAULT("0") }, { "reduction_scale", FLOAT, DEFAULT("1") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }))
+       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }),
+       BODY(18, GROUPED(streams),
+            { NULL, NODES(wide_gates = Cast <to = 1> (pre_mix)
+                          gates = Reshape (wide_gates, gate_shape)
+                          gated = Mul (x, gates)
+                          second = Constant <value_ints = [-2]> ()
+                          sum = ReduceSum <keepdims = 0> (gated, second)
+                          factor = Constant <value_float: float = @reduction_scale> ()
+                          scaled = Mul (sum, factor)
+                          output = CastLike (scaled, streams)) }))
 
+WHEN(has_mix, MS_HAS(3))
+WHEN(has_no_mix, !MS_HAS(3))
 MS_ROW(HyperConnectionPostMix, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(3, 4, 1, 1),
        .inputs = PORTS({ "streams", "T", 0 }, { "block_output", "T", 0 }, { "post_mix", "M", 0 },
                        { "stream_mix", "M", OPT }),
        .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "num_branches", INT, DEFAULT("0") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }))
+       .types = TYPES({ "T", T(SCALES_19) }, { "M", T(SCALES_19) }),
+       BODY(18, GROUPED(streams),
+            { has_mix, NODES(wide_mix = Cast <to = 1> (stream_mix) mixed = Einsum <equation = "...ck,...ch->...kh"> (wide_mix, x)) },
+            { has_no_mix, NODES(mixed = Identity (x)) },
+            { NULL, NODES(wide_gates = Cast <to = 1> (post_mix)
+                          gates = Reshape (wide_gates, gate_shape)
+                          wide_block = Cast <to = 1> (block_output)
+                          second = Constant <value_ints = [-2]> ()
+                          block = Unsqueeze (wide_block, second)
+                          added = Mul (gates, block)
+                          sum = Add (mixed, added)
+                          placed = Reshape <allowzero = 1> (sum, sizes)
+                          output = CastLike (placed, streams)) }))
 
+WHEN(has_previous, MS_HAS(5) && MS_HAS(6))
+WHEN(has_no_previous, !has_previous(call))
+/* The result of each step is rounded to the type of the streams. */
 MS_ROW(HyperConnectionLowRankMix, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(5, 7, 2, 3),
        .inputs = PORTS({ "streams", "T", 0 }, { "norm_scale", "T", 0 }, { "down_weight", "T", 0 },
                        { "up_weight", "T", 0 }, { "inject_weight", "T", 0 }, { "prev_block_output", "T", OPT },
@@ -52,7 +163,33 @@ MS_ROW(HyperConnectionLowRankMix, .infer = onxi_rule_microsoft_dims, .flags = IN
        .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "gate_div", FLOAT, DEFAULT("1") },
                       { "gate_mul", FLOAT, DEFAULT("1") }, { "num_branches", INT, REQUIRED },
                       { "reduction_scale", FLOAT, DEFAULT("1") }, { "silu_alpha", FLOAT, DEFAULT("1") }),
-       .types = TYPES({ "T", T(SCALES_19) }))
+       .types = TYPES({ "T", T(SCALES_19) }),
+       BODY(18, { has_previous, NODES(all = com.microsoft.HyperConnectionPostMix <num_branches: int = @num_branches>
+                                  (streams, prev_block_output, prev_post_gate)) },
+            { has_no_previous, NODES(all = Identity (streams)) },
+            { NULL, NODES(normal = com.microsoft.BranchwiseRMSNorm <epsilon: float = @epsilon, num_branches: int = @num_branches>
+                              (all, norm_scale)
+                          down = MatMul (normal, down_weight)
+                          hidden = com.microsoft.ScaledSiLU <alpha: float = @silu_alpha> (down)
+                          logits = MatMul (hidden, up_weight)
+                          wide_logits = Cast <to = 1> (logits)
+                          wide_gates = Sigmoid (wide_logits)
+                          gates = CastLike (wide_gates, streams)
+                          pre_output = com.microsoft.HyperConnectionPreMix <num_branches: int = @num_branches,
+                              reduction_scale: float = @reduction_scale> (normal, gates)
+                          inject = MatMul (normal, inject_weight)
+                          wide_inject = Cast <to = 1> (inject)
+                          divisor = Constant <value_float: float = @gate_div> ()
+                          wide_part = Div (wide_inject, divisor)
+                          part = CastLike (wide_part, streams)
+                          part_again = Cast <to = 1> (part)
+                          wide_share = Sigmoid (part_again)
+                          share = CastLike (wide_share, streams)
+                          share_again = Cast <to = 1> (share)
+                          factor = Constant <value_float: float = @gate_mul> ()
+                          wide_post = Mul (share_again, factor)
+                          post_gate = CastLike (wide_post, streams)
+                          streams_out = Identity (all)) }))
 
 MS_ROW(RMSNormRotary, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(5, 6, 1, 2),
        .inputs = PORTS({ "X", "T", 0 }, { "scale", "F", 0 }, { "position_ids", "I", 0 }, { "cosine", "TCos", 0 },
@@ -65,6 +202,8 @@ MS_ROW(RMSNormRotary, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(
        .types = TYPES({ "T", T_HALVES }, { "TCos", T(BIT(BFLOAT16) | BIT(FLOAT)) }, { "TOut", T_HALVES },
                       { "F", T_FLOAT }, { "I", T_INT64 }, { "TI", T_INT32 }))
 
+WHEN(has_projection, MS_HAS(2))
+WHEN(has_no_projection, !MS_HAS(2))
 MS_ROW(MoEGroupRouter, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 3, 0, 3),
        .inputs = PORTS({ "logits", "T", 0 }, { "expert_bias", "TF", 0 }, { "projection_weight", "T", OPT }),
        .outputs = PORTS({ "router_probs", "T", OPT }, { "selection_scores", "TF", OPT },
@@ -72,7 +211,58 @@ MS_ROW(MoEGroupRouter, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY
        .attrs = ATTRS({ "group_topk", INT, DEFAULT("2") }, { "n_group", INT, DEFAULT("1") },
                       { "router_sentinel", FLOAT, DEFAULT("-10000") }, { "top_k", INT, REQUIRED },
                       { "topk_group", INT, DEFAULT("1") }),
-       .types = TYPES({ "T", T(SCALES_19) }, { "TF", T_FLOAT }))
+       .types = TYPES({ "T", T(SCALES_19) }, { "TF", T_FLOAT }),
+       BODY(18, { has_projection, NODES(wide = Cast <to = 1> (logits)
+                                   wide_weight = Cast <to = 1> (projection_weight)
+                                   turned = Transpose <perm = [1, 0]> (wide_weight)
+                                   x = MatMul (wide, turned)) },
+            { has_no_projection, NODES(wide = Cast <to = 1> (logits)
+                                       every = Shape (expert_bias)
+                                       any = Constant <value_ints = [-1]> ()
+                                       flat = Concat <axis = 0> (any, every)
+                                       x = Reshape (wide, flat)) },
+            { NULL, NODES(router_weights = Sigmoid (x)
+                          selection_scores = Add (router_weights, expert_bias)
+                          one = Constant <value_ints = [1]> ()
+                          tokens = Shape <end = 1> (x)
+                          experts = Shape (expert_bias)
+                          group_number = Constant <value_int: int = @n_group> ()
+                          groups = Mul (one, group_number)
+                          size = Div (experts, groups)
+                          grouped_shape = Concat <axis = 0> (tokens, groups, size)
+                          grouped = Reshape <allowzero = 1> (selection_scores, grouped_shape)
+                          best_number = Constant <value_int: int = @group_topk> ()
+                          best_wanted = Mul (one, best_number)
+                          best_count = Min (best_wanted, size)
+                          best, best_at = TopK (grouped, best_count)
+                          last = Constant <value_ints = [-1]> ()
+                          sums = ReduceSum <keepdims = 0> (best, last)
+                          open_number = Constant <value_int: int = @topk_group> ()
+                          open_count = Mul (one, open_number)
+                          open_sums, open_at = TopK (sums, open_count)
+                          sums_shape = Shape (sums)
+                          closed = ConstantOfShape (sums_shape)
+                          open_shape = Shape (open_at)
+                          unit = Constant <value_float = 1.0> ()
+                          opened = Expand (unit, open_shape)
+                          marks = ScatterElements <axis = 1> (closed, open_at, opened)
+                          group_marks = Unsqueeze (marks, last)
+                          is_open = Cast <to = 9> (group_marks)
+                          lowest = Constant <value = float {-inf}> ()
+                          allowed = Where (is_open, grouped, lowest)
+                          scores_shape = Shape (x)
+                          candidates = Reshape <allowzero = 1> (allowed, scores_shape)
+                          top_number = Constant <value_int: int = @top_k> ()
+                          top_count = Mul (one, top_number)
+                          top, top_at = TopK (candidates, top_count)
+                          least = Constant <value_float = 1e-20> ()
+                          bounded = Max (router_weights, least)
+                          logs = Log (bounded)
+                          chosen = GatherElements <axis = 1> (logs, top_at)
+                          absent = Constant <value_float: float = @router_sentinel> ()
+                          absent_all = Expand (absent, scores_shape)
+                          probabilities = ScatterElements <axis = 1> (absent_all, top_at, chosen)
+                          router_probs = CastLike (probabilities, logits)) }))
 
 MS_ROW(GatedDeltaNet, .infer = onxi_rule_microsoft_gated_delta_net, .flags = INFERS, ARITY(1, 11, 1, 3),
        .inputs = PORTS({ "query", "T", 0 }, { "key", "T", OPT }, { "value", "T", OPT }, { "cu_seqlens", "TI", OPT },

@@ -4,20 +4,46 @@
 
 /* clang-format off */
 
-MS_ROW(BitmaskDropout, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 3, 1, 2),
+MS_ROW(BitmaskDropout, .flags = NONDETERMINISTIC, ARITY(1, 3, 1, 2),
        .inputs = PORTS({ "data", "T", 0 }, { "ratio", "T1", OPT }, { "training_mode", "T2", OPT }),
        .outputs = PORTS({ "output", "T", 0 }, { "mask", "T3", OPT }),
        .attrs = ATTRS({ "seed", INT, OPTIONAL }),
        .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING_13) }, { "T2", T(BIT(BOOL)) },
-                      { "T3", T(BIT(UINT32)) }))
+                      { "T3", T(BIT(UINT32)) }),
+       BODY(22, { NULL, NODES(output, kept = Dropout <seed: int = @seed> (data, ratio, training_mode)
+                          any = Constant <value_ints = [-1]> ()
+                          flat = Reshape (kept, any)
+                          ones = Cast <to = 12> (flat)
+                          count = Shape (flat)
+                          width = Constant <value_ints = [32]> ()
+                          more = Constant <value_ints = [31]> ()
+                          raised = Add (count, more)
+                          words = Div (raised, width)
+                          bits = Mul (words, width)
+                          missing = Sub (bits, count)
+                          nothing = Constant <value_ints = [0]> ()
+                          pads = Concat <axis = 0> (nothing, missing)
+                          padded = Pad (ones, pads)
+                          shape = Concat <axis = 0> (words, width)
+                          rows = Reshape <allowzero = 1> (padded, shape)
+                          places = Constant <value = uint32[32] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+                                                                 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31}> ()
+                          moved = BitShift <direction = "LEFT"> (rows, places)
+                          second = Constant <value_ints = [1]> ()
+                          mask = ReduceSum <keepdims = 0> (moved, second)) }))
 
-MS_ROW(BitmaskBiasDropout, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 5, 1, 2),
+WHEN(has_residual, MS_HAS(2))
+WHEN(has_no_residual, !MS_HAS(2))
+MS_ROW(BitmaskBiasDropout, .flags = NONDETERMINISTIC, ARITY(2, 5, 1, 2),
        .inputs = PORTS({ "data", "T", 0 }, { "bias", "T", 0 }, { "residual", "T", OPT }, { "ratio", "T1", OPT },
                        { "training_mode", "T2", OPT }),
        .outputs = PORTS({ "output", "T", 0 }, { "mask", "T3", OPT }),
        .attrs = ATTRS({ "seed", INT, OPTIONAL }),
        .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING_13) }, { "T2", T(BIT(BOOL)) },
-                      { "T3", T(BIT(UINT32)) }))
+                      { "T3", T(BIT(UINT32)) }),
+       BODY(18, { NULL, NODES(sum = Add (data, bias)
+                          dropped, mask = com.microsoft.BitmaskDropout <seed: int = @seed> (sum, ratio, training_mode)) },
+            { has_residual, NODES(output = Add (dropped, residual)) }, { has_no_residual, NODES(output = Identity (dropped)) }))
 
 MS_ROW(IsAllFinite, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, MANY, 1, 1),
        .inputs = PORTS({ "input", "V", VARIADIC }),
