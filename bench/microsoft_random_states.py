@@ -49,6 +49,17 @@ def kept():
     put("GroupQueryAttention", x, [code(t)] + [{0: code(t), 8: T.INT8, 4: T.UINT8}[bits]] * 2 + [code(t)] * (products > 0), **attrs)
 
 
+def padded():
+    """GroupQueryAttention with padded chunks of queries (onnxruntime 1.32)."""
+    kvh, hs, b, sq = int(draw(1, 2)), 16, int(draw(1, 2, 3)), int(draw(1, 3, 5))
+    nh, turns, window = kvh * int(draw(1, 2)), chance(), int(draw(0, 0, 3))
+    valid, past = ints(np.int32, 1, sq, b), ints(np.int32, 0, 4, b)
+    room = 4 + sq + int(draw(0, 2))
+    x = [f(b, sq, nh * hs)] + [f(b, sq, kvh * hs) for _ in "kv"] + [f(b, kvh, room, hs) for _ in "kv"] + [past + valid - 1, s(room, np.int32)]
+    x += ([f(64, hs // 2) for _ in "cs"] if turns else [None, None]) + [None] * 7 + [valid]
+    put("GroupQueryAttention", x, 3, num_heads=nh, kv_num_heads=kvh, do_rotary=int(turns), **(dict(local_window_size=window) if window else {}), **some(("scale", 0.3)))
+
+
 def sparse():
     b, kvh, sq = int(draw(1, 2)), int(draw(1, 2)), int(draw(1, 1, 3, 16, 20))
     nh, hs, block = kvh * int(draw(1, 2)), int(draw(16, 32)), int(draw(16, 32))

@@ -164,9 +164,9 @@ typedef struct params {
     unsigned bits; /* bits per element of a quantized cache, else 0 */
     /* One scale per channel; the cache slides: it keeps no more than the window needs. */
     bool per_channel, slides;
-    bool normalizes; /* normalizes queries and keys before rotation */
-    float epsilon;
-    int64_t window; /* keys that a query can see, -1: all */
+    bool normalizes;  /* normalizes queries and keys before rotation */
+    float epsilon[2]; /* for queries and for keys */
+    int64_t window;   /* keys that a query can see, -1: all */
     uint64_t block;
     bool has_sink;
     onxi_ms_scores scores;
@@ -176,7 +176,7 @@ typedef struct params {
     uint64_t key_at, value_at, query_at, result_at, sum_at, space_at, tiles_at, shown_at;
 } params;
 
-enum { K_SCALE = 12, Q_NORM = 14, K_NORM = 15 };
+enum { K_SCALE = 12, Q_NORM = 14, K_NORM = 15, QUERY_LENGTHS = 16 };
 
 static const onx_value *operand(const onx_prepare *p, uint32_t i)
 {
@@ -317,7 +317,19 @@ static onx_status read_group(const onx_prepare *p, params *q)
         return onx_prepare_fail(p, ONX_E_INVALID, "head_sink does not have %llu elements",
                                 (unsigned long long)q->heads);
     q->normalizes = norms[0] || norms[1];
-    q->epsilon = onx_prepare_float(p, "qk_norm_epsilon");
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *own = i ? "k_norm_epsilon" : "q_norm_epsilon";
+        q->epsilon[i] = onx_prepare_float(p, onx_prepare_given(p, own) ? own : "qk_norm_epsilon");
+        if (onx_prepare_given(p, own) && !(q->epsilon[i] > 0 && q->epsilon[i] < INFINITY))
+            return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is %g, expected a positive number", own,
+                                    (double)q->epsilon[i]);
+    }
+    const onx_value *valid = operand(p, QUERY_LENGTHS);
+    if (valid && (!q->causal || q->keys != q->length || !past || valid->count != q->batch))
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "query_seqlens needs causal attention, as many new keys as queries, a cache, and %llu "
+                                "elements",
+                                (unsigned long long)q->batch);
     for (uint32_t i = 0; q->normalizes && i < 2; i++)
         if (!norms[i] || norms[i]->rank != 1 || (uint64_t)norms[i]->dims[0] != q->size)
             return onx_prepare_fail(p, ONX_E_INVALID, "%s_norm_weight does not have %llu elements", i ? "k" : "q",
@@ -411,9 +423,9 @@ static uint64_t place(const params *q, uint64_t batch, uint64_t row, uint32_t wh
 }
 
 /* RMS normalization of a vector, with weights. */
-static void normalize(const params *q, const onx_value *weight, float *x)
+static void normalize(const params *q, float epsilon, const onx_value *weight, float *x)
 {
-    const float by = 1 / sqrtf(onxi_ms_dot(x, x, q->size) / (float)q->size + q->epsilon);
+    const float by = 1 / sqrtf(onxi_ms_dot(x, x, q->size) / (float)q->size + epsilon);
     for (uint64_t i = 0; i < q->size; i++)
         x[i] *= by * onxi_ms_float(weight, i);
 }
@@ -441,7 +453,8 @@ static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t
     onxi_ms_floats(work->inputs[q->packed ? 0 : which], place(q, batch, row, which, head), q->size,
                    turns ? space + q->size : out);
     if (q->normalizes && which != VALUE)
-        normalize(q, work->inputs[which == QUERY ? Q_NORM : K_NORM], turns ? space + q->size : out);
+        normalize(q, q->epsilon[which == KEY], work->inputs[which == QUERY ? Q_NORM : K_NORM],
+                  turns ? space + q->size : out);
     if (turns) {
         const int64_t position = ids ? ((const int64_t *)ids->data)[batch * q->length + row] : (int64_t)(first + row);
         if (position < 0 || position >= cosines->dims[0])
@@ -477,10 +490,21 @@ static void sparse_keys(const onx_work *work, const params *q, onxi_ms_query *on
 }
 
 /* A sequence: `past` keys in the cache; `length` keys with the new ones; keys before the first query, counted among
- * those (`before`) and in the whole text (`first`); keys that the cache drops at its front when the new ones come. */
+ * those (`before`) and in the whole text (`first`); keys that the cache drops at its front when the new ones come; the
+ * number of new keys (`fresh`), after which rows are padding. */
 typedef struct sequence {
-    uint64_t batch, past, length, before, first, dropped;
+    uint64_t batch, past, length, before, first, dropped, fresh;
 } sequence;
+
+/* The same of a row; zeros for padding. */
+static onx_status take_valid(onx_work *work, const params *q, const sequence *s, uint64_t row, uint32_t which,
+                             uint64_t head, float *out)
+{
+    if (row < s->fresh || !q->keys)
+        return take(work, q, s->batch, row, which, head, s->first, out);
+    memset(out, 0, q->size * sizeof *out);
+    return ONX_OK;
+}
 
 /* The keys that the queries can see. */
 static onxi_queries range_of(const params *q, const sequence *s)
@@ -541,7 +565,7 @@ static void hand_on(const onx_work *work, const params *q, const sequence *s, ui
         return;
     const uint64_t room = (uint64_t)present->dims[2], bytes = q->row * onxi_element_size(present->dtype),
                    row = s->batch * q->kv_heads + head, gone = s->dropped < s->past ? s->dropped : s->past,
-                   skipped = s->dropped - gone, stays = s->past - gone, left = q->keys - skipped,
+                   skipped = s->dropped - gone, stays = s->past - gone, left = s->fresh - skipped,
                    fresh = stays + left < room ? left : room - stays,
                    kept = !past       ? 0
                           : q->sparse ? q->room
@@ -591,7 +615,7 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
     if (!ops || !q->length)
         return ONX_OK;
     for (uint64_t i = 0; i < q->length; i++)
-        ONX_TRY(take(work, q, s->batch, i, QUERY, head, s->first, query + i * q->size));
+        ONX_TRY(take_valid(work, q, s, i, QUERY, head, query + i * q->size));
     for (int i = 0; i < 2; i++) {
         const uint64_t bytes = k->in[i] ? onxi_element_size(k->in[i]->dtype) : 0;
         all.keys[i].narrow = bytes == sizeof(uint16_t) ? k->in[i]->dtype : 0;
@@ -599,7 +623,7 @@ static onx_status attend_together(onx_work *work, const params *q, const sequenc
         all.keys[i].v = v->in[i] ? (const char *)v->in[i]->data + v->at[i] * bytes : NULL;
         all.keys[i].k_row = k->step[i];
         all.keys[i].v_row = v->step[i];
-        all.keys[i].count = i ? q->keys : s->past;
+        all.keys[i].count = i ? s->fresh : s->past;
     }
     ops->run(&all, (float *)(void *)(memory + q->tiles_at));
     *done = true;
@@ -618,12 +642,13 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
     const onx_value new_keys = { .dtype = ONX_FLOAT, .data = keys },
                     new_values = { .dtype = ONX_FLOAT, .data = values };
     const uint64_t group = q->heads / q->kv_heads;
+    const bool valid = !q->sparse && in(work, QUERY_LENGTHS);
     onxi_ms_rows k, v;
     set_rows(work, q, s, head, KEY, &new_keys, &k);
     set_rows(work, q, s, head, VALUE, &new_values, &v);
     for (uint64_t i = 0; i < q->keys; i++) {
-        ONX_TRY(take(work, q, s->batch, i, KEY, head, s->first, keys + i * q->size));
-        ONX_TRY(take(work, q, s->batch, i, VALUE, head, s->first, values + i * q->size));
+        ONX_TRY(take_valid(work, q, s, i, KEY, head, keys + i * q->size));
+        ONX_TRY(take_valid(work, q, s, i, VALUE, head, values + i * q->size));
     }
     onxi_ms_query one = { .scores = &q->scores,
                           .bias = in(work, q->bias),
@@ -637,9 +662,13 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
         bool done;
         ONX_TRY(attend_together(work, q, s, one.head, &k, &v, &done));
         for (one.row = 0; !done && one.row < q->length && !onx_work_stops(work); one.row++) {
-            ONX_TRY(take(work, q, s->batch, one.row, QUERY, one.head, s->first, query));
+            ONX_TRY(take_valid(work, q, s, one.row, QUERY, one.head, query));
             attend(work, q, s, &one, &k, &v);
         }
+        memset(query, 0, q->size * sizeof *query);
+        for (uint64_t row = s->fresh; valid && row < q->length; row++) /* of padding */
+            onxi_ms_store(work->outputs[0], ((s->batch * q->length + row) * q->heads + one.head) * q->size, q->size,
+                          query);
     }
     hand_on(work, q, s, head, 1, keys);
     hand_on(work, q, s, head, 2, values);
@@ -658,20 +687,24 @@ static int64_t sliding_keys(const params *q, int64_t length)
  * lengths. */
 static onx_status find_sequence(onx_work *work, const params *q, uint64_t batch, int64_t total, sequence *s)
 {
+    const onx_value *valid = q->sparse ? NULL : in(work, QUERY_LENGTHS);
     const int64_t given = ((const int32_t *)work->inputs[q->lengths]->data)[batch],
-                  length = q->sparse ? given : given + 1, keys = (int64_t)q->keys, queries = (int64_t)q->length;
-    const bool first = total == queries && !q->slides;
+                  length = q->sparse ? given : given + 1,
+                  keys = valid ? ((const int32_t *)valid->data)[batch] : (int64_t)q->keys,
+                  queries = valid ? keys : (int64_t)q->length;
+    const bool first = !valid && total == queries && !q->slides;
     const int64_t before = first ? 0 : length - queries, past = q->keys ? before : length,
                   held = q->slides && past > 0 ? sliding_keys(q, past) : past;
-    if (length < 0 || length > total || before < 0 || (uint64_t)held > q->room)
+    if (length < (valid ? 1 : 0) || length > total || before < 0 || keys < 0 || keys > (int64_t)q->keys ||
+        (uint64_t)held > q->room)
         return onx_work_fail(work, ONX_E_INVALID,
                              "sequence %llu has %lld keys of at most %lld, %lld of them new, and a cache of %llu",
                              (unsigned long long)batch, (long long)length, (long long)total, (long long)keys,
                              (unsigned long long)q->room);
-    *s = (sequence){ batch, (uint64_t)held, (uint64_t)length, (uint64_t)before, (uint64_t)before, 0 };
+    *s = (sequence){ batch, (uint64_t)held, (uint64_t)length, (uint64_t)before, (uint64_t)before, 0, (uint64_t)keys };
     if (q->slides) {
         s->before = s->past;
-        s->length = s->past + q->keys;
+        s->length = s->past + s->fresh;
         s->dropped = s->length - (uint64_t)sliding_keys(q, length);
     }
     return ONX_OK;
