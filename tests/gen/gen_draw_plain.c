@@ -121,7 +121,7 @@ static bool binary(draw *d)
     if (strcmp(op, "Mod") == 0)
         types &= DRAW_WHOLES;
     if (strcmp(op, "Pow") == 0)
-        types &= DRAW_FLOATS | DRAW_BIT(INT32) | DRAW_BIT(INT64);
+        types &= draw_takes(d, op, 1) & (DRAW_FLOATS | DRAW_BIT(INT32) | DRAW_BIT(INT64));
     if (!draw_has(d, op) || !draw_pick(d, (draw_wish){ .types = types }, &v))
         return false;
     if (strcmp(op, "PRelu") == 0 ? !draw_smaller(d, &v, &w) : !tame_operand(d, op, &v, &w))

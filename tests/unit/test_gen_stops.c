@@ -1,8 +1,8 @@
 /* test_gen_stops.c - a run can be ended within milliseconds, whatever it runs: for every version of every operator,
  * with sizes that grow until a run takes long, the time between two looks at the watch stays short.
  *
- * ONX_GEN_ALL=1 tests all of them, with fast kernels, too; otherwise a part of the newest versions that a fixed seed
- * draws, by plain kernels. ONX_GEN_ONLY=name tests one operator. */
+ * ONX_GEN_ALL=1 tests all of them, with plain and with fast kernels, in some minutes of CPU time; otherwise a part of
+ * the newest versions that a fixed seed draws. ONX_GEN_ONLY=name tests one operator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,11 +19,12 @@
 
 enum {
     LONG_MS = 160,        /* a run that takes so long is long enough to judge */
-    GAP_MS = 80,          /* the longest time without a look */
+    GAP_MS = 60,          /* the longest time without a look */
+    TRIES = 4,            /* of which the least counts, since the memory of a busy machine is slow at times */
     MOST_MS = 600,        /* where a run is ended at the latest, if it looks */
     BUDGET_MS = 1500,     /* for all sizes of a node, with drawing its operands */
     MOST_BYTES = 1 << 25, /* of an operand */
-    DRAWN = 12            /* one of so many nodes is in the part that is drawn */
+    DRAWN = 20            /* one of so many nodes is in the part that is drawn */
 };
 
 /* In nanoseconds; with sanitizers everything takes several times as long. */
@@ -118,9 +119,8 @@ static const struct {
     const char *op;
     const char *why;
 } slow[] = {
-    { "MaxPool", "a plane is a row of the vectorized kernel, with windows of any size" },
-    { "ai.onnx.contrib.DrawBoundingBoxes", "boxes are sorted by the C library" },
-    { "TopK", "a line is a row, which is sorted as a whole" },
+    { "Conv", "oneDNN computes an image of one channel as a whole" },
+    { "ConvTranspose", "oneDNN computes an image of one channel as a whole" },
 };
 enum { SLOW = sizeof slow / sizeof *slow };
 
@@ -230,6 +230,11 @@ static void grow(state *s, const onxi_schema *schema, const gen_recipe *recipe, 
         if (!gen_node_make(schema, recipe, &choice, &node) || !is_small(&node))
             return;
         const uint64_t took = run(s, &node, plain, &w);
+        for (int i = 1; took && i < TRIES && w.longest > span(GAP_MS); i++) {
+            watch again;
+            if (run(s, &node, plain, &again) && again.longest < w.longest)
+                w = again;
+        }
         if (!took && scale > 16)
             return;
         if (w.longest > span(GAP_MS) || took > span(LONG_MS)) {
@@ -258,7 +263,7 @@ static void visit(state *s, const onxi_schema *schema)
     const char *name = gen_operator_name(schema, text);
     if (schema->flags & ONXI_OP_DEPRECATED || (s->only && strcmp(s->only, name) != 0))
         return;
-    for (int plain = s->all || s->only ? 0 : 1; plain < 2; plain++) {
+    for (int plain = 0; plain < 2; plain++) {
         for (uint32_t n = 0; (recipe = gen_recipe_for(schema, n)) != NULL; n++)
             if (s->all || s->only || gen_below(&s->random, DRAWN) == 0)
                 grow(s, schema, recipe, plain);

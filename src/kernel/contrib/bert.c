@@ -147,6 +147,7 @@ static onx_status find_pieces(onx_work *work, found *out, found *rows)
     const onx_value *x = work->inputs[0], *listed = work->inputs[1];
     uint64_t row = 0;
     for (uint64_t i = 0; i < x->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         onx_str rest = ((const onx_str *)x->data)[i], word;
         const bool begins =
             !listed->count || (row < listed->count && ((const int64_t *)listed->data)[row] == (int64_t)i);
@@ -171,6 +172,7 @@ static onx_status write_pieces(onx_work *work, const found *tokens, const found 
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_STRING, 1, &count));
     for (int64_t i = 0; i < count; i++) {
         onx_str text = q->unknown, kept;
+        ONX_TRY(onxi_contrib_go_on(work, (uint64_t)i));
         if (tokens->at[i] >= 0) { /* copied, because the tokenizer may be freed before the output */
             onx_bytes copy;
             kept = q->vocabulary->tokens[tokens->at[i]].text;
@@ -293,6 +295,7 @@ static onx_status encode(onx_work *work, found *out, uint64_t *second_out)
     if (!add_found(out, q->start))
         return ONX_E_MEMORY;
     for (uint64_t i = 0; i < x->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         ONX_TRY(onxi_contrib_undone(work, cut_text(work, ((const onx_str *)x->data)[i], out), i));
         if (x->count == 1 && q->length > 2 && out->count >= (uint64_t)q->length)
             out->count = (uint64_t)q->length - 1;

@@ -230,6 +230,7 @@ static onx_status encode_all(onx_work *work, onx_arena *arena)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_contrib_flag(work, 1, true, &special));
     for (uint64_t i = 0; i < x->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         ONX_TRY(onxi_contrib_undone(work, encode(work, arena, special, ((const onx_str *)x->data)[i], &rows[i]), i));
         most = rows[i].count > most ? rows[i].count : most;
     }

@@ -191,6 +191,7 @@ static onx_status bpe_run(onx_work *work, uint64_t first, uint64_t last)
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_STRING, rank, x->rank > 1 ? x->dims : &one));
     const uint64_t length = (uint64_t)x->dims[x->rank - 1];
     for (uint64_t i = 0; i < work->outputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         onxi_chars made = { .arena = work->text };
         if (!put_ids(q, &made, length ? (const int64_t *)x->data + i * length : NULL, length))
             return ONX_E_MEMORY;

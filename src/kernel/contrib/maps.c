@@ -126,6 +126,7 @@ static onx_status mapping_run(onx_work *work, uint64_t first, uint64_t last)
     const map *q = work->params;
     const onx_str *x = work->inputs[0]->data;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const onxi_dict_entry *e = onxi_dict_find(&q->places, x[i]);
         ((onx_str *)work->outputs[0]->data)[i] = e ? q->texts[e->value] : x[i];
     }
@@ -150,6 +151,7 @@ static onx_status to_vector_run(onx_work *work, uint64_t first, uint64_t last)
     const map *q = work->params;
     const onx_str *x = work->inputs[0]->data;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const onxi_dict_entry *e = onxi_dict_find(&q->places, x[i]);
         memcpy((int64_t *)work->outputs[0]->data + i * q->width,
                q->vectors + (uint64_t)(e ? e->value : q->count) * q->width, q->width * sizeof(int64_t));
@@ -173,6 +175,7 @@ static onx_status to_string_run(onx_work *work, uint64_t first, uint64_t last)
     const map *q = work->params;
     const onx_value *x = work->inputs[0];
     for (uint64_t i = 0; i < work->outputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const char *key = (const char *)((const int64_t *)x->data + i * q->width);
         const onxi_dict_entry *e = onxi_dict_find(&q->places, onx_str_make(key, q->width * sizeof(int64_t)));
         ((onx_str *)work->outputs[0]->data)[i] = e ? q->texts[e->value] : q->unknown;

@@ -96,6 +96,7 @@ static onx_status encode_all(onx_work *work, onxi_tokenrun *run)
     int64_t *place = work->outputs[1]->data;
     place[0] = 0;
     for (uint64_t i = 0; i < x->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         ONX_TRY(onxi_contrib_undone(work, encode(work, &o, run, ((const onx_str *)x->data)[i]), i));
         place[i + 1] = (int64_t)run->id_count;
     }
@@ -131,6 +132,7 @@ static onx_status decode(onx_work *work, onx_arena *arena, bool fairseq)
     if (!ids)
         return ONX_E_MEMORY;
     for (uint64_t i = 0; i < x->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const bool far = from[i] < 0 || from[i] > INT32_MAX;
         ids[i] = fairseq && !far ? from_fairseq(from[i]) : from[i];
         if (far || ids[i] < 0 || (uint64_t)ids[i] >= size)

@@ -62,8 +62,10 @@ static onx_status change_letters(onx_work *work, onx_str s, char from, onx_str *
 static onx_status upper_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    for (uint64_t i = 0; i < work->inputs[0]->count; i++)
+    for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         ONX_TRY(change_letters(work, texts_of(work->inputs[0])[i], 'a', (onx_str *)work->outputs[0]->data + i));
+    }
     return ONX_OK;
 }
 
@@ -71,6 +73,7 @@ static onx_status lower_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const onx_str s = texts_of(work->inputs[0])[i];
         onx_str *y = (onx_str *)work->outputs[0]->data + i;
         if (is_ascii(s)) {
@@ -98,6 +101,7 @@ static onx_status strip_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const onx_str s = texts_of(work->inputs[0])[i];
         size_t from = 0, to = s.len;
         while (from < to && is_blank(s.ptr[from]))
@@ -116,6 +120,7 @@ static onx_status length_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const onx_str s = texts_of(work->inputs[0])[i];
         int64_t count = 0;
         for (size_t at = 0; at < s.len; at += onxi_rune_size(s.ptr + at, onxi_str_end(s)))
@@ -163,9 +168,11 @@ static onx_status hash_run(onx_work *work, uint64_t first, uint64_t last)
     ONX_TRY(onxi_contrib_int(work, 1, &buckets));
     if (buckets < 1)
         return onx_work_fail(work, ONX_E_INVALID, "num_buckets is %lld, expected at least 1", (long long)buckets);
-    for (uint64_t i = 0; i < work->inputs[0]->count; i++)
+    for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         ((int64_t *)work->outputs[0]->data)[i] =
             (int64_t)(hash_text(work->prepared->kernel->body, texts_of(work->inputs[0])[i]) % (uint64_t)buckets);
+    }
     return ONX_OK;
 }
 
@@ -183,6 +190,7 @@ static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const onx_str x = texts_of(work->inputs[0])[i], y = texts_of(work->inputs[1])[i];
         char *text = onxi_arena_array(work->text, x.len + y.len + 1, 1);
         if (!text)
@@ -239,6 +247,7 @@ static onx_status join_one(onx_work *work, const onx_str *x, uint64_t count, uin
         return ONX_E_MEMORY;
     size_t at = 0;
     for (uint64_t i = 0; i < count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         const onx_str part = x[i * step];
         if (i && by.len)
             memcpy(text + at, by.ptr, by.len);
@@ -273,9 +282,11 @@ static onx_status join_run(onx_work *work, uint64_t first, uint64_t last)
     const uint32_t at = x->rank ? (uint32_t)axis : 0;
     const uint64_t count = x->rank ? (uint64_t)x->dims[at] : 1,
                    step = x->rank ? onxi_product(x->dims, at + 1, x->rank) : 1;
-    for (uint64_t i = 0; i < y->count; i++)
+    for (uint64_t i = 0; i < y->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         ONX_TRY(
             join_one(work, texts_of(x) + i / step * step * count + i % step, count, step, by, (onx_str *)y->data + i));
+    }
     return ONX_OK;
 }
 

@@ -164,6 +164,7 @@ static onx_status tokenize_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_INVALID, "the strings have rank %u, expected less than %u", x->rank,
                              ONX_RANK_MAX);
     for (uint64_t i = 0; i < x->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         rows[i] = (ids){ 0 };
         ONX_TRY(encode(work, i, ((const onx_str *)x->data)[i], &rows[i]));
         most = rows[i].count > most ? rows[i].count : most;
@@ -190,6 +191,7 @@ static onx_status detokenize_run(onx_work *work, uint64_t first, uint64_t last)
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_STRING, x->rank > 1 ? x->rank - 1 : 1, x->rank > 1 ? x->dims : &one));
     const uint64_t length = (uint64_t)x->dims[x->rank - 1];
     for (uint64_t i = 0; i < work->outputs[0]->count; i++) {
+        ONX_TRY(onxi_contrib_go_on(work, i));
         onxi_chars made = { .arena = work->text };
         for (uint64_t k = 0; k < length; k++) {
             const int64_t id = ((const int64_t *)x->data)[i * length + k];
