@@ -1,7 +1,7 @@
 /* test_gen_equal.c - equal channels, rows and elements give equal bits: sums do not depend on the tile, strip or
  * remainder of a vector that an element falls into. For each kind of node, sizes around those of vectors and tiles, and
- * each instruction set. ONX_GEN_ALL=1 tests all kinds, which takes minutes, otherwise pools; ONX_GEN_ONLY=text those
- * whose name has the text. */
+ * each instruction set. ONX_GEN_ALL=1 tries all sizes, which takes minutes, otherwise a part of them is drawn;
+ * ONX_GEN_ONLY=text tests the kinds whose name has the text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPERANDS = 5, TEXT = 1 << 21 };
+enum { OPERANDS = 5, TEXT = 1 << 21, DRAWN = 7 /* one of so many sizes is in the part that is drawn */ };
 
 /* A kind of node. In shapes and attributes the letters stand for sizes: N is the one whose elements are equal and that
  * is tried from 1 on; K, H and W are others. An axis in lower case (n) has N elements that are all equal. */
@@ -204,15 +204,21 @@ static const struct {
     { "Atan", "float", { "n" }, "y = Atan (x0)", "n", 0 },
     { "a chain", "float", { "n" }, "a = Sigmoid (x0) b = Mul (a, x0) c = Exp (b) y = Add (c, a)", "n", 0 },
     { "MatMulInteger", "uint8", { "H,K", "K,n" }, "y = MatMulInteger (x0, x1)", "H,n", 2 },
-    { "DynamicQuantizeLinear", "float", { "n" }, "y, s, z = DynamicQuantizeLinear (x0)", "n", 0 },
+    { "DynamicQuantizeLinear", "float", { "n" }, "y, ys, yz = DynamicQuantizeLinear (x0)", "n", 0 },
     { "QuantizeLinear", "float", { "n" }, "y = QuantizeLinear (x0, s, z)", "n", 0 },
 };
 
-/* Nodes whose equal channels may differ, and why. */
+/* Nodes whose equal channels may differ, and why. Each has to be needed, and is in the table of docs/notes/kernels.md.
+ */
 static const struct {
     const char *name, *why;
 } excused[] = {
-    { "", "" },
+    { "Conv of three channels", "oneDNN: output channels that do not fill a block" },
+    { "Gemm of rows", "oneDNN: rows of a transposed matrix that do not fill a tile" },
+    { "Attention of queries", "up to four queries at the end are processed one by one" },
+    { "LSTM of units", "units that remain after the vectors; only with FMA" },
+    { "LSTM of rows", "few rows that remain have more partial sums each" },
+    { "GRU of rows", "few rows that remain have more partial sums each" },
 };
 
 typedef struct sizes {
@@ -435,25 +441,27 @@ static void test_gen_equal__equal_channels_give_equal_bits(void **state)
     assert_non_null(text);
     for (unsigned kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         unsigned here = 0;
-        if (only ? !strstr(kinds[kind].name, only) : !all && !strstr(kinds[kind].name, "ool"))
+        bool excuse = false;
+        for (size_t i = 0; i < sizeof excused / sizeof *excused; i++)
+            excuse |= strcmp(excused[i].name, kinds[kind].name) == 0;
+        if (only ? !strstr(kinds[kind].name, only) : !all && excuse)
             continue;
         for (int64_t n = 1; n < 1040; n += n < 36 ? 1 : n < 70 ? 3 : n < 100 ? 27 : n < 960 ? 423 : 8)
             for (unsigned isa = 0; isa <= onxi_isa_best(); isa++) {
                 const uint64_t pick = (uint64_t)n * 7 + kind * 3 + isa;
                 const sizes s = { n, others[pick % 6], 3 + (int64_t)(pick % 9), 5 + (int64_t)(pick % 13),
                                   3 + (int64_t)(pick % 30) };
-                if (!all && (n > 16 && (pick + (uint64_t)n) % 3) && n < 930)
+                if (!all && !only && (pick * UINT64_C(0x9e3779b97f4a7c15) >> 32) % DRAWN)
                     continue;
                 if (isa == 0 && pick % 5)
                     continue;
                 here += try_kind(cx, kind, &s, pick % 4 != 3, isa, text);
                 runs++;
             }
-        bool excuse = false;
-        for (size_t i = 0; i < sizeof excused / sizeof *excused; i++)
-            excuse |= strcmp(excused[i].name, kinds[kind].name) == 0;
         excuses += excuse && here;
-        bad += excuse ? !here : here;
+        if (excuse && !here && all)
+            print_error("%s is in the list of exceptions, but its equal channels are equal\n", kinds[kind].name);
+        bad += excuse ? all && !here : here;
     }
     free(text);
     onx_ctx_free(cx);
