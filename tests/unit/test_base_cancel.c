@@ -237,6 +237,41 @@ static void test_base_cancel__a_stream_without_end(void **state)
     onx_ctx_free(cx);
 }
 
+/* One kernel that would go on for an hour, in a run and in the creation of a session that folds it. */
+static void test_base_cancel__a_kernel(void **state)
+{
+    static const char *const texts[] = {
+        "<ir_version: 10, opset_import: [\"\" : 19]> g () => (float[1,1,2001,2001] y)"
+        "{ r = RandomUniform <shape = [1, 1, 4000, 4000]> () y = AveragePool <kernel_shape = [2000, 2000]> (r) }",
+        "<ir_version: 10, opset_import: [\"\" : 19]> g () => (float[1,1,1] y) <int64[3] d = {1, 1, 400000}> "
+        "{ x = ConstantOfShape (d) a = AveragePool <kernel_shape = [200000]> (x) y = GlobalMaxPool (a) }",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        onx_ctx *cx = onx_ctx_new(NULL);
+        onx_cancel *cancel;
+        onx_doc *doc;
+        onx_session *session = NULL;
+        onx_value *y = NULL;
+        pthread_t thread;
+        assert_int_equal(onx_cancel_new(cx, &cancel), ONX_OK);
+        assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(texts[i]), 0, &doc), ONX_OK);
+        onx_ctx_set_cancel(cx, cancel);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_later, cancel), 0);
+        onx_status status = onx_session_new(cx, doc, &(onx_session_options){ .threads = 1, .plain = true }, &session);
+        if (status == ONX_OK)
+            status = onx_session_run(session, cx, NULL, &y);
+        assert_int_equal(status, ONX_E_CANCELLED);
+        pthread_join(thread, NULL);
+        assert_true(says_cancelled(cx));
+        onx_value_free(y);
+        onx_session_free(session);
+        onx_doc_free(doc);
+        onx_cancel_free(cancel);
+        onx_ctx_free(cx);
+    }
+}
+
 static int set_up(void **state)
 {
     static char text[40000];
@@ -266,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_base_cancel__at_any_moment),
         cmocka_unit_test(test_base_cancel__before),
         cmocka_unit_test(test_base_cancel__a_stream_without_end),
+        cmocka_unit_test(test_base_cancel__a_kernel),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
