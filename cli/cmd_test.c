@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -183,6 +184,14 @@ static bool plausible_dropout(onx_doc *doc, onx_value *const *inputs, onx_value 
     return true;
 }
 
+/* As the test runner of ONNX does, elements of bfloat16 agree within twice the distance of neighbors (2^-7). */
+static double relative_of(const onx_value *want, double relative)
+{
+    while (want && want->kind != ONX_VALUE_TENSOR && want->count)
+        want = want->items[0];
+    return want && want->kind == ONX_VALUE_TENSOR && want->dtype == ONX_BFLOAT16 ? fmax(relative, 0x1p-6) : relative;
+}
+
 /* Returns the number of outputs that were compared, -1 after a failure. */
 static int compare(test_report *report, onx_doc *doc, onx_session *s, const char *dir, onx_value *const *in,
                    onx_value **got, onx_value **want, uint32_t count, bool by_value, tolerance bounds)
@@ -190,11 +199,12 @@ static int compare(test_report *report, onx_doc *doc, onx_session *s, const char
     int compared = 0;
     for (uint32_t i = 0; i < count; i++) {
         onx_value_difference d = { 0 };
-        bool same = by_value ? onx_value_close(got[i], want[i], bounds.relative, bounds.absolute, &d)
+        const double relative = relative_of(want[i], bounds.relative);
+        bool same = by_value ? onx_value_close(got[i], want[i], relative, bounds.absolute, &d)
                              : onx_value_same_type(got[i], want[i], &d);
         if (!same && got[i] && got[i]->kind != ONX_VALUE_OPTIONAL && want[i] && want[i]->kind == ONX_VALUE_OPTIONAL &&
             want[i]->count) /* an optional is compared by the value that it contains */
-            same = by_value ? onx_value_close(got[i], want[i]->items[0], bounds.relative, bounds.absolute, &d)
+            same = by_value ? onx_value_close(got[i], want[i]->items[0], relative, bounds.absolute, &d)
                             : onx_value_same_type(got[i], want[i]->items[0], &d);
         if (same && !by_value)
             same = plausible_dropout(doc, in, got[i], want[i], i, bounds, &d);
@@ -374,11 +384,12 @@ const cli_command cmd_test = {
     .name = "test",
     .summary = "run test cases in the layout of the ONNX backend tests",
     .operands = "DIR...",
-    .help = "A test case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb. Other folders\n"
-            "are searched for cases; a case without data is skipped. Floats agree within rtol 1e-3 and atol 1e-7\n"
-            "(a data.json beside the model may set other values); everything else must be equal. Of random\n"
-            "results only type and shape are compared. ONX_KERNELS=plain turns the fast kernels off.\n"
-            "ONX_ISA=base, v3, v4, vnni or bf16 selects the kernels of an older instruction set.\n",
+    .help =
+        "A test case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb. Other folders\n"
+        "are searched for cases; a case without data is skipped. Floats agree within rtol 1e-3 (bfloat16: 2^-6) and atol 1e-7\n"
+        "(a data.json beside the model may set other values); everything else must be equal. Of random\n"
+        "results only type and shape are compared. ONX_KERNELS=plain turns the fast kernels off.\n"
+        "ONX_ISA=base, v3, v4, vnni or bf16 selects the kernels of an older instruction set.\n",
     .example = "onx test backend/node/test_conv_with_strides_padding\n"
                "onx test --junit outcomes.xml backend/node\n",
     .options = options,
