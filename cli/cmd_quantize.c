@@ -260,20 +260,20 @@ static onx_status apply(void *user, onx_doc *doc, const onx_str *keep, uint32_t 
 
 static int read_weights(quantizing *q)
 {
-    static const struct {
-        const char *name;
-        int32_t type;
-    } types[] = { { "int8", ONX_INT8 },   { "uint8", ONX_UINT8 },         { "int4", ONX_INT4 },
-                  { "uint4", ONX_UINT4 }, { "float8", ONX_FLOAT8E4M3FN }, { "float4", ONX_FLOAT4E2M1 } };
-    const char *type = cli_value(q->call, "weight-type");
+    static const char *const short_names[][2] = { { "float8", "float8e4m3fn" },
+                                                  { "float6", "float6e2m3" },
+                                                  { "float4", "float4e2m1" } };
+    const char *type = cli_value(q->call, "weight-type"), *full = type;
     uint64_t block = 0;
-    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
-        if (strcmp(type, types[i].name) == 0)
-            q->options.weight_type = types[i].type;
-    const bool four = type && strchr(type, '4') != NULL;
+    for (size_t i = 0; type && i < sizeof short_names / sizeof *short_names; i++)
+        if (strcmp(type, short_names[i][0]) == 0)
+            full = short_names[i][1];
+    if (full)
+        q->options.weight_type = (int32_t)onx_dtype_find(onx_str_of(full));
+    const bool packed = type && onx_dtype_bits(q->options.weight_type) < 8;
     if (!cli_number(q->call, "block-size", 0, UINT32_MAX, &block))
         return CLI_MISUSE;
-    q->options.block_size = four && !cli_has(q->call, "block-size") ? 32 : (uint32_t)block;
+    q->options.block_size = packed && !cli_has(q->call, "block-size") ? 32 : (uint32_t)block;
     if (q->options.mode != ONX_QUANTIZE_WEIGHTS && (type || block || q->feedback))
         return cli_error(q->call, "--weight-type, --block-size and --feedback are for --mode weights");
     return -1;
@@ -420,9 +420,10 @@ static const cli_option options[] = {
     { "calibrate", 0, "METHOD", "minmax|entropy|percentile|mse", "how ranges are computed from data (minmax)" },
     { "percentile", 0, "P", NULL, "the fraction of all elements that a range contains (0.9999)" },
     { "per-tensor", 0, NULL, NULL, "one scale per weight instead of one per output channel" },
-    { "weight-type", 0, "TYPE", "int8|uint8|int4|uint4|float8|float4", "type of the weights in mode weights (int8)" },
+    { "weight-type", 0, "TYPE", "int8|uint8|int4|uint4|int2|uint2|float8|float8e5m2|float6|float6e3m2|float4",
+      "type of the weights in mode weights (int8); float8 is float8e4m3fn, float6 float6e2m3" },
     { "block-size", 0, "N", NULL,
-      "number of elements along the reduction axis that share a scale; 0: all of a channel (4 bits: 32)" },
+      "number of elements along the reduction axis that share a scale; 0: all of a channel (below 8 bits: 32)" },
     { "feedback", 0, NULL, NULL,
       "compensate the rounding error of each weight in the following ones, weighted by data (as GPTQ does)" },
     { "only", 0, "NAME", NULL, "only nodes with a matching name (* any text, ? one byte); may be repeated" },

@@ -284,7 +284,7 @@ typedef struct onx_message {
 
 typedef enum onx_dtype {
     ONX_UNDEFINED = 0,
-#define DTYPE(name, number, bits, class, text, ir) ONX_##name = number,
+#define DTYPE(name, number, bits, class, text, ir, field, entry, mantissa, bias, values, numpy) ONX_##name = number,
 #include <onx/dtype.def>
     ONX_DTYPE_COUNT
 } onx_dtype;
@@ -302,11 +302,14 @@ typedef enum onx_dtype_class {
 /* Any integer may be passed. A value that is no element type has width 0, class NONE, name NULL and IR version 0. */
 ONX_API ONX_ANY_THREAD const char *onx_dtype_name(int64_t dtype); /* "float16" */
 ONX_API ONX_ANY_THREAD unsigned onx_dtype_bits(int64_t dtype);    /* 0 also for STRING */
+/* The name of the type in NumPy, or in the package ml_dtypes where NumPy lacks it: "float32", "float8_e4m3fn". */
+ONX_API ONX_ANY_THREAD const char *onx_dtype_numpy_name(int64_t dtype);
 ONX_API ONX_ANY_THREAD onx_dtype_class onx_dtype_class_of(int64_t dtype);
 ONX_API ONX_ANY_THREAD int onx_dtype_ir_version(int64_t dtype); /* the IR version that introduced it */
 /* The type with that text name, ONX_UNDEFINED when there is none. */
 ONX_API ONX_ANY_THREAD onx_dtype onx_dtype_find(onx_str name);
-/* Size in bytes of `count` elements; types below 8 bits are packed. False on overflow and for STRING. */
+/* Size in bytes of `count` elements; types below 8 bits are packed: the size is rounded up to whole bytes. False on
+ * overflow and for STRING. */
 ONX_API ONX_ANY_THREAD bool onx_dtype_size(int64_t dtype, uint64_t count, uint64_t *bytes_out);
 
 #ifdef __cplusplus

@@ -192,7 +192,8 @@ typedef struct onx_quantize_options {
     bool per_channel; /* one scale per output channel of a weight; otherwise one per weight, except with blocks */
     void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
-    int32_t weight_type; /* WEIGHTS: ONX_INT8, UINT8, INT4, UINT4, FLOAT8E4M3FN, FLOAT8E5M2 or FLOAT4E2M1; 0: INT8 */
+    int32_t weight_type; /* WEIGHTS: an integer of at most 8 bits, FLOAT8E4M3FN, FLOAT8E5M2 or a smaller float; 0:
+                          * INT8 */
     uint32_t block_size; /* WEIGHTS: number of elements along the reduction axis that share a scale; 0: one scale per
                           * channel */
     const onx_str *only; /* patterns as in onx_precision_options */
@@ -218,9 +219,9 @@ typedef struct onx_quantize_options {
 
 /* Quantises Conv, MatMul (by a matrix) and Gemm with constant weights of type FLOAT. Nodes that are not quantised are
  * reported, with the reason, as a change of the rule "skip". A weight that other nodes use as well is kept for them.
- * For weights in blocks, and for types that older versions lack, the model is converted to version 21 (23 for
- * FLOAT4E2M1) of the operator set first. NaN in weights becomes 0 and infinities the largest finite number, with a
- * warning. ONX_E_INVALID for a range that is not finite or whose bounds are reversed. */
+ * For weights in blocks, and for types that older versions lack, the model is converted to the first version
+ * of the operator set that has them, and at least 21 for blocks. NaN in weights becomes 0 and infinities the largest
+ * finite number, with a warning. ONX_E_INVALID for a range that is not finite or whose bounds are reversed. */
 ONX_API ONX_OWN_THREAD onx_status onx_quantize(onx_ctx *cx, onx_doc *doc, const onx_quantize_options *options);
 
 /* ---- observers: ranges of values from samples ---- */

@@ -304,7 +304,78 @@ bool onxi_parse_f32(onx_str text, float *out, bool *overflow);
 
 /* ---- elements ---- */
 
-/* The bits of `value` as FLOAT16, BFLOAT16, an 8-bit float (not FLOAT8E8M0) or FLOAT4E2M1, rounded once. */
+/* The fields that may contain elements, ordered by their numbers in the .proto. */
+typedef enum onxi_data_field {
+    ONXI_IN_NONE,
+    ONXI_IN_FLOAT,
+    ONXI_IN_INT32,
+    ONXI_IN_STRING,
+    ONXI_IN_INT64,
+    ONXI_IN_DOUBLE,
+    ONXI_IN_UINT64,
+    ONXI_IN_RAW
+} onxi_data_field;
+
+/* The elements in an entry of the typed field. */
+typedef enum onxi_entry_form {
+    ONXI_ENTRY_ONE,
+    ONXI_ENTRY_BYTE, /* as many as fit a byte */
+    ONXI_ENTRY_PAIR  /* half of one: the real or the imaginary part */
+} onxi_entry_form;
+
+/* The special values of a floating-point type. */
+typedef enum onxi_float_values {
+    ONXI_VALUES_NONE,   /* not a floating-point type */
+    ONXI_VALUES_IEEE,   /* infinities and NaNs where IEEE 754 has them */
+    ONXI_VALUES_FN,     /* no infinities; NaN is all ones */
+    ONXI_VALUES_FNUZ,   /* no infinities, no negative zero; its bit pattern is NaN */
+    ONXI_VALUES_FINITE, /* neither infinities nor NaN */
+    ONXI_VALUES_SCALE   /* an unsigned power of two; all ones is NaN */
+} onxi_float_values;
+
+/* A row of dtype.def. */
+typedef struct onxi_dtype_row {
+    const char *name, *numpy;
+    uint8_t bits;
+    uint8_t ir_version;
+    uint8_t class;  /* onx_dtype_class */
+    uint8_t field;  /* onxi_data_field */
+    uint8_t entry;  /* onxi_entry_form */
+    uint8_t values; /* onxi_float_values */
+    uint8_t mantissa;
+    int16_t bias;
+    uint16_t max; /* floats up to 16 bits: the largest finite bit pattern */
+} onxi_dtype_row;
+/* All zero for a number that is not an element type. */
+const onxi_dtype_row *onxi_dtype_row_of(int64_t dtype);
+
+/* Element `index` of a type of less than 8 bits. */
+static inline unsigned onxi_packed_get(const void *in, unsigned bits, uint64_t index)
+{
+    const unsigned offset = (unsigned)(index % 8) * bits, shift = offset % 8;
+    const unsigned char *p = (const unsigned char *)in + index / 8 * bits + offset / 8;
+    const unsigned code = shift + bits > 8 ? p[0] | (unsigned)p[1] << 8 : p[0];
+    return code >> shift & ((1u << bits) - 1);
+}
+
+/* Replaces element `index`; other elements and unused bits are kept. */
+static inline void onxi_packed_set(void *out, unsigned bits, uint64_t index, unsigned code)
+{
+    const unsigned offset = (unsigned)(index % 8) * bits, shift = offset % 8, mask = (1u << bits) - 1;
+    unsigned char *p = (unsigned char *)out + index / 8 * bits + offset / 8;
+    code &= mask;
+    p[0] = (unsigned char)((p[0] & ~(mask << shift)) | code << shift);
+    if (shift + bits > 8)
+        p[1] = (unsigned char)((p[1] & ~(mask >> (8 - shift))) | code >> (8 - shift));
+}
+
+/* The bits of the last byte that `count` elements of `bits` bits use; 0: all. */
+static inline unsigned onxi_packed_used(unsigned bits, uint64_t count)
+{
+    return (unsigned)(count % 8) * bits % 8;
+}
+
+/* The bits of `value` as FLOAT16, BFLOAT16, an 8-bit float (not FLOAT8E8M0) or a smaller one, rounded once. */
 uint16_t onxi_f64_to_float(onx_dtype dtype, double value, bool saturate);
 /* onx_convert, starting at element `first` of `in`. Types have been checked; complex numbers yield their real part. */
 void onxi_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t first, uint64_t count,

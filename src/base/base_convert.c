@@ -8,7 +8,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian and used in place");
 
-enum { BLOCK = 256 }; /* elements; a multiple of 4, so that blocks of packed types begin at a byte */
+enum { BLOCK = 256 }; /* elements; a multiple of 8, so that blocks of packed types begin at a byte */
 
 static bool is_integer(onx_dtype dtype)
 {
@@ -27,14 +27,6 @@ static bool is_integer(onx_dtype dtype)
             out[i] = (expression);                                                                                     \
         }                                                                                                              \
     } while (0)
-
-/* Element `index` of a 4-bit or 2-bit type: the first element is in the low bits of a byte. */
-static unsigned packed_at(const void *in, unsigned bits, uint64_t index)
-{
-    unsigned per_byte = 8 / bits;
-    unsigned byte = ((const unsigned char *)in)[index / per_byte];
-    return byte >> (unsigned)(index % per_byte) * bits & ((1u << bits) - 1);
-}
 
 /* Sign-extends the low `bits` bits. */
 static int64_t extend(unsigned value, unsigned bits)
@@ -73,11 +65,11 @@ static void load_i64(onx_dtype from, const void *in, uint64_t first, size_t n, i
     case ONX_UINT64:
         LOAD(uint64_t, (int64_t)x);
         break;
-    default: { /* INT4 UINT4 INT2 UINT2 */
+    default: { /* packed */
         unsigned bits = onx_dtype_bits(from);
         bool is_signed = onx_dtype_class_of(from) == ONX_CLASS_SIGNED;
         for (size_t i = 0; i < n; i++) {
-            unsigned x = packed_at(in, bits, first + i);
+            unsigned x = onxi_packed_get(in, bits, first + i);
             out[i] = is_signed ? extend(x, bits) : (int64_t)x;
         }
     }
@@ -116,17 +108,6 @@ static void load_f64(onx_dtype from, const void *in, uint64_t first, size_t n, d
     case ONX_BFLOAT16:
         LOAD(uint16_t, (double)onx_bfloat16_to_f32(x));
         break;
-    case ONX_FLOAT8E4M3FN:
-    case ONX_FLOAT8E4M3FNUZ:
-    case ONX_FLOAT8E5M2:
-    case ONX_FLOAT8E5M2FNUZ:
-    case ONX_FLOAT8E8M0:
-        LOAD(uint8_t, (double)onx_small_float_to_f32(from, x));
-        break;
-    case ONX_FLOAT4E2M1:
-        for (size_t i = 0; i < n; i++)
-            out[i] = (double)onx_small_float_to_f32(from, (uint8_t)packed_at(in, 4, first + i));
-        break;
     case ONX_COMPLEX64:
         for (size_t i = 0; i < n; i++) {
             float x;
@@ -144,8 +125,15 @@ static void load_f64(onx_dtype from, const void *in, uint64_t first, size_t n, d
     case ONX_INT64:
         LOAD(int64_t, odd_f64(x < 0 ? 0 - (uint64_t)x : (uint64_t)x, x < 0));
         break;
-    default: { /* integers that a double represents exactly */
+    default: { /* small floats, and integers that a double represents exactly */
         int64_t whole[BLOCK];
+        const unsigned bits = onx_dtype_bits(from);
+        if (onx_dtype_class_of(from) == ONX_CLASS_FLOATING) {
+            for (size_t i = 0; i < n; i++)
+                out[i] = (double)onx_small_float_to_f32(
+                    from, bits == 8 ? ((const uint8_t *)in)[first + i] : (uint8_t)onxi_packed_get(in, bits, first + i));
+            break;
+        }
         load_i64(from, in, first, n, whole);
         for (size_t i = 0; i < n; i++)
             out[i] = (double)whole[i];
@@ -167,14 +155,19 @@ static void load_f64(onx_dtype from, const void *in, uint64_t first, size_t n, d
 /* `first` is at a byte boundary; unused bits of the last byte become zero. */
 static void store_packed(unsigned bits, const uint8_t *in, size_t n, uint64_t first, void *out)
 {
-    unsigned per_byte = 8 / bits;
-    unsigned char *p = (unsigned char *)out + first / per_byte;
-    for (size_t i = 0; i < n; i += per_byte, p++) {
-        unsigned byte = 0;
-        for (unsigned k = 0; k < per_byte && i + k < n; k++)
-            byte |= (in[i + k] & ((1u << bits) - 1)) << k * bits;
-        *p = (unsigned char)byte;
+    unsigned char *p = (unsigned char *)out + first / 8 * bits + first % 8 * bits / 8;
+    unsigned held = 0, have = 0; /* bits that are not written yet */
+    for (size_t i = 0; i < n; i++) {
+        held |= (in[i] & ((1u << bits) - 1)) << have;
+        have += bits;
+        if (have >= 8) {
+            *p++ = (unsigned char)held;
+            held >>= 8;
+            have -= 8;
+        }
     }
+    if (have)
+        *p = (unsigned char)held;
 }
 
 /* Keeps the low bits, as Cast does. */
@@ -251,27 +244,25 @@ static void store_f64(onx_dtype to, const double *in, size_t n, uint64_t first, 
     case ONX_BFLOAT16:
         STORE(uint16_t, onxi_f64_to_float(to, in[i], false));
         break;
-    case ONX_FLOAT8E4M3FN:
-    case ONX_FLOAT8E4M3FNUZ:
-    case ONX_FLOAT8E5M2:
-    case ONX_FLOAT8E5M2FNUZ:
-        STORE(uint8_t, onxi_f64_to_float(to, in[i], saturate));
-        break;
     case ONX_FLOAT8E8M0:
         STORE(uint8_t, onx_f32_to_float8e8m0(odd_f32(in[i]), ONX_ROUND_UP, saturate));
         break;
-    case ONX_FLOAT4E2M1: {
-        uint8_t low[BLOCK];
-        for (size_t i = 0; i < n; i++)
-            low[i] = (uint8_t)onxi_f64_to_float(to, in[i], saturate);
-        store_packed(4, low, n, first, out);
-        break;
-    }
     case ONX_BOOL:
         STORE(uint8_t, in[i] != 0);
         break; /* NaN converts to true */
     default: {
         int64_t whole[BLOCK];
+        uint8_t low[BLOCK];
+        const unsigned bits = onx_dtype_bits(to);
+        if (onx_dtype_class_of(to) == ONX_CLASS_FLOATING) {
+            for (size_t i = 0; i < n; i++)
+                low[i] = (uint8_t)onxi_f64_to_float(to, in[i], saturate);
+            if (bits == 8)
+                memcpy((char *)out + first, low, n);
+            else
+                store_packed(bits, low, n, first, out);
+            break;
+        }
         for (size_t i = 0; i < n; i++)
             whole[i] = whole_of(in[i], to == ONX_UINT64);
         store_i64(to, whole, n, first, out);
@@ -403,8 +394,37 @@ onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, 
     }
     memmove(out, in, (size_t)bytes);
     /* Copies elements of the same type; unused bits of the last byte become zero. */
-    unsigned bits = onx_dtype_bits(to), used = (unsigned)(count % (8 / (bits < 8 ? bits : 8))) * bits;
+    unsigned bits = onx_dtype_bits(to), used = onxi_packed_used(bits, count);
     if (bits < 8 && used)
         ((unsigned char *)out)[bytes - 1] &= (unsigned char)((1u << used) - 1);
+    return ONX_OK;
+}
+
+onx_status onx_codes_pack(onx_dtype dtype, void *out, const uint8_t *codes, uint64_t count)
+{
+    const unsigned bits = onx_dtype_bits((int64_t)dtype);
+    ONXI_NEED(NULL, out || !count);
+    ONXI_NEED(NULL, codes || !count);
+    if (!bits || bits > 8)
+        return ONX_E_UNSUPPORTED;
+    if (bits == 8 && count)
+        memcpy(out, codes, (size_t)count);
+    else if (count)
+        store_packed(bits, codes, (size_t)count, 0, out);
+    return ONX_OK;
+}
+
+onx_status onx_codes_unpack(onx_dtype dtype, uint8_t *codes_out, const void *in, uint64_t count)
+{
+    const unsigned bits = onx_dtype_bits((int64_t)dtype);
+    const bool is_signed = onx_dtype_class_of((int64_t)dtype) == ONX_CLASS_SIGNED;
+    ONXI_NEED(NULL, codes_out || !count);
+    ONXI_NEED(NULL, in || !count);
+    if (!bits || bits > 8)
+        return ONX_E_UNSUPPORTED;
+    for (uint64_t i = 0; i < count; i++) {
+        const unsigned code = bits == 8 ? ((const uint8_t *)in)[i] : onxi_packed_get(in, bits, i);
+        codes_out[i] = (uint8_t)(is_signed ? extend(code, bits) : (int64_t)code);
+    }
     return ONX_OK;
 }

@@ -1,26 +1,51 @@
 /* base_dtype.c - properties of the element types, from dtype.def. */
 #include "base/base.h"
 
-typedef struct dtype_row {
-    const char *name;
-    uint8_t bits;
-    uint8_t ir_version;
-    uint8_t class; /* onx_dtype_class */
-} dtype_row;
+/* Sets of types are words of 32 bits (ONX_DTYPE_BIT). */
+_Static_assert(ONX_DTYPE_COUNT <= 32, "a set of element types does not fit 32 bits");
 
-static const dtype_row rows[ONX_DTYPE_COUNT] = {
-#define DTYPE(name, number, bits, class, text, ir) [number] = { text, bits, ir, ONX_CLASS_##class },
+/* The largest finite bit pattern of floats up to 16 bits, by kind of values. */
+#define ALL_ONES(bits)              ((1u << ((bits) > 16 ? 16 : (bits)-1)) - 1u)
+#define MOST_NONE(bits, mantissa)   0
+#define MOST_IEEE(bits, mantissa)   (bits) > 16 ? 0 : (uint16_t)(ALL_ONES(bits) - (1u << ((bits) > 16 ? 0 : (mantissa))))
+#define MOST_FN(bits, mantissa)     ALL_ONES(bits) - 1
+#define MOST_FNUZ(bits, mantissa)   ALL_ONES(bits)
+#define MOST_FINITE(bits, mantissa) ALL_ONES(bits)
+#define MOST_SCALE(bits, mantissa)  (1u << (bits)) - 2
+
+static const onxi_dtype_row rows[ONX_DTYPE_COUNT] = {
+#define DTYPE(name, number, bits, class, text, ir, field, entry, mantissa, bias, values, numpy)                        \
+    [number] = { text,                                                                                                 \
+                 numpy,                                                                                                \
+                 bits,                                                                                                 \
+                 ir,                                                                                                   \
+                 ONX_CLASS_##class,                                                                                    \
+                 ONXI_IN_##field,                                                                                      \
+                 ONXI_ENTRY_##entry,                                                                                   \
+                 ONXI_VALUES_##values,                                                                                 \
+                 mantissa,                                                                                             \
+                 bias,                                                                                                 \
+                 MOST_##values(bits, mantissa) },
 #include <onx/dtype.def>
 };
 
-static const dtype_row *row_of(int64_t dtype)
+static const onxi_dtype_row *row_of(int64_t dtype)
 {
     return dtype > 0 && dtype < ONX_DTYPE_COUNT ? &rows[dtype] : &rows[0];
+}
+
+const onxi_dtype_row *onxi_dtype_row_of(int64_t dtype)
+{
+    return row_of(dtype);
 }
 
 const char *onx_dtype_name(int64_t dtype)
 {
     return row_of(dtype)->name;
+}
+const char *onx_dtype_numpy_name(int64_t dtype)
+{
+    return row_of(dtype)->numpy;
 }
 unsigned onx_dtype_bits(int64_t dtype)
 {
@@ -51,8 +76,7 @@ bool onx_dtype_size(int64_t dtype, uint64_t count, uint64_t *bytes_out)
     if (bits == 0)
         return false;
     if (bits < 8) {
-        unsigned per_byte = 8 / bits;
-        *bytes_out = count / per_byte + (count % per_byte != 0);
+        *bytes_out = count / 8 * bits + (count % 8 * bits + 7) / 8;
         return true;
     }
     return onxi_mul_u64(count, bits / 8, bytes_out);

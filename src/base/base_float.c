@@ -1,30 +1,8 @@
-/* base_float.c - the floating-point types that C does not have: 16, 8 and 4 bits. A table row describes each format for
- * reading and rounding; 16-bit types also have a fast conversion from float (docs/notes/small_floats.md). */
+/* base_float.c - the floating-point types that C does not have: 16 bits and less. A row of dtype.def describes each
+ * format for reading and rounding; 16-bit types also have a fast conversion from float (docs/notes/small_floats.md). */
 #include <onx/tensor.h>
 
 #include "base/base.h"
-
-typedef enum special {
-    IEEE,   /* infinities and NaNs where IEEE 754 has them */
-    FN,     /* no infinities; NaN is all ones */
-    FNUZ,   /* no infinities, no negative zero; its bit pattern is NaN */
-    FINITE, /* neither infinities nor NaN */
-    SCALE   /* E8M0: an unsigned power of two; all ones is NaN */
-} special;
-
-typedef struct format {
-    uint8_t bits, mantissa;
-    uint8_t special;
-    int16_t bias;
-    uint16_t max; /* the largest finite value */
-} format;
-
-static const format formats[ONX_DTYPE_COUNT] = {
-    [ONX_FLOAT16] = { 16, 10, IEEE, 15, 0x7bff }, [ONX_BFLOAT16] = { 16, 7, IEEE, 127, 0x7f7f },
-    [ONX_FLOAT8E4M3FN] = { 8, 3, FN, 7, 0x7e },   [ONX_FLOAT8E4M3FNUZ] = { 8, 3, FNUZ, 8, 0x7f },
-    [ONX_FLOAT8E5M2] = { 8, 2, IEEE, 15, 0x7b },  [ONX_FLOAT8E5M2FNUZ] = { 8, 2, FNUZ, 16, 0x7f },
-    [ONX_FLOAT4E2M1] = { 4, 1, FINITE, 1, 0x7 },  [ONX_FLOAT8E8M0] = { 8, 0, SCALE, 127, 0xfe },
-};
 
 static uint32_t f32_bits(float value)
 {
@@ -64,8 +42,8 @@ float onx_small_float_to_f32(onx_dtype dtype, uint8_t bits)
     const uint32_t nan = 0x7fc00000u;
     if (onx_dtype_class_of(dtype) != ONX_CLASS_FLOATING || onx_dtype_bits(dtype) > 8)
         return f32_of(nan);
-    const format *f = &formats[dtype];
-    if (f->special == SCALE) {
+    const onxi_dtype_row *f = onxi_dtype_row_of(dtype);
+    if (f->values == ONXI_VALUES_SCALE) {
         if (bits == 0xff)
             return f32_of(nan);
         return f32_of(bits ? (uint32_t)bits << 23 : 1u << 22);
@@ -73,11 +51,11 @@ float onx_small_float_to_f32(onx_dtype dtype, uint8_t bits)
     uint32_t sign_bit = 1u << (f->bits - 1);
     uint32_t sign = (bits & sign_bit) ? 0x80000000u : 0;
     uint32_t rest = bits & (sign_bit - 1);
-    if (f->special == FNUZ && sign && rest == 0)
+    if (f->values == ONXI_VALUES_FNUZ && sign && rest == 0)
         return f32_of(nan);
-    if (f->special == FN && rest > f->max)
+    if (f->values == ONXI_VALUES_FN && rest > f->max)
         return f32_of(sign | nan);
-    if (f->special == IEEE && rest > f->max)
+    if (f->values == ONXI_VALUES_IEEE && rest > f->max)
         return f32_of(sign | (rest == f->max + 1u ? 0x7f800000u : nan));
     uint32_t exponent = rest >> f->mantissa, mantissa = rest & ((1u << f->mantissa) - 1);
     if (exponent == 0) {
@@ -117,32 +95,32 @@ uint16_t onx_f32_to_bfloat16(float value)
 }
 
 /* The result for a value beyond the largest finite one, including infinity. */
-static uint16_t overflow(const format *f, uint16_t sign, bool saturate)
+static uint16_t overflow(const onxi_dtype_row *f, uint16_t sign, bool saturate)
 {
-    if (saturate || f->special == FINITE)
+    if (saturate || f->values == ONXI_VALUES_FINITE)
         return (uint16_t)(sign | f->max);
-    if (f->special == FNUZ)
+    if (f->values == ONXI_VALUES_FNUZ)
         return 0x80;
     return (uint16_t)(sign | (f->max + 1u)); /* infinity in IEEE formats, NaN in FN */
 }
 
-static uint16_t not_a_number(const format *f, uint16_t sign)
+static uint16_t not_a_number(const onxi_dtype_row *f, uint16_t sign)
 {
-    switch (f->special) {
-    case IEEE:
+    switch (f->values) {
+    case ONXI_VALUES_IEEE:
         return (uint16_t)(sign | (f->max + 1u) | 1u << (f->mantissa - 1));
-    case FN:
+    case ONXI_VALUES_FN:
         return (uint16_t)(sign | (f->max + 1u));
-    case FNUZ:
+    case ONXI_VALUES_FNUZ:
         return 0x80;
     default:
-        return 0x8; /* FLOAT4E2M1 has no NaN: the standard's test data uses negative zero here */
+        return (uint16_t)(1u << (f->bits - 1)); /* no NaN: the standard's test data uses negative zero here */
     }
 }
 
 uint16_t onxi_f64_to_float(onx_dtype dtype, double value, bool saturate)
 {
-    const format *f = &formats[dtype];
+    const onxi_dtype_row *f = onxi_dtype_row_of(dtype);
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint16_t sign = (uint16_t)((bits >> 63) << (f->bits - 1));
@@ -163,7 +141,7 @@ uint16_t onxi_f64_to_float(onx_dtype dtype, double value, bool saturate)
     }
     if (out > f->max)
         return overflow(f, sign, saturate);
-    if (out == 0 && f->special == FNUZ)
+    if (out == 0 && f->values == ONXI_VALUES_FNUZ)
         return 0;
     return (uint16_t)(sign | out);
 }

@@ -19,7 +19,7 @@ typedef struct onxi_check_rule_group {
     uint32_t count, first; /* `first`: index of the first rule in the order of all rules */
 } onxi_check_rule_group;
 extern const onxi_check_rule_group onxi_check_rule_groups[];
-#define ONXI_RULE_COUNT 417
+#define ONXI_RULE_COUNT 420
 /* Maximum number of findings with a spelling suggestion, because finding one takes time. */
 #define ONXI_HINTS 64
 

@@ -8,7 +8,7 @@ const onx_rule onxi_check_rules_tensor[] = {
     { "T-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto",
       "data_type is not UNDEFINED", "data_type 0" },
     { "T-03", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto.DataType",
-      "data_type is one of 1 to 26", "data_type 99 with raw_data" },
+      "data_type is one of 1 to 28", "data_type 99 with raw_data" },
     { "T-04", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition",
       "Dimensions are not negative", "dims -1" },
     { "T-05", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition",
@@ -61,7 +61,7 @@ const onx_rule onxi_check_rules_tensor[] = {
     { "T-23", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
       "Entries for INT8, UINT8, INT16 and UINT16 lie in the range of the type", "UINT8 entry 300" },
     { "T-24", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
-      "FLOAT16 and BFLOAT16 entries are unsigned 16-bit patterns (0 to 65535), 8-bit float entries unsigned 8-bit patterns (0 to 255)",
+      "FLOAT16 and BFLOAT16 entries are unsigned 16-bit patterns (0 to 65535), 8-bit float entries unsigned 8-bit patterns (0 to 255), 6-bit float entries unsigned 6-bit patterns (0 to 63)",
       "FLOAT16 entry 70000" },
     { "T-25", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: uint64_data",
       "UINT32 entries in uint64_data are below 4294967296", "UINT32 entry 4294967296" },
@@ -71,7 +71,7 @@ const onx_rule onxi_check_rules_tensor[] = {
     { "T-27", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: raw_data",
       "raw_data is fixed-width little-endian on every host", "big-endian host copying bytes unchanged" },
     { "T-28", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: raw_data, DataType",
-      "Floating-point raw data is IEEE 754 (or the documented 8- and 4-bit layouts); every bit pattern is readable, FLOAT8E8M0 `FF` being NaN",
+      "Floating-point raw data is IEEE 754 (or the documented 8-, 6- and 4-bit layouts); every bit pattern is readable, FLOAT8E8M0 `FF` being NaN",
       "rejecting a NaN pattern" },
     { "T-29", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: TensorProto",
       "Elements are in row-major order", "n/a" },
@@ -90,6 +90,11 @@ const onx_rule onxi_check_rules_tensor[] = {
       "dims of one million million, 4 bytes of data" },
     { "T-35", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: TensorProto.name",
       "A tensor outside the initializer lists need not be named", "accept: nameless attribute tensor" },
+    { "T-36", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: raw_data",
+      "6-bit elements in raw_data: four in three bytes from the low bits up, ceil(6n/8) bytes",
+      "5 FLOAT6E2M3 elements in three bytes" },
+    { "T-37", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: raw_data",
+      "Unused bits of the last byte of 6-bit elements are zero", "1 FLOAT6E2M3 element, byte `C0`" },
     { 0 }
 };
 
@@ -106,50 +111,23 @@ static const onxi_check_step field_step[] = { ONXI_STEP_data_type,   ONXI_STEP_f
 /* The valid range of an int32_data entry; false if every value is valid. */
 static bool entry_range(const onx_tensor *t, uint64_t count, int32_t *low, int32_t *high, const char **rule)
 {
-    unsigned bits = onx_dtype_bits(t->data_type);
-    *low = 0;
-    switch (t->data_type) {
-    case ONX_BOOL:
-        *high = 1;
-        *rule = "T-22";
-        return true;
-    case ONX_INT8:
-        *low = -128;
-        *high = 127;
-        *rule = "T-23";
-        return true;
-    case ONX_UINT8:
-        *high = 255;
-        *rule = "T-23";
-        return true;
-    case ONX_INT16:
-        *low = -32768;
-        *high = 32767;
-        *rule = "T-23";
-        return true;
-    case ONX_UINT16:
-        *high = 65535;
-        *rule = "T-23";
-        return true;
-    case ONX_INT32:
+    const onxi_dtype_row *row = onxi_dtype_row_of(t->data_type);
+    const bool is_signed = row->class == ONX_CLASS_SIGNED;
+    unsigned bits = row->class == ONX_CLASS_BOOLEAN ? 1 : row->bits;
+    if (t->data_type == ONX_INT32)
         return false;
-    case ONX_FLOAT16:
-    case ONX_BFLOAT16:
-        *high = 65535;
-        *rule = "T-24";
+    *rule = row->class == ONX_CLASS_BOOLEAN    ? "T-22"
+            : row->entry == ONXI_ENTRY_BYTE    ? "T-15"
+            : row->class == ONX_CLASS_FLOATING ? "T-24"
+                                               : "T-23";
+    *low = is_signed ? -(1 << (bits - 1)) : 0;
+    *high = (1 << (bits - is_signed)) - 1;
+    if (row->entry != ONXI_ENTRY_BYTE)
         return true;
-    default:
-        *high = 255;
-        *rule = bits < 8 ? "T-15" : "T-24";
-        if (bits >= 8)
-            return true;
-        onxi_packing packing = onxi_packing_of(bits, count, t->int32_data_count);
-        if (packing == ONXI_PACKED_SINGLY) {
-            *low = onx_dtype_class_of(t->data_type) == ONX_CLASS_SIGNED ? -(1 << (bits - 1)) : 0;
-            *high = (1 << bits) - 1;
-        }
-        return packing != ONXI_PACKED_WORDS;
-    }
+    onxi_packing packing = onxi_packing_of(t->data_type, count, t->int32_data_count);
+    *low = packing == ONXI_PACKED_SINGLY ? *low : 0;
+    *high = packing == ONXI_PACKED_SINGLY ? (1 << bits) - 1 : 255; /* old writers kept the bits of signed elements */
+    return packing != ONXI_PACKED_WORDS;
 }
 
 static void check_int32_entries(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count)
@@ -213,9 +191,11 @@ static void check_raw_bool(onxi_check *k, const onxi_check_at *at, onx_str raw)
 }
 
 /* Checks the padding bits after the last element of a packed type. */
-static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count, unsigned bits)
+static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count)
 {
-    uint64_t used = count * bits % 8; /* cannot overflow, because that many bytes are present */
+    const unsigned bits = onx_dtype_bits(t->data_type);
+    const bool packed = onxi_dtype_row_of(t->data_type)->entry == ONXI_ENTRY_BYTE;
+    uint64_t used = onxi_packed_used(bits, count);
     uint32_t last;
     onx_str raw = onx_view(t->raw_data);
     if (bits >= 8)
@@ -223,7 +203,7 @@ static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tens
     if (raw.len) {
         last = (unsigned char)raw.ptr[raw.len - 1];
     } else if (t->int32_data_count) {
-        onxi_packing packing = onxi_packing_of(bits, count, t->int32_data_count);
+        onxi_packing packing = onxi_packing_of(t->data_type, count, t->int32_data_count);
         last = (uint32_t)t->int32_data[t->int32_data_count - 1];
         if (packing == ONXI_PACKED_SINGLY)
             return;
@@ -235,7 +215,8 @@ static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tens
         return;
     }
     if (used && last >> used)
-        onxi_check_find(k, at, "T-18", (onxi_check_detail){ .value = onxi_check_text(k, "0x%02x", last) },
+        onxi_check_find(k, at, packed ? "T-18" : "T-37",
+                        (onxi_check_detail){ .value = onxi_check_text(k, "0x%02x", last) },
                         "unused bits of the last packed byte are not zero");
 }
 
@@ -278,10 +259,10 @@ static bool check_data_type(onxi_check *k, const onxi_check_at *at, const onx_te
         return false;
     }
     if (!onx_dtype_name(t->data_type)) {
-        onxi_check_find(
-            k, here, "T-03",
-            (onxi_check_detail){ .value = onxi_check_number(k, t->data_type), .expected = onx_str_of("1 to 26") },
-            "data_type is no element type");
+        onxi_check_find(k, here, "T-03",
+                        (onxi_check_detail){ .value = onxi_check_number(k, t->data_type),
+                                             .expected = onxi_check_text(k, "1 to %d", ONX_DTYPE_COUNT - 1) },
+                        "data_type is not an element type");
         return false;
     }
     onxi_check_dtype_version(k, here, t->data_type);
@@ -314,12 +295,13 @@ static void check_size(onxi_check *k, const onxi_check_at *at, const onx_tensor 
     if (f == ONXI_IN_RAW) {
         want = 0;
         onx_dtype_size(t->data_type, count, &want); /* cannot overflow: check_dims bounds the count */
-        rule = bits == 4 ? "T-16" : bits == 2 ? "T-17" : complex ? "T-26" : "T-12";
+        rule = bits == 4 ? "T-16" : bits == 2 ? "T-17" : bits < 8 ? "T-36" : complex ? "T-26" : "T-12";
         unit = "bytes";
-    } else if (bits == 4 || bits == 2) {
-        want = bits == 4 ? count / 2 + count % 2 : count / 4 + (count % 4 != 0);
+    } else if (onxi_dtype_row_of(t->data_type)->entry == ONXI_ENTRY_BYTE) {
+        want = 0;
+        onx_dtype_size(t->data_type, count, &want);
         rule = bits == 4 ? "T-13" : "T-14";
-        onxi_packing packing = onxi_packing_of(bits, count, got);
+        onxi_packing packing = onxi_packing_of(t->data_type, count, got);
         if (packing == ONXI_PACKED_SINGLY || packing == ONXI_PACKED_WORDS) {
             onxi_check_find(
                 k, &(onxi_check_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
@@ -356,7 +338,7 @@ static void check_values(onxi_check *k, const onxi_check_at *at, const onx_tenso
     else if (f == ONXI_IN_RAW && t->data_type == ONX_BOOL)
         check_raw_bool(k, at, onx_view(t->raw_data));
     if (onx_dtype_bits(t->data_type) < 8)
-        check_padding(k, at, t, count, onx_dtype_bits(t->data_type));
+        check_padding(k, at, t, count);
 }
 
 static void check_inline(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count)

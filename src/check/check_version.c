@@ -64,6 +64,8 @@ const onx_rule onxi_check_rules_version[] = {
     { "V-26", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_WRITER, ONX_RULE_NONE, NULL, "Versioning.md: IR versioning",
       "Our writer raises ir_version on request to the smallest value that covers the features used, never lowers it silently",
       "n/a" },
+    { "V-27", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "onnx.in.proto: Version enum",
+      "FLOAT6E2M3, FLOAT6E3M2: 14", "ir_version 13 with FLOAT6E2M3" },
     { 0 }
 };
 
@@ -88,6 +90,7 @@ void onxi_check_dtype_version(onxi_check *k, const onxi_check_at *at, int64_t dt
                        : since == 10         ? "V-15"
                        : since == 11         ? "V-19"
                        : since == 12         ? "V-21"
-                                             : "V-22";
+                       : since == 13         ? "V-22"
+                                             : "V-27";
     onxi_check_gate(k, at, rule, onx_dtype_name(dtype), since);
 }

@@ -147,17 +147,6 @@ bool onxi_external_fits(const onxi_external_ref *ref, bool sized, uint64_t size,
 
 /* ---- tensors ---- */
 
-/* The fields that may contain elements, ordered by their numbers in the .proto. */
-typedef enum onxi_data_field {
-    ONXI_IN_NONE,
-    ONXI_IN_FLOAT,
-    ONXI_IN_INT32,
-    ONXI_IN_STRING,
-    ONXI_IN_INT64,
-    ONXI_IN_DOUBLE,
-    ONXI_IN_UINT64,
-    ONXI_IN_RAW
-} onxi_data_field;
 /* "float_data", ...; "no field" for ONXI_IN_NONE */
 extern const char *const onxi_data_field_names[];
 /* The typed field for an element type. */
@@ -165,16 +154,17 @@ onxi_data_field onxi_data_field_of(int32_t dtype);
 /* The number of entries (bytes, for raw_data) of a field. */
 uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in);
 
-/* How int32_data stores 4-bit or 2-bit elements. The .proto only says "packed": an entry may hold one byte of elements,
- * as the reference implementation writes, or 32 bits of them, and older writers used one entry per element. The number
- * of entries decides; if it fits two layouts, both mean the same. */
+/* How int32_data stores elements smaller than a byte. For 4-bit and 2-bit elements the .proto only says "packed": an
+ * entry may hold one byte of elements, as the reference implementation writes, or 32 bits of them, and older writers
+ * used one entry per element. The number of entries decides; if it fits two layouts, both mean the same. Types with one
+ * element per entry (ONXI_ENTRY_ONE) are stored singly only. */
 typedef enum onxi_packing {
     ONXI_PACKED_NOT,   /* no layout has that number of entries */
     ONXI_PACKED_BYTES, /* one byte per entry; what this library writes */
     ONXI_PACKED_WORDS, /* 32 bits per entry, the first element in the lowest bits */
     ONXI_PACKED_SINGLY
 } onxi_packing;
-onxi_packing onxi_packing_of(unsigned bits, uint64_t elements, uint64_t entries);
+onxi_packing onxi_packing_of(int64_t dtype, uint64_t elements, uint64_t entries);
 
 /* Writes all elements, in the layout of raw_data, to the sink, without allocating memory of the tensor's size. */
 onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink);

@@ -71,23 +71,8 @@ const char *const onxi_data_field_names[] = { "no field",   "float_data",  "int3
 
 onxi_data_field onxi_data_field_of(int32_t dtype)
 {
-    switch (dtype) {
-    case ONX_FLOAT:
-    case ONX_COMPLEX64:
-        return ONXI_IN_FLOAT;
-    case ONX_DOUBLE:
-    case ONX_COMPLEX128:
-        return ONXI_IN_DOUBLE;
-    case ONX_INT64:
-        return ONXI_IN_INT64;
-    case ONX_UINT32:
-    case ONX_UINT64:
-        return ONXI_IN_UINT64;
-    case ONX_STRING:
-        return ONXI_IN_STRING;
-    default:
-        return ONXI_IN_INT32;
-    }
+    const onxi_data_field field = (onxi_data_field)onxi_dtype_row_of(dtype)->field;
+    return field ? field : ONXI_IN_INT32;
 }
 
 uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in)
@@ -112,9 +97,12 @@ uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in)
     }
 }
 
-onxi_packing onxi_packing_of(unsigned bits, uint64_t elements, uint64_t entries)
+onxi_packing onxi_packing_of(int64_t dtype, uint64_t elements, uint64_t entries)
 {
-    uint64_t per_byte = 8 / bits, per_word = 32 / bits;
+    const onxi_dtype_row *row = onxi_dtype_row_of(dtype);
+    if (row->entry != ONXI_ENTRY_BYTE)
+        return entries == elements ? ONXI_PACKED_SINGLY : ONXI_PACKED_NOT;
+    uint64_t per_byte = 8 / row->bits, per_word = 32 / row->bits;
     if (entries == elements / per_byte + (elements % per_byte != 0))
         return ONXI_PACKED_BYTES;
     if (entries == elements / per_word + (elements % per_word != 0))
@@ -140,7 +128,7 @@ static onx_status open_typed(source *s)
     uint64_t want;
     bool fits = entries_for(s, &want) && have == want;
     if (onx_dtype_bits(s->dtype) < 8) {
-        s->packing = onxi_packing_of(onx_dtype_bits(s->dtype), s->count, have);
+        s->packing = onxi_packing_of(s->dtype, s->count, have);
         fits = s->packing != ONXI_PACKED_NOT;
     }
     if (!fits)
@@ -197,7 +185,7 @@ static onx_status wrong_entry(const source *s, uint64_t index)
 /* Bytes first .. first+n-1 of packed elements. */
 static onx_status narrow_packed(const source *s, uint64_t first, uint64_t n, char *out)
 {
-    unsigned bits = onx_dtype_bits(s->dtype), per_byte = 8 / bits, mask = (1u << bits) - 1;
+    const unsigned bits = onx_dtype_bits(s->dtype), mask = (1u << bits) - 1;
     int32_t low = onx_dtype_class_of(s->dtype) == ONX_CLASS_SIGNED ? -(1 << (bits - 1)) : 0;
     for (uint64_t i = 0; i < n; i++) {
         uint64_t at = first + i;
@@ -209,10 +197,14 @@ static onx_status narrow_packed(const source *s, uint64_t first, uint64_t n, cha
             if (byte > 0xff)
                 return wrong_entry(s, at);
         } else {
-            for (uint64_t k = at * per_byte; k < (at + 1) * per_byte && k < s->count; k++) {
+            const uint64_t group = at / bits * 8; /* 8 elements are `bits` bytes */
+            const unsigned bit = (unsigned)(at % bits) * 8;
+            for (unsigned e = bit / bits; e * bits < bit + 8 && group + e < s->count; e++) {
+                const uint64_t k = group + e;
                 if (s->entries32[k] < low || s->entries32[k] > (int32_t)mask)
                     return wrong_entry(s, k);
-                byte |= ((uint32_t)s->entries32[k] & mask) << (k % per_byte * bits);
+                const uint32_t code = (uint32_t)s->entries32[k] & mask;
+                byte |= e * bits >= bit ? code << (e * bits - bit) : code >> (bit - e * bits);
             }
         }
         out[i] = (char)byte;
@@ -400,13 +392,13 @@ static onx_status get(onx_doc *doc, const onx_tensor *tensor, uint64_t first, ui
         }
         return ONX_OK;
     }
-    unsigned per_entry = bits < 8 ? 8 / bits : 1;
+    const unsigned group = bits < 8 ? 8 : 1, step = bits < 8 ? bits : 1; /* a group of elements is `step` entries */
     size_t to_size = onx_dtype_bits(to) / 8;
     for (uint64_t done = 0; done < count;) {
         char window[WINDOW * 8];
-        uint64_t at = first + done, entry = at / per_entry, skipped = at % per_entry;
+        uint64_t at = first + done, entry = at / group * step, skipped = at % group;
         uint64_t n = count - done < WINDOW - skipped ? count - done : WINDOW - skipped;
-        ONX_TRY(narrow(&s, entry, (skipped + n + per_entry - 1) / per_entry, window));
+        ONX_TRY(narrow(&s, entry, bits < 8 ? ((skipped + n) * bits + 7) / 8 : n, window));
         onxi_convert(to, (char *)out + done * to_size, s.dtype, window, skipped, n, true);
         done += n;
     }

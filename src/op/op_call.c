@@ -77,11 +77,7 @@ bool onxi_dtype_holds(int dtype, int64_t number)
     case ONX_CLASS_UNSIGNED:
         return number >= 0 && (bits >= 64 || m >> bits == 0);
     case ONX_CLASS_FLOATING: {
-        const unsigned digits = dtype == ONX_DOUBLE     ? 53
-                                : dtype == ONX_FLOAT    ? 24
-                                : dtype == ONX_FLOAT16  ? 11
-                                : dtype == ONX_BFLOAT16 ? 8
-                                                        : 0;
+        const unsigned digits = bits >= 16 ? onxi_dtype_row_of(dtype)->mantissa + 1u : 0;
         if (dtype == ONX_FLOAT16 && m > 65504)
             return false;
         return digits && (!m || m >> __builtin_ctzll(m) >> digits == 0);

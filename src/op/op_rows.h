@@ -87,6 +87,7 @@
     }
 
 #define FLOATS_8 (BIT(FLOAT8E4M3FN) | BIT(FLOAT8E4M3FNUZ) | BIT(FLOAT8E5M2) | BIT(FLOAT8E5M2FNUZ))
+#define FLOATS_6 (BIT(FLOAT6E2M3) | BIT(FLOAT6E3M2))
 #define INTS_4   (BIT(INT4) | BIT(UINT4))
 #define INTS_2   (BIT(INT2) | BIT(UINT2))
 #define COMPLEX  (BIT(COMPLEX64) | BIT(COMPLEX128))
@@ -121,8 +122,8 @@
 #define ALL_23            (ALL_21 | BIT(FLOAT4E2M1))
 #define ALL_24            (ALL_23 | BIT(FLOAT8E8M0))
 #define ALL_25            (ALL_24 | INTS_2)
-#define CAST_28           CAST_25
-#define ALL_28            ALL_25
+#define CAST_28           (CAST_25 | FLOATS_6)
+#define ALL_28            (ALL_25 | FLOATS_6)
 #define INTS_8            (BIT(INT8) | BIT(UINT8))
 #define INDEX             (BIT(INT32) | BIT(INT64))
 #define SCALES_19         (BIT(FLOAT) | BIT(FLOAT16) | BIT(BFLOAT16))
@@ -146,7 +147,7 @@
 #define QUANT_23          (QUANT_OUT_23 | BIT(INT32))
 #define QUANT_OUT_25      (QUANT_OUT_23 | INTS_2)
 #define QUANT_25          (QUANT_OUT_25 | BIT(INT32))
-#define QUANT_OUT_28      QUANT_OUT_25
-#define QUANT_28          QUANT_25
+#define QUANT_OUT_28      (QUANT_OUT_25 | FLOATS_6)
+#define QUANT_28          (QUANT_25 | FLOATS_6)
 
 #endif

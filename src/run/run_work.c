@@ -111,12 +111,12 @@ static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
     return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
 }
 
-/* Clears the unused bits of the last byte of 4-bit and 2-bit elements. Kernels write only the elements, and the rest
- * would be whatever the memory held. So results are the same bytes in each run, and leak no old data. */
+/* Clears the unused bits of the last byte of elements smaller than a byte. Kernels write only the elements, and the
+ * rest would be whatever the memory held. So results are the same bytes in each run, and leak no old data. */
 static void clear_rest(onx_value *v)
 {
     const unsigned bits = v && v->kind == ONX_VALUE_TENSOR ? onx_dtype_bits(v->dtype) : 8;
-    const unsigned used = bits < 8 ? (unsigned)(v->count * bits % 8) : 0;
+    const unsigned used = bits < 8 ? onxi_packed_used(bits, v->count) : 0;
     if (used && v->data && v->size)
         ((uint8_t *)v->data)[v->size - 1] &= (uint8_t)((1u << used) - 1);
 }

@@ -188,7 +188,7 @@ bool onxi_text_parse_pairs(onxi_text_parser *p, void ***list, uint32_t *count, c
 typedef struct onxi_text_element {
     uint8_t storage; /* an onxi_data_field */
     uint8_t bits;    /* width of an element in raw_data */
-    uint8_t packed;  /* elements per byte: 1, 2 or 4 */
+    uint8_t packed;  /* elements per entry of the typed field: 1, 2 or 4 */
     uint8_t parts;   /* literals per element: 1, or 2 for complex */
     bool is_signed;
     int64_t min, max; /* for INT32 storage: range of a literal */

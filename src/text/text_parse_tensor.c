@@ -6,39 +6,20 @@
 /* Where the elements of a type are stored, and the range of a literal; table 1.9a of the rules. */
 onxi_text_element onxi_text_element_of(int64_t dtype)
 {
-    static const onxi_text_element rows[ONX_DTYPE_COUNT] = {
-        /* clang-format off: a table */
-        [ONX_FLOAT] = { ONXI_IN_FLOAT, 32, 1, 1, true, 0, 0 },
-        [ONX_UINT8] = { ONXI_IN_INT32, 8, 1, 1, false, 0, 255 },
-        [ONX_INT8] = { ONXI_IN_INT32, 8, 1, 1, true, -128, 127 },
-        [ONX_UINT16] = { ONXI_IN_INT32, 16, 1, 1, false, 0, 65535 },
-        [ONX_INT16] = { ONXI_IN_INT32, 16, 1, 1, true, -32768, 32767 },
-        [ONX_INT32] = { ONXI_IN_INT32, 32, 1, 1, true, INT32_MIN, INT32_MAX },
-        [ONX_INT64] = { ONXI_IN_INT64, 64, 1, 1, true, INT64_MIN, INT64_MAX },
-        [ONX_STRING] = { ONXI_IN_STRING, 0, 1, 1, false, 0, 0 },
-        [ONX_BOOL] = { ONXI_IN_INT32, 8, 1, 1, false, 0, 1 },
-        [ONX_FLOAT16] = { ONXI_IN_INT32, 16, 1, 1, false, 0, 65535 },
-        [ONX_DOUBLE] = { ONXI_IN_DOUBLE, 64, 1, 1, true, 0, 0 },
-        [ONX_UINT32] = { ONXI_IN_UINT64, 32, 1, 1, false, 0, UINT32_MAX },
-        [ONX_UINT64] = { ONXI_IN_UINT64, 64, 1, 1, false, 0, 0 },
-        [ONX_COMPLEX64] = { ONXI_IN_FLOAT, 64, 1, 2, true, 0, 0 },
-        [ONX_COMPLEX128] = { ONXI_IN_DOUBLE, 128, 1, 2, true, 0, 0 },
-        [ONX_BFLOAT16] = { ONXI_IN_INT32, 16, 1, 1, false, 0, 65535 },
-        [ONX_FLOAT8E4M3FN] = { ONXI_IN_INT32, 8, 1, 1, false, 0, 255 },
-        [ONX_FLOAT8E4M3FNUZ] = { ONXI_IN_INT32, 8, 1, 1, false, 0, 255 },
-        [ONX_FLOAT8E5M2] = { ONXI_IN_INT32, 8, 1, 1, false, 0, 255 },
-        [ONX_FLOAT8E5M2FNUZ] = { ONXI_IN_INT32, 8, 1, 1, false, 0, 255 },
-        [ONX_UINT4] = { ONXI_IN_INT32, 4, 2, 1, false, 0, 15 },
-        [ONX_INT4] = { ONXI_IN_INT32, 4, 2, 1, true, -8, 7 },
-        [ONX_FLOAT4E2M1] = { ONXI_IN_INT32, 4, 2, 1, false, 0, 15 },
-        [ONX_FLOAT8E8M0] = { ONXI_IN_INT32, 8, 1, 1, false, 0, 255 },
-        [ONX_UINT2] = { ONXI_IN_INT32, 2, 4, 1, false, 0, 3 },
-        [ONX_INT2] = { ONXI_IN_INT32, 2, 4, 1, true, -2, 1 },
-        /* clang-format on */
-    };
-    if (dtype <= 0 || dtype >= ONX_DTYPE_COUNT)
-        return rows[ONX_UNDEFINED];
-    return rows[dtype];
+    const onxi_dtype_row *row = onxi_dtype_row_of(dtype);
+    const bool number = row->field == ONXI_IN_FLOAT || row->field == ONXI_IN_DOUBLE;
+    onxi_text_element e = { .storage = row->field, .bits = row->bits };
+    if (!row->field)
+        return e;
+    e.packed = row->entry == ONXI_ENTRY_BYTE ? 8 / row->bits : 1;
+    e.parts = row->entry == ONXI_ENTRY_PAIR ? 2 : 1;
+    e.is_signed = row->class == ONX_CLASS_SIGNED || number;
+    if (number || row->field == ONXI_IN_STRING || (row->bits == 64 && !e.is_signed))
+        return e; /* the range is that of the C type */
+    const unsigned bits = row->class == ONX_CLASS_BOOLEAN ? 1 : row->bits;
+    e.max = INT64_MAX >> (64 - bits - !e.is_signed);
+    e.min = e.is_signed ? -e.max - 1 : 0;
+    return e;
 }
 
 /* ---- one literal ---- */
@@ -171,7 +152,7 @@ static bool store_literal(onxi_text_parser *p, const onxi_text_element *e, int32
 
 /* ---- all elements ---- */
 
-/* 4- and 2-bit elements: the elements of a byte are packed into one entry, the first in the low bits. */
+/* The elements of a byte are packed into one entry, the first in the low bits. */
 static void pack_entries(onxi_text_parser *p, const onxi_text_element *e, uint64_t *count)
 {
     uint64_t entries = (*count + e->packed - 1) / e->packed;
@@ -407,8 +388,14 @@ bool onxi_text_tensor_to_raw(onx_arena *arena, onx_tensor *tensor)
     char *raw = onxi_arena_get(arena, bytes ? (size_t)bytes : 1);
     if (!raw)
         return false;
-    for (uint64_t i = 0; i < count; i++) /* little-endian: the low bytes of an entry are its raw form */
-        memcpy(raw + i * size, data + i * (wide ? 8 : 4), size);
+    if (e.bits < 8 && e.packed == 1) {
+        memset(raw, 0, (size_t)bytes);
+        for (uint64_t i = 0; i < count; i++)
+            onxi_packed_set(raw, e.bits, i, (unsigned)tensor->int32_data[i]);
+    } else {
+        for (uint64_t i = 0; i < count; i++) /* little-endian: the low bytes of an entry are its raw form */
+            memcpy(raw + i * size, data + i * (wide ? 8 : 4), size);
+    }
     if (!onxi_bytes_refer(arena, raw, (size_t)bytes, &tensor->raw_data))
         return false;
     tensor->has |= onx_tensor_has_raw_data;

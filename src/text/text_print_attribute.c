@@ -59,8 +59,10 @@ static void put_f64(onxi_text_printer *o, const onxi_text_view *view, uint64_t i
 /* 4- and 2-bit elements, the first in the low bits of a byte. */
 static void put_packed(onxi_text_printer *o, const onxi_text_view *view, uint64_t i)
 {
-    unsigned in_byte = 8u / view->bits, bits = (uint8_t)view->data[i / in_byte * view->stride];
-    int value = (int)((bits >> (i % in_byte * view->bits)) & ((1u << view->bits) - 1));
+    const unsigned per_entry = 8 / view->bits; /* in entries of int32_data */
+    int value = view->stride == 1
+                    ? (int)onxi_packed_get(view->data, view->bits, i)
+                    : (int)onxi_packed_get(view->data + i / per_entry * view->stride, view->bits, i % per_entry);
     if (view->is_signed && value >> (view->bits - 1))
         value -= 1 << view->bits;
     onxi_text_put_int(o, value);

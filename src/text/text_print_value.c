@@ -281,8 +281,8 @@ static bool raw_is_plain(const onx_tensor *t, const onxi_text_element *e, uint64
         for (size_t i = 0; i < raw.len; i++)
             if ((uint8_t)raw.ptr[i] > 1)
                 return false;
-    unsigned rest = (unsigned)(elements % e->packed);
-    return rest == 0 || ((uint8_t)raw.ptr[raw.len - 1] >> (rest * e->bits)) == 0;
+    const unsigned used = e->bits < 8 ? onxi_packed_used(e->bits, elements) : 0;
+    return used == 0 || (uint8_t)raw.ptr[raw.len - 1] >> used == 0;
 }
 
 onxi_text_data_form onxi_text_tensor_form(const onx_tensor *t)
@@ -327,7 +327,7 @@ static onxi_text_view raw_view(const onx_tensor *t, const onxi_text_element *e)
         view.kind = ONXI_VIEW_F32;
     else if (e->storage == ONXI_IN_DOUBLE)
         view.kind = ONXI_VIEW_F64;
-    else if (e->packed > 1)
+    else if (e->bits < 8)
         view.kind = ONXI_VIEW_PACKED;
     else
         view.kind = (onxi_text_view_kind)kinds[e->is_signed][e->bits == 8    ? 0

@@ -231,6 +231,28 @@ static onx_status drop_unused(void *user, const onx_visit *at)
 
 /* ---- versions and options ---- */
 
+static bool dequantizes(const onxi_schema *s, int32_t type)
+{
+    const onxi_type_constraint *t = s->types;
+    while (t && t->name && strcmp(t->name, s->inputs[0].type) != 0)
+        t++;
+    return t && t->name && t->set.tensor & (UINT32_C(1) << type);
+}
+
+/* The first version of the operator set in which weights can have an element type; 0: none. */
+static int64_t weights_since(int32_t type)
+{
+    const onxi_dtype_row *row = onxi_dtype_row_of(type);
+    int64_t since = 0;
+    if (!row->bits || row->bits > 8 || row->values == ONXI_VALUES_FNUZ || row->values == ONXI_VALUES_SCALE)
+        return 0;
+    const onx_str op = onx_str_of("DequantizeLinear");
+    for (const onxi_schema *s = onxi_schema_find(onx_str_of(""), op, INT64_MAX); s && dequantizes(s, type);
+         s = onxi_schema_find(onx_str_of(""), op, since - 1))
+        since = s->since;
+    return since;
+}
+
 static int64_t needed_opset(const onx_quantize_options *o)
 {
     switch (o->mode) {
@@ -243,18 +265,8 @@ static int64_t needed_opset(const onx_quantize_options *o)
     case ONX_QUANTIZE_WEIGHTS:
         break;
     }
-    switch (o->weight_type) {
-    case ONX_FLOAT4E2M1:
-        return 23;
-    case ONX_INT4:
-    case ONX_UINT4:
-        return 21;
-    case ONX_FLOAT8E4M3FN:
-    case ONX_FLOAT8E5M2:
-        return o->block_size ? 21 : 19;
-    default:
-        return o->block_size ? 21 : 13;
-    }
+    const int64_t least = o->block_size ? 21 : 13, since = o->weight_type ? weights_since(o->weight_type) : least;
+    return since > least ? since : least;
 }
 
 onx_status onxi_moments_check(const onxi_quantizer *z, onx_str name, const onx_value_moments *m)
@@ -267,14 +279,9 @@ onx_status onxi_moments_check(const onxi_quantizer *z, onx_str name, const onx_v
 
 static onx_status check_options(const onxi_quantizer *z)
 {
-    static const int32_t types[] = { 0,         ONX_INT8,         ONX_UINT8,      ONX_INT4,
-                                     ONX_UINT4, ONX_FLOAT8E4M3FN, ONX_FLOAT8E5M2, ONX_FLOAT4E2M1 };
     const onx_quantize_options *o = z->options;
-    bool good = false;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        good |= types[i] == o->weight_type;
-    if (!good)
-        return onxi_fail(z->cx, ONX_E_MISUSE, ONXI_NOWHERE, "weights cannot be quantised to type %d", o->weight_type);
+    if (o->weight_type && !weights_since(o->weight_type))
+        return onxi_fail(z->cx, ONX_E_MISUSE, ONXI_NOWHERE, "weights cannot be quantized to type %d", o->weight_type);
     if ((int)o->mode < 0 || (int)o->mode > (int)ONX_QUANTIZE_QLINEAR)
         return onxi_fail(z->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no way to quantise", (int)o->mode);
     for (uint32_t i = 0; i < o->range_count; i++)

@@ -205,7 +205,7 @@ static onxi_grid grid_of_weights(const onxi_quantizer *z, const onxi_layer *l)
 {
     const onx_dtype type = z->options->weight_type ? (onx_dtype)z->options->weight_type : ONX_INT8;
     const bool matrix = l->op != ONXI_ID_Conv;
-    onxi_grid g = { .type = type, .asymmetric = type == ONX_UINT8 || type == ONX_UINT4 };
+    onxi_grid g = { .type = type, .asymmetric = onx_dtype_class_of((int64_t)type) == ONX_CLASS_UNSIGNED };
     /* Filters with few channels, such as depthwise ones, are not split into blocks. */
     g.block = matrix || l->weight->dims[1] >= (int64_t)z->options->block_size ? z->options->block_size : 0;
     g.axis = g.block ? (matrix ? 1 - channel_axis(l) : 1) : channel_axis(l);

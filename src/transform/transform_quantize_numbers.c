@@ -9,17 +9,17 @@ enum { PIECE = 1 << 12, FEED_COLUMNS = 64 /* columns of a matrix processed toget
 
 static bool is_small_float(onx_dtype type)
 {
-    return type == ONX_FLOAT8E4M3FN || type == ONX_FLOAT8E5M2 || type == ONX_FLOAT4E2M1;
+    return onx_dtype_class_of((int64_t)type) == ONX_CLASS_FLOATING;
 }
 
 int onxi_integer_least(onx_dtype type)
 {
-    return type == ONX_INT8 ? -128 : type == ONX_INT4 ? -8 : 0;
+    return onx_dtype_class_of((int64_t)type) == ONX_CLASS_SIGNED ? -(1 << (onx_dtype_bits((int64_t)type) - 1)) : 0;
 }
 
 int onxi_integer_most(onx_dtype type)
 {
-    return type == ONX_INT8 ? 127 : type == ONX_UINT8 ? 255 : type == ONX_INT4 ? 7 : 15;
+    return onxi_integer_least(type) + (1 << onx_dtype_bits((int64_t)type)) - 1;
 }
 
 void onxi_scale_of(onx_dtype type, bool asymmetric, float low, float high, float *scale, int *zero)
@@ -66,8 +66,11 @@ void onxi_pack(onx_dtype type, const int *q, uint64_t count, uint8_t *out)
             out[i] = (uint8_t)q[i];
         return;
     }
-    for (uint64_t i = 0; i < count; i += 2)
-        out[i / 2] = (uint8_t)((q[i] & 15) | (i + 1 < count ? (q[i + 1] & 15) << 4 : 0));
+    uint64_t size = 0;
+    onx_dtype_size((int64_t)type, count, &size);
+    memset(out, 0, (size_t)size);
+    for (uint64_t i = 0; i < count; i++)
+        onxi_packed_set(out, onx_dtype_bits((int64_t)type), i, (unsigned)q[i]);
 }
 
 /* ---- groups ---- */

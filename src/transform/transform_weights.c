@@ -93,49 +93,19 @@ onx_status onxi_weights_finish(onxi_weights *w)
 
 double onxi_float_largest(onx_dtype dtype)
 {
-    switch ((int)dtype) {
-    case ONX_FLOAT16:
-        return 65504;
-    case ONX_BFLOAT16:
-        return 0x1.fep127;
-    case ONX_FLOAT:
+    const onxi_dtype_row *row = onxi_dtype_row_of((int64_t)dtype);
+    if (dtype == ONX_FLOAT)
         return (double)FLT_MAX;
-    case ONX_FLOAT8E4M3FN:
-        return 448;
-    case ONX_FLOAT8E4M3FNUZ:
-        return 240;
-    case ONX_FLOAT8E5M2:
-    case ONX_FLOAT8E5M2FNUZ:
-        return 57344;
-    case ONX_FLOAT4E2M1:
-        return 6;
-    default:
+    if (!row->max)
         return DBL_MAX;
-    }
+    const int mantissa = row->max & ((1 << row->mantissa) - 1), exponent = row->max >> row->mantissa;
+    return ldexp((1 << row->mantissa) + mantissa, exponent - row->bias - row->mantissa);
 }
 
 double onxi_float_smallest(onx_dtype dtype)
 {
-    switch ((int)dtype) {
-    case ONX_FLOAT16:
-        return 0x1p-24;
-    case ONX_BFLOAT16:
-        return 0x1p-133;
-    case ONX_FLOAT:
-        return 0x1p-149;
-    case ONX_FLOAT8E4M3FN:
-        return 0x1p-9;
-    case ONX_FLOAT8E4M3FNUZ:
-        return 0x1p-10;
-    case ONX_FLOAT8E5M2:
-        return 0x1p-16;
-    case ONX_FLOAT8E5M2FNUZ:
-        return 0x1p-17;
-    case ONX_FLOAT4E2M1:
-        return 0.5;
-    default:
-        return 0x1p-1074;
-    }
+    const onxi_dtype_row *row = onxi_dtype_row_of((int64_t)dtype);
+    return row->values ? ldexp(1, 1 - row->bias - row->mantissa) : 0x1p-1074;
 }
 
 /* ---- converting elements to another type ---- */
@@ -176,13 +146,16 @@ static onx_status convert_pieces(onxi_weights *w, const onx_tensor *from, onx_dt
         (!(w->numbers = ONXI_ARRAY(w->scratch, double, PIECE)) || !(w->made = ONXI_ARRAY(w->scratch, double, PIECE))))
         return ONX_E_MEMORY;
     for (uint64_t at = 0; at < count; at += PIECE) {
-        const uint64_t n = count - at < PIECE ? count - at : PIECE, width = onx_dtype_bits((int64_t)to) / 8;
-        const uint64_t read = onx_dtype_bits((int64_t)dtype) / 8;
+        const uint64_t n = count - at < PIECE ? count - at : PIECE;
+        const uint64_t start = at / 8 * onx_dtype_bits((int64_t)dtype); /* PIECE is a multiple of 8 */
+        uint64_t read, made;
+        if (!onx_dtype_size((int64_t)dtype, n, &read) || !onx_dtype_size((int64_t)to, n, &made))
+            return ONX_E_UNSUPPORTED;
         onxi_convert(ONX_DOUBLE, w->numbers, dtype, bytes.ptr, at, n, true);
         fit(w->numbers, n, to, count == 1, loss);
         onxi_convert(to, w->made, ONX_DOUBLE, w->numbers, 0, n, true);
-        ONX_TRY(onxi_weight_put(sink, w->made, n * width));
-        onxi_weights_forget(w, bytes.ptr + at * read, n * read);
+        ONX_TRY(onxi_weight_put(sink, w->made, made));
+        onxi_weights_forget(w, bytes.ptr + start, read);
     }
     return ONX_OK;
 }

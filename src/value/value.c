@@ -264,11 +264,11 @@ onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t
 double onxi_value_number(const onx_value *v, uint64_t index)
 {
     double out = 0;
-    unsigned bits = onx_dtype_bits(v->dtype), per = bits && bits < 8 ? 8 / bits : 1;
-    const uint8_t *at = (const uint8_t *)v->data + (per > 1 ? index / per : index * (bits / 8));
+    const unsigned bits = onx_dtype_bits(v->dtype);
+    const void *at = (const uint8_t *)v->data + index * (bits / 8);
     uint8_t low;
-    if (per > 1) {
-        low = (uint8_t)(*at >> (index % per * bits));
+    if (bits && bits < 8) {
+        low = (uint8_t)onxi_packed_get(v->data, bits, index);
         at = &low;
     }
     onx_convert(ONX_DOUBLE, &out, (onx_dtype)v->dtype, at, 1, true);
@@ -354,7 +354,7 @@ onx_status onxi_value_take(onx_value *to, const onx_value *from)
     return ONX_OK;
 }
 
-enum { ROUNDED = 256 }; /* elements per chunk; a multiple of 4, so that chunks of packed types begin at a byte */
+enum { ROUNDED = 256 }; /* elements per chunk; a multiple of 8, so that chunks of packed types begin at a byte */
 
 void onxi_round_to(int dtype, void *out, const double *in, uint64_t count)
 {

@@ -72,9 +72,9 @@ static double number(int dtype, const void *data, uint64_t index)
         onx_convert(ONX_DOUBLE, &out, (onx_dtype)dtype, (const char *)data + index * (bits / 8), 1, true);
         return out;
     }
-    unsigned per_byte = bits ? 8 / bits : 1;
-    uint8_t one = (uint8_t)(((const uint8_t *)data)[index / per_byte] >> (index % per_byte * bits));
-    one &= (uint8_t)((1u << bits) - 1u);
+    if (!bits)
+        return out;
+    const uint8_t one = (uint8_t)onxi_packed_get(data, bits, index);
     onx_convert(ONX_DOUBLE, &out, (onx_dtype)dtype, &one, 1, true);
     return out;
 }

@@ -167,11 +167,11 @@ expect 0 "$ONX" check --explain T-04
 says out 'T-04  Dense tensors'
 says out 'dims -1'
 expect 0 "$ONX" check --explain T
-[ "$(grep -c 'checked by' out)" -eq 35 ] || fail "--explain T does not print 35 rules"
+[ "$(grep -c 'checked by' out)" -eq 37 ] || fail "--explain T does not print 37 rules"
 expect 0 "$ONX" check --explain all --format json
-[ "$(grep -c '"level"' out)" -eq 417 ] || fail "--explain all does not print 417 rules"
+[ "$(grep -c '"level"' out)" -eq 420 ] || fail "--explain all does not print 420 rules"
 expect 2 "$ONX" check --explain T-99
-says err 'the last rule about Dense tensors is T-35'
+says err 'the last rule about Dense tensors is T-37'
 expect 2 "$ONX" check --explain nd-4
 says err 'did you mean ND-04?'
 expect 0 "$ONX" check --explain nd-04

@@ -39,6 +39,84 @@ static void test_base_convert__packs_low_bits_first(void **state)
     assert_int_equal(copy[1], 0x02);
 }
 
+/* Codes 0, 1, 2, ... of `bits` bits are a stream of bits, the first in the lowest. */
+static void expect_stream(onx_dtype dtype, const void *packed, uint64_t count)
+{
+    const unsigned bits = onx_dtype_bits((int64_t)dtype);
+    for (uint64_t at = 0; at < count * bits; at++) {
+        const unsigned code = (unsigned)(at / bits) & ((1u << bits) - 1);
+        assert_int_equal(((const uint8_t *)packed)[at / 8] >> at % 8 & 1, code >> at % bits & 1);
+    }
+}
+
+static void test_base_convert__codes_of_all_packed_types(void **state)
+{
+    enum { N = 67 };
+    (void)state;
+    for (int dtype = 1; dtype < ONX_DTYPE_COUNT; dtype++) {
+        const unsigned bits = onx_dtype_bits(dtype);
+        const bool is_signed = onx_dtype_class_of(dtype) == ONX_CLASS_SIGNED;
+        uint8_t codes[N], packed[N + 1], back[N];
+        uint64_t size;
+        if (bits == 0 || bits > 8) {
+            assert_int_equal(onx_codes_pack((onx_dtype)dtype, packed, codes, 0), ONX_E_UNSUPPORTED);
+            assert_int_equal(onx_codes_unpack((onx_dtype)dtype, codes, packed, 0), ONX_E_UNSUPPORTED);
+            continue;
+        }
+        for (uint64_t count = 0; count <= N; count++) {
+            assert_true(onx_dtype_size(dtype, count, &size));
+            assert_int_equal(size, (count * bits + 7) / 8);
+            memset(packed, 0xee, sizeof packed);
+            for (unsigned i = 0; i < N; i++)
+                codes[i] = (uint8_t)i;
+            assert_int_equal(onx_codes_pack((onx_dtype)dtype, packed, codes, count), ONX_OK);
+            assert_int_equal(packed[size], 0xee);
+            expect_stream((onx_dtype)dtype, packed, count);
+            if (count * bits % 8)
+                assert_int_equal(packed[size - 1] >> count * bits % 8, 0);
+            assert_int_equal(onx_codes_unpack((onx_dtype)dtype, back, packed, count), ONX_OK);
+            for (uint64_t i = 0; i < count; i++) {
+                const unsigned low = (unsigned)i & ((1u << bits) - 1), sign = is_signed ? 1u << (bits - 1) : 0;
+                assert_int_equal(back[i], (uint8_t)((low ^ sign) - sign));
+            }
+        }
+    }
+}
+
+/* Each float between two neighbours rounds to the nearer one, and to the even code from their middle. */
+static void test_base_convert__small_floats_round_to_nearest_even(void **state)
+{
+    (void)state;
+    static const struct {
+        onx_dtype dtype;
+        double most, least;
+    } rows[] = { { ONX_FLOAT4E2M1, 6, 0.5 }, { ONX_FLOAT6E2M3, 7.5, 0.125 }, { ONX_FLOAT6E3M2, 28, 0.0625 } };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const onx_dtype t = rows[r].dtype;
+        const unsigned half = 1u << (onx_dtype_bits((int64_t)t) - 1);
+        assert_true((double)onx_small_float_to_f32(t, (uint8_t)(half - 1)) == rows[r].most);
+        assert_true((double)onx_small_float_to_f32(t, 1) == rows[r].least);
+        for (unsigned code = 0; code < half; code++) {
+            const float x = onx_small_float_to_f32(t, (uint8_t)code);
+            assert_int_equal(onx_f32_to_small_float(t, x, false), code);
+            assert_int_equal(onx_f32_to_small_float(t, -x, false), code | half);
+            if (code + 1 == half)
+                break;
+            const float next = onx_small_float_to_f32(t, (uint8_t)(code + 1)), middle = (x + next) / 2;
+            assert_int_equal(onx_f32_to_small_float(t, middle, true), code + (code & 1));
+            assert_int_equal(onx_f32_to_small_float(t, nextafterf(middle, x), true), code);
+            assert_int_equal(onx_f32_to_small_float(t, nextafterf(middle, next), true), code + 1);
+        }
+        for (int saturate = 0; saturate < 2; saturate++) {
+            assert_int_equal(onx_f32_to_small_float(t, INFINITY, saturate), half - 1);
+            assert_int_equal(onx_f32_to_small_float(t, -INFINITY, saturate), 2 * half - 1);
+            assert_int_equal(onx_f32_to_small_float(t, 1e30f, saturate), half - 1);
+            assert_int_equal(onx_f32_to_small_float(t, NAN, saturate), half);
+            assert_int_equal(onx_f32_to_small_float(t, -0.0f, saturate), half);
+        }
+    }
+}
+
 static void test_base_convert__floats_to_integers(void **state)
 {
     (void)state;
@@ -160,6 +238,8 @@ static void test_base_dtype__sizes_and_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_convert__codes_of_all_packed_types),
+        cmocka_unit_test(test_base_convert__small_floats_round_to_nearest_even),
         cmocka_unit_test(test_base_convert__packs_low_bits_first),
         cmocka_unit_test(test_base_convert__floats_to_integers),
         cmocka_unit_test(test_base_convert__integers_keep_their_low_bits),

@@ -78,10 +78,7 @@ void onxi_move_apart(char *to, int64_t to_step, const char *from, int64_t from_s
 /* Elements that are smaller than a byte. */
 static inline void onxi_move_bits(unsigned bits, const void *from, uint64_t from_index, void *to, uint64_t to_index)
 {
-    unsigned per = 8 / bits, mask = (1u << bits) - 1u, shift = (unsigned)(to_index % per) * bits;
-    unsigned v = ((unsigned)((const uint8_t *)from)[from_index / per] >> (from_index % per * bits)) & mask;
-    uint8_t *at = (uint8_t *)to + to_index / per;
-    *at = (uint8_t)((*at & ~(mask << shift)) | (v << shift));
+    onxi_packed_set(to, bits, to_index, onxi_packed_get(from, bits, from_index));
 }
 
 typedef struct onxi_sixteen { /* an element of 16 bytes */

@@ -72,7 +72,7 @@ static onx_status from_text(onx_work *work)
         onx_convert((onx_dtype)y->dtype, &element, digits ? ONX_INT64 : ONX_DOUBLE,
                     digits ? (const void *)&integer : &number, 1, true);
         if (bits < 8)
-            ((uint8_t *)y->data)[i * bits / 8] |= (uint8_t)(element << i * bits % 8);
+            onxi_packed_set(y->data, bits, i, (unsigned)element);
         else
             memcpy((char *)y->data + i * (bits / 8), &element, bits / 8);
     }

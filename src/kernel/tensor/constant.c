@@ -129,10 +129,11 @@ static onx_status fill_run(onx_work *work, uint64_t first, uint64_t last)
     if (!y->size)
         return ONX_OK;
     if (bits < 8) {
-        uint8_t byte = 0;
-        for (unsigned at = 0; at < 8; at += bits)
-            byte = (uint8_t)(byte | (((uint8_t)element[0] & ((1u << bits) - 1u)) << at));
-        onxi_pace_repeat(work, y->data, &byte, 1, y->size);
+        uint8_t group[8] = { 0 }; /* 8 elements are `bits` bytes */
+        for (unsigned i = 0; i < 8; i++)
+            onxi_packed_set(group, bits, i, (uint8_t)element[0]);
+        onxi_pace_repeat(work, y->data, (const char *)group, bits, y->size / bits);
+        memcpy((char *)y->data + y->size / bits * bits, group, y->size % bits);
         return ONX_OK;
     }
     onxi_pace_repeat(work, y->data, element, width, y->size / width);
