@@ -124,7 +124,7 @@ MODEL = ["def __getitem__(self, name: str) -> Any: ..."]
 METHODS = {"ModelProto": MODEL + ["def %s(self, *args: Any, **options: Any) -> %s: ..." % (n, r) for n, r in (
     ("check", "_L[Diagnostic]"), ("infer", "ModelProto"), ("simplify", "ModelProto"), ("retarget", "ModelProto"), ("inline", "ModelProto"),
     ("extract", "ModelProto"), ("split", "_L[ModelProto]"), ("edit", "ModelProto"), ("save", "None"))],
-    "GraphProto": MODEL, "TensorProto": ["def numpy(self) -> npt.NDArray[Any]: ..."] + ["%s: int" % n.upper() for n in _onx._dtype_names()]}
+    "GraphProto": MODEL, "TensorProto": ["def numpy(self) -> npt.NDArray[Any]: ..."] + ["%s: int" % n.upper() for n in _onx._dtype_rows()]}
 # The types of parameters by name, and the return types of functions.
 PARAMETERS = {"model": "ModelProto", "path": "_Path", "type": "Type[Any]", "format": "str", "base_dir": "Optional[_Path]", "operators": "Optional[Operators]", "changes": "Optional[_L[Any]]",
               "dims": "Optional[Mapping[str, int]]", "name": "str", "text": "Union[str, bytes]", "threads": "int"}

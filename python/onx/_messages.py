@@ -95,5 +95,5 @@ for _name in dir(_onx):  # TypeProto.Tensor is TypeProto_Tensor
     _outer, _, _inner = _name.partition("_")
     if _inner and hasattr(_onx, _outer) and isinstance(getattr(_onx, _name), type):
         setattr(getattr(_onx, _outer), _inner, getattr(_onx, _name))
-for _name, _number in _onx._dtype_names().items():
+for _name, (_number, *_) in _onx._dtype_rows().items():
     setattr(TensorProto, _name.upper(), _number)

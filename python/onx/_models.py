@@ -304,7 +304,7 @@ def tensor(data, name="", dtype=None):
         if kind == _support.DTYPES["string"]:
             made.string_data = [e.encode("utf-8", "surrogateescape") if isinstance(e, str) else e for e in elements]
         else:
-            made.raw_data = elements.tobytes()
+            made.raw_data = _onx._pack(elements, kind)
         return made
     made.data_type = _dtype(prepared.dtype)
     if number and number != made.data_type:

@@ -8,7 +8,8 @@ import numpy as np
 
 from onx import _errors, _onx
 
-DTYPES = _onx._dtype_names()  # element types: their names in ONNX text, and their numbers
+_ROWS = _onx._dtype_rows()
+DTYPES = {name: row[0] for name, row in _ROWS.items()}  # element types: their names in ONNX text, and their numbers
 
 
 class Port(NamedTuple):
@@ -38,9 +39,6 @@ class Step(NamedTuple):
     seconds: float
 
 
-_NUMPY = {"float": "float32", "double": "float64", "string": "object"}
-
-
 def numpy_dtype(name):
     """The NumPy type of an element type by its name in ONNX; None if NumPy lacks it.
 
@@ -48,17 +46,24 @@ def numpy_dtype(name):
     (dtype('float32'), None)
     """
     try:
-        return np.dtype(_NUMPY.get(name, name)) if name else None
+        return np.dtype(_ROWS[name][1] if name in _ROWS else name) if name and name not in _STANDS_FOR else None
     except TypeError:
         return None
 
 
 # For types that NumPy lacks: the NumPy types that replace them.
-_STANDS_FOR = {name: "float32" if "float" in name else "uint8" if name.startswith("u") else "int8"
-               for name in DTYPES if name != "string" and numpy_dtype(name) is None}
+_STANDS_FOR = {name: _ROWS[row[2]][1] for name, row in _ROWS.items() if row[2] != name}
 # Names that the package ml_dtypes gives to types of ONNX.
-_OTHER_NAMES = {"float8_e4m3fn": "float8e4m3fn", "float8_e4m3fnuz": "float8e4m3fnuz", "float8_e5m2": "float8e5m2",
-                "float8_e5m2fnuz": "float8e5m2fnuz", "float8_e8m0fnu": "float8e8m0", "bfloat16": "bfloat16"}
+_OTHER_NAMES = {_ROWS[name][1]: name for name in _STANDS_FOR}
+
+
+def exact_array(data, name, shape):
+    """An array of a type of the package ml_dtypes; `data` has one element per byte or more."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ImportError("NumPy has no type for %s: install the package ml_dtypes, or ask for wider types (ml_dtypes=False)" % name) from None
+    return np.frombuffer(data, getattr(ml_dtypes, _ROWS[name][1])).reshape(shape)
 
 
 def _texts(array):
@@ -123,7 +128,7 @@ def port(name, type_text, shape, dtype, required):
 
 _core = np._core if hasattr(np, "_core") else np.core
 HELPERS = {"asarray": np.asarray, "array_api": _core.multiarray._ARRAY_API, "diagnostic": _errors.Diagnostic, "failure": _errors.failure, "warn": _errors.warn,
-           "prepare": prepare, "strings": strings, "session_model": session_model, "no_such": no_such, "port": port, "step": Step}
+           "prepare": prepare, "strings": strings, "session_model": session_model, "exact_array": exact_array, "no_such": no_such, "port": port, "step": Step}
 _onx._set_helpers(HELPERS)
 _onx._set_main_thread(threading.main_thread().ident)
 os.register_at_fork(after_in_child=_onx._after_fork)

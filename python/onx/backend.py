@@ -7,12 +7,16 @@ Outputs(z=array([2., 2.], dtype=float32))
 (True, False)
 """
 import collections
+import importlib.util
 
 import numpy as np
 
 from onx import _models, _proto
 from onx._errors import UnsupportedError
 from onx._onx import Session, Value
+
+
+_HAS_ML_DTYPES = importlib.util.find_spec("ml_dtypes") is not None
 
 
 class BackendRep:
@@ -53,9 +57,12 @@ def is_compatible(model, device="CPU", **kwargs):
 
 
 def prepare(model, device="CPU", **kwargs):
-    """A BackendRep for a model: one of onx, one of the package onnx, a path, or bytes. Other arguments are passed to Session."""
+    """A BackendRep for a model: one of onx, one of the package onnx, a path, or bytes. Other arguments are passed to Session.
+
+    Types that NumPy lacks come as those of the package ml_dtypes if it is installed."""
     if not supports_device(device):
         raise UnsupportedError("there is no device %s here" % device)
+    kwargs.setdefault("ml_dtypes", _HAS_ML_DTYPES)
     return BackendRep(Session(_proto.from_proto(model) if _proto.is_proto(model) else model, **kwargs))
 
 

@@ -70,7 +70,7 @@ static PyObject *arguments(py_ctx *ctx, const onx_work *work)
             onx_value_free(copy);
             PyErr_NoMemory();
         } else {
-            argument = py_value_result(ctx, copy);
+            argument = py_value_result(ctx, copy, false);
         }
         if (!argument || PyTuple_SetItem(tuple, (Py_ssize_t)i, argument) != 0)
             Py_CLEAR(tuple);

@@ -107,7 +107,8 @@ extern PyTypeObject *py_value_type;
 /* Takes over the value, even on failure. */
 PyObject *py_value_wrap(py_ctx *ctx, onx_value *value);
 /* Converts a value to Python objects: arrays, lists, dicts, None. Takes over the value, even on failure. */
-PyObject *py_value_result(py_ctx *ctx, onx_value *value);
+/* `exact`: types that NumPy lacks are those of the package ml_dtypes, instead of wider ones of NumPy. */
+PyObject *py_value_result(py_ctx *ctx, onx_value *value, bool exact);
 /* Converts any Python object to a value of `ctx`; row-major arrays are not copied. `type` (may be NULL) is the type
  * that is needed. Returns NULL with an exception on failure. If the object is a value already, returns NULL and sets
  * *borrowed. */

@@ -151,22 +151,23 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 
 static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "model",   "threads",   "optimize", "plain", "strict", "precision",   "isa",     "memory",
-                             "timeout", "operators", "base_dir", "links", "cache",  "lean_memory", "measure", NULL };
+    static char *names[] = { "model", "threads",     "optimize", "plain",     "strict",   "precision",
+                             "isa",   "memory",      "timeout",  "operators", "base_dir", "links",
+                             "cache", "lean_memory", "measure",  "ml_dtypes", NULL };
     static const char *const isas[] = { "best", "base", "base", "v3", "v4", "vnni", "bf16", "amx", NULL };
     static const char *const precisions[] = { "full", "bf16", "f16", "int8", NULL };
     session *s = (session *)self;
     PyObject *model, *operators = Py_None, *base_dir = Py_None, *cache = Py_None;
     PyObject *keep = NULL, *keep_cache = NULL;
-    int threads = 0, optimize = 1, plain = 0, strict = 0, links = 0, lean = 0, measure = 0;
+    int threads = 0, optimize = 1, plain = 0, strict = 0, links = 0, lean = 0, measure = 0, exact = 0;
     const char *precision = NULL, *isa = NULL;
     unsigned long long memory = 0;
     double timeout = 0;
     onx_session_options options = { .struct_size = sizeof options };
     onx_load_options load = { .struct_size = sizeof load };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOOpOpp:Session", names, &model, &threads, &optimize,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOOpOppp:Session", names, &model, &threads, &optimize,
                                      &plain, &strict, &precision, &isa, &memory, &timeout, &operators, &base_dir,
-                                     &links, &cache, &lean, &measure))
+                                     &links, &cache, &lean, &measure, &exact))
         return -1;
     if (s->ctx) {
         PyErr_SetString(PyExc_TypeError, "a session is made once");
@@ -179,6 +180,7 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!choose("isa", isa, isas, &options.isa) || !choose("precision", precision, precisions, &options.precision))
         return -1;
     options.threads = s->threads = (unsigned)threads;
+    s->exact = exact != 0;
     options.no_optimize = !optimize;
     options.plain = plain != 0;
     options.strict = strict != 0;
@@ -302,11 +304,12 @@ bool py_add_session(PyObject *module)
         { Py_tp_doc,
           "Session(model, *, threads=0, optimize=True, plain=False, strict=False, precision=None, isa=None, memory=0, "
           "timeout=0, operators=None, base_dir=None, links=False, cache=None, lean_memory=False, "
-          "measure=False)\n\n"
+          "measure=False, ml_dtypes=False)\n\n"
           "A model that is planned once and can run any number of times, on any number of threads at the same time.\n\n"
           "`model` is a path, the bytes of a file, or a model in memory. session(x, y=...) runs it with inputs by position "
           "or name and returns the output, or a tuple of several. Arrays are shared, not copied. While it runs, other "
-          "Python threads continue, and an interrupt (Ctrl-C) ends the run." },
+          "Python threads continue, and an interrupt (Ctrl-C) ends the run. With ml_dtypes, outputs of types that NumPy "
+          "lacks are arrays of the package ml_dtypes, instead of wider ones: of float32, int8 and uint8." },
         { Py_tp_new, PY_SLOT(session_new) },
         { Py_tp_init, PY_SLOT(session_init) },
         { Py_tp_dealloc, PY_SLOT(session_dealloc) },

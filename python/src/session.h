@@ -20,6 +20,7 @@ typedef struct session {
     port *inputs, *outputs;
     uint32_t input_count, output_count;
     unsigned threads;
+    bool exact;            /* arrays of ml_dtypes for types that NumPy lacks */
     unsigned long process; /* number of forks when it was created: threads do not survive a fork */
     size_t running;
 } session;

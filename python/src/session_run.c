@@ -367,7 +367,7 @@ static PyObject *take_output(call *c, uint32_t index, bool as_values)
     c->out[index] = NULL;
     if (!value)
         Py_RETURN_NONE;
-    return as_values ? py_value_wrap(c->ctx, value) : py_value_result(c->ctx, value);
+    return as_values ? py_value_wrap(c->ctx, value) : py_value_result(c->ctx, value, c->s->exact);
 }
 
 static bool perform(call *c)

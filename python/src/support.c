@@ -1,5 +1,5 @@
 /* support.c - contexts of the library, failures as exceptions, strings, and types as text. */
-#include "py.h"
+#include "array.h"
 
 #include <unistd.h>
 
@@ -360,16 +360,19 @@ static PyObject *build_info(PyObject *self, PyObject *none)
     return list;
 }
 
-static PyObject *dtype_names(PyObject *self, PyObject *none)
+/* {name: (number, NumPy name, name of the type that replaces it in NumPy)} */
+static PyObject *dtype_rows(PyObject *self, PyObject *none)
 {
     PyObject *dict = PyDict_New();
     (void)self;
     (void)none;
     for (int i = 1; dict && i < ONX_DTYPE_COUNT; i++) {
-        PyObject *number = onx_dtype_name(i) ? PyLong_FromLong(i) : NULL;
-        if (number && PyDict_SetItemString(dict, onx_dtype_name(i), number) != 0)
+        if (!onx_dtype_name(i))
+            continue;
+        PyObject *row = Py_BuildValue("(iss)", i, onx_dtype_numpy_name(i), onx_dtype_name(py_array_widened(i)));
+        if (!row || PyDict_SetItemString(dict, onx_dtype_name(i), row) != 0)
             Py_CLEAR(dict);
-        Py_XDECREF(number);
+        Py_XDECREF(row);
     }
     return dict;
 }
@@ -381,7 +384,7 @@ bool py_add_support(PyObject *module)
         { "version", version, METH_NOARGS, "The version of the library, as text." },
         { "build_info", build_info, METH_NOARGS,
           "What the library was built with: a list of facts, such as 'compiler gcc 12.2.0'." },
-        { "_dtype_names", dtype_names, METH_NOARGS, NULL },
+        { "_dtype_rows", dtype_rows, METH_NOARGS, NULL },
         { NULL, NULL, 0, NULL },
     };
     return PyModule_AddFunctions(module, functions) == 0;

@@ -60,12 +60,12 @@ static PyObject *texts(const onx_value *value)
     return array;
 }
 
-static PyObject *result_of(PyObject *self);
+static PyObject *result_of(PyObject *self, bool exact);
 
-static PyObject *item_result(py_value *v, uint64_t index, bool scalar)
+static PyObject *item_result(py_value *v, uint64_t index, bool scalar, bool exact)
 {
     PyObject *item = value_object(v->ctx, v->value->items[index], (PyObject *)v);
-    PyObject *result = item ? result_of(item) : NULL;
+    PyObject *result = item ? result_of(item, exact) : NULL;
     Py_XDECREF(item);
     if (result && scalar && v->value->items[index]->kind == ONX_VALUE_TENSOR && v->value->items[index]->rank == 0) {
         PyObject *plain = PyObject_CallMethod(result, "item", NULL);
@@ -75,14 +75,14 @@ static PyObject *item_result(py_value *v, uint64_t index, bool scalar)
     return result;
 }
 
-static PyObject *map_result(py_value *v)
+static PyObject *map_result(py_value *v, bool exact)
 {
     const onx_value *value = v->value;
     PyObject *dict = PyDict_New();
     for (uint64_t i = 0; dict && i < value->count; i++) {
         PyObject *key = value->dtype == ONX_STRING ? py_text(((const onx_str *)value->data)[i])
                                                    : PyLong_FromLongLong(((const int64_t *)value->data)[i]);
-        PyObject *item = key ? item_result(v, i, true) : NULL;
+        PyObject *item = key ? item_result(v, i, true, exact) : NULL;
         if (!item || PyDict_SetItem(dict, key, item) != 0)
             Py_CLEAR(dict);
         Py_XDECREF(key);
@@ -91,7 +91,26 @@ static PyObject *map_result(py_value *v)
     return dict;
 }
 
-static PyObject *result_of(PyObject *self)
+/* An array of a type of the package ml_dtypes, whose elements have at least a byte. */
+static PyObject *exact_array(const onx_value *value)
+{
+    const uint64_t size = value->count * ((onx_dtype_bits(value->dtype) + 7) / 8);
+    PyObject *make = py_helper("exact_array"), *dims = dims_tuple(value), *array = NULL;
+    PyObject *bytes = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (make && dims && bytes) {
+        char *to = PyByteArray_AsString(bytes);
+        if (onx_dtype_bits(value->dtype) > 8)
+            memcpy(to, value->data, size);
+        else
+            (void)onx_codes_unpack((onx_dtype)value->dtype, (uint8_t *)to, value->data, value->count);
+        array = PyObject_CallFunction(make, "OsO", bytes, onx_dtype_name(value->dtype), dims);
+    }
+    Py_XDECREF(dims);
+    Py_XDECREF(bytes);
+    return array;
+}
+
+static PyObject *result_of(PyObject *self, bool exact)
 {
     py_value *v = (py_value *)self;
     const onx_value *value = v->value;
@@ -100,22 +119,24 @@ static PyObject *result_of(PyObject *self)
     case ONX_VALUE_TENSOR:
         if (value->dtype == ONX_STRING)
             return texts(value);
+        if (exact && py_array_widened(value->dtype) != value->dtype)
+            return exact_array(value);
         if (py_array_widened(value->dtype) != value->dtype)
             return py_array_over(self, value->dtype, value->rank, value->dims, value->data, value->size);
         return py_array_made(self, value->dtype, value->rank, value->dims, value->data);
     case ONX_VALUE_SEQUENCE:
         list = PyList_New((Py_ssize_t)value->count);
         for (uint64_t i = 0; list && i < value->count; i++) {
-            PyObject *item = item_result(v, i, false);
+            PyObject *item = item_result(v, i, false, exact);
             if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0)
                 Py_CLEAR(list);
         }
         return list;
     case ONX_VALUE_MAP:
-        return map_result(v);
+        return map_result(v, exact);
     case ONX_VALUE_OPTIONAL:
         if (value->count)
-            return item_result(v, 0, false);
+            return item_result(v, 0, false, exact);
         break;
     default:
         break;
@@ -123,10 +144,10 @@ static PyObject *result_of(PyObject *self)
     Py_RETURN_NONE;
 }
 
-PyObject *py_value_result(py_ctx *ctx, onx_value *value)
+PyObject *py_value_result(py_ctx *ctx, onx_value *value, bool exact)
 {
     PyObject *object = py_value_wrap(ctx, value);
-    PyObject *result = object ? result_of(object) : NULL;
+    PyObject *result = object ? result_of(object, exact) : NULL;
     Py_XDECREF(object);
     return result;
 }
@@ -253,6 +274,24 @@ static onx_value *from_array(py_ctx *ctx, const py_array_struct *a, PyObject *ar
     return value && lacking && py_array_widened(wanted) == dtype ? narrowed(ctx, value, wanted) : value;
 }
 
+/* Packs elements of one byte each. */
+static onx_value *packed_value(py_ctx *ctx, const py_array_struct *a, int32_t dtype)
+{
+    int64_t dims[ONX_RANK_MAX];
+    onx_value *value = NULL;
+    for (int i = 0; i < a->nd; i++)
+        dims[i] = a->shape[i];
+    onx_status status = onx_value_new_tensor(ctx->cx, (onx_dtype)dtype, (uint32_t)a->nd, dims, &value);
+    if (status == ONX_OK)
+        status = onx_codes_pack((onx_dtype)dtype, value->data, a->data, value->count);
+    if (status != ONX_OK) {
+        py_fail(ctx->cx, status);
+        onx_value_free(value);
+        return NULL;
+    }
+    return value;
+}
+
 /* Converts objects without an array interface, or whose elements are not row-major. The package converts them to a
  * plain array, or to (type, elements, shape) for strings and for bits of types that NumPy lacks. */
 static onx_value *from_other(py_ctx *ctx, PyObject *object, const onx_type *type)
@@ -272,6 +311,8 @@ static onx_value *from_other(py_ctx *ctx, PyObject *object, const onx_type *type
         else if ((a = py_array_look(elements, &keep)) && is_plain(a) &&
                  onx_dtype_bits(dtype) == 8u * (unsigned)a->itemsize)
             value = wrap_array(ctx, a, (int32_t)dtype, elements, keep);
+        else if (a && is_plain(a) && a->itemsize == 1 && onx_dtype_bits(dtype) < 8)
+            value = packed_value(ctx, a, (int32_t)dtype);
         else if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "such elements are no tensor");
     } else {
@@ -536,10 +577,13 @@ static PyObject *value_array_struct(PyObject *self, void *closure)
     return py_array_capsule(value->dtype, value->rank, value->dims, value->data, true);
 }
 
-static PyObject *value_python(PyObject *self, PyObject *none)
+static PyObject *value_python(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    (void)none;
-    return result_of(self);
+    static char *names[] = { "ml_dtypes", NULL };
+    int exact = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", names, &exact))
+        return NULL;
+    return result_of(self, exact != 0);
 }
 
 static Py_ssize_t value_length(PyObject *self)
@@ -658,13 +702,42 @@ static PyObject *narrow(PyObject *self, PyObject *args)
     return bytes;
 }
 
+/* The bytes that a file has for elements that an array of the package ml_dtypes holds in one byte each or more. */
+static PyObject *pack(PyObject *self, PyObject *args)
+{
+    PyObject *array, *keep, *bytes = NULL;
+    int dtype;
+    uint64_t size, count = 1;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oi", &array, &dtype))
+        return NULL;
+    const py_array_struct *a = py_array_look(array, &keep);
+    const unsigned bits = onx_dtype_bits(dtype);
+    for (int i = 0; a && i < a->nd; i++)
+        count *= (uint64_t)a->shape[i];
+    if (a && is_plain(a) && bits && (unsigned)a->itemsize == (bits + 7) / 8 && onx_dtype_size(dtype, count, &size) &&
+        (bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size))) {
+        if (bits > 8)
+            memcpy(PyBytes_AsString(bytes), a->data, size);
+        else
+            (void)onx_codes_pack((onx_dtype)dtype, PyBytes_AsString(bytes), a->data, count);
+    }
+    if (!bytes && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "such elements cannot be packed");
+    Py_XDECREF(keep);
+    return bytes;
+}
+
 bool py_add_value(PyObject *module)
 {
-    static PyMethodDef functions[] = { { "_narrow", narrow, METH_VARARGS, NULL }, { NULL, NULL, 0, NULL } };
+    static PyMethodDef functions[] = { { "_narrow", narrow, METH_VARARGS, NULL },
+                                       { "_pack", pack, METH_VARARGS, NULL },
+                                       { NULL, NULL, 0, NULL } };
     static PyMethodDef methods[] = {
-        { "numpy", value_python, METH_NOARGS,
+        { "numpy", PY_METHOD(value_python), METH_VARARGS | METH_KEYWORDS,
+          "numpy(*, ml_dtypes=False)\n--\n\n"
           "The value as an array that shares its memory; sequences come as lists, maps as dicts, what is missing as None. "
-          "Types that NumPy lacks are widened: small floats to float32, integers of 4 and 2 bits to 8." },
+          "Types that NumPy lacks are widened: small floats to float32, integers of 4 and 2 bits to 8; with ml_dtypes, they have the types of that package." },
         { "__dlpack__", PY_METHOD(value_dlpack), METH_VARARGS | METH_KEYWORDS, NULL },
         { "__dlpack_device__", value_dlpack_device, METH_NOARGS, NULL },
         { NULL, NULL, 0, NULL },
