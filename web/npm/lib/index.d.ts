@@ -54,7 +54,7 @@ export function init(what?: "session" | "program" | "threads"): Promise<unknown>
 export type Bytes = ArrayBufferView | ArrayBuffer;
 export type Format = "onnx" | "onnxtxt" | "textproto" | "json";
 
-/** The arrays that hold elements: float16 and bfloat16 are stored as their bits, types of 4 bits as two elements per byte. */
+/** The arrays that hold elements: float16 and bfloat16 are stored as their bits, types below 8 bits as a stream of bits, the first element in the lowest. */
 export interface TensorDataMap {
   float32: Float32Array;
   float64: Float64Array;
@@ -76,6 +76,12 @@ export interface TensorDataMap {
   float8e5m2fnuz: Uint8Array;
   int4: Uint8Array;
   uint4: Uint8Array;
+  float4e2m1: Uint8Array;
+  float8e8m0: Uint8Array;
+  int2: Uint8Array;
+  uint2: Uint8Array;
+  float6e2m3: Uint8Array;
+  float6e3m2: Uint8Array;
 }
 export type TensorType = keyof TensorDataMap;
 export type TensorData = TensorDataMap[TensorType];

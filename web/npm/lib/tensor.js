@@ -4,7 +4,7 @@ import { fromImage, toDataURL, toImageData } from "./image.js";
 
 const HALF = typeof Float16Array === "undefined" ? Uint16Array : Float16Array;
 
-/** Element types by name: the number in ONNX, the class of arrays that hold them, and the number of elements per byte. */
+/** Element types by name: the number in ONNX, the class of arrays that hold them, and the bits of an element below a byte. */
 export const TYPES = {
   float32: { code: 1, array: Float32Array },
   uint8: { code: 2, array: Uint8Array },
@@ -24,8 +24,14 @@ export const TYPES = {
   float8e4m3fnuz: { code: 18, array: Uint8Array },
   float8e5m2: { code: 19, array: Uint8Array },
   float8e5m2fnuz: { code: 20, array: Uint8Array },
-  uint4: { code: 21, array: Uint8Array, perByte: 2 },
-  int4: { code: 22, array: Uint8Array, perByte: 2 },
+  uint4: { code: 21, array: Uint8Array, bits: 4 },
+  int4: { code: 22, array: Uint8Array, bits: 4 },
+  float4e2m1: { code: 23, array: Uint8Array, bits: 4 },
+  float8e8m0: { code: 24, array: Uint8Array },
+  uint2: { code: 25, array: Uint8Array, bits: 2 },
+  int2: { code: 26, array: Uint8Array, bits: 2 },
+  float6e2m3: { code: 27, array: Uint8Array, bits: 6 },
+  float6e3m2: { code: 28, array: Uint8Array, bits: 6 },
 };
 const NAMES = new Map(Object.entries(TYPES).map(([name, type]) => [type.code, name]));
 
@@ -96,11 +102,12 @@ export class Tensor {
     if (!Object.hasOwn(TYPES, type)) throw new OnxError(`no element type ${JSON.stringify(type)}`);
     this.type = type;
     this.data = toArray(type, data);
-    const perByte = TYPES[type].perByte ?? 1;
-    this.dims = Object.freeze(dims === undefined ? [this.data.length * perByte] : [...dims]);
+    const room = TYPES[type].bits ? Math.floor((this.data.length * 8) / TYPES[type].bits) : this.data.length;
+    this.dims = Object.freeze(dims === undefined ? [room] : [...dims]);
     this.size = sizeOf(this.dims);
-    if (Math.ceil(this.size / perByte) !== this.data.length)
-      throw new OnxError(`a ${type} tensor of [${this.dims}] has ${this.size} elements, and the data has ${this.data.length * perByte}`);
+    const need = TYPES[type].bits ? Math.ceil((this.size * TYPES[type].bits) / 8) : this.size;
+    if (need !== this.data.length)
+      throw new OnxError(`a ${type} tensor of [${this.dims}] has ${this.size} elements, and the data has ${room}`);
     Object.freeze(this);
   }
 
