@@ -1,5 +1,6 @@
-/* share.h - a part of many generated cases, for builds in which each takes long (sanitizers) or differs little from another
- * build that tests all of them. The environment variable ONX_TEST_SHARE=n, which CMakePresets.json sets, means one of n. */
+/* share.h - a part of many generated cases, for builds in which each takes long (sanitizers) or differs little from
+ * another build that tests all of them. The environment variable ONX_TEST_SHARE=n, which CMakePresets.json sets, means
+ * one of n. */
 #ifndef TESTS_SHARE_H
 #define TESTS_SHARE_H
 

@@ -306,6 +306,7 @@ static const struct {
     { "QuantizeLinear", "amx", ONX_FLOAT, "in a layout that a fast convolution leaves: test_kernel_bytes" },
     { "QuantizeLinear", "vnni", ONX_FLOAT, "likewise" },
     { "Einsum", "moves", ONX_FLOAT16, "in float, like products, since sessions do not know yet which it is" },
+    { "Einsum", "moves", ONX_BFLOAT16, "likewise" },
     { "MatMul", "bf16", ONX_FLOAT, "in sessions with a precision: test_run_precision" },
     { "MatMul", "amx", ONX_FLOAT, "likewise" },
     { "Conv", "bf16", ONX_FLOAT, "likewise: test_kernel_convolutions" },
