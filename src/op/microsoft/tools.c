@@ -56,19 +56,40 @@ MS_ROW(ReduceSumInteger, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARI
        .attrs = ATTRS({ "axes", INTS, REQUIRED }, { "keepdims", INT, REQUIRED }),
        .types = TYPES({ "T1", T_BYTES }, { "T2", T(BIT(INT32) | BIT(UINT32)) }))
 
+/* The signal is the last axis. */
 MS_ROW(Rfft, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 1, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }),
        .outputs = PORTS({ "Y", "T", 0 }),
        .attrs = ATTRS({ "normalized", INT, DEFAULT("0") }, { "onesided", INT, DEFAULT("1") },
                       { "signal_ndim", INT, DEFAULT("1") }),
-       .types = TYPES({ "T", T(FLOATING) }))
+       .types = TYPES({ "T", T(FLOATING) }),
+       BODY(20, { NULL, NODES(last = Constant <value_ints = [-1]> ()
+                          column = Unsqueeze (X, last)
+                          axis = Constant <value_int = -2> ()
+                          Y = DFT <onesided = 1> (column, , axis)) }))
 
+/* The other half of the spectrum mirrors the given one. */
 MS_ROW(Irfft, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(1, 1, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }),
        .outputs = PORTS({ "Y", "T", 0 }),
        .attrs = ATTRS({ "normalized", INT, DEFAULT("0") }, { "onesided", INT, DEFAULT("1") },
                       { "signal_ndim", INT, REQUIRED }),
-       .types = TYPES({ "T", T(FLOATING) }))
+       .types = TYPES({ "T", T(FLOATING) }),
+       BODY(20, { NULL, NODES(second = Constant <value_ints = [-2]> ()
+                          one = Constant <value_ints = [1]> ()
+                          end = Constant <value_ints = [-1]> ()
+                          inner = Slice (X, one, end, second)
+                          back = Constant <value_ints = [-1]> ()
+                          begin = Constant <value_ints = [-9223372036854775807]> ()
+                          mirrored = Slice (inner, end, begin, second, back)
+                          signs = Constant <value = float[2] {1, -1}> ()
+                          typed_signs = CastLike (signs, X)
+                          conjugates = Mul (mirrored, typed_signs)
+                          whole = Concat <axis = -2> (X, conjugates)
+                          axis = Constant <value_int = -2> ()
+                          signal = DFT <inverse = 1> (whole, , axis)
+                          first = Constant <value_int = 0> ()
+                          Y = Gather <axis = -1> (signal, first)) }))
 
 MS_ROW(EPContext, ARITY(0, MANY, 1, MANY),
        .inputs = PORTS({ "inputs", "T", VARIADIC | HETEROGENEOUS | ARITY_0 }),
