@@ -109,8 +109,10 @@ static onx_status value_of(scope *s, const parsed *p, onxi_dim *out)
     onxi_dim value = p->value;
     for (uint32_t i = 0; i < p->count; i++)
         ONX_TRY(step(s, p->op[i], value, p->by[i], &value));
-    *out = onxi_dim_is_const(value) && value < 0 ? ONXI_DIM_UNKNOWN : value;
-    return ONX_OK;
+    *out = value;
+    return onxi_dim_is_const(value) && value < 0
+               ? onxi_call_fail(s->call, "a dim is %lld by the attributes and the dims of the inputs", (long long)value)
+               : ONX_OK;
 }
 
 /* Binds the first letter to what gives `dim`. */
