@@ -24,7 +24,7 @@ enum {
     MOST_MS = 600,        /* where a run is ended at the latest, if it looks */
     BUDGET_MS = 1500,     /* for all sizes of a node, with drawing its operands */
     MOST_BYTES = 1 << 25, /* of an operand */
-    DRAWN = 20            /* one of so many nodes is in the part that is drawn */
+    DRAWN = 48            /* one of so many nodes is in the part that is drawn */
 };
 
 /* In nanoseconds; with sanitizers everything takes several times as long. */
