@@ -187,11 +187,17 @@ static void pass_of_two(const pass *p, const onxi_resize_loops *loops, const flo
 {
     const onxi_taps *t = p->taps;
     const onxi_taps_pair *pair = &t->pair;
+    const uint64_t cost = p->inner / 4 + 8;
+    const int64_t turns = (int64_t)onxi_pace_turns(cost);
     for (uint64_t o = 0; o < p->outer; o++, x += (uint64_t)t->in * p->inner) {
-        for (int64_t k = 0; p->inner > 1 && k < t->out && !onxi_pace_stops(p->pace, p->inner / 4 + 8);
-             k++, y += p->inner)
-            loops->line(x + (uint64_t)pair->at[0][k] * p->inner, pair->weight[0][k],
-                        x + (uint64_t)pair->at[1][k] * p->inner, pair->weight[1][k], y, p->inner);
+        for (int64_t k = 0, end; p->inner > 1 && k < t->out;) {
+            end = t->out - k < turns ? t->out : k + turns;
+            if (onxi_pace_stops(p->pace, (uint64_t)(end - k) * cost))
+                return;
+            for (; k < end; k++, y += p->inner)
+                loops->line(x + (uint64_t)pair->at[0][k] * p->inner, pair->weight[0][k],
+                            x + (uint64_t)pair->at[1][k] * p->inner, pair->weight[1][k], y, p->inner);
+        }
         if (onxi_pace_stops(p->pace, (uint64_t)t->out))
             return;
         if (p->inner > 1)
