@@ -1,0 +1,29 @@
+"""The backend cases of the package onnx, run by its own runner over onx.backend, with its rules of comparison."""
+import os
+import sys
+import unittest
+
+reason = None
+if os.environ.get("ONX_UPSTREAM") != "1":
+    reason = "takes minutes: set ONX_UPSTREAM=1 to run the cases of the package onnx"
+else:
+    try:
+        import ml_dtypes  # noqa: F401
+        import numpy  # noqa: F401
+        import onnx.backend.test
+    except ImportError as missing:
+        reason = str(missing)
+if reason:
+    print("skipped: " + reason)
+    sys.exit(77)
+
+import onx.backend
+
+runner = onnx.backend.test.BackendTest(onx.backend.Backend, __name__)
+runner.exclude("Real|cuda")  # Real: models that are downloaded
+# Cases without one right answer: random numbers, and the noise of transforms around zero.
+runner.exclude("bernoulli|test_dft_inverse")
+globals().update(runner.test_cases)
+
+if __name__ == "__main__":
+    unittest.main()
