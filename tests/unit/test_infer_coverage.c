@@ -1,5 +1,5 @@
 /* test_infer_coverage.c - every version of every operator for which the standard defines inference has a rule, and
- * occurs in a case of tests/cases/infer. */
+ * occurs in a case of tests/cases/infer. Operators for accelerators need none: one rule reads all of their dims. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,8 @@ static void test_infer_coverage__cases(void **state)
     size_t missing = 0;
     for (uint32_t i = 0; i < onxi_operator_count; i++)
         for (const onxi_schema *row = onxi_operators[i].rows; row->name; row++) {
-            bool known = !(row->flags & ONXI_OP_INFERS);
+            bool known =
+                !(row->flags & ONXI_OP_INFERS) || onxi_operator_is((onxi_op_id)(i + 1), ONXI_TRAIT_DEVICE);
             for (size_t k = 0; k < s.count && !known; k++)
                 known = s.rows[k] == row;
             if (!known) {
