@@ -99,7 +99,8 @@ static onx_status sums_run(onx_work *work, uint64_t first, uint64_t last)
         uint32_t sum = 0;
         for (uint64_t i = 0; i < q->summed.all && !onxi_pace_stops(&pace, 16); i++) {
             const uint8_t byte = x[from + offset_of(&q->summed, i)];
-            sum += is_signed ? (uint32_t)(int32_t)(int8_t)byte : byte;
+            const int32_t value = is_signed ? (int8_t)byte : byte;
+            sum += (uint32_t)value;
         }
         ((uint32_t *)work->outputs[0]->data)[row] = sum;
     }
