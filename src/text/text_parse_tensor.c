@@ -11,7 +11,7 @@ onxi_text_element onxi_text_element_of(int64_t dtype)
     onxi_text_element e = { .storage = row->field, .bits = row->bits };
     if (!row->field)
         return e;
-    e.packed = row->entry == ONXI_ENTRY_BYTE ? 8 / row->bits : 1;
+    e.packed = (uint8_t)(row->entry == ONXI_ENTRY_BYTE ? 8 / row->bits : 1);
     e.parts = row->entry == ONXI_ENTRY_PAIR ? 2 : 1;
     e.is_signed = row->class == ONX_CLASS_SIGNED || number;
     if (number || row->field == ONXI_IN_STRING || (row->bits == 64 && !e.is_signed))
