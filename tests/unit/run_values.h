@@ -42,7 +42,7 @@ static inline uint64_t run_bits(const onx_value *v, uint64_t index)
     unsigned bits = onx_dtype_bits(run_part_type((onx_dtype)v->dtype));
     uint64_t out = 0;
     if (bits < 8)
-        return (uint64_t)((const uint8_t *)v->data)[index * bits / 8] >> index * bits % 8 & ((1u << bits) - 1);
+        return onxi_packed_get(v->data, bits, index);
     memcpy(&out, (const char *)v->data + index * (bits / 8), bits / 8);
     return out;
 }

@@ -319,8 +319,9 @@ static onx_status read_group(const onx_prepare *p, params *q)
     q->normalizes = norms[0] || norms[1];
     for (uint32_t i = 0; i < 2; i++) {
         const char *own = i ? "k_norm_epsilon" : "q_norm_epsilon";
-        q->epsilon[i] = onx_prepare_float(p, onx_prepare_given(p, own) ? own : "qk_norm_epsilon");
-        if (onx_prepare_given(p, own) && !(q->epsilon[i] > 0 && q->epsilon[i] < INFINITY))
+        const bool given = onx_prepare_given(p, own);
+        q->epsilon[i] = onx_prepare_float(p, given ? own : "qk_norm_epsilon");
+        if (given && !(q->epsilon[i] > 0 && q->epsilon[i] < INFINITY))
             return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is %g, expected a positive number", own,
                                     (double)q->epsilon[i]);
     }
