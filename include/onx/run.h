@@ -89,8 +89,8 @@ typedef struct onx_session_options {
      * is a mistake in the library. Takes a part of the time that planning takes. Builds for debugging and with
      * sanitizers always check. */
     bool verify;
-    /* Refuse models of an IR version or of operator sets of the standard that are newer than the newest known; otherwise
-     * their operators run by the newest known version, with a warning, as far as they are known. */
+    /* Refuse models of an IR version or of operator sets of the standard that are newer than the newest known;
+     * otherwise their operators run by the newest known version, with a warning, as far as they are known. */
     bool strict_opset;
 } onx_session_options;
 

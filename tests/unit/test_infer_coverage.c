@@ -98,8 +98,7 @@ static void test_infer_coverage__cases(void **state)
     size_t missing = 0;
     for (uint32_t i = 0; i < onxi_operator_count; i++)
         for (const onxi_schema *row = onxi_operators[i].rows; row->name; row++) {
-            bool known =
-                !(row->flags & ONXI_OP_INFERS) || onxi_operator_is((onxi_op_id)(i + 1), ONXI_TRAIT_DEVICE);
+            bool known = !(row->flags & ONXI_OP_INFERS) || onxi_operator_is((onxi_op_id)(i + 1), ONXI_TRAIT_DEVICE);
             for (size_t k = 0; k < s.count && !known; k++)
                 known = s.rows[k] == row;
             if (!known) {
