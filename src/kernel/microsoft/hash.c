@@ -72,10 +72,14 @@ static onx_status hash_prepare(onx_prepare *p)
     q->capacity = (uint64_t)capacity;
     q->tokens = ids->count;
     q->sequences = borders ? (uint64_t)borders->dims[0] - 1 : (uint64_t)ids->dims[0];
-    const uint64_t all = p->inputs[SIZES]->count, held = q->sequences * q->before;
-    if (p->inputs[FACTORS]->count <= q->before || !fits(p, q->at->past, held) || !fits(p, q->at->past_segments, held) ||
-        !fits(p, q->at->offsets, all) || !fits(p, q->at->eos, 1) || !fits(p, q->at->segments, q->tokens) ||
-        !fits(p, q->at->counts, q->sequences))
+    const uint64_t all = p->inputs[SIZES]->count;
+    uint64_t held, of_sizes;
+    if (!onxi_mul_u64(q->sequences, q->before, &held) || !onxi_mul_u64(q->before, q->heads, &of_sizes) ||
+        of_sizes != all || p->inputs[FACTORS]->count <= q->before || !onxi_ms_gives(p, 0, q->tokens, all, 1) ||
+        !onxi_ms_gives(p, 1, q->sequences, q->before, 1) || !onxi_ms_gives(p, 2, q->sequences, q->before, 1) ||
+        !onxi_ms_gives(p, 3, q->sequences, q->capacity, q->before) || !fits(p, q->at->past, held) ||
+        !fits(p, q->at->past_segments, held) || !fits(p, q->at->offsets, all) || !fits(p, q->at->eos, 1) ||
+        !fits(p, q->at->segments, q->tokens) || !fits(p, q->at->counts, q->sequences))
         return onx_prepare_fail(p, ONX_E_INVALID, "an operand does not fit %llu sequences and n-grams of up to %llu",
                                 (unsigned long long)q->sequences, (unsigned long long)q->before + 1);
     p->params = q;

@@ -20,6 +20,9 @@ float onxi_ms_dot(const float *a, const float *b, uint64_t n);
 
 /* Reserves `count` elements of 4 bytes in a thread's workspace; *at is their offset. Returns false on overflow. */
 bool onxi_ms_reserve(uint64_t *total, uint64_t count, uint64_t *at);
+/* Has output `i` a * b * c elements, or is it not wanted? Kernels that count by operands ask before they write, because
+ * the rule of shapes may have counted by others. */
+bool onxi_ms_gives(const onx_prepare *p, uint32_t i, uint64_t a, uint64_t b, uint64_t c);
 
 /* ---- low-bit weights ---- */
 

@@ -231,6 +231,13 @@ void onxi_ms_end(onxi_ms_query *q, uint64_t value_size, float sink)
 
 /* ---- products as outputs ---- */
 
+bool onxi_ms_gives(const onx_prepare *p, uint32_t i, uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t count;
+    return i >= p->output_count || !p->outputs[i] ||
+           (onxi_mul_u64(a, b, &count) && onxi_mul_u64(count, c, &count) && p->outputs[i]->count == count);
+}
+
 bool onxi_ms_reserve_shown(uint64_t *total, onxi_ms_products kind, uint64_t keys, uint64_t *at)
 {
     return kind == ONXI_MS_NO_PRODUCTS || onxi_ms_reserve(total, keys, at);

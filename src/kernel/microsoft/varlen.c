@@ -94,6 +94,9 @@ static onx_status conv_prepare(onx_prepare *p)
     if (!onxi_mul_u64(q->taps - 1, q->dilation, &reach) || reach != q->kept)
         return onx_prepare_fail(p, ONX_E_INVALID, "the state has %llu positions, expected %llu",
                                 (unsigned long long)q->kept, (unsigned long long)reach);
+    if (!onxi_ms_gives(p, 0, q->tokens, q->channels, 1) || !onxi_ms_gives(p, 1, q->sequences, q->channels, q->kept) ||
+        !onxi_ms_gives(p, 2, q->sequences, q->capacity, q->channels))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the outputs do not have the sizes of the operands");
     if (!onxi_ms_reserve(&total, q->kept, &q->row_at))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the state is too large");
     p->thread_workspace = total;
@@ -157,6 +160,8 @@ static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
 
 typedef struct delta_net {
     uint64_t sequences, tokens, heads, value_heads, key, value, capacity;
+    uint64_t captured;                                  /* numbers of a token that replay it */
+    uint32_t lead;                                      /* axes of tokens */
     bool packed, decays, corrects, normalizes, per_key; /* per_key: a decay for each element of a key */
     enum { AS_GIVEN, SOFTPLUS, SIGMOID } gate;
     bool beta_sigmoid, bias_per_key;
@@ -187,6 +192,7 @@ static onx_status delta_sizes(const onx_prepare *p, delta_net *q)
     const uint32_t own = q->packed ? 1 : 2, lead = x->rank - own;
     if (x->rank <= own || lead > 2 || (borders && lead > 1))
         return onx_prepare_fail(p, ONX_E_INVALID, "the query has rank %u", x->rank);
+    q->lead = lead;
     q->tokens = onxi_product(x->dims, 0, lead);
     q->sequences = state ? (uint64_t)state->dims[0] : borders->count - 1;
     q->value_heads = state ? (uint64_t)state->dims[1] : (uint64_t)v->dims[v->rank - 2];
@@ -234,6 +240,15 @@ static onx_status delta_words(const onx_prepare *p, delta_net *q)
     return ONX_OK;
 }
 
+/* Numbers that replay a step: decays, the key, and what is added along it. False: too many. */
+static bool count_captured(const delta_net *q, uint64_t *out)
+{
+    uint64_t decays, keys, values;
+    return onxi_mul_u64(q->value_heads, q->per_key ? q->key : 1, &decays) && onxi_mul_u64(q->heads, q->key, &keys) &&
+           onxi_mul_u64(q->value_heads, q->value, &values) && onxi_add_u64(decays, keys, out) &&
+           onxi_add_u64(*out, values, out);
+}
+
 static onx_status delta_prepare(onx_prepare *p)
 {
     const onx_value *decay = operand(p, DECAY), *beta = operand(p, BETA), *a_log = operand(p, A_LOG),
@@ -244,23 +259,30 @@ static onx_status delta_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     ONX_TRY(delta_sizes(p, q));
     ONX_TRY(delta_words(p, q));
-    const uint64_t per_head = q->tokens * q->value_heads;
-    q->per_key = decay && decay->count == per_head * q->key && q->key != 1;
+    uint64_t per_head, per_key;
+    if (!onxi_mul_u64(q->tokens, q->value_heads, &per_head) || !onxi_mul_u64(per_head, q->key, &per_key))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many tokens and heads");
+    q->per_key = decay && decay->rank == q->lead + 2;
     q->bias_per_key = bias && bias->count == q->value_heads * q->key && q->key != 1;
-    if ((q->decays && !decay) || (q->corrects && !beta) || (!q->per_key && !has_count(decay, per_head)) ||
+    if ((q->decays && !decay) || (q->corrects && !beta) || !has_count(decay, q->per_key ? per_key : per_head) ||
         !has_count(beta, per_head) || !has_count(a_log, q->value_heads) ||
         (!q->bias_per_key && !has_count(bias, q->value_heads)) || !has_count(counts, q->sequences) ||
         !has_count(active, 1) || (q->decays && q->gate != AS_GIVEN && (!a_log || !bias)) ||
         (q->bias_per_key && !q->per_key) || (q->capacity > 0) != (counts != NULL))
         return onx_prepare_fail(p, ONX_E_INVALID,
                                 "decay, beta, a_log, dt_bias or capture_count is missing, or does not fit");
-    if (!onxi_mul_u64(q->key, q->value, &state) || !onxi_ms_reserve(&total, q->key, &q->query_at) ||
-        !onxi_ms_reserve(&total, q->key, &q->key_at) || !onxi_ms_reserve(&total, q->value, &q->value_at) ||
-        !onxi_ms_reserve(&total, q->key, &q->decay_at) || !onxi_ms_reserve(&total, state, &q->state_at))
+    if (!onxi_mul_u64(q->key, q->value, &state) || !count_captured(q, &q->captured))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the state is too large");
+    if (!onxi_ms_gives(p, 0, per_head, q->value, 1) || !onxi_ms_gives(p, 1, q->sequences, q->value_heads, state) ||
+        !onxi_ms_gives(p, 2, q->sequences, q->capacity, q->captured) ||
+        !onxi_mul_u64(q->sequences, q->value_heads, &p->rows))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the outputs do not have the sizes of the operands");
+    if (!onxi_ms_reserve(&total, q->key, &q->query_at) || !onxi_ms_reserve(&total, q->key, &q->key_at) ||
+        !onxi_ms_reserve(&total, q->value, &q->value_at) || !onxi_ms_reserve(&total, q->key, &q->decay_at) ||
+        !onxi_ms_reserve(&total, state, &q->state_at))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the state is too large");
     p->thread_workspace = total;
     p->params = q;
-    p->rows = q->sequences * q->value_heads;
     return ONX_OK;
 }
 
@@ -311,7 +333,7 @@ static void capture(const onx_work *work, const delta_net *q, uint64_t sequence,
     onx_value *update = out(work, 2);
     const uint64_t each = q->per_key ? q->key : 1, decays = q->value_heads * each, keys = q->heads * q->key,
                    values = q->value_heads * q->value, group = q->value_heads / q->heads,
-                   from = sequence * q->capacity * (decays + keys + values);
+                   from = sequence * q->capacity * q->captured;
     onxi_ms_store(update, from + step * decays + head * each, each, decay);
     if (head % group == 0)
         onxi_ms_store(update, from + q->capacity * decays + step * keys + head / group * q->key, q->key, key);

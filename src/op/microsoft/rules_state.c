@@ -329,6 +329,13 @@ onx_status onxi_rule_microsoft_gated_delta_net(onxi_call *call)
     if (lengths)
         ONX_TRY(onxi_call_unify(call, d.batch, onxi_dim_sub(call->dims, lengths->dims[0], 1), "the number of sequences",
                                 &d.batch));
+    if (decay && q) { /* of a head, or of each element of its key */
+        if (decay->rank != d.lead + 1 && decay->rank != d.lead + 2)
+            return onxi_call_fail(call, "input 4 has rank %u, expected %u or %u", decay->rank, d.lead + 1, d.lead + 2);
+        ONX_TRY(onxi_call_want_dim(call, 4, d.lead, d.value_heads));
+        if (decay->rank == d.lead + 2)
+            ONX_TRY(onxi_call_want_dim(call, 4, d.lead + 1, d.key));
+    }
     if (onxi_dim_is_const(d.heads) && onxi_dim_is_const(d.value_heads) &&
         (d.heads < 1 || d.value_heads % d.heads || d.value_heads < 1))
         return onxi_call_fail(call, "there are %lld heads of values for %lld heads of queries, expected a multiple",
