@@ -69,7 +69,8 @@ passed_at_least() {
 }
 
 # backend_models AWK [light]: the models that the ONNX project tests runtimes with go to the file models, those whose number
-# suits the expression, without the large ones or with them; at most a third of those where ONX_TEST_SHARE is set (share.h). link_sets MODEL FOLDER: what such a model is tested with stands in the folder, too.
+# suits the expression, without the large ones or with them; at most a third of those where ONX_TEST_SHARE is set (share.h). link_sets MODEL FOLDER:
+# links the test data of such a model in the folder.
 backend_models() {
     data=${ONX_CONFORMANCE_DIR:-}
     [ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data

@@ -679,53 +679,61 @@ static PyObject *value_dlpack_device(PyObject *self, PyObject *none)
     return Py_BuildValue("(ii)", (int)ONX_DL_CPU, 0);
 }
 
-/* Gives the bytes that a file has for elements of a type that NumPy lacks. */
-static PyObject *narrow(PyObject *self, PyObject *args)
+/* Bytes that a file has for the elements of an array, and the element type; `into` fills them. */
+typedef bool fill_bytes(const py_array_struct *a, onx_dtype dtype, void *bytes, uint64_t count, uint64_t size);
+
+static PyObject *bytes_of(PyObject *args, fill_bytes *into)
 {
     PyObject *array, *keep, *bytes = NULL;
     int dtype;
     uint64_t size, count = 1;
-    (void)self;
     if (!PyArg_ParseTuple(args, "Oi", &array, &dtype))
         return NULL;
     const py_array_struct *a = py_array_look(array, &keep);
-    for (int i = 0; a && i < a->nd; i++)
-        count *= (uint64_t)a->shape[i];
-    if (a && is_plain(a) && py_array_dtype(a) == py_array_widened(dtype) && onx_dtype_size(dtype, count, &size) &&
+    bool fits = a && is_plain(a) && onx_dtype_bits(dtype);
+    for (int i = 0; fits && i < a->nd; i++)
+        fits = !__builtin_mul_overflow(count, (uint64_t)a->shape[i], &count);
+    if (fits && onx_dtype_size(dtype, count, &size) && size <= PY_SSIZE_T_MAX &&
         (bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size)) &&
-        onx_convert((onx_dtype)dtype, PyBytes_AsString(bytes), (onx_dtype)py_array_dtype(a), a->data, count, true) !=
-            ONX_OK)
+        !into(a, (onx_dtype)dtype, PyBytes_AsString(bytes), count, size))
         Py_CLEAR(bytes);
     if (!bytes && !PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "such elements cannot be converted");
+        PyErr_SetString(PyExc_TypeError, "the elements of the array cannot be converted to that type");
     Py_XDECREF(keep);
     return bytes;
 }
 
-/* The bytes that a file has for elements that an array of the package ml_dtypes holds in one byte each or more. */
+static bool narrow_into(const py_array_struct *a, onx_dtype dtype, void *bytes, uint64_t count, uint64_t size)
+{
+    (void)size;
+    return py_array_dtype(a) == py_array_widened(dtype) &&
+           onx_convert(dtype, bytes, (onx_dtype)py_array_dtype(a), a->data, count, true) == ONX_OK;
+}
+
+/* For elements of a type that NumPy lacks. */
+static PyObject *narrow(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return bytes_of(args, narrow_into);
+}
+
+static bool pack_into(const py_array_struct *a, onx_dtype dtype, void *bytes, uint64_t count, uint64_t size)
+{
+    const unsigned bits = onx_dtype_bits(dtype);
+    if ((unsigned)a->itemsize != (bits + 7) / 8)
+        return false;
+    if (bits > 8)
+        memcpy(bytes, a->data, size);
+    else
+        (void)onx_codes_pack(dtype, bytes, a->data, count);
+    return true;
+}
+
+/* For elements that an array of the package ml_dtypes holds in one byte each or more. */
 static PyObject *pack(PyObject *self, PyObject *args)
 {
-    PyObject *array, *keep, *bytes = NULL;
-    int dtype;
-    uint64_t size, count = 1;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oi", &array, &dtype))
-        return NULL;
-    const py_array_struct *a = py_array_look(array, &keep);
-    const unsigned bits = onx_dtype_bits(dtype);
-    for (int i = 0; a && i < a->nd; i++)
-        count *= (uint64_t)a->shape[i];
-    if (a && is_plain(a) && bits && (unsigned)a->itemsize == (bits + 7) / 8 && onx_dtype_size(dtype, count, &size) &&
-        (bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size))) {
-        if (bits > 8)
-            memcpy(PyBytes_AsString(bytes), a->data, size);
-        else
-            (void)onx_codes_pack((onx_dtype)dtype, PyBytes_AsString(bytes), a->data, count);
-    }
-    if (!bytes && !PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "such elements cannot be packed");
-    Py_XDECREF(keep);
-    return bytes;
+    return bytes_of(args, pack_into);
 }
 
 bool py_add_value(PyObject *module)

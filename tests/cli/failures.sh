@@ -21,9 +21,9 @@ mkdir -p case/test_data_set_0
 cp model.onnx case
 "$ONX" ops --export set.pb --opset 17 2>err || fail "ops --export"
 cases=0 calls=0
-# told ARGUMENT...: whatever the exit status, a failure is told. The answers of some commands are on standard output. Of all
+# reports ARGUMENT...: whatever the exit status, a failure is reported. The answers of some commands are on standard output. Of all
 # calls, the share of share.h.
-told() {
+reports() {
     calls=$((calls + 1))
     [ $((calls % ${ONX_TEST_SHARE:-1})) = 0 ] || return 0
     cases=$((cases + 1))
@@ -52,12 +52,12 @@ for file in none.onnx folder.onnx empty.onnx short.onnx noise.onnx model.onnx ba
         "bench model.onnx" | "bench set.pb" | "bench /dev/null") continue ;; # seconds of work
         esac
         # shellcheck disable=SC2086
-        told $command "$file"
+        reports $command "$file"
     done
 done
-told test case
-told test none
-told test
+reports test case
+reports test none
+reports test
 # little memory: at each limit something else is the first that does not fit
 for memory in 1 100 1000 5000 10000 20000 40000 80000 200000 1000000; do
     for command in "info model.onnx" "check --full model.onnx" "infer --list model.onnx" "run --random model.onnx" \
@@ -65,7 +65,7 @@ for memory in 1 100 1000 5000 10000 20000 40000 80000 200000 1000000; do
         "diff model.onnx model.textproto" "fmt model.textproto" "ops --export x.pb" "ops --opset-doc set.pb" \
         "run --random --profile --trace x.json --dim N=100000 model.onnx" "test case"; do
         # shellcheck disable=SC2086
-        told $command --max-memory $memory
+        reports $command --max-memory $memory
     done
 done
 # little address space: malloc fails. Where the program itself, with sanitizers, does not fit, the system ends it before
@@ -96,7 +96,7 @@ for out in none/x.onnx folder.onnx file/x.onnx /proc/x.onnx ''; do
     for command in "convert model.onnx --to onnx -o" "infer model.onnx --to onnx -o" "ops --export" \
         "run model.onnx --random --profile --trace" "run model.onnx --random --output-dir"; do
         # shellcheck disable=SC2086
-        told $command "$out"
+        reports $command "$out"
     done
 done
 

@@ -350,8 +350,8 @@ MS_ROW(RelativePositionBias, ARITY(3, 3, 1, 1),
                                   distance = Abs (ahead)) },
             { is_one_way, NODES(buckets = Identity (bucket_count)
                                 first = Identity (nothing)
-                                behind = Min (ahead, nothing)
-                                distance = Neg (behind)) },
+                                earlier = Min (ahead, nothing)
+                                distance = Neg (earlier)) },
             { NULL, NODES(exact = Div (buckets, two)
                           is_near = Less (distance, exact)
                           exact_number = Cast <to = 1> (exact)
