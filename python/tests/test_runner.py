@@ -1,18 +1,14 @@
 """The backend cases of the package onnx, run by its own runner over onx.backend, with its rules of comparison."""
-import os
 import sys
 import unittest
 
 reason = None
-if os.environ.get("ONX_UPSTREAM") != "1":
-    reason = "takes minutes: set ONX_UPSTREAM=1 to run the cases of the package onnx"
-else:
-    try:
-        import ml_dtypes  # noqa: F401
-        import numpy  # noqa: F401
-        import onnx.backend.test
-    except ImportError as missing:
-        reason = str(missing)
+try:
+    import ml_dtypes  # noqa: F401
+    import numpy  # noqa: F401
+    import onnx.backend.test
+except ImportError as missing:
+    reason = str(missing)
 if reason:
     print("skipped: " + reason)
     sys.exit(77)
