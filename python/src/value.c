@@ -706,7 +706,7 @@ static PyObject *bytes_of(PyObject *args, fill_bytes *into)
 static bool narrow_into(const py_array_struct *a, onx_dtype dtype, void *bytes, uint64_t count, uint64_t size)
 {
     (void)size;
-    return py_array_dtype(a) == py_array_widened(dtype) &&
+    return py_array_dtype(a) == py_array_widened((int32_t)dtype) &&
            onx_convert(dtype, bytes, (onx_dtype)py_array_dtype(a), a->data, count, true) == ONX_OK;
 }
 

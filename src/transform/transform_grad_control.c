@@ -494,7 +494,7 @@ MAKE(loop)
         return onxi_grad_fail(g, n->s.node, "its body does not have the inputs and outputs of a Loop");
     const uint32_t states = from->input_count - 2, scans = from->output_count - 1 - states;
     ONX_TRY(open_loop(n, 2, 2, states, scans, &l));
-    onx_bytes count, last, step, go, at, *dscan = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)scans + 1);
+    onx_bytes count, last, step, go, at = { 0 }, *dscan = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)scans + 1);
     if (!dscan)
         return ONX_E_MEMORY;
     ONX_TRY(count_iterations(&l, &count, &last));
