@@ -10,6 +10,13 @@ const char *__lsan_default_options(void)
     return "use_tls=0:print_suppressions=0";
 }
 
+// Kernels are compiled with checks that return, which takes a small part of the time.
+const char *__ubsan_default_options(void);
+const char *__ubsan_default_options(void)
+{
+    return "halt_on_error=1:print_stacktrace=1";
+}
+
 const char *__lsan_default_suppressions(void)
 {
     return ONX_LSAN_SUPPRESSIONS;
