@@ -2,7 +2,7 @@
  * graph of their own, which is planned for the shapes at hand, the first ones too, so that all runs give the same bits.
  * Where no plan can be made, the nodes run one by one. docs/notes/session.md */
 #include "run/run_plan.h"
-#include "run/run_verify.h"
+#include "run/run_zones.h"
 
 enum {
     LEAST_OPS = 4,
@@ -301,6 +301,18 @@ static onx_status find_planned(onxi_run_state *st, onxi_run_state **out)
     return ONX_OK;
 }
 
+/* Lets the plan read what it captures and write its outputs. */
+static void open_rest(const onxi_run_state *st, bool open)
+{
+    const onxi_run_graph *g = &st->plan->later->graph;
+    void (*visit)(const onxi_run_state *, const onx_value *) =
+        open ? onxi_run_zones_open_value : onxi_run_zones_close_value;
+    for (uint32_t i = 0; i < g->capture_count; i++)
+        visit(st, st->rest->site.inputs[i]);
+    for (uint32_t i = 0; i < g->output_count; i++)
+        visit(st, st->rest->outputs[i]);
+}
+
 onx_status onxi_run_rest_run(onxi_run_state *st, bool *done)
 {
     onxi_run_state *planned;
@@ -309,6 +321,9 @@ onx_status onxi_run_rest_run(onxi_run_state *st, bool *done)
     if (!planned)
         return ONX_OK;
     *done = true;
-    return onxi_run_state_run(planned, NULL, st->rest->site.inputs, st->rest->outputs,
-                              st->plan->later->graph.output_count);
+    open_rest(st, true);
+    const onx_status status = onxi_run_state_run(planned, NULL, st->rest->site.inputs, st->rest->outputs,
+                                                 st->plan->later->graph.output_count);
+    open_rest(st, false);
+    return status;
 }

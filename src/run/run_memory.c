@@ -1,6 +1,7 @@
 /* run_memory.c - assigns an offset in one buffer to each storage of a plan: storages whose lifetimes do not overlap
- * share bytes. */
+ * share bytes. Where plans are checked, a zone that belongs to nothing follows each storage. */
 #include "run/run_plan.h"
+#include "run/run_zones.h"
 
 /* Maximum number of holes that are searched before the buffer grows instead; this keeps planning linear. */
 #define SEARCH_MAX 512
@@ -102,9 +103,16 @@ static uint32_t find_wholes(onxi_run_plan *plan)
     return count;
 }
 
+/* Bytes that a storage takes with its zone. */
+static uint64_t room_of(const onxi_run_storage *storage, uint64_t zone)
+{
+    return storage->size ? ((storage->size + 63u) & ~(uint64_t)63u) + zone : 0;
+}
+
 onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out)
 {
     const uint32_t n = find_wholes(plan);
+    const uint64_t zone = onxi_run_zone(plan->graph->session);
     onx_arena *arena;
     ONX_TRY(onx_arena_new(cx, &arena));
     uint32_t *order = ONXI_ARRAY(arena, uint32_t, (size_t)n + 1), *ends = ONXI_ARRAY(arena, uint32_t, (size_t)n + 1);
@@ -116,9 +124,9 @@ onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size
         while (status == ONX_OK && ended < n && plan->storages[ends[ended]].last < now->first) {
             const onxi_run_storage *old = &plan->storages[ends[ended++]];
             if (old->size)
-                status = space_give(&s, old->offset, (old->size + 63u) & ~(uint64_t)63u);
+                status = space_give(&s, old->offset, room_of(old, zone));
         }
-        uint64_t size = (now->size + 63u) & ~(uint64_t)63u;
+        const uint64_t size = room_of(now, zone);
         if (status == ONX_OK && size && !space_take(&s, size, &now->offset))
             status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "the values of a run take more than 2^64 bytes");
     }

@@ -1,6 +1,6 @@
 /* run_output.c - gives the results of a run to the caller's values. A result may be in the memory of an input (a view),
  * and the caller may have given the same memory for another output: such results are copied before any is written. */
-#include "run/run.h"
+#include "run/run_zones.h"
 
 #include <stdlib.h>
 
@@ -124,10 +124,8 @@ static onx_status put_all(onxi_run_state *st, onx_ctx *cx, onx_value **outputs, 
     return ONX_OK;
 }
 
-onx_status onxi_run_outputs_put(onxi_run_state *st, onx_ctx *cx, onx_value **outputs, uint32_t count)
+static onx_status put_apart(onxi_run_state *st, onx_ctx *cx, onx_value **outputs, uint32_t count)
 {
-    if (!st->aim.overlaps)
-        return put_all(st, cx, outputs, count, NULL);
     onx_value **copies = (onx_value **)ONXI_ARRAY(st->scratch, void *, count + 1u);
     onx_status status = copies ? copy_outside(st, outputs, count, copies) : ONX_E_MEMORY;
     if (status == ONX_OK)
@@ -135,5 +133,16 @@ onx_status onxi_run_outputs_put(onxi_run_state *st, onx_ctx *cx, onx_value **out
     for (uint32_t i = 0; copies && i < count; i++)
         onx_value_free(copies[i]);
     onxi_arena_reset(st->scratch);
+    return status;
+}
+
+onx_status onxi_run_outputs_put(onxi_run_state *st, onx_ctx *cx, onx_value **outputs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        onxi_run_zones_open_value(st, st->slots[st->plan->outputs[i]]);
+    const onx_status status =
+        st->aim.overlaps ? put_apart(st, cx, outputs, count) : put_all(st, cx, outputs, count, NULL);
+    for (uint32_t i = 0; i < count; i++)
+        onxi_run_zones_close_value(st, st->slots[st->plan->outputs[i]]);
     return status;
 }

@@ -1,7 +1,7 @@
 /* run_plan.c - makes a plan for given input shapes: the types of all values, which ops become post-operations of
  * others, a step for each of the other ops (run_step.c), and the memory of a run. */
 #include "run/run_plan.h"
-#include "run/run_verify.h"
+#include "run/run_zones.h"
 
 #define FOLD_MAX 65536 /* largest result in bytes that is computed while planning */
 
@@ -366,16 +366,17 @@ static onx_status add_workspace(onxi_run_planner *pl)
 {
     onxi_run_plan *plan = pl->plan;
     uint64_t workspace = 0, each = 0, total, threads = pl->e->session->threads;
+    const uint64_t zone = onxi_run_zone(pl->e->session);
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const onx_prepare *p = &plan->steps[i].prepare;
         workspace = p->workspace > workspace ? p->workspace : workspace;
         each = p->thread_workspace > each ? p->thread_workspace : each;
     }
-    workspace = (workspace + 63u) & ~(uint64_t)63u;
-    each = (each + 63u) & ~(uint64_t)63u;
+    workspace = workspace ? ((workspace + 63u) & ~(uint64_t)63u) + zone : 0;
+    each = each ? ((each + 63u) & ~(uint64_t)63u) + zone : 0;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        plan->steps[i].prepare.thread_workspace = each; /* one stride for all steps */
         plan->steps[i].prepared = onxi_run_op_prepared(&plan->steps[i].prepare);
+        plan->steps[i].prepared.thread_workspace = each; /* one stride for all steps */
     }
     plan->workspace_offset = plan->buffer_size;
     uint64_t limit = pl->e->session->options.memory, constants = onxi_run_constant_bytes(pl->e->session);

@@ -1,5 +1,6 @@
 /* run_state.c - the state of one run: its buffer, the values bound to it, and the execution of the steps of a plan. */
 #include "run/run_choice.h"
+#include "run/run_zones.h"
 
 #include <time.h>
 
@@ -116,6 +117,7 @@ static void give_buffer(onxi_run_state *st)
 {
     if (!st->base)
         return;
+    onxi_run_zones_end(st);
     if (st->outermost != st)
         onxi_buffer_give(st->cx, st->base, st->base_size);
     else
@@ -174,6 +176,8 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     }
     if (status == ONX_OK)
         status = bind_steps(st);
+    if (status == ONX_OK)
+        onxi_run_zones_close(st);
     if (ONXI_PLATFORM_ROOMY && status == ONX_OK && plan->later)
         status = onxi_run_rest_new(st);
     *out = st; /* on failure, the caller takes the diagnostics and frees the state */
@@ -476,9 +480,11 @@ static onx_status run_steps(onxi_run_state *st)
             return onxi_run_watch_fail(watch, going, st->cx, step->op);
         if (counting)
             ONX_TRY(count_step(st, i));
+        onxi_run_zones_enter(st, i);
         ONX_TRY(run_step(st, step, &st->works[i], &kernel));
         if (telling)
             tell(st, step, &st->works[i], kernel, start);
+        ONX_TRY(onxi_run_zones_leave(st, i, kernel));
     }
     /* Results that come too late are none. */
     const onx_status going = st->outermost == st ? onxi_run_watch_look(watch) : ONX_OK;

@@ -1,7 +1,7 @@
 /* run_verify.c - checks a finished plan: walks its steps with the ranges of bytes of the buffer that are still needed.
  * It uses the plan's data and the facts of kernels, but no code of the planner, so that a mistake there shows here.
  * docs/notes/verifier.md */
-#include "run/run_verify.h"
+#include "run/run_zones.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 /* Times: step i is at i + 1, the outputs are read after the last step; 0: never. */
 typedef struct value_state {
     uint64_t from, to;                /* bytes in the buffer; equal: none */
+    uint64_t end, zone;               /* of the storage that contains them, and of the zone after it */
     uint32_t root;                    /* the storage that contains them, ONXI_NO_SLOT: none */
     uint32_t last_read, reads, maker; /* times, and how often it is read */
     uint32_t views, next_view;        /* the first view of it; the next view of the same value */
@@ -114,15 +115,17 @@ static void need(verifier *v, uint64_t from, uint64_t to, uint32_t time)
 static onx_status find_edges(verifier *v, onx_arena *arena)
 {
     uint32_t n = 0;
-    v->edges = ONXI_ARRAY(arena, uint64_t, 2 * (uint64_t)v->plan->slot_count + 2);
+    v->edges = ONXI_ARRAY(arena, uint64_t, 4 * (uint64_t)v->plan->slot_count + 2);
     if (!v->edges)
         return ONX_E_MEMORY;
     v->edges[n++] = 0;
     v->edges[n++] = UINT64_MAX; /* so that there is a leaf */
     for (uint32_t i = 0; i < v->plan->slot_count; i++)
-        if (v->values[i].from != v->values[i].to) {
+        if (v->values[i].from != v->values[i].to || v->values[i].end != v->values[i].zone) {
             v->edges[n++] = v->values[i].from;
             v->edges[n++] = v->values[i].to;
+            v->edges[n++] = v->values[i].end;
+            v->edges[n++] = v->values[i].zone;
         }
     qsort(v->edges, n, sizeof *v->edges, by_number);
     v->edge_count = 0;
@@ -174,7 +177,10 @@ static onx_status locate(verifier *v, uint32_t slot)
         return broken(v, 0, slot, "its elements take more bytes");
     if (begin > root->size || size > root->size - begin || own->offset != at->from)
         return broken(v, 0, slot, "it is not inside its storage");
-    if (root->size > plan->workspace_offset || root->offset > plan->workspace_offset - root->size)
+    at->end = root->offset + root->size;
+    at->zone = root->size ? ((at->end + 63u) & ~(uint64_t)63u) + onxi_run_zone(plan->graph->session) : at->end;
+    if (root->size > plan->workspace_offset || root->offset > plan->workspace_offset - root->size ||
+        at->zone > plan->workspace_offset)
         return broken(v, 0, slot, "its storage is in the workspace");
     return ONX_OK;
 }
@@ -366,6 +372,15 @@ static onx_status move_parts(verifier *v, uint32_t time, const onxi_run_step *st
     return join && at != w->to ? broken(v, time, whole, "the parts are not as large as the whole") : ONX_OK;
 }
 
+/* While a step runs, the zones after its outputs are marked (run_zones.c). */
+static onx_status check_zones(const verifier *v, uint32_t time, const onxi_run_step *step)
+{
+    for (uint32_t i = 0; i < step->output_count; i++)
+        if (step->outputs[i] != ONXI_NO_SLOT && is_in_buffer(v, step->outputs[i]))
+            ONX_TRY(write_apart(v, time, v->values[step->outputs[i]].end, v->values[step->outputs[i]].zone));
+    return ONX_OK;
+}
+
 static onx_status write_outputs(verifier *v, uint32_t time, const onxi_run_step *step)
 {
     const uint32_t flags = step->kernel && !step->eager ? step->kernel->flags : 0;
@@ -390,7 +405,7 @@ static onx_status write_outputs(verifier *v, uint32_t time, const onxi_run_step 
             ONX_TRY(write_apart(v, time, v->values[slot].from, v->values[slot].to));
         ONX_TRY(arrive(v, slot, time));
     }
-    return ONX_OK;
+    return check_zones(v, time, step);
 }
 
 /* ---- reading ---- */
