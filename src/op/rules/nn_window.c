@@ -54,7 +54,9 @@ static onx_status window_read(onxi_call *call, const onxi_type *x, const onxi_ty
         return onxi_call_fail(call, "the input has rank %u", x->rank);
     ONX_TRY(window_list(call, "pads", 2 * w->rank, 0, &w->pads));
     const onxi_attr_value *pad = onxi_attrs_get(call->attrs, "auto_pad", ONX_ATTR_STRING); /* DeformConv has none */
-    w->same = !w->pads && pad && (onx_str_is(pad->s, "SAME_UPPER") || onx_str_is(pad->s, "SAME_LOWER"));
+    w->same = pad && (onx_str_is(pad->s, "SAME_UPPER") || onx_str_is(pad->s, "SAME_LOWER"));
+    if (w->same || (pad && onx_str_is(pad->s, "VALID"))) /* a run pads as auto_pad says, and so does onnxruntime */
+        w->pads = NULL;
     w->pools = !weight;
     w->round_up = !weight && onxi_call_is_set(call, "ceil_mode"); /* of poolings */
     const int64_t *kernel;
@@ -288,7 +290,9 @@ onx_status onxi_rule_conv_transpose(onxi_call *call)
         return onxi_call_fail(call, "%lld input channels are not divisible by group %lld", (long long)x->dims[1],
                               (long long)group);
     ONX_TRY(window_read(call, x, weight, true, &w));
-    if (w.pads && call->schema->since >= 22 && !onxi_call_text_is(call, "auto_pad", "NOTSET"))
+    uint32_t pads;
+    if (call->schema->since >= 22 && onxi_call_ints(call, "pads", &pads) &&
+        !onxi_call_text_is(call, "auto_pad", "NOTSET"))
         return onxi_call_fail(call, "pads and auto_pad are both given");
     ONX_TRY(window_list(call, "output_shape", w.rank, 0, &shape));
     ONX_TRY(window_list(call, "output_padding", w.rank, 0, &extra));
