@@ -272,12 +272,15 @@ WHEN(slope_is_channels)
 
 /* ---- normalisation ---- */
 
-/* If is_test is omitted, the model is meant for inference, whatever the default is: all converters assume this. */
 WHEN(batch_norm_infers)
 {
     int64_t test;
-    return !onxi_subject_given(s, "is_test") || (onxi_subject_int(s, "is_test", &test) && test) ||
-           onxi_subject_outputs(s) > 1;
+    return (onxi_subject_int(s, "is_test", &test) && test) || onxi_subject_outputs(s) > 1;
+}
+/* If is_test is omitted, the model is meant for inference, whatever the default is: all converters assume this. */
+WHEN(batch_norm_is_silent)
+{
+    return !onxi_subject_given(s, "is_test");
 }
 WHEN(batch_norm_trains)
 {
@@ -418,6 +421,11 @@ WHEN(celu_is_flat)
 WHEN(dropout_sets_test)
 {
     return onxi_prepare_int(s, "is_test", 1);
+}
+WHEN(dropout_tests)
+{
+    int64_t test;
+    return onxi_subject_int(s, "is_test", &test) && test;
 }
 WHEN(dropout_infers)
 {

@@ -10,6 +10,15 @@ static const onxi_schema *older_row(const onxi_schema *row)
     return row[1].name ? &row[1] : NULL;
 }
 
+static void assume(onxi_retarget *r, const onxi_subject *s, const onxi_step *step)
+{
+    onxi_assumed *a = &r->assumed[step - onxi_steps];
+    if (!step->assumes || a->count++)
+        return;
+    a->op = s->row->name;
+    a->first = onxi_retarget_path(r);
+}
+
 /* The first row whose condition the node meets, and whose nodes accept the types of its operands; NULL: none. */
 static onx_status find_step(onxi_retarget *r, onxi_subject *s, int32_t since, onxi_op_id op, onxi_versions at,
                             onxi_versioned domain, const onxi_step **out, const onx_function **text,
@@ -42,6 +51,7 @@ static onx_status find_step(onxi_retarget *r, onxi_subject *s, int32_t since, on
         if (step->kind == ONXI_STEP_FAIL && wrong.len) /* another type may go a better way */
             break;
         *out = step;
+        assume(r, s, step);
         return ONX_OK;
     }
     made->wrong = wrong;

@@ -302,13 +302,24 @@ static onx_status index_steps(onxi_retarget *r)
 {
     r->first = ONXI_ARRAY(r->scratch, uint16_t, ONXI_ID_END);
     r->next = ONXI_ARRAY(r->scratch, uint16_t, (size_t)onxi_step_count + 1);
-    if (!r->first || !r->next)
+    r->assumed = ONXI_ARRAY(r->scratch, onxi_assumed, (size_t)onxi_step_count + 1);
+    if (!r->first || !r->next || !r->assumed)
         return ONX_E_MEMORY;
     for (uint32_t i = onxi_step_count; i-- > 0;) {
         r->next[i] = r->first[onxi_steps[i].op];
         r->first[onxi_steps[i].op] = (uint16_t)(i + 1);
     }
     return ONX_OK;
+}
+
+/* One warning for all nodes that took the same step. */
+static void tell_assumed(const onxi_retarget *r)
+{
+    for (uint32_t i = 0; i < onxi_step_count; i++)
+        if (r->assumed[i].count)
+            onxi_warn(r->cx, ONX_WARNING, NULL, ONXI_NOWHERE, "%u %s node%s: %s (the first is %.*s)",
+                      r->assumed[i].count, r->assumed[i].op, r->assumed[i].count == 1 ? "" : "s", onxi_steps[i].assumes,
+                      ONX_ARG(r->assumed[i].first));
 }
 
 static onx_status run(onxi_retarget *r, onx_model *model)
@@ -331,6 +342,7 @@ static onx_status run(onxi_retarget *r, onx_model *model)
     ONX_TRY(r->values.status);
     if (r->failed && !r->options->best_effort)
         return ONX_E_UNSUPPORTED;
+    tell_assumed(r);
     return r->options->dry_run ? ONX_OK : onxi_retarget_apply(r, model);
 }
 

@@ -83,6 +83,7 @@ typedef struct onxi_step {
     uint8_t kind;
     bool (*when)(onxi_subject *s); /* NULL: always */
     const char *text;
+    const char *assumes; /* what makes the results of a run differ, for a warning; NULL: they are the same */
 } onxi_step;
 
 /* In no particular order, but rows of the same operator, version and direction are tried in order. Ends with op 0. */
@@ -115,6 +116,13 @@ typedef struct onxi_handed {
     onx_bytes name;
 } onxi_handed;
 
+/* The nodes that took a step which assumes something. */
+typedef struct onxi_assumed {
+    uint32_t count;
+    const char *op;
+    onx_str first; /* path */
+} onxi_assumed;
+
 struct onxi_retarget {
     onx_ctx *cx;
     onx_doc *doc;
@@ -129,6 +137,7 @@ struct onxi_retarget {
     onxi_binder *binders[ONXI_VERSIONED_COUNT]; /* one per version, created on demand */
     const onx_function **texts;                 /* of the steps, parsed on demand */
     uint16_t *first, *next; /* 1 + index of the first step of an operator, of its next step; 0: none */
+    onxi_assumed *assumed;  /* per step */
     onxi_dict captured;     /* constants that became attributes, and may have become unused */
     onxi_map bodies;        /* of operators, by row and parts */
     onxi_pending *pending;

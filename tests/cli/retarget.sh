@@ -302,4 +302,24 @@ says err "(Nope): warning: the model is invalid already, so that the result is n
 [ "$(grep -c warning err)" -eq 2 ] || fail "$(cat err)"
 says new.onnxtxt "a = Nope(x)"
 grep -q "axes" new.onnxtxt && fail "what is known is not converted: $(cat new.onnxtxt)"
+
+# what a run of the old model does otherwise: one warning for each kind of node
+cat >silent.onnxtxt <<'END'
+<ir_version: 7, opset_import: ["" : 6]>
+g (float[2,3,4] x) => (float[2,3,4] y) <float[3] s = {1,2,3}, float[3] b = {0,0,1}, float[3] m = {0,0,1}, float[3] v = {1,1,1}>
+{
+  a = BatchNormalization (x, s, b, m, v)  c = BatchNormalization (a, s, b, m, v)
+  d = BatchNormalization <is_test = 1> (c, s, b, m, v)  e = Dropout <is_test = 1> (d)  y = Dropout (e)
+}
+END
+for dry in "" --dry-run; do
+    expect 0 "$ONX" retarget silent.onnxtxt -o new.onnxtxt --opset 9 $dry
+    says err "warning: 2 BatchNormalization nodes: is_test is left out, by which exporters mean inference; a run of the old model trains (the first is graph.node[0]"
+    says err "warning: 1 Dropout node: is_test is not 1, and newer versions infer"
+    [ "$(grep -c warning err)" -eq 2 ] || fail "$(cat err)"
+done
+sed 's/BatchNormalization (/BatchNormalization <is_test = 1> (/g; s/Dropout (/Dropout <is_test = 1> (/' silent.onnxtxt >said.onnxtxt
+expect 0 "$ONX" retarget said.onnxtxt -o new.onnxtxt --opset 9
+[ ! -s err ] || fail "$(cat err)"
+expect 0 "$ONX" compare said.onnxtxt new.onnxtxt --random
 done_testing
