@@ -333,6 +333,8 @@ onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infe
  * are not taken as equal, except those of the name `same` (empty: none), which the caller vouches for. Transforms ask
  * this, and nothing else. */
 onx_status onxi_facts_new(onx_ctx *cx, onx_doc *doc, onx_str same, onx_infer **out);
+/* The same, strictly: fails with ONX_E_INVALID if a node breaks a rule, or if its types are not proven. */
+onx_status onxi_facts_check(onx_ctx *cx, onx_doc *doc, onx_infer **out);
 /* Is all that the type says proven of the value, except names of sizes? Only of tensors; false for other types. */
 bool onxi_facts_prove(onx_infer *e, const onx_graph *graph, onx_str name, const onx_type *declared);
 /* Copies such a type into a model: symbols that were kept apart get their names back. */

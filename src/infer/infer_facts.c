@@ -22,6 +22,13 @@ onx_status onxi_facts_new(onx_ctx *cx, onx_doc *doc, onx_str same, onx_infer **o
     return onxi_infer_open(cx, doc, &none, &same, out);
 }
 
+onx_status onxi_facts_check(onx_ctx *cx, onx_doc *doc, onx_infer **out)
+{
+    const onx_infer_options strict = { .struct_size = sizeof strict, .strict = true, .check_type = true };
+    const onx_str same = onx_str_of("");
+    return onxi_infer_open(cx, doc, &strict, &same, out);
+}
+
 bool onxi_facts_prove(onx_infer *e, const onx_graph *graph, onx_str name, const onx_type *declared)
 {
     onxi_infer_result *result = onxi_infer_result_of(e, graph, false);

@@ -18,8 +18,9 @@ typedef struct onxi_claims onxi_claims;
 
 onx_status onxi_claims_new(onx_ctx *cx, onxi_claims **out);
 void onxi_claims_free(onxi_claims *c); /* may be NULL */
-/* Notes which of its declarations the model does not prove. */
-onx_status onxi_claims_note(onxi_claims *c, onx_doc *doc);
+/* Notes which of its declarations the model does not prove. *sound: strict inference without declarations finds no
+ * error in it. */
+onx_status onxi_claims_note(onxi_claims *c, onx_doc *doc, bool *sound);
 /* Leaves out these declarations, as far as the model (that one, or one made of it) still has them, and the names of
  * sizes, until onxi_claims_show. That follows in any case. */
 onx_status onxi_claims_hide(onxi_claims *c, onx_doc *doc);

@@ -91,16 +91,27 @@ static onx_status check_level(onxi_checked *c, onx_doc *doc, uint32_t level, fin
 
 /* ---- before and after ---- */
 
+/* Does the model follow the rules but for its declarations, which may be wrong? Then one inference, that of what is
+ * proven, is enough before the transform. */
+static onx_status note_claims(onxi_checked *c, onx_doc *doc, bool *sound)
+{
+    finding none = { .found = true };
+    ONX_TRY(onxi_claims_note(c->claims, doc, sound));
+    const onx_status status = *sound ? check_at(c->cx, doc, levels[0] & ~(uint32_t)ONX_CHECK_FULL, &none) : ONX_OK;
+    *sound &= status == ONX_OK;
+    return status == ONX_E_INVALID || status == ONX_E_LIMIT ? ONX_OK : status;
+}
+
 onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc)
 {
     finding first = { 0 };
     uint32_t level = 0;
-    bool claims = false;
+    bool claims = false, sound = false;
     if (c->on && !c->claims)
         ONX_TRY(onxi_claims_new(c->cx, &c->claims));
     if (c->on)
-        ONX_TRY(onxi_claims_note(c->claims, doc));
-    for (; c->on && level < LEVELS; level++) {
+        ONX_TRY(note_claims(c, doc, &sound));
+    for (; c->on && !sound && level < LEVELS; level++) {
         const onx_status status = check_level(c, doc, level, &first, &claims);
         if (status == ONX_E_LIMIT) {
             c->on = false;
@@ -136,7 +147,7 @@ onx_status onxi_checked_end(onxi_checked *c, onx_doc *const *docs, uint32_t coun
         bool claims = false;
         const onx_status found = docs[i] ? check_level(c, docs[i], c->level, &first, &claims) : ONX_OK;
         if (claims && !c->claims_told)
-            report(c->cx, false, &first, "declared types turn out to be wrong, and are left as they are");
+            report(c->cx, false, &first, "declared types are wrong, and are left as they are");
         if (found == ONX_E_INVALID)
             report(c->cx, !may_fail, &first, may_fail ? "the result is invalid" : "the result would be invalid");
         if (found == ONX_E_INVALID && !may_fail)

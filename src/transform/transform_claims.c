@@ -229,11 +229,14 @@ static onx_status note(onxi_claims *c, void *user, const onx_graph *graph, onx_v
     return note_type(c, &c->list[c->count++]);
 }
 
-onx_status onxi_claims_note(onxi_claims *c, onx_doc *doc)
+onx_status onxi_claims_note(onxi_claims *c, onx_doc *doc, bool *sound)
 {
     onx_infer *infer;
     const onxi_diag_mark mark = onxi_diag_here(c->cx);
-    onx_status status = onxi_facts_new(c->cx, doc, onx_str_of(""), &infer);
+    onx_status status = onxi_facts_check(c->cx, doc, &infer);
+    *sound = status == ONX_OK;
+    if (status == ONX_E_INVALID) /* what is proven of the rest */
+        status = onxi_facts_new(c->cx, doc, onx_str_of(""), &infer);
     if (status == ONX_E_MEMORY)
         return status;
     if (status != ONX_OK)

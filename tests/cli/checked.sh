@@ -69,7 +69,7 @@ g (float[2,3] x) => (float[7,2] y) { c = Constant<value_floats = [1.1, 0.7]>()  
 END
 expect 0 "$ONX" check --full late.onnxtxt
 expect 0 "$ONX" simplify late.onnxtxt -o out.onnxtxt
-says err 'warning: declared types turn out to be wrong, and are left as they are: output 0 "y"'
+says err 'warning: declared types are wrong, and are left as they are: output 0 "y"'
 grep -q 'float\[7, 2\] y' out.onnxtxt || fail "the declared type is changed"
 grep -q "Exp" out.onnxtxt && fail "the constants are not computed"
 
