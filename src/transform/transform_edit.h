@@ -13,6 +13,7 @@ typedef struct onxi_editor {
     const onx_edit *edit; /* the current one */
     const onx_edit_options *options;
     onxi_names names;
+    onx_str uneven; /* a constant whose parts for the samples of a batch differ */
 } onxi_editor;
 
 #define ONXI_TELL_EDIT(e, rule, ...)                                                                                   \
@@ -33,9 +34,9 @@ onx_status onxi_strip_training(onx_ctx *cx, onx_model *model);
 typedef struct onxi_batch_shapes {
     int64_t size, old;
 } onxi_batch_shapes;
-/* An operand that has the old size 1 where another operand of its node has the batch, and that the node does not
- * broadcast, such as the class token of a vision transformer (transform_edit_batch_repeat.c). In the search an
- * initializer without data takes its place. */
+/* An operand that has the old size where another operand of its node has the batch, such as the class token of a vision
+ * transformer (transform_edit_batch_repeat.c): of size 1, and not broadcast by the node, or a constant of equal parts.
+ * In the search an initializer without data takes its place. */
 typedef struct onxi_batch_repeat {
     onx_node *node;
     onx_bytes operand;            /* its name */
@@ -43,11 +44,14 @@ typedef struct onxi_batch_repeat {
     uint32_t input, position;     /* of the operand; the dimension to repeat */
     uint32_t with, with_position; /* the operand that has the batch */
     uint32_t rank;                /* of the operand */
+    bool takes_first;             /* its parts are equal, and the first one takes its place */
+    bool expands;                 /* it is then expanded; otherwise the node broadcasts it */
     struct onxi_batch_repeat *next;
 } onxi_batch_repeat;
 /* The operands of a node to repeat; *out stays NULL if there are none. */
 onx_status onxi_edit_batch_repeats(onxi_editor *e, const onxi_bound *bound, onx_infer *infer, onxi_values *values,
-                                   onx_node *node, const onxi_batch_shapes *with, onxi_batch_repeat **out);
+                                   onxi_scope *scope, onx_node *node, const onxi_batch_shapes *with,
+                                   onxi_batch_repeat **out);
 /* Puts the initializers of the search in their places, or takes these away again. */
 onx_status onxi_edit_batch_place(onxi_editor *e, onxi_batch_repeat *list);
 void onxi_edit_batch_take_back(onxi_editor *e, const onxi_batch_repeat *list);

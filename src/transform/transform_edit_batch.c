@@ -270,11 +270,16 @@ static onx_status contradict(batcher *b)
     const size_t before = onx_diag_count(b->e->cx);
     ONX_TRY(onx_infer_new(b->e->cx, b->e->doc, NULL, &infer));
     onx_infer_free(infer);
-    if (onx_diag_count(b->e->cx) - before <= b->wrong)
+    if (onx_diag_count(b->e->cx) - before <= b->wrong && !b->e->uneven.len)
         return ONX_OK;
-    return onxi_fail(b->e->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
-                     "the batch size cannot be changed: constants of the model contain the old one, where types "
-                     "contradict each other");
+    return b->e->uneven.len
+               ? onxi_fail(b->e->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
+                           "the batch size cannot be changed: constant %.*s has %lld parts, one for each sample, which "
+                           "differ",
+                           ONX_ARG(b->e->uneven), (long long)b->old_size)
+               : onxi_fail(b->e->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
+                           "the batch size cannot be changed: constants of the model contain the old one, where types "
+                           "contradict each other");
 }
 
 /* Counts what inference says about the unchanged model. */
@@ -327,6 +332,7 @@ onx_status onxi_edit_batch(onxi_editor *e)
     batcher b = { .e = e, .size = -1, .symbol = onx_str_of("onx_batch_size_in_hand") };
     onx_graph *g = e->graph;
     const onx_str wanted = e->edit->a;
+    e->uneven = (onx_str){ 0 };
     bool digits = wanted.len > 0;
     for (size_t i = 0; i < wanted.len; i++)
         digits &= wanted.ptr[i] >= '0' && wanted.ptr[i] <= '9';

@@ -1,5 +1,6 @@
-/* transform_edit_batch_repeat.c - operands of size 1 that are joined to the batch, such as class tokens of vision
- * transformers and initial states of recurrent networks: nodes that repeat them for any batch size. */
+/* transform_edit_batch_repeat.c - operands that are joined to the batch, such as class tokens of vision transformers
+ * and initial states of recurrent networks: nodes that repeat them for any batch size. Where the old size is above 1,
+ * they are constants of equal parts, one for each sample. */
 #include "transform/transform_edit.h"
 
 #include <onx/tensor.h>
@@ -10,12 +11,32 @@ typedef struct spot { /* an operand, and the dimension that is the batch */
     uint32_t input, position;
 } spot;
 
-/* The place of the batch in the operand at `input`; false if the operator broadcasts it, or it has none. `at` is the
- * place in the operand `with`. */
-static bool spot_of(const onxi_bound *bound, const onx_node *node, uint32_t input, uint32_t at, spot *out)
+static bool broadcasts(onxi_op_id op)
+{
+    static const onxi_op_id ops[] = { ONXI_ID_Add,        ONXI_ID_Sub,       ONXI_ID_Mul,        ONXI_ID_Div,
+                                      ONXI_ID_Pow,        ONXI_ID_Mod,       ONXI_ID_Min,        ONXI_ID_Max,
+                                      ONXI_ID_Sum,        ONXI_ID_Mean,      ONXI_ID_Where,      ONXI_ID_PRelu,
+                                      ONXI_ID_MatMul,     ONXI_ID_Equal,     ONXI_ID_Greater,    ONXI_ID_Less,
+                                      ONXI_ID_And,        ONXI_ID_Or,        ONXI_ID_Xor,        ONXI_ID_GreaterOrEqual,
+                                      ONXI_ID_BitwiseAnd, ONXI_ID_BitwiseOr, ONXI_ID_BitwiseXor, ONXI_ID_LessOrEqual };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (ops[i] == op)
+            return true;
+    return false;
+}
+
+/* The place of the batch in the operand at `input`, of rank `own`; false if it has none, or the operator needs no
+ * repetition there. `at` is the place in the operand that has the batch, of rank `rank`. */
+static bool spot_of(const onxi_bound *bound, const onx_node *node, uint32_t input, uint32_t at, int rank, int own,
+                    spot *out)
 {
     const bool first = onxi_bind_int(bound, node, "layout") != 0;
     *out = (spot){ input, at };
+    if (broadcasts(bound->op)) {
+        const int position = (int)at - rank + own;
+        *out = (spot){ input, (uint32_t)position };
+        return position >= 0 && (bound->op != ONXI_ID_MatMul || position < own - 2);
+    }
     switch (bound->op) {
     case ONXI_ID_Concat:
         return true;
@@ -33,17 +54,18 @@ static bool spot_of(const onxi_bound *bound, const onx_node *node, uint32_t inpu
 typedef struct operand {
     int rank, dtype; /* rank -1: unknown */
     int64_t dims[ONX_RANK_MAX];
+    const onx_tensor *tensor; /* its elements; NULL: it is not constant */
 } operand;
 
-static operand look(onxi_editor *e, onx_infer *infer, onxi_values *values, onx_str name)
+static operand look(onxi_editor *e, onx_infer *infer, onxi_values *values, onxi_scope *scope, onx_str name)
 {
-    onxi_scope scope = { .graph = e->graph, .nodes = e->graph->node, .node_count = e->graph->node_count };
     const onx_type *type = onx_infer_type(infer, e->graph, name);
-    const onxi_constant *constant = type ? NULL : onxi_values_constant(values, &scope, name);
+    const onxi_constant *constant = onxi_values_constant(values, scope, name);
     operand o = { .rank = onxi_type_rank(type), .dtype = onxi_type_dtype(type) };
     if (constant && constant->tensor && constant->tensor->dims_count <= ONX_RANK_MAX) {
         o.rank = (int)constant->tensor->dims_count;
         o.dtype = constant->tensor->data_type;
+        o.tensor = constant->tensor;
         onxi_copy_dims(o.dims, constant->tensor->dims, constant->tensor->dims_count);
         return o;
     }
@@ -66,22 +88,50 @@ static bool batch_at(const operand *o, int64_t size, uint32_t *out)
     return found == 1;
 }
 
+/* Has the constant the same elements for each index along the dimension? */
+static onx_status parts_are_equal(onxi_editor *e, const operand *o, uint32_t position, bool *out)
+{
+    uint64_t outer = 1, inner = onx_dtype_bits(o->dtype);
+    onx_str bytes;
+    *out = false;
+    if (!o->tensor || o->dtype == ONX_STRING || !inner || inner % 8)
+        return ONX_OK;
+    inner /= 8;
+    for (int i = 0; i < o->rank; i++)
+        if (i != (int)position &&
+            !onxi_mul_u64(i < (int)position ? outer : inner, (uint64_t)o->dims[i], i < (int)position ? &outer : &inner))
+            return ONX_OK;
+    ONX_TRY(onx_tensor_bytes(e->doc, o->tensor, &bytes));
+    const uint64_t parts = (uint64_t)o->dims[position];
+    uint64_t part, all;
+    if (!onxi_mul_u64(parts, inner, &part) || !onxi_mul_u64(part, outer, &all) || all != bytes.len)
+        return ONX_OK;
+    *out = true;
+    for (uint64_t i = 0; i < outer && *out; i++)
+        for (uint64_t k = 1; k < parts && *out; k++)
+            *out = memcmp(bytes.ptr + i * part, bytes.ptr + i * part + k * inner, inner) == 0;
+    return ONX_OK;
+}
+
 static bool is_recurrent(onxi_op_id op)
 {
     return op == ONXI_ID_RNN || op == ONXI_ID_GRU || op == ONXI_ID_LSTM;
 }
 
 onx_status onxi_edit_batch_repeats(onxi_editor *e, const onxi_bound *bound, onx_infer *infer, onxi_values *values,
-                                   onx_node *node, const onxi_batch_shapes *with, onxi_batch_repeat **out)
+                                   onxi_scope *scope, onx_node *node, const onxi_batch_shapes *with,
+                                   onxi_batch_repeat **out)
 {
     uint32_t has = UINT32_MAX, at = 0;
     operand batched = { .rank = -1 };
     *out = NULL;
-    if (!infer || with->old != 1 || bound->kind != ONXI_BOUND_OPERATOR || bound->opset < 8 ||
-        !onx_str_is(bound->domain, "") || (bound->op != ONXI_ID_Concat && !is_recurrent(bound->op)))
+    if (!infer || bound->kind != ONXI_BOUND_OPERATOR || bound->opset < 8 || !onx_str_is(bound->domain, ""))
         return ONX_OK;
-    for (uint32_t i = 0; i < node->input_count && has == UINT32_MAX && (i == 0 || bound->op == ONXI_ID_Concat); i++) {
-        batched = look(e, infer, values, onx_view(node->input[i]));
+    const bool broadcast = broadcasts(bound->op) && with->old > 1; /* a size of 1 follows by itself */
+    if (bound->op != ONXI_ID_Concat && !is_recurrent(bound->op) && !broadcast)
+        return ONX_OK;
+    for (uint32_t i = 0; i < node->input_count && has == UINT32_MAX && (i == 0 || !is_recurrent(bound->op)); i++) {
+        batched = look(e, infer, values, scope, onx_view(node->input[i]));
         if (batch_at(&batched, with->size, &at))
             has = i;
     }
@@ -93,15 +143,21 @@ onx_status onxi_edit_batch_repeats(onxi_editor *e, const onxi_bound *bound, onx_
     if (bound->op == ONXI_ID_Concat && axis == (int64_t)at)
         return ONX_OK;
     for (uint32_t i = 0; i < node->input_count; i++) {
-        operand o = look(e, infer, values, onx_view(node->input[i]));
+        operand o = look(e, infer, values, scope, onx_view(node->input[i]));
         const int own = o.rank;
         spot s;
-        if (i == has || own < 0 || !spot_of(bound, node, i, at, &s) || s.position >= (uint32_t)own ||
-            (bound->op == ONXI_ID_Concat && own != rank) || o.dims[s.position] != 1)
+        if (i == has || own < 0 || !spot_of(bound, node, i, at, rank, own, &s) || s.position >= (uint32_t)own ||
+            (bound->op == ONXI_ID_Concat && own != rank) || o.dims[s.position] != with->old)
             continue;
-        onxi_batch_repeat *r = ONXI_NEW(e->scratch, onxi_batch_repeat);
         bool known = true;
-        o.dims[s.position] = with->size;
+        if (with->old > 1)
+            ONX_TRY(parts_are_equal(e, &o, s.position, &known));
+        if (!known) {
+            e->uneven = o.tensor && !e->uneven.len ? onx_view(node->input[i]) : e->uneven;
+            continue;
+        }
+        onxi_batch_repeat *r = ONXI_NEW(e->scratch, onxi_batch_repeat);
+        o.dims[s.position] = broadcast ? 1 : with->size;
         for (int d = 0; d < own; d++)
             known &= o.dims[d] >= 0;
         if (!known)
@@ -110,9 +166,17 @@ onx_status onxi_edit_batch_repeats(onxi_editor *e, const onxi_bound *bound, onx_
         if (!r || !kept)
             return ONX_E_MEMORY;
         onxi_copy_dims(kept, o.dims, (uint32_t)own);
-        *r = (onxi_batch_repeat){ node, node->input[i], onx_message_new(e->arena, ONX_KIND_TENSOR),
-                                  i,    s.position,     has,
-                                  at,   (uint32_t)own,  *out };
+        *r = (onxi_batch_repeat){ .node = node,
+                                  .operand = node->input[i],
+                                  .instead = onx_message_new(e->arena, ONX_KIND_TENSOR),
+                                  .input = i,
+                                  .position = s.position,
+                                  .with = has,
+                                  .with_position = at,
+                                  .rank = (uint32_t)own,
+                                  .takes_first = with->old > 1,
+                                  .expands = !broadcast,
+                                  .next = *out };
         if (!r->instead)
             return ONX_E_MEMORY;
         ONX_SET(tensor, r->instead, data_type, o.dtype);
@@ -193,6 +257,18 @@ static onx_bytes add_list(onxi_editor *e, onx_str base, uint32_t count, const in
     return onx_graph_add_initializer(e->arena, e->graph, tensor) ? tensor->name : (onx_bytes){ 0 };
 }
 
+/* The first of the equal parts, as an operand of size 1. */
+static onx_status take_first(onxi_editor *e, onxi_node_list *nodes, const onxi_batch_repeat *r, onx_bytes *out)
+{
+    const int64_t zero[1] = { 0 };
+    const onx_str base = onx_view(r->operand);
+    const onx_bytes index = add_list(e, base, 1, zero);
+    onx_node *node = onx_view(index).len
+                         ? add_node(e, nodes, "Gather", (const onx_bytes[]){ r->operand, index }, 2, base, out)
+                         : NULL;
+    return node && onx_node_add_int(e->arena, node, "axis", r->position) ? ONX_OK : ONX_E_MEMORY;
+}
+
 /* Expand to the batch of the other operand: (1, .., batch, .., 1). */
 static onx_status repeat(onxi_editor *e, onxi_node_list *nodes, const onxi_batch_repeat *r)
 {
@@ -202,6 +278,14 @@ static onx_status repeat(onxi_editor *e, onxi_node_list *nodes, const onxi_batch
     onx_bytes shape, size, whole, result, parts[3];
     uint32_t count = 0;
     onx_node *node;
+    onx_bytes single = r->operand;
+    if (r->takes_first)
+        ONX_TRY(take_first(e, nodes, r, &single));
+    if (r->takes_first)
+        onxi_tell_change(e->options->changed, e->options->user, "edit", "batch", base,
+                         "has equal parts for the samples, of which the first is taken");
+    if (!r->expands)
+        return set_operand(e, r, single);
     for (uint32_t i = 0; i < ONX_RANK_MAX; i++)
         ones[i] = 1;
     const onx_bytes at = add_list(e, base, 1, place);
@@ -218,7 +302,7 @@ static onx_status repeat(onxi_editor *e, onxi_node_list *nodes, const onxi_batch
             return ONX_E_MEMORY;
     if (!(node = add_node(e, nodes, "Concat", parts, count, base, &whole)) ||
         !onx_node_add_int(e->arena, node, "axis", 0) ||
-        !add_node(e, nodes, "Expand", (const onx_bytes[]){ r->operand, whole }, 2, base, &result))
+        !add_node(e, nodes, "Expand", (const onx_bytes[]){ single, whole }, 2, base, &result))
         return ONX_E_MEMORY;
     onxi_tell_change(e->options->changed, e->options->user, "edit", "batch", base, "is repeated for each sample");
     return set_operand(e, r, result);

@@ -21,6 +21,8 @@ typedef struct search {
     const onxi_batch_shapes *with;
     onxi_binder *binder;
     onxi_values values;
+    onxi_scope scope; /* of constants of the model before */
+    uint32_t uneven;  /* the node that reads e->uneven */
     choice **stack;
     uint32_t depth, room, failed; /* failed: the first node with contradicting types */
     onx_infer *infer;
@@ -134,13 +136,14 @@ static onx_status choose(search *s, uint32_t at, choice **out)
 {
     onxi_editor *e = s->e;
     const onx_node *node = e->graph->node[at];
-    onxi_scope scope = { .graph = e->graph, .nodes = e->graph->node, .node_count = e->graph->node_count };
     const onxi_bound *bound = onxi_bind(s->binder, node);
     *out = NULL;
     if (!bound)
         return ONX_E_MEMORY;
     onxi_batch_repeat *repeats;
-    ONX_TRY(onxi_edit_batch_repeats(e, bound, s->infer, &s->values, e->graph->node[at], s->with, &repeats));
+    const bool fits = !e->uneven.len;
+    ONX_TRY(onxi_edit_batch_repeats(e, bound, s->infer, &s->values, &s->scope, e->graph->node[at], s->with, &repeats));
+    s->uneven = fits && e->uneven.len ? at : s->uneven;
     if (repeats) {
         choice *c = *out = ONXI_NEW(e->scratch, choice);
         if (!c)
@@ -152,7 +155,7 @@ static onx_status choose(search *s, uint32_t at, choice **out)
         onxi_bind_int(bound, node, "allowzero"))
         return ONX_OK;
     const onx_type *type = s->infer ? onx_infer_type(s->infer, e->graph, onx_view(node->input[0])) : NULL;
-    const onxi_constant *constant = onxi_values_constant(&s->values, &scope, onx_view(node->input[1]));
+    const onxi_constant *constant = onxi_values_constant(&s->values, &s->scope, onx_view(node->input[1]));
     const onx_attribute *a = constant ? onxi_constant_attribute(&s->values, e->scratch, constant, ONX_ATTR_INTS) : NULL;
     const int rank = onxi_type_rank(type);
     int64_t dims[ONX_RANK_MAX], shape[ONX_RANK_MAX], inner = 1;
@@ -231,6 +234,8 @@ static bool step_back(search *s, uint32_t *at)
         choice *c = s->stack[s->depth - 1];
         if (++c->taken < c->count) {
             *at = c->node + 1;
+            if (s->uneven >= *at) /* found with types that the choice has made */
+                s->e->uneven = (onx_str){ 0 };
             return true;
         }
         take_back(s, c);
@@ -271,7 +276,10 @@ static onx_status find(search *s, bool *found)
 onx_status onxi_edit_batch_shapes(onxi_editor *e, onxi_binder *binder, const onxi_batch_shapes *with, bool *found,
                                   uint32_t *adjusted)
 {
-    search s = { .e = e, .with = with, .binder = binder };
+    search s = { .e = e,
+                 .with = with,
+                 .binder = binder,
+                 .scope = { .graph = e->graph, .nodes = e->graph->node, .node_count = e->graph->node_count } };
     ONX_TRY(onxi_values_open(&s.values, e->doc, e->scratch));
     const onx_status status = find(&s, found);
     while (s.depth && (status != ONX_OK || !*found))

@@ -321,6 +321,31 @@ for size in 3 N; do
     says err "the batch size cannot be changed"
     [ ! -e none.onnx ] || fail "a model was written"
 done
+# Constants of an old size above 1 follow if their parts for the samples are equal.
+cat >even.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[2,3,2] x) => (float[2,4,2] y, float[2,2] z, float[2,3,3] m) <
+  float[2,1,2] cls = {1, 2, 1, 2}, float[2,4,2] pos = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8},
+  float[1,2,2] w = {1, 2, 0, 4}, float[1,2,2] r = {1, 0, 2, 1}, float[1,2,2] h = {0.5, 0.25, 0.5, 0.25},
+  float[2,2,3] k = {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, bool[2,1,1] on = {1, 1}, int64[1] zero = {0}>
+{
+  j = Concat <axis = 1> (cls, x)  s = Add (pos, j)  y = Where (on, s, j)
+  t = Transpose <perm = [1, 0, 2]> (x)  a, b = RNN <hidden_size = 2> (t, w, r, "", "", h)  z = Squeeze (b, zero)
+  m = MatMul (x, k)
+}
+END
+for size in 1 2 5 N; do
+    expect 0 "$ONX" edit even.onnxtxt -o b.onnxtxt --batch $size
+    [ ! -s err ] || fail "even --batch $size: $(cat err)"
+    expect 0 "$ONX" check --full b.onnxtxt
+    expect 0 "$ONX" run b.onnxtxt --random
+done
+expect 0 "$ONX" compare even.onnxtxt b.onnxtxt --random
+for part in 'cls = {1, 2, 1' 'h = {0.5, 0.25, 0.5' 'pos = {1, 2' 'k = {1, 2, 3' 'on = {1'; do
+    sed "s/$part/${part%?}9/; s/on = {9/on = {0/" even.onnxtxt >uneven.onnxtxt
+    expect 1 "$ONX" edit uneven.onnxtxt -o none.onnx --batch N
+    says err "the batch size cannot be changed: constant ${part%% *} has 2 parts, one for each sample, which differ"
+done
 # around a model
 expect 0 "$ONX" edit fixed.onnxtxt -o around.onnxtxt --normalize x=0.5,0.25:2,4 --resize x --nhwc x --softmax y --argmax z
 expect 0 "$ONX" check --full around.onnxtxt
