@@ -62,7 +62,7 @@ typedef struct part {
 
 static bool is_opened(const onx_node *n)
 {
-    return cli_node_is(n, "If") || cli_node_is(n, "Loop") || cli_node_is(n, "Scan");
+    return cli_node_is(n, "If") || cli_node_is(n, "Loop") || cli_node_is(n, "Scan") || cli_node_is(n, "SequenceMap");
 }
 
 static bool push(const walk *w, part *p, onx_node *node)

@@ -363,6 +363,27 @@ grep -q '(float\[2, 3\] one)' half.txt && fail 'a Scan without large values is k
 says half.txt 'm = MatMul(x_float16, w_float16)' # and most of the branch,
 says half.txt 'so = Mul(p, h)' # the Loop is not
 expect 0 "$ONX" compare inside.onnxtxt half.onnx --rtol 0.02 --atol 0.01 -i 'x=[[1,2,1],[1,1,2]]' -i c=true -i n=3
+# and in the body of a SequenceMap
+cat >mapped.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[2, 3] x, float[2, 3] z) => (float[2, 3] y, float[2, 3] v) <float[3] c = {1, 2, 60000}, float[3] d = {0.5, 0.25, 30}> {
+  s = SequenceConstruct (x, z)
+  r, q = SequenceMap <body = body (float[2, 3] e) => (float[2, 3] f, float[2, 3] k) {
+    [first] m = Mul (e, d)  [second] big = Mul (m, c)  f = Tanh (big)  k = Neg (m) }> (s)
+  zero = Constant <value_int = 0> ()  y = SequenceAt (r, zero)  v = SequenceAt (q, zero)
+}
+END
+expect 0 "$ONX" precision mapped.onnxtxt -o half.onnxtxt --to float16 --keep-io --samples 2 --max-error 0.01
+says err '"big" has elements beyond the range of float16: the nodes around it keep their type'
+says half.onnxtxt 'big = Mul(m_float, c)'
+says half.onnxtxt 'm = Mul(e, d)'
+expect 0 "$ONX" compare mapped.onnxtxt half.onnxtxt --random --rtol 0.02 --atol 0.01
+expect 0 "$ONX" precision mapped.onnxtxt -o half.onnxtxt --to float16 --keep-io --except first
+says half.onnxtxt 'm = Mul(e_float, d)'
+sed 's/m = Mul (e, d)/m = MatMul (e, d)/; s/float\[3\] d = {0.5, 0.25, 30}/float[3, 3] d = {1, 2, 3, 4, 5, 6, 7, 8, 9}/' mapped.onnxtxt >product.onnxtxt
+expect 0 "$ONX" quantize product.onnxtxt -o bytes.onnxtxt --mode static --samples 2
+says bytes.onnxtxt 'e_quantized = QuantizeLinear(e, e_scale, e_zero_point)'
+expect 0 "$ONX" check --full bytes.onnxtxt
 # an error of one node keeps that node, and not the If around it
 cat >cancel.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["": 21]>
