@@ -1,4 +1,5 @@
-/* run_zones.c - finds kernels that touch bytes of the buffer which are not theirs. Each write is found that reaches the
+/* run_zones.c - finds kernels that touch bytes of the buffer which are not theirs, and makes visible which elements of
+ * theirs they leave out. Each write is found that reaches the
  * zone after an output or a workspace, also one of code that the compiler does not see (oneDNN). AddressSanitizer finds
  * every other access of compiled code: outside of steps, all of the buffer is poisoned. */
 #include "run/run_zones.h"
@@ -157,6 +158,33 @@ static void visit_zones(const onxi_run_state *st, uint32_t i, bool look, place *
     }
 }
 
+/* ---- elements that nothing writes ---- */
+
+static bool meets(const onx_value *a, const onx_value *b)
+{
+    return a && b && a->data && b->data && (uintptr_t)a->data < (uintptr_t)b->data + b->size &&
+           (uintptr_t)b->data < (uintptr_t)a->data + a->size;
+}
+
+/* Outputs that are not in the memory of an operand get elements that depend on the options of the session. So elements
+ * that a kernel leaves out differ from those of another session, and are the same in each run. */
+static void fill_outputs(const onxi_run_state *st, uint32_t i)
+{
+    const onxi_run_step *step = &st->plan->steps[i];
+    const onx_session_options *o = &st->plan->graph->session->options;
+    const onx_work *w = &st->works[i];
+    const int byte = MARK ^ (o->plain ? 0xFF : 0) ^ (o->no_optimize ? 0x3C : 0);
+    for (uint32_t k = 0; k < step->output_count; k++) {
+        const onx_value *y = w->outputs[k];
+        bool apart = y && y->kind == ONX_VALUE_TENSOR && y->dtype != ONX_STRING && y->data && y->size &&
+                     st->plan->slots[step->outputs[k]]->place == ONXI_PLACE_BUFFER;
+        for (uint32_t n = 0; apart && n < step->input_count + step->capture_count; n++)
+            apart = !meets(y, w->inputs[n]);
+        if (apart)
+            memset(y->data, byte, (size_t)y->size);
+    }
+}
+
 void onxi_run_zones_enter(const onxi_run_state *st, uint32_t i)
 {
     place nowhere;
@@ -164,6 +192,7 @@ void onxi_run_zones_enter(const onxi_run_state *st, uint32_t i)
         return;
     visit_zones(st, i, false, &nowhere);
     touch_step(st, i, true);
+    fill_outputs(st, i);
 }
 
 onx_status onxi_run_zones_leave(const onxi_run_state *st, uint32_t i, const onx_kernel *kernel)

@@ -34,6 +34,7 @@
 
 typedef struct beyond {
     int64_t output, workspace, thread; /* bytes after the end; -1: none */
+    int64_t leaves;                    /* elements at the end that are not written */
 } beyond;
 
 static onx_status copy_types(onx_prepare *p)
@@ -49,6 +50,7 @@ static onx_status copy_prepare(onx_prepare *p)
     b->output = onx_prepare_int(p, "output");
     b->workspace = onx_prepare_int(p, "workspace");
     b->thread = onx_prepare_int(p, "thread");
+    b->leaves = onx_prepare_is_set(p, "leaves") ? onx_prepare_int(p, "leaves") : 0;
     p->params = b;
     p->workspace = 40;
     p->thread_workspace = 24;
@@ -84,7 +86,7 @@ static onx_status copy_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const beyond *b = work->params;
-    memcpy(work->outputs[0]->data, work->inputs[0]->data, work->outputs[0]->size);
+    memcpy(work->outputs[0]->data, work->inputs[0]->data, work->outputs[0]->size - (size_t)b->leaves * sizeof(float));
     memset(work->workspace, 1, 40);
     memset(work->thread_workspace, 2, 24);
     look(work);
@@ -103,8 +105,10 @@ static const onx_kernel kernels[] = { { .op = "Copy",
                                         .types = copy_types },
                                       { 0 } };
 
-/* Runs y = x through three copies, the second of which writes beyond its end; returns the last message. */
-static onx_status run_copies(const char *attributes, bool verify, char *why, size_t size)
+/* Runs y = x through four copies, the second of which has the attributes; returns the last message. `out` (NULL: not
+ * wanted) gets the 15 elements of y. */
+static onx_status run_copies(const char *attributes, const onx_session_options *options, char *why, size_t size,
+                             float *out)
 {
     char text[1024];
     onx_doc *doc = NULL;
@@ -118,13 +122,14 @@ static onx_status run_copies(const char *attributes, bool verify, char *why, siz
              "[d] y = own.Copy <output = -1, workspace = -1, thread = -1> (w) }",
              attributes);
     assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
-    const onx_session_options options = { .verify = verify, .threads = 1, .kernels = kernels };
-    assert_int_equal(onx_session_new(cx, doc, &options, &session), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, options, &session), ONX_OK);
     assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, dims, &x), ONX_OK);
     memset(x->data, 0, x->size);
     onx_status status = onx_session_run(session, cx, (const onx_value *const[]){ x }, &y);
     if (status == ONX_OK) /* and with the memory of the run before */
         status = onx_session_run(session, cx, (const onx_value *const[]){ x }, &y);
+    if (status == ONX_OK && out)
+        memcpy(out, y->data, y->size);
     *why = 0;
     if (onx_diag_count(cx))
         onx_diag_format(onx_diag_get(cx, onx_diag_count(cx) - 1), why, size);
@@ -135,6 +140,9 @@ static onx_status run_copies(const char *attributes, bool verify, char *why, siz
     onx_doc_free(doc);
     return status;
 }
+
+static const onx_session_options checked = { .verify = true, .threads = 1, .kernels = kernels };
+static const onx_session_options unchecked = { .threads = 1, .kernels = kernels };
 
 static void test_run_zones__writes_beyond_the_end_are_found(void **state)
 {
@@ -152,7 +160,7 @@ static void test_run_zones__writes_beyond_the_end_are_found(void **state)
     char why[400];
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(run_copies(cases[i].attributes, true, why, sizeof why), ONX_E_INTERNAL);
+        assert_int_equal(run_copies(cases[i].attributes, &checked, why, sizeof why, NULL), ONX_E_INTERNAL);
         if (!strstr(why, cases[i].where) || !strstr(why, "Copy \"b\""))
             fail_msg("%s: %s", cases[i].attributes, why);
     }
@@ -163,9 +171,26 @@ static void test_run_zones__steps_see_their_own_memory(void **state)
     char why[400];
     (void)state;
     looked = 0;
-    assert_int_equal(run_copies("output = -1, workspace = -1, thread = -1", true, why, sizeof why), ONX_OK);
-    assert_int_equal(run_copies("output = -1, workspace = -1, thread = -1", false, why, sizeof why), ONX_OK);
+    assert_int_equal(run_copies("output = -1, workspace = -1, thread = -1", &checked, why, sizeof why, NULL), ONX_OK);
+    assert_int_equal(run_copies("output = -1, workspace = -1, thread = -1", &unchecked, why, sizeof why, NULL), ONX_OK);
     assert_int_equal(looked, 16);
+}
+
+/* They have other elements in sessions with other options. */
+static void test_run_zones__elements_left_out_differ(void **state)
+{
+    static const char attributes[] = "output = -1, workspace = -1, thread = -1, leaves = 4";
+    const onx_session_options plain = { .verify = true, .threads = 1, .kernels = kernels, .plain = true };
+    float a[15], b[15], c[15];
+    char why[400];
+    (void)state;
+    assert_int_equal(run_copies(attributes, &checked, why, sizeof why, a), ONX_OK);
+    assert_int_equal(run_copies(attributes, &checked, why, sizeof why, b), ONX_OK);
+    assert_int_equal(run_copies(attributes, &plain, why, sizeof why, c), ONX_OK);
+    assert_memory_equal(a, b, sizeof a);
+    assert_memory_equal(a, c, 11 * sizeof *a);
+    for (int i = 11; i < 15; i++)
+        assert_memory_not_equal(&a[i], &c[i], sizeof *a);
 }
 
 int main(void)
@@ -173,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_zones__writes_beyond_the_end_are_found),
         cmocka_unit_test(test_run_zones__steps_see_their_own_memory),
+        cmocka_unit_test(test_run_zones__elements_left_out_differ),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
