@@ -22,8 +22,9 @@ static void compare_numbers(sums *s, double a, double b)
     const double difference = a == b ? 0 : fabs(b - a);
     const double larger = fabs(a) > fabs(b) ? fabs(a) : fabs(b);
     const bool both_nan = isnan(a) && isnan(b);
-    const bool apart = !both_nan && !(difference <= s->atol + s->rtol * fabs(a));
-    if (isfinite(a) && isfinite(b)) {
+    const bool finite = isfinite(a) && isfinite(b);
+    const bool apart = !both_nan && a != b && !(finite && difference <= s->atol + s->rtol * fabs(a));
+    if (finite) {
         s->aa += a * a;
         s->bb += b * b;
         s->ab += a * b;

@@ -25,9 +25,9 @@ static bool same_shape(const onx_tensor *a, const onx_tensor *b)
 
 static void note(const cli_diff *d, cli_tensor_difference *out, uint64_t index, double distance, double magnitude)
 {
-    if (distance <= d->atol + d->rtol * magnitude)
+    if (isfinite(distance) && distance <= d->atol + d->rtol * magnitude)
         return;
-    double relative = distance / magnitude;
+    double relative = isfinite(distance) ? distance / magnitude : INFINITY;
     if (out->differing++ == 0)
         out->first = index;
     if (distance > out->max_abs)

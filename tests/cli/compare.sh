@@ -65,6 +65,16 @@ expect 0 "$ONX" compare l.onnxtxt l.onnxtxt -i x=[-1,0,2]
 says out ' inf  y'
 expect 1 "$ONX" compare l.onnxtxt m.onnxtxt -i x=[-1,0,2]
 says out 'deviates: 1 of 3, first [0] '
+number 'float[3] x' 'float[3] y' 'z = Log (x) y = Neg (z)' i
+number 'float[3] x' 'float[3] y' 'z = Log (x) big = Constant <value_float = -3e38> () y = Max (z, big)' j
+for tolerances in "" "--atol 0 --rtol 0"; do
+    expect 0 "$ONX" compare l.onnxtxt l.onnxtxt -i x=[-1,0,1] $tolerances
+    expect 1 "$ONX" compare l.onnxtxt i.onnxtxt -i x=[1,0,1] $tolerances # opposite ones
+    says out 'deviates: 1 of 3, first [1] -inf and inf'
+    expect 1 "$ONX" compare l.onnxtxt j.onnxtxt -i x=[1,0,1] $tolerances # and a finite one
+    says out 'deviates: 1 of 3, first [1] -inf and -3'
+    expect 1 "$ONX" compare j.onnxtxt l.onnxtxt -i x=[1,0,1] $tolerances
+done
 # shapes, types, texts, sequences
 number 'float[3] x' 'float[1,3] y' 's = Constant<value_ints = [1, 3]>() y = Reshape (x, s)' r
 expect 1 "$ONX" compare p.onnxtxt r.onnxtxt

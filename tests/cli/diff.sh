@@ -70,4 +70,15 @@ expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
 expect 2 "$ONX" diff "$stripes"
 expect 2 "$ONX" diff "$stripes" no-such-file.onnx
 expect 2 "$ONX" diff --rtol none "$stripes" "$stripes"
+# an infinity is equal to nothing else, whatever the tolerances
+cat >infinite.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g () => (float[2] y) <float[2] c = {1, inf}> { y = Identity (c) }
+END
+for other in 5 -inf nan; do
+    sed "s/{1, inf}/{1, $other}/" infinite.onnxtxt >finite.onnxtxt
+    expect 1 "$ONX" diff infinite.onnxtxt finite.onnxtxt --rtol 0.1
+    says out '1 of 2 elements differ, first at 1, max abs inf, max rel inf'
+    expect 1 "$ONX" diff finite.onnxtxt infinite.onnxtxt --rtol 0.1
+done
 done_testing
