@@ -509,7 +509,7 @@ GROUPS = {
     "kept": group(states.kept, states.kept, states.sparse),
     "weights": group(decoders.nbits, decoders.nbits, decoders.bnb4, decoders.gatherq, decoders.moe, decoders.qmoe, decoders.fpq4),
     "state": group(states.linear, states.causal, states.mrope, states.engram, states.hashes),
-    "packed": group(packed.silu, packed.branchwise, packed.premix, packed.postmix, packed.router, packed.conv, packed.delta, packed.delta, packed.hashes, packed.norms, states.padded),
+    "packed": group(packed.silu, packed.branchwise, packed.premix, packed.postmix, packed.router, packed.conv, packed.delta, packed.delta, packed.hashes, packed.norms, packed.gather_packed, states.padded),
     "search": group(states.searched, states.encoded),
     "tensor": group(tensors),
     "text": group(texts),

@@ -122,3 +122,31 @@ def norms():
     else:
         b, sq = lead[0], int(draw(1, 3))
         put("EngramGate", [f(b, sq, c, h, t=t), f(b, sq, c, h, t=t), f(b, sq, h, t=t), f(c, h, t=t), f(c, h, t=t), f(c, h, t=t)], [code(t)] * 2)
+
+
+# Format: elements and bytes of a block, and where it has numbers of float16.
+BLOCKS = {2: (32, 18, [0]), 6: (32, 22, [0]), 8: (32, 34, [0]), 13: (256, 176, [0, 2]), 14: (256, 210, [208]), 16: (256, 66, [0]), 17: (256, 74, [0]), 18: (256, 98, [0]),
+          20: (32, 18, [0]), 22: (256, 82, [0]), 23: (256, 136, [0]), 42: (64, 18, [0])}
+
+
+def blocks(rows):
+    """Random weights in one of the packed formats: attributes, and bytes."""
+    kind = int(draw(0, 1, 30, *BLOCKS, *BLOCKS))
+    if kind in (0, 1, 30):
+        k = int(draw(1, 8, 31))
+        x = f(rows, k, t=np.float16 if kind == 1 else np.float32)
+        data = x.view(np.uint8).reshape(rows, -1) if kind != 30 else np.ascontiguousarray(x.view(np.uint16)[:, 1::2]).view(np.uint8)
+        return dict(packed_type=kind, K=k), data
+    elements, size, halves = BLOCKS[kind]
+    n = int(draw(1, 2, 3))
+    data = ints(np.uint8, 0, 255, rows, n, size)
+    for at in halves:
+        data[:, :, at:at + 2] = f(rows, n, lo=-0.1, hi=0.1, t=np.float16)[..., None].view(np.uint8)
+    return dict(packed_type=kind, K=n * elements), data.reshape(rows, -1)
+
+
+def gather_packed():
+    rows = int(draw(1, 3, 9))
+    attributes, data = blocks(rows)
+    to = draw(T.FLOAT, T.FLOAT16)
+    put("GatherPacked", [data, ints(draw(np.int32, np.int64), -1, rows, *shape(0, 3))], [to], output_dtype=to, **attributes)
