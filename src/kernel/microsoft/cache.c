@@ -1,58 +1,11 @@
 /* cache.c - GroupQueryAttention and SparseAttention: several query heads share the keys in a cache, which is an output
  * together with the new keys; and RotaryEmbedding, which both can apply to queries and keys. */
 #include "kernel/core/attention.h"
-#include "kernel/microsoft/microsoft.h"
+#include "kernel/microsoft/rotary.h"
 
 #include <math.h>
 
 /* ---- rotary embedding ---- */
-
-/* A row of the table of cosines or sines as floats: in place, or converted in `space`. */
-static const float *row_of(const onx_value *table, uint64_t position, uint64_t pairs, float *space)
-{
-    if (table->dtype == ONX_FLOAT)
-        return (const float *)table->data + position * pairs;
-    onxi_ms_floats(table, position * pairs, pairs, space);
-    return space;
-}
-
-/* The cosines and sines of a position. `space` has 2 * pairs floats. */
-typedef struct angles {
-    const float *cosines, *sines;
-} angles;
-
-static angles angles_of(const onx_value *cosines, const onx_value *sines, uint64_t position, uint64_t pairs,
-                        float *space)
-{
-    return (angles){ row_of(cosines, position, pairs, space), row_of(sines, position, pairs, space + pairs) };
-}
-
-/* Rotates the pairs of the first 2 * pairs elements and copies the rest. */
-static void turn(const float *restrict x, float *restrict y, uint64_t size, uint64_t pairs, bool interleaved,
-                 const angles *by)
-{
-    const float *restrict c = by->cosines, *restrict s = by->sines;
-    for (uint64_t i = 0; interleaved && i < pairs; i++) {
-        y[2 * i] = x[2 * i] * c[i] - x[2 * i + 1] * s[i];
-        y[2 * i + 1] = x[2 * i + 1] * c[i] + x[2 * i] * s[i];
-    }
-    for (uint64_t i = 0; !interleaved && i < pairs; i++) {
-        y[i] = x[i] * c[i] - x[i + pairs] * s[i];
-        y[i + pairs] = x[i + pairs] * c[i] + x[i] * s[i];
-    }
-    for (uint64_t i = 2 * pairs; i < size; i++)
-        y[i] = x[i];
-}
-
-static onx_status check_tables(const onx_prepare *p, const onx_value *cosines, const onx_value *sines, uint64_t size)
-{
-    const bool fit = cosines && sines && cosines->rank == 2 && sines->rank == 2 && cosines->dims[0] == sines->dims[0] &&
-                     cosines->dims[1] == sines->dims[1] && (uint64_t)cosines->dims[1] * 2 <= size;
-    return fit ? ONX_OK
-               : onx_prepare_fail(p, ONX_E_INVALID,
-                                  "the tables of cosines and sines differ in shape, or are too wide for heads of %llu",
-                                  (unsigned long long)size);
-}
 
 typedef struct rotary {
     uint64_t batch, heads, length, size, pairs;
@@ -93,7 +46,7 @@ static onx_status rotary_prepare(onx_prepare *p)
     if (turned < 0 || (turned && (uint64_t)turned != 2 * q->pairs))
         return onx_prepare_fail(p, ONX_E_INVALID, "%lld elements cannot be rotated by tables of %llu columns",
                                 (long long)turned, (unsigned long long)q->pairs);
-    ONX_TRY(check_tables(p, cosines, p->inputs[3], q->size));
+    ONX_TRY(onxi_ms_check_tables(p, cosines, p->inputs[3], q->size));
     q->offset = ids->rank < 2;
     if (q->offset ? ids->count != 1
                   : ids->rank != 2 || (uint64_t)ids->dims[0] != q->batch || (uint64_t)ids->dims[1] != q->length)
@@ -126,7 +79,7 @@ static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
         if (place < 0 || place > INT32_MAX || position >= (uint64_t)cosines->dims[0])
             return onx_work_fail(work, ONX_E_INVALID, "position %lld is outside of the %lld in the tables",
                                  (long long)position, (long long)cosines->dims[0]);
-        const angles by = angles_of(cosines, work->inputs[3], position, q->pairs, space);
+        const onxi_ms_angles by = onxi_ms_angles_of(cosines, work->inputs[3], position, q->pairs, space);
         const uint64_t count = q->together * q->size;
         for (uint64_t h = 0; h < q->heads; h += q->together) {
             const uint64_t at = row / q->length * q->batch_step + h * q->head_step + row % q->length * q->row_step;
@@ -137,7 +90,7 @@ static onx_status rotary_run(onx_work *work, uint64_t first, uint64_t last)
             if (!direct)
                 onxi_ms_floats(work->inputs[0], at, count, x);
             for (uint64_t i = 0; i < count; i += q->size)
-                turn(from + i, to + i, q->size, q->pairs, q->interleaved, &by);
+                onxi_ms_turn(from + i, to + i, q->size, q->pairs, q->interleaved, &by);
             if (!direct)
                 onxi_ms_store(work->outputs[0], at, count, y);
         }
@@ -284,7 +237,7 @@ static onx_status read_turning(const onx_prepare *p, params *q)
     const onx_value *ids = operand(p, q->positions);
     if (!onx_prepare_is_set(p, "do_rotary"))
         return ONX_OK;
-    ONX_TRY(check_tables(p, operand(p, q->cosines), operand(p, q->cosines + 1), q->size));
+    ONX_TRY(onxi_ms_check_tables(p, operand(p, q->cosines), operand(p, q->cosines + 1), q->size));
     q->pairs = (uint64_t)operand(p, q->cosines)->dims[1];
     q->interleaved = onx_prepare_is_set(p, "rotary_interleaved");
     if (ids && (ids->rank != 2 || (uint64_t)ids->dims[0] != q->batch || (uint64_t)ids->dims[1] != q->length))
@@ -423,14 +376,6 @@ static uint64_t place(const params *q, uint64_t batch, uint64_t row, uint32_t wh
     return ((batch * (which ? q->keys : q->length) + row) * all + first + head) * q->size;
 }
 
-/* RMS normalization of a vector, with weights. */
-static void normalize(const params *q, float epsilon, const onx_value *weight, float *x)
-{
-    const float by = 1 / sqrtf(onxi_ms_dot(x, x, q->size) / (float)q->size + epsilon);
-    for (uint64_t i = 0; i < q->size; i++)
-        x[i] *= by * onxi_ms_float(weight, i);
-}
-
 /* The scale of channel `i` of a head's new key or value in a quantized cache. */
 static float scale_at(const onx_work *work, const params *q, uint32_t which, uint64_t head, uint64_t i)
 {
@@ -454,15 +399,16 @@ static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t
     onxi_ms_floats(work->inputs[q->packed ? 0 : which], place(q, batch, row, which, head), q->size,
                    turns ? space + q->size : out);
     if (q->normalizes && which != VALUE)
-        normalize(q, q->epsilon[which == KEY], work->inputs[which == QUERY ? Q_NORM : K_NORM],
-                  turns ? space + q->size : out);
+        onxi_ms_normalize(turns ? space + q->size : out, q->size, q->epsilon[which == KEY],
+                          work->inputs[which == QUERY ? Q_NORM : K_NORM]);
     if (turns) {
         const int64_t position = ids ? ((const int64_t *)ids->data)[batch * q->length + row] : (int64_t)(first + row);
         if (position < 0 || position >= cosines->dims[0])
             return onx_work_fail(work, ONX_E_INVALID, "position %lld is outside of the %lld in the tables",
                                  (long long)position, (long long)cosines->dims[0]);
-        const angles by = angles_of(cosines, in(work, q->cosines + 1), (uint64_t)position, q->pairs, space);
-        turn(space + q->size, out, q->size, q->pairs, q->interleaved, &by);
+        const onxi_ms_angles by =
+            onxi_ms_angles_of(cosines, in(work, q->cosines + 1), (uint64_t)position, q->pairs, space);
+        onxi_ms_turn(space + q->size, out, q->size, q->pairs, q->interleaved, &by);
     }
     for (uint64_t i = 0; q->bits && which != QUERY && i < q->size; i++) {
         const float scale = scale_at(work, q, which, head, i);

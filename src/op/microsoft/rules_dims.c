@@ -342,6 +342,16 @@ static onx_status reduced_bytes(onxi_call *call)
     return ONX_OK;
 }
 
+/* Queries, keys and values in one tensor: the output is as wide as the queries. */
+static void queries_of_packed(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    const int64_t heads = onxi_call_int(call, "num_heads"), kv_heads = onxi_call_int(call, "kv_num_heads");
+    if (!onxi_ms_text_is(call, "kv_cache_layout", "LATENT") && x && x->rank == 2 && onxi_dim_is_const(x->dims[1]) &&
+        call->outputs[0].rank == 2 && heads > 0 && kv_heads > 0 && heads < INT32_MAX && kv_heads < INT32_MAX)
+        call->outputs[0].dims[1] = x->dims[1] / (heads + 2 * kv_heads) * heads;
+}
+
 onx_status onxi_rule_microsoft_dims(onxi_call *call)
 {
     scope s = { .call = call };
@@ -361,6 +371,8 @@ onx_status onxi_rule_microsoft_dims(onxi_call *call)
     }
     if (call->op == ONXI_ID_microsoft_ReduceSumInteger)
         return reduced_bytes(call);
+    if (call->op == ONXI_ID_microsoft_PagedAttention && !onxi_call_has_input(call, 1))
+        queries_of_packed(call);
     /* 16-bit floats of the other kind */
     if (call->op == ONXI_ID_microsoft_DynamicSparseAttention && onxi_call_is_set(call, "output_bf16"))
         call->outputs[0].dtype = ONX_BFLOAT16;
