@@ -488,14 +488,13 @@ LEFT_OUT = {
 }
 
 
-# Operators that onnxruntime has for accelerators only.
+# Operators that onnxruntime has for accelerators only; microsoft_reference.py has references of some.
 NOT_ON_CPUS = """BitmaskBiasDropout BitmaskDropout ConvStateReplay DecoderAttention DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder
     DynamicSparseAttention EPContext FusedMatMulActivation GatedDeltaNetStateReplay GatedRelativePositionBias GemmFloat8 HyperConnectionLowRankMix Irfft IsAllFinite
     LongformerAttention Mamba2Verify MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulNBitsMlp MatMulNBitsQLoRA MatMulNBitsQkv MatMulPacked
     MoEPacked PackedAttention PackedMultiHeadAttention PackedSparseAttentionIndexer PackedSparseAttentionIndexerMerge PagedAttention QOrderedAttention
     QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention QOrderedMatMul QuantizeBFP QuantizeWithOrder RMSNormRotary ReduceSumInteger
-    RelativePositionBias RemovePadding RestorePadding Rfft RouterGateUpProj Snpe SparseAttentionIndexer SparsePagedAttention SpeculativePrefixCommit SwiGLU
-    GatherPacked""".split()
+    RelativePositionBias RemovePadding RestorePadding Rfft RouterGateUpProj Snpe SparseAttentionIndexer SparsePagedAttention SpeculativePrefixCommit SwiGLU""".split()
 
 
 GROUPS = {
