@@ -506,7 +506,7 @@ GROUPS = {
     "attention": group(decoders.attention, decoders.mha, decoders.decoder, decoders.rotary),
     "grouped": group(decoders.grouped),
     "kept": group(states.kept, states.kept, states.sparse),
-    "weights": group(decoders.nbits, decoders.nbits, decoders.bnb4, decoders.gatherq, decoders.moe, decoders.qmoe, decoders.fpq4),
+    "weights": group(decoders.nbits, decoders.nbits, decoders.bnb4, decoders.gatherq, decoders.gather_floats, decoders.moe, decoders.qmoe, decoders.fpq4),
     "state": group(states.linear, states.causal, states.mrope, states.engram, states.hashes),
     "packed": group(packed.silu, packed.branchwise, packed.premix, packed.postmix, packed.router, packed.conv, packed.delta, packed.delta, packed.hashes, packed.norms, packed.gather_packed, states.padded),
     "search": group(states.searched, states.encoded),

@@ -135,11 +135,30 @@ def gatherq():
             n = int(np.prod(shape))
             return T(data_type=kind, dims=shape, raw_data=bytes_of(np.uint8, (n + 1) // 2).tobytes())
 
-        put("GatherBlockQuantized", [few(d), ints(it, -d[g], d[g] - 1, *draw([], [1], [2, 2])), f(*blocks, t=t), few(blocks) if chance() else None], [code(t)],
+        put("GatherBlockQuantized", [few(d), ints(it, -d[g] - 1, d[g], *draw([], [1], [2, 2])), f(*blocks, t=t), few(blocks) if chance() else None], [code(t)],
             block_size=block, quantize_axis=q - draw(0, 3), gather_axis=g - draw(0, 3), **some(("bits", 4)))
         return
-    put("GatherBlockQuantized", [bytes_of(np.uint8, rows, cols * bits // 8), ints(it, -rows, rows - 1, *draw([], [1], [3], [2, 2])), f(rows, kb, t=t),
+    put("GatherBlockQuantized", [bytes_of(np.uint8, rows, cols * bits // 8), ints(it, -rows - 1, rows, *draw([], [1], [3], [2, 2])), f(rows, kb, t=t),
         maybe(bytes_of(np.uint8, rows, -(-kb * bits // 8)))], [code(t)], block_size=block, quantize_axis=draw(1, -1), bits=bits)
+
+
+def gather_floats():
+    kind = draw(T.FLOAT8E4M3FN, T.FLOAT8E4M3FNUZ, T.FLOAT8E5M2, T.FLOAT8E5M2FNUZ, T.FLOAT4E2M1)
+    rank = int(draw(1, 2, 2, 3))
+    d = [int(draw(1, 3, 5, 16, 32, 40)) for _ in range(rank)]
+    axis, along = int(R.integers(rank)), int(R.integers(rank))
+    block = int(draw(0, 16, 16, 32))
+    many = int(np.prod(d))
+    codes = ints(np.uint8, 0, 255, (many + 1) // 2 if kind == T.FLOAT4E2M1 else many)
+    if kind == T.FLOAT4E2M1:
+        codes[-1] &= 15 if many % 2 else 255
+    else:
+        codes &= 0x7b  # no NaN
+    data = onnx.helper.make_tensor("", kind, d, codes.tobytes(), raw=True)
+    t = draw(np.float32, np.float16)
+    scales = [-(-x // block) if block and i == along else 1 if i == along or chance(0.3) else x for i, x in enumerate(d)]
+    ids = ints(draw(np.int32, np.int64), -d[axis] - 1, d[axis], *shape(0, 2))
+    put("GatherBlockQuantized", [data, ids, f(*scales, t=t)], [code(t)], gather_axis=axis, quantize_axis=along, block_size=block)
 
 
 def moe():

@@ -204,7 +204,7 @@ static void decode_lattice_1024(const uint8_t *p, float *out)
 {
     const float scale = half_at(p);
     for (int i = 0; i < 32; i++) {
-        const unsigned top = p[66 + i / 4] >> (i % 4 * 2) & 3u;
+        const unsigned top = (unsigned)p[66 + i / 4] >> (i % 4 * 2) & 3u;
         put_point(onxi_lattice_1024[p[2 + i] | top << 8], p[34 + i], nibble_scale(scale, p[74 + i / 4], i % 4 / 2),
                   out + i * 8);
     }

@@ -45,13 +45,17 @@ MS_ROW(BiasAdd, ARITY(3, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "bias", "T
 
 WHEN(has_2, MS_HAS(2))
 WHEN(has_no_2, !MS_HAS(2))
+WHEN(has_3, MS_HAS(3))
+WHEN(has_no_3, !MS_HAS(3))
+/* Dropout takes no ratio of bfloat16. */
 MS_ROW(BiasDropout, .flags = NONDETERMINISTIC, ARITY(2, 5, 1, 2),
        .inputs = PORTS({ "data", "T", 0 }, { "bias", "T", 0 }, { "residual", "T", OPT }, { "ratio", "T1", OPT },
                        { "training_mode", "T2", OPT }),
        .outputs = PORTS({ "output", "T", 0 }, { "mask", "T2", OPT }), .attrs = ATTRS({ "seed", INT, OPTIONAL }),
        .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING_13) }, { "T2", T(BIT(BOOL)) }),
-       BODY(18, { NULL, NODES(sum = Add (data, bias)
-                              dropped, mask = Dropout <seed: int = @seed> (sum, ratio, training_mode)) },
+       BODY(18, { NULL, NODES(sum = Add (data, bias)) }, { has_3, NODES(part = Cast <to = 1> (ratio)) },
+            { has_3, NODES(dropped, mask = Dropout <seed: int = @seed> (sum, part, training_mode)) },
+            { has_no_3, NODES(dropped, mask = Dropout <seed: int = @seed> (sum, , training_mode)) },
             { has_2, NODES(output = Add (dropped, residual)) }, { has_no_2, NODES(output = Identity (dropped)) }))
 
 /* With a weight, the gate is computed first; each step is rounded to the type of the operands. */
@@ -163,24 +167,33 @@ MS_ACTIVATION(is, HardSwish)
                             everything = Constant <value_float = 1.0> () high = CastLike (everything, sum)             \
                             Y = Clip (shifted, low, high)) }
 
+#define NUMBERS                                                                                                        \
+    { is_LeakyRelu, NODES(first = Constant <value_float: float = @activation_alpha> ()) },                             \
+    { is_Clip, NODES(first = Constant <value_float: float = @activation_alpha> ()                                      \
+                     second = Constant <value_float: float = @activation_beta> ()) },                                  \
+    { is_HardSigmoid, NODES(first = Constant <value_float: float = @activation_alpha> ()                               \
+                            second = Constant <value_float: float = @activation_beta> ()) }
+
 MS_ROW(FusedGemm, .infer = onxi_rule_microsoft_fused_gemm, .flags = INFERS, ARITY(2, 3, 1, 1),
        .inputs = PORTS({ "A", "T", 0 }, { "B", "T", 0 }, { "C", "T", OPT }), .outputs = y_ports,
        .attrs = ATTRS({ "activation", STRING, OPTIONAL }, { "activation_alpha", FLOAT, OPTIONAL },
                       { "activation_beta", FLOAT, OPTIONAL }, { "activation_gamma", FLOAT, OPTIONAL },
                       { "alpha", FLOAT, DEFAULT("1") }, { "beta", FLOAT, DEFAULT("1") },
                       { "transA", INT, DEFAULT("0") }, { "transB", INT, DEFAULT("0") }),
-       .types = TYPES({ "T", T(FLOATING) }),
+       .types = TYPES({ "T", T(FLOATING | INDEX) }),
        BODY(18, { NULL, NODES(sum = Gemm <alpha: float = @alpha, beta: float = @beta, transA: int = @transA,
                                           transB: int = @transB> (A, B, C)) },
-            { is_LeakyRelu, NODES(first = Constant <value_float: float = @activation_alpha> ()) },
-            { is_Clip, NODES(first = Constant <value_float: float = @activation_alpha> ()
-                             second = Constant <value_float: float = @activation_beta> ()) },
-            { is_HardSigmoid, NODES(first = Constant <value_float: float = @activation_alpha> ()
-                                    second = Constant <value_float: float = @activation_beta> ()) },
-            ACTIVATIONS))
+            NUMBERS, ACTIVATIONS))
 
-WHEN(has_3, MS_HAS(3))
-WHEN(has_no_3, !MS_HAS(3))
+/* With the product, as FusedMatMul. */
+MS_ROW(FusedMatMulActivation, ARITY(2, 2, 1, 1), .inputs = product_inputs, .outputs = y_ports,
+       .attrs = ATTRS({ "activation", STRING, REQUIRED }, { "activation_alpha", FLOAT, OPTIONAL },
+                      { "activation_axis", INT, OPTIONAL }, { "activation_beta", FLOAT, OPTIONAL },
+                      { "activation_gamma", FLOAT, OPTIONAL }, { "alpha", FLOAT, DEFAULT("1") },
+                      { "transA", INT, DEFAULT("0") }, { "transB", INT, DEFAULT("0") },
+                      { "transBatchA", INT, DEFAULT("0") }, { "transBatchB", INT, DEFAULT("0") }),
+       .types = floating_types, BODY(18, TURNED_PRODUCT, { NULL, NODES(sum = Identity (scaled)) }, NUMBERS, ACTIVATIONS))
+
 WHEN(takes_numbers, is_LeakyRelu(call) || is_Clip(call) || is_HardSigmoid(call))
 WHEN(takes_two_numbers, is_Clip(call) || is_HardSigmoid(call))
 #define CONVOLUTION(x) CONVOLUTION_OF(x, W)
@@ -353,7 +366,7 @@ NCHWC_ROW(GlobalAveragePool, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_
 
 NCHWC_ROW(Upsample, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
           .attrs = ATTRS({ "coordinate_transformation_mode", STRING, TEXT("asymmetric") },
-                         { "mode", STRING, TEXT("nearest") }, { "scales", INTS, REQUIRED }),
+                         { "mode", STRING, TEXT("nearest") }, { "scales", INTS, OPTIONAL }),
           .types = TYPES({ "T", T_FLOAT }),
           BODY(19, { NULL, NODES(numbers = Constant <value_ints: ints = @scales> ()
                                  factors = Cast <to = 1> (numbers)

@@ -4,16 +4,17 @@
 
 /* clang-format off */
 
-MS_ROW(FusedMatMulActivation, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 2, 1, 1),
-       .inputs = PORTS({ "A", "T", 0 }, { "B", "T", 0 }),
-       .outputs = PORTS({ "Y", "T", 0 }),
-       .attrs = ATTRS({ "activation", STRING, REQUIRED }, { "activation_alpha", FLOAT, OPTIONAL },
-                      { "activation_axis", INT, OPTIONAL }, { "activation_beta", FLOAT, OPTIONAL },
-                      { "activation_gamma", FLOAT, OPTIONAL }, { "alpha", FLOAT, DEFAULT("1") },
-                      { "transA", INT, DEFAULT("0") }, { "transB", INT, DEFAULT("0") },
-                      { "transBatchA", INT, DEFAULT("0") }, { "transBatchB", INT, DEFAULT("0") }),
-       .types = TYPES({ "T", T(FLOATING_13) }))
-
+WHEN(has_scale_a, MS_HAS(3))
+WHEN(has_no_scale_a, !MS_HAS(3))
+WHEN(has_scale_b, MS_HAS(4))
+WHEN(has_no_scale_b, !MS_HAS(4))
+WHEN(has_scale_y, MS_HAS(5))
+WHEN(has_no_scale_y, !MS_HAS(5))
+WHEN(adds, MS_HAS(2))
+WHEN(adds_nothing, !MS_HAS(2))
+WHEN(rectifies, onxi_ms_text_is(call, "activation", "RELU"))
+WHEN(gates, onxi_ms_text_is(call, "activation", "GELU"))
+WHEN(is_linear, !rectifies(call) && !gates(call))
 MS_ROW(GemmFloat8, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 6, 1, 1),
        .inputs = PORTS({ "A", "TA", 0 }, { "B", "TB", 0 }, { "C", "TC", OPT }, { "scaleA", "TS", OPT },
                        { "scaleB", "TS", OPT }, { "scaleY", "TS", OPT }),
@@ -23,7 +24,22 @@ MS_ROW(GemmFloat8, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 
                       { "transA", INT, DEFAULT("0") }, { "transB", INT, DEFAULT("0") }),
        .types = TYPES({ "TA", T(SCALES_19 | BIT(FLOAT8E4M3FN) | BIT(FLOAT8E5M2)) },
                       { "TB", T(SCALES_19 | BIT(FLOAT8E4M3FN) | BIT(FLOAT8E5M2)) }, { "TC", T(SCALES_19) },
-                      { "TR", T(SCALES_19 | BIT(FLOAT8E4M3FN) | BIT(FLOAT8E5M2)) }, { "TS", T_FLOAT }))
+                      { "TR", T(SCALES_19 | BIT(FLOAT8E4M3FN) | BIT(FLOAT8E5M2)) }, { "TS", T_FLOAT }),
+       BODY(20, { NULL, NODES(wide_a = Cast <to = 1> (A) wide_b = Cast <to = 1> (B)) },
+            { has_scale_a, NODES(one_a = Squeeze (scaleA) left = Mul (wide_a, one_a)) },
+            { has_no_scale_a, NODES(left = Identity (wide_a)) },
+            { has_scale_b, NODES(one_b = Squeeze (scaleB) right = Mul (wide_b, one_b)) },
+            { has_no_scale_b, NODES(right = Identity (wide_b)) },
+            { adds, NODES(wide_c = Cast <to = 1> (C)
+                          sum = Gemm <alpha: float = @alpha, beta: float = @beta, transA: int = @transA, transB: int = @transB>
+                              (left, right, wide_c)) },
+            { adds_nothing, NODES(sum = Gemm <alpha: float = @alpha, transA: int = @transA, transB: int = @transB> (left, right)) },
+            { rectifies, NODES(active = Relu (sum)) },
+            { gates, NODES(active = Gelu <approximate = "tanh"> (sum)) },
+            { is_linear, NODES(active = Identity (sum)) },
+            { has_scale_y, NODES(one_y = Squeeze (scaleY) scaled = Mul (active, one_y)) },
+            { has_no_scale_y, NODES(scaled = Identity (active)) },
+            { NULL, NODES(Y = Cast <to: int = @dtype> (scaled)) }))
 
 MS_ROW(MatMulBlockQuantizedFp4Weight, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(4, 6, 1, 1),
        .inputs = PORTS({ "A", "T", 0 }, { "B", "T1", 0 }, { "weight_scale", "T2", 0 }, { "weight_scale_2", "T3", 0 },
@@ -100,7 +116,8 @@ MS_ROW(MatMulNBitsQkv, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY
                                   <epsilon: float = @epsilon> (A, skip, norm_scale)) },
             { NULL, PRODUCT("Q", "q", "Nq") PRODUCT("K", "k", "Nkv") PRODUCT("V", "v", "Nkv") }))
 
-/* The adapters are made real first; both are narrow. */
+/* The adapters are made real first; both are narrow. Without lora_A there are zeros between, as many as it has scales;
+ * without lora_B nothing is added. */
 MS_ROW(MatMulNBitsQLoRA, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(7, 7, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }, { "W", "TQ", 0 }, { "scales", "T", 0 }, { "lora_A", "TQ", 0 },
                        { "lora_A_scales", "T", 0 }, { "lora_B", "TQ", 0 }, { "lora_B_scales", "T", 0 }),
@@ -117,29 +134,47 @@ MS_ROW(MatMulNBitsQLoRA, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARI
                           second = Constant <value_ints = [1]> ()
                           any = Constant <value_ints = [-1]> ()
                           depth = Shape <start = -1> (X)
+                          last = Constant <value_ints = [-1]> ()
                           down_rows = Shape <end = 1> (lora_A)
-                          down_flat_shape = Concat <axis = 0> (down_rows, any)
-                          down_bytes = Reshape (lora_A, down_flat_shape)
-                          down_scales = Reshape (lora_A_scales, down_flat_shape)
+                          down_blocks = Shape <start = 1, end = 2> (lora_A)
+                          down_block = Shape <start = 2> (lora_A)
+                          down_size = Mul (down_blocks, down_block)
+                          down_flat_shape = Concat <axis = 0> (down_rows, down_size)
+                          down_bytes = Reshape <allowzero = 1> (lora_A, down_flat_shape)
+                          down_scale_shape = Concat <axis = 0> (any, down_blocks)
+                          down_every_scale = Reshape (lora_A_scales, down_scale_shape)
+                          rank = Shape <end = 1> (down_every_scale)
+                          down_scales = Slice (down_every_scale, front, down_rows, front)
                           down_number = Squeeze (down_rows)
                           down_all = Range (nothing, down_number, step)
                           down_wide = com.microsoft.GatherBlockQuantized <bits: int = @lora_bits, block_size: int = @lora_block_size>
                               (down_bytes, down_all, down_scales)
                           down_used = Slice (down_wide, front, depth, second)
-                          down = Transpose <perm = [1, 0]> (down_used)
+                          missing = Sub (rank, down_rows)
+                          zeros_shape = Concat <axis = 0> (missing, depth)
+                          zeros = ConstantOfShape (zeros_shape)
+                          no_rows = CastLike (zeros, down_used)
+                          down_filled = Concat <axis = 0> (down_used, no_rows)
+                          down = Transpose <perm = [1, 0]> (down_filled)
                           between = MatMul (X, down)
-                          rank = Shape <start = -1> (between)
                           up_rows = Shape <end = 1> (lora_B)
-                          up_flat_shape = Concat <axis = 0> (up_rows, any)
-                          up_bytes = Reshape (lora_B, up_flat_shape)
-                          up_scales = Reshape (lora_B_scales, up_flat_shape)
+                          up_blocks = Shape <start = 1, end = 2> (lora_B)
+                          up_block = Shape <start = 2> (lora_B)
+                          up_size = Mul (up_blocks, up_block)
+                          up_flat_shape = Concat <axis = 0> (up_rows, up_size)
+                          up_bytes = Reshape <allowzero = 1> (lora_B, up_flat_shape)
+                          up_scale_shape = Concat <axis = 0> (up_rows, any)
+                          up_every_scale = Reshape (lora_B_scales, up_scale_shape)
+                          up_scales = Slice (up_every_scale, front, up_blocks, second)
                           up_number = Squeeze (up_rows)
                           up_all = Range (nothing, up_number, step)
                           up_wide = com.microsoft.GatherBlockQuantized <bits: int = @lora_bits, block_size: int = @lora_block_size>
                               (up_bytes, up_all, up_scales)
                           up_used = Slice (up_wide, front, rank, second)
                           up = Transpose <perm = [1, 0]> (up_used)
-                          added = MatMul (between, up)
+                          width = Shape <end = 1> (up)
+                          between_used = Slice (between, front, width, last)
+                          added = MatMul (between_used, up)
                           Y = Add (base, added)) }))
 
 MS_ROW(MatMulPacked, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(2, 3, 1, 1),

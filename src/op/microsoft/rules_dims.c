@@ -297,7 +297,7 @@ static const struct {
 static onx_status check_words(onxi_call *call)
 {
     for (uint32_t i = 0; i < sizeof word_rows / sizeof *word_rows; i++) {
-        if (word_rows[i].op != call->op)
+        if (word_rows[i].op != call->op || !onxi_call_attr(call, word_rows[i].attribute))
             continue;
         const onx_str word = onxi_call_text(call, word_rows[i].attribute);
         const char *at = word_rows[i].words, *end = at + strlen(at), *stop;

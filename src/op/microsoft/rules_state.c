@@ -1,12 +1,13 @@
 /* rules_state.c - inference rules of com.microsoft operators that carry a state along a sequence. */
 #include "op/microsoft/microsoft.h"
 
-static onx_status no_window(onxi_call *call)
+/* How many states are kept, along an axis in front; 0: the last one, without that axis. */
+static onx_status window_of(onxi_call *call, int64_t *out)
 {
-    const int64_t window = onxi_call_int(call, "state_window");
-    return window == 0 ? ONX_OK
-                       : onxi_call_fail(call, "attribute state_window is %lld, and only the last state is kept",
-                                        (long long)window);
+    *out = onxi_call_int(call, "state_window");
+    return *out >= 0 && *out <= 8
+               ? ONX_OK
+               : onxi_call_fail(call, "attribute state_window is %lld, expected 0 to 8", (long long)*out);
 }
 
 /* A packed input [batch, length, heads * size]; computes *size. */
@@ -36,23 +37,25 @@ onx_status onxi_rule_microsoft_linear_attention(onxi_call *call)
     if (less < 1 || more > INT32_MAX || more % less)
         return onxi_call_fail(call, "q_num_heads is %lld and kv_num_heads %lld, and neither is a multiple of the other",
                               (long long)q_heads, (long long)kv_heads);
-    ONX_TRY(no_window(call));
+    int64_t window;
+    ONX_TRY(window_of(call, &window));
     onxi_call_output_unranked(call, 1, onxi_call_dtype(call, onxi_call_dtype(call, 3) ? 3 : 0));
     ONX_TRY(packed(call, 0, q_heads, &batch, &length, &key));
     ONX_TRY(packed(call, 1, kv_heads, &batch, &length, &key));
     ONX_TRY(packed(call, 2, kv_heads, &batch, &length, &value));
     ONX_TRY(packed(call, 4, kv_heads, &batch, &length, NULL));
     ONX_TRY(packed(call, 5, kv_heads, &batch, &length, NULL));
-    const onxi_dim state[] = { batch, kv_heads, key, value };
-    ONX_TRY(onxi_call_want_dims(call, 3, 4, state));
+    const onxi_dim states[] = { window, batch, kv_heads, key, value }, *state = window ? states : states + 1;
+    const uint32_t rank = window ? 5 : 4;
+    ONX_TRY(onxi_call_want_dims(call, 3, rank, state));
     ONX_TRY(onxi_call_shape(call, 0, 3, &dims));
     dims[0] = batch;
     dims[1] = length;
     dims[2] = onxi_dim_mul(call->dims, more, value);
     if (call->output_count < 2)
         return ONX_OK;
-    ONX_TRY(onxi_call_output(call, 1, call->outputs[1].dtype, 4, &dims));
-    memcpy(dims, state, sizeof state);
+    ONX_TRY(onxi_call_output(call, 1, call->outputs[1].dtype, rank, &dims));
+    memcpy(dims, state, rank * sizeof *dims);
     return ONX_OK;
 }
 
@@ -75,7 +78,8 @@ bool onxi_ms_conv_is_extended(onxi_call *call)
 {
     return onxi_call_is_set(call, "input_channels") || onxi_call_is_set(call, "input_channel_offset") ||
            onxi_call_is_set(call, "state_length") || onxi_call_is_set(call, "state_update_capacity") ||
-           onxi_call_int(call, "state_channels_last") != -1 || onxi_call_wants_output(call, 2);
+           onxi_call_int(call, "state_channels_last") != -1 || onxi_call_is_set(call, "state_window") ||
+           onxi_call_wants_output(call, 2);
 }
 
 /* The dims that follow from the attributes; states have other layouts than the operands. */
@@ -127,26 +131,29 @@ onx_status onxi_rule_microsoft_causal_conv(onxi_call *call)
         return onxi_call_fail(call, "attribute dilation is %lld", (long long)dilation);
     if (spatial != 1)
         return onxi_call_fail(call, "attribute ndim is %lld, and only sequences are done", (long long)spatial);
-    ONX_TRY(no_window(call));
-    if (onxi_ms_conv_is_extended(call))
+    int64_t window;
+    ONX_TRY(window_of(call, &window));
+    if (onxi_ms_conv_is_extended(call) && !window)
         return extended_conv(call);
+    const uint32_t lead = window ? 1 : 0;
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     ONX_TRY(last ? onxi_call_want_least_rank(call, 0, 3) : onxi_call_want_rank(call, 0, 3));
     if (x)
         channels = last ? onxi_call_product(call, x->dims, 2, x->rank) : x->dims[1];
     ONX_TRY(causal_weights(call, dilation, &channels, &kept));
     if (past && x) {
-        ONX_TRY(onxi_call_want_rank(call, 3, x->rank));
-        ONX_TRY(onxi_call_unify(call, kept, past->dims[last ? 1 : 2], "the length of the state", &kept));
+        ONX_TRY(onxi_call_want_rank(call, 3, x->rank + lead));
+        ONX_TRY(onxi_call_unify(call, kept, past->dims[lead + (last ? 1 : 2)], "the length of the state", &kept));
         for (uint32_t i = 0; i < x->rank; i++)
             if (i != (last ? 1u : 2u))
-                ONX_TRY(onxi_call_want_dim(call, 3, i, x->dims[i]));
+                ONX_TRY(onxi_call_want_dim(call, 3, i + lead, x->dims[i]));
     }
     if (!x)
         return ONX_OK;
-    ONX_TRY(onxi_call_output(call, 1, x->dtype, x->rank, &dims));
+    ONX_TRY(onxi_call_output(call, 1, x->dtype, x->rank + lead, &dims));
+    dims[0] = window;
     for (uint32_t i = 0; i < x->rank; i++)
-        dims[i] = i == (last ? 1u : 2u) ? kept : x->dims[i];
+        dims[i + lead] = i == (last ? 1u : 2u) ? kept : x->dims[i];
     return ONX_OK;
 }
 

@@ -7,8 +7,8 @@
 /* ---- LinearAttention ---- */
 
 /* The standard's operator requires at least as many query heads as key heads, so query heads are repeated. */
-WHEN(has_more_keys, onxi_call_int(call, "kv_num_heads") > onxi_call_int(call, "q_num_heads"))
-WHEN(has_no_more_keys, onxi_call_int(call, "kv_num_heads") <= onxi_call_int(call, "q_num_heads"))
+WHEN(has_more_keys, !MS_SET("state_window") && onxi_call_int(call, "kv_num_heads") > onxi_call_int(call, "q_num_heads"))
+WHEN(has_no_more_keys, !MS_SET("state_window") && onxi_call_int(call, "kv_num_heads") <= onxi_call_int(call, "q_num_heads"))
 
 MS_ROW(LinearAttention, .infer = onxi_rule_microsoft_linear_attention, .flags = INFERS, ARITY(3, 6, 2, 2),
        .inputs = PORTS({ "query", "T", 0 }, { "key", "T", 0 }, { "value", "T", 0 }, { "past_state", "S", OPT },
@@ -207,13 +207,13 @@ MS_ROW(EngramGate, .infer = onxi_rule_microsoft_engram_gate, .flags = INFERS, AR
             { has_no_conv_scale, NODES(gated_value_normed = Identity (output)) }))
 
 MS_ROW(NGramHashMapping, .infer = onxi_rule_microsoft_ngram_hash, .flags = INFERS, ARITY(3, 7, 1, 2),
-       .inputs = PORTS({ "input_ids", "T", 0 }, { "multipliers", "T", 0 }, { "vocab_sizes", "T", 0 },
-                       { "past_ids", "T", OPT }, { "head_offsets", "T", OPT }, { "eos_token_id", "T", OPT },
+       .inputs = PORTS({ "input_ids", "M", 0 }, { "multipliers", "M", 0 }, { "vocab_sizes", "M", 0 },
+                       { "past_ids", "M", OPT }, { "head_offsets", "M", OPT }, { "eos_token_id", "M", OPT },
                        { "segment_ids", "tensor(int32)", OPT }),
-       .outputs = PORTS({ "hash_ids", "T", 0 }, { "present_ids", "T", OPT }),
+       .outputs = PORTS({ "hash_ids", "M", 0 }, { "present_ids", "M", OPT }),
        .attrs = ATTRS({ "max_ngram_size", INT, REQUIRED }, { "n_head_per_ngram", INT, REQUIRED },
                       { "pad_id", INT, REQUIRED }, { "reset_on_eos", INT, DEFAULT("0") }),
-       .types = TYPES({ "T", T(INDEX) }))
+       .types = TYPES({ "M", T(INDEX) }))
 
 /* ---- LSTM with attention ---- */
 

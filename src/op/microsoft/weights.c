@@ -52,7 +52,8 @@ MS_ROW(GatherBlockQuantized, .infer = onxi_rule_microsoft_gather_block_quantized
        .outputs = PORTS({ "output", "T2", 0 }),
        .attrs = ATTRS({ "bits", INT, DEFAULT("4") }, { "block_size", INT, DEFAULT("128") },
                       { "gather_axis", INT, DEFAULT("0") }, { "quantize_axis", INT, DEFAULT("1") }),
-       .types = TYPES({ "T1", T(INTS_4 | BIT(UINT8)) }, { "T2", T(SCALES_19) }, { "Tind", T(INDEX) }))
+       .types = TYPES({ "T1", T(INTS_4 | BIT(UINT8) | FLOATS_8 | BIT(FLOAT4E2M1)) }, { "T2", T(SCALES_19) },
+                      { "Tind", T(INDEX) }))
 
 #define EXPERTS                                                                                                        \
     { "activation_alpha", FLOAT, DEFAULT("1") }, { "activation_beta", FLOAT, DEFAULT("0") },                           \
