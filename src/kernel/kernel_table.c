@@ -11,6 +11,7 @@
     TABLE(unary)                                                                                                       \
     TABLE(variadic)                                                                                                    \
     TABLE(matmul)                                                                                                      \
+    TABLE(grouped_product)                                                                                             \
     TABLE(layer_norm)                                                                                                  \
     TABLE(normalize)                                                                                                   \
     TABLE(softmax)                                                                                                     \

@@ -326,12 +326,14 @@ static shapes_of_inputs heads_of(const onxi_rewrite_row *rule)
                                 : broad;
 }
 
-/* Those that sessions use; test_run_bytes has those for bytes, which are for some processors. */
+/* Those that sessions use; test_run_bytes has those for bytes, which are for some processors,
+ * test_run_grouped those with indices. */
 static const onxi_rewrite_row *next_rule(const onxi_rewrite_row *rule)
 {
     do
         rule++;
-    while (rule->name && (!(rule->by & ONXI_REWRITE_BY_SESSION) || strncmp(rule->name, "bytes-", 6) == 0));
+    while (rule->name && (!(rule->by & ONXI_REWRITE_BY_SESSION) || strncmp(rule->name, "bytes-", 6) == 0 ||
+                          strncmp(rule->name, "grouped-", 8) == 0));
     return rule;
 }
 static const onxi_rewrite_row *first_rule(void)

@@ -162,7 +162,8 @@ static onx_status read_query(const onx_prepare *p, params *q)
         const onx_value *o = p->inputs[i];
         const bool none = !q->sparse && o->rank == 3 && !o->dims[1] && !p->inputs[KEY]->dims[1];
         if (o->rank != 3 || o->dims[0] != x->dims[0] || (o->dims[1] != x->dims[1] && !none) ||
-            (uint64_t)o->dims[2] != q->kv_heads * q->size || o->dtype != x->dtype)
+            o->dims[1] != p->inputs[KEY]->dims[1] || (uint64_t)o->dims[2] != q->kv_heads * q->size ||
+            o->dtype != x->dtype)
             return onx_prepare_fail(p, ONX_E_INVALID, "%s is not [%llu, %llu, %llu]", i == KEY ? "key" : "value",
                                     (unsigned long long)q->batch, (unsigned long long)q->length,
                                     (unsigned long long)(q->kv_heads * q->size));

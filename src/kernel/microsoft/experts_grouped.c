@@ -3,6 +3,8 @@
  * were chosen. */
 #include "kernel/microsoft/experts.h"
 
+#include "kernel/core/groups.h"
+
 #if ONXI_PLATFORM_ROOMY
 
 enum {
@@ -319,30 +321,21 @@ static void route(job *j)
     const experts_params *q = &g->all;
     uint32_t *starts = numbers_at(j, g->starts), *place = numbers_at(j, g->place), *active = numbers_at(j, g->active);
     float *share = floats_at(j, g->share), *weight = floats_at(j, g->weight), *sum = floats_at(j, g->sum);
-    memset(starts, 0, (size_t)(q->experts + 1) * sizeof *starts);
     for (uint64_t t = 0; t < j->tokens; t++) {
         onxi_ms_experts_route(q, j->work->inputs[1], j->first + t, share);
         sum[t] = 0;
         for (uint64_t i = t * q->k; i < (t + 1) * q->k; i++) {
             place[i] = (uint32_t)onxi_ms_experts_next(j->work, q, j->first + t, share, &weight[i]);
             sum[t] += weight[i];
-            starts[place[i] + 1]++;
         }
     }
-    j->active = 0;
-    for (uint64_t e = 0; e < q->experts; e++) {
-        if (starts[e + 1])
-            active[j->active++] = (uint32_t)e;
-        starts[e + 1] += starts[e];
-    }
     uint32_t *next = numbers_at(j, g->share), *origin = numbers_at(j, g->origin), *expert = numbers_at(j, g->expert);
-    memcpy(next, starts, (size_t)q->experts * sizeof *next);
-    for (uint64_t i = 0; i < j->choices; i++) {
-        const uint32_t e = place[i], row = next[e]++;
-        place[i] = row;
-        expert[row] = e;
-        origin[row] = (uint32_t)(i / q->k);
-    }
+    j->active = onxi_groups_sort(place, j->choices, q->experts, starts, next, active);
+    for (uint64_t i = 0; i < j->choices; i++)
+        origin[place[i]] = (uint32_t)(i / q->k);
+    for (uint64_t i = 0; i < j->active; i++)
+        for (uint64_t row = starts[active[i]]; row < starts[active[i] + 1]; row++)
+            expert[row] = active[i];
 }
 
 static void gather(job *j, uint64_t row, char *spare)

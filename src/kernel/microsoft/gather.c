@@ -8,7 +8,8 @@ typedef struct gather {
     uint64_t quantized, quantized_inner, scales, scales_last, block;
     unsigned bits;
     bool is_signed, packed;
-    /* Small floats: a scale may hold for all of an axis, so its place is counted by steps; `place` is the quantized axis. */
+    /* Small floats: a scale may hold for all of an axis, so its place is counted by steps; `place` is the quantized
+     * axis. */
     int small_float; /* the type, or 0 */
     uint32_t rank, place;
     uint64_t size[ONX_RANK_MAX], step[ONX_RANK_MAX];
@@ -37,9 +38,10 @@ static onx_status prepare_floats(const onx_prepare *p, gather *q, uint32_t axis,
     const onx_value *data = p->inputs[0], *scales = p->inputs[2];
     const int64_t block = onx_prepare_int(p, "block_size");
     if (block < 0 || (block && (block < 16 || block & (block - 1))) || onxi_operand(p->input_count, p->inputs, 3))
-        return onx_prepare_fail(p, ONX_E_INVALID,
-                                "small floats have no zero points, and blocks of a power of two above 8, or of 0, found %lld",
-                                (long long)block);
+        return onx_prepare_fail(
+            p, ONX_E_INVALID,
+            "small floats have no zero points, and blocks of a power of two above 8, or of 0, found %lld",
+            (long long)block);
     q->small_float = data->dtype;
     q->rank = data->rank;
     q->place = quantized;
@@ -188,8 +190,7 @@ static void gather_floats(const gather *q, const onx_work *work, uint64_t from, 
         count = count < q->inner - i ? count : q->inner - i;
         count = count < MOST ? count : MOST;
         for (uint64_t k = 0; k < count; k++) {
-            const unsigned code =
-                q->small_float == ONX_FLOAT4E2M1 ? onxi_packed_get(data, 4, at + k) : data[at + k];
+            const unsigned code = q->small_float == ONX_FLOAT4E2M1 ? onxi_packed_get(data, 4, at + k) : data[at + k];
             y[k] = onx_small_float_to_f32((onx_dtype)q->small_float, (uint8_t)code) * scale;
         }
         onxi_ms_store(work->outputs[0], to + i, count, y);
