@@ -123,7 +123,7 @@ ONX_API ONX_OWN_THREAD void onx_registry_free(onx_registry *registry);
  * inference, sessions and transforms. It must outlive everything that is made meanwhile. When it is freed, the context
  * that it was made with forgets it. `registry` may be NULL: built-in operators only. */
 ONX_API ONX_OWN_THREAD void onx_ctx_set_registry(onx_ctx *cx, const onx_registry *registry);
-/* As onx_op_find; built-in operators first. `registry` may be NULL. */
+/* As onx_op_find, among the versions that are built in and those of the registry, which may be NULL. */
 ONX_API ONX_ANY_THREAD const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name,
                                                        int64_t opset);
 /* The newest version of each operator, built-in ones first; NULL past the end. `registry` may be NULL. */
@@ -176,9 +176,9 @@ typedef struct onx_op_def {
     const struct onx_kernel *kernel; /* rows of onx/kernel.h, ending with a NULL name; NULL: none */
 } onx_op_def;
 
-/* Adds one version of an operator; the versions of an operator may be added in any order. Operators that ONNX defines
- * in the standard domains are refused, and so is a version that exists already. Names against the conventions for
- * operator authors are reported as notes (rules N-12, TY-18). */
+/* Adds one version of an operator; the versions of an operator may be added in any order. Built-in operators are
+ * refused except in versions newer than the newest known of their domain, and so is a version that exists already.
+ * Names against the conventions for operator authors are reported as notes (rules N-12, TY-18). */
 ONX_API ONX_OWN_THREAD onx_status onx_op_register(onx_registry *registry, const onx_op_def *def);
 /* The kernels and the user pointer of its definition, or NULL. */
 ONX_API ONX_ANY_THREAD const struct onx_kernel *onx_op_kernel(const onx_op *op);
@@ -186,9 +186,9 @@ ONX_API ONX_ANY_THREAD void *onx_op_user(const onx_op *op);
 
 /* ---- operator-set documents (OperatorSetProto) ---- */
 
-/* Adds the operators and functions of a checked document, which must live as long as the registry. Operators have only
- * a name and a version; an operator with a function of the same name takes inputs, outputs, attributes and body from
- * it. Loading the same (domain, version) twice is refused. */
+/* Adds operators and functions of a checked document, which must live as long as the registry: of built-in operators,
+ * only versions newer than the newest known. An operator with a function of the same name takes inputs, outputs,
+ * attributes and body from it. Loading the same (domain, version) twice is refused. */
 ONX_API ONX_OWN_THREAD onx_status onx_registry_load(onx_registry *registry, const onx_doc *document);
 /* A document that describes a built-in domain at a version; operators that are deprecated at that version are left
  * out. */

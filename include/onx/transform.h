@@ -59,9 +59,9 @@ typedef struct onx_retarget_options {
 } onx_retarget_options;
 
 /* Rewrites the nodes of graphs, subgraphs, functions and training information for other versions of the standard
- * operator sets, newer or older, with the same meaning. Weights are not changed. Every node that cannot be expressed in
- * the target version is reported with the reason and the nearest version that can express it; the status is then
- * ONX_E_UNSUPPORTED and the model is unchanged. */
+ * operator sets with the same meaning. A set newer than the newest known counts as that, with a warning. Nodes that
+ * cannot be expressed in the target version are reported with the reason and the nearest version that can express them;
+ * the status is then ONX_E_UNSUPPORTED and the model is unchanged. */
 ONX_API ONX_OWN_THREAD onx_status onx_retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *options);
 
 /* ---- inline ---- */

@@ -74,7 +74,8 @@ static bool resolve(const onxi_binder *binder, onxi_bound *b)
     if (!b->schema)
         return true;
     b->kind = ONXI_BOUND_OPERATOR;
-    b->op = onxi_operator_id(onxi_operator_at(b->domain, b->name, b->opset));
+    if (onxi_schema_find(b->domain, b->name, b->opset) == b->schema) /* a registry may have a newer version of it */
+        b->op = onxi_operator_id(onxi_operator_at(b->domain, b->name, b->opset));
     return b->schema->flags & ONXI_OP_OPEN || note_defaults(binder, b);
 }
 

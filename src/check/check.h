@@ -347,6 +347,8 @@ onxi_checked_imports *onxi_callee_imports(onxi_check *k, uint32_t callee);
 bool onxi_check_domain_is_standard(onx_str domain);
 /* Is it a set of the standard in a version newer than the newest known? */
 bool onxi_check_import_is_newer(const onx_operator_set_id *import);
+/* Warns of each such import of the model: its operators `are` (such as "run") by the newest known version. */
+void onxi_check_warn_of_newer(onx_ctx *cx, const onx_model *model, const char *are);
 void onxi_check_graph(onxi_check *k, const onxi_check_at *at, const onx_graph *graph, onxi_check_scope *scope,
                       onxi_check_scope *up);
 void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *node, uint32_t index,

@@ -126,6 +126,25 @@ static void check_compatible(onxi_check *k, const onxi_check_at *at, const onxi_
                         onxi_check_quote(k, b->name));
 }
 
+/* Says which operators a registry defines in place of a version that is known, and which of a newer set it only names.
+ */
+static void report_newer(onxi_check *k, const onxi_check_at *at, const onxi_bound *b)
+{
+    const onxi_schema *known = onxi_schema_newest(b->domain, b->name);
+    const bool open = b->schema->flags & ONXI_OP_OPEN;
+    if (b->schema->since <= onxi_domain_newest(b->domain) || !onxi_check_domain_is_standard(b->domain) ||
+        (!known && !open))
+        return;
+    onxi_check_find(
+        k, at, "O-11",
+        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, b->name)),
+                             .severity = open ? ONX_RULE_WARNING : ONX_RULE_NOTE,
+                             .hint = open ? onx_str_of("a function of that name in the document would define it")
+                                          : onx_str_of(NULL) },
+        "the operator %s in version %d, for which the given operator set has %s", known ? "changed" : "is new",
+        b->schema->since, open ? "neither a schema nor a body, so that its nodes are not judged" : "a definition");
+}
+
 static void check_operator(onxi_check *k, const onxi_check_at *at, onxi_checked_op *op, const onxi_check_scope *scope)
 {
     const onxi_bound *b = op->bound;
@@ -142,6 +161,7 @@ static void check_operator(onxi_check *k, const onxi_check_at *at, onxi_checked_
             "the operator is deprecated in version %lld", (long long)b->opset);
         return;
     }
+    report_newer(k, at, b);
     op->kind = ONXI_BOUND_OPERATOR;
     op->schema = b->schema;
     for (const onxi_attr *a = b->schema->attrs; a && a->name; a++) {

@@ -82,6 +82,19 @@ bool onxi_check_import_is_newer(const onx_operator_set_id *import)
     return onxi_check_domain_is_standard(domain) && import->version <= INT32_MAX && import->version > newest(domain);
 }
 
+void onxi_check_warn_of_newer(onx_ctx *cx, const onx_model *model, const char *are)
+{
+    for (uint32_t i = 0; i < model->opset_import_count; i++) {
+        const onx_operator_set_id *import = model->opset_import[i];
+        const onx_str domain = onxi_domain_plain(onx_view(import->domain));
+        if (onxi_check_import_is_newer(import))
+            onxi_warn(cx, ONX_WARNING, "O-08", ONXI_NOWHERE,
+                      "version %lld of %.*s is newer than the newest known, %lld, by which its operators %s",
+                      (long long)import->version, ONX_ARG(domain.len ? domain : onx_str_of("ai.onnx")),
+                      (long long)newest(domain), are);
+    }
+}
+
 void onxi_check_import_ir(onxi_check *k, const onxi_check_at *at, onx_str domain, int64_t version)
 {
     const int64_t ir = onxi_import_ir_version(domain, version);

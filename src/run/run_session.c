@@ -145,20 +145,6 @@ static onx_status derive_copy(onx_ctx *cx, onx_doc *doc, onx_doc **out)
     return status;
 }
 
-/* The operators of a set that is newer than the newest known run by the newest known version. */
-static void warn_of_newer(onx_ctx *cx, const onx_model *model)
-{
-    for (size_t i = 0; i < model->opset_import_count; i++) {
-        const onx_operator_set_id *import = model->opset_import[i];
-        const onx_str domain = onxi_domain_plain(onx_view(import->domain));
-        if (onxi_check_import_is_newer(import))
-            onxi_warn(cx, ONX_WARNING, "O-08", ONXI_NOWHERE,
-                      "version %lld of %.*s is newer than the newest known, %lld, by which its operators run",
-                      (long long)import->version, ONX_ARG(domain.len ? domain : onx_str_of("ai.onnx")),
-                      (long long)onxi_domain_newest(domain));
-    }
-}
-
 static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
 {
     ONX_TRY(onxi_doc_need_graph(cx, doc));
@@ -176,7 +162,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
                                 .registry = options ? options->registry : NULL };
     onx_check_summary found;
     ONX_TRY(onx_check(cx, doc, &check, &found));
-    warn_of_newer(cx, model);
+    onxi_check_warn_of_newer(cx, model, "run");
     onx_ctx *own = onxi_run_ctx_child(cx);
     if (!own)
         return onxi_no_memory(cx);

@@ -1,5 +1,6 @@
 /* transform_checked.c - every public function that changes or makes a model checks it before and after: a model that
  * was valid stays valid, or the call fails with the place and the reason. */
+#include "check/check.h"
 #include "transform/transform.h"
 
 #include <onx/check.h>
@@ -9,8 +10,9 @@
 /* ---- how much of the rules a model follows ---- */
 
 /* From strict to lenient; the result has to pass what the model passed. A model may lack types and shapes that
- * inference needs, or contain operators that a rule refuses, and still be changed. */
-enum { OPEN = ONX_CHECK_OPEN_SHAPES | ONX_CHECK_NEWER_OPSETS };
+ * inference needs, or contain operators that a rule refuses, and still be changed. Operator sets newer than the newest
+ * known are allowed at every level, and named when the model is first seen. */
+enum { OPEN = ONX_CHECK_OPEN_SHAPES };
 static const uint32_t levels[] = { ONX_CHECK_FULL, ONX_CHECK_FULL | OPEN, ONX_CHECK_FULL | OPEN | ONX_CHECK_ONE_MEANING,
                                    OPEN, OPEN | ONX_CHECK_ONE_MEANING };
 enum { LEVELS = sizeof levels / sizeof *levels };
@@ -47,7 +49,8 @@ static void note(const onx_ctx *cx, size_t from, finding *out)
 /* ONX_E_INVALID: an error was found; the first one is noted if nothing was before. */
 static onx_status check_at(onx_ctx *cx, onx_doc *doc, uint32_t flags, finding *first)
 {
-    const onx_check_options options = { .struct_size = sizeof options, .flags = flags | ONX_CHECK_STRUCTURE };
+    const onx_check_options options = { .struct_size = sizeof options,
+                                        .flags = flags | ONX_CHECK_STRUCTURE | ONX_CHECK_NEWER_OPSETS };
     const onxi_diag_mark mark = onxi_diag_here(cx);
     const onx_status status = onx_check(cx, doc, &options, NULL);
     if (status == ONX_E_INVALID && !first->found)
@@ -107,6 +110,8 @@ onx_status onxi_checked_also(onxi_checked *c, onx_doc *doc)
     finding first = { 0 };
     uint32_t level = 0;
     bool claims = false, sound = false;
+    if (c->on)
+        onxi_check_warn_of_newer(c->cx, onx_doc_model(doc), "are judged");
     if (c->on && !c->claims)
         ONX_TRY(onxi_claims_new(c->cx, &c->claims));
     if (c->on)

@@ -121,6 +121,8 @@ static onx_status set_ir(onxi_retarget *r, onx_model *model)
     ONX_TRY(onxi_model_raise_ir(r->scratch, model, version ? version : least));
     if (version)
         ONX_SET(model, model, ir_version, version);
+    else if (model->ir_version > ONXI_IR_VERSION && r->left_newer) /* it came with the operator set */
+        ONX_SET(model, model, ir_version, ONXI_IR_VERSION);
     return onxi_model_complete_inputs(r->arena, r->scratch, model);
 }
 

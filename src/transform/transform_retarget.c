@@ -36,11 +36,14 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
     uintptr_t graphs = PLAN_GRAPHS;
     if (bound->kind == ONXI_BOUND_OPERATOR && onxi_retarget_takes_body(r, bound->op, bound->schema))
         return PLAN_CONVERT | graphs;
-    if (bound->kind == ONXI_BOUND_NOTHING && domain != ONXI_VERSIONED_COUNT)
+    if (domain != ONXI_VERSIONED_COUNT &&
+        (bound->kind == ONXI_BOUND_NOTHING || (bound->kind == ONXI_BOUND_OPERATOR && bound->op == ONXI_ID_NONE &&
+                                               r->newer.of[domain] && bound->schema->since > r->source.of[domain])))
         return PLAN_UNKNOWN | graphs;
     if (bound->kind == ONXI_BOUND_FUNCTION || domain == ONXI_VERSIONED_COUNT || bound->op == ONXI_ID_NONE)
         return PLAN_KEEP | graphs;
     const onxi_schema *row = bound->schema, *to;
+    const int64_t at = r->source.of[domain];
     graphs = 0;
     for (const onxi_attr *a = row->attrs; a && a->name; a++)
         if (a->type == ONX_ATTR_GRAPH || a->type == ONX_ATTR_GRAPHS)
@@ -48,8 +51,7 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
     const int64_t target = r->target.of[domain];
     if (onxi_retarget_succeeded(r, bound->op, bound->name, domain))
         return PLAN_CONVERT | graphs;
-    if (bound->opset == target || !target ||
-        !onxi_retarget_next(onxi_operator_of(bound->op), row, bound->opset, target, &to))
+    if (at == target || !target || !onxi_retarget_next(onxi_operator_of(bound->op), row, at, target, &to))
         return PLAN_KEEP | graphs;
     return PLAN_CONVERT | graphs;
 }
@@ -65,6 +67,19 @@ static onx_status put_aside(onxi_retarget *r, const onxi_node_list *out, onx_gra
     return ONX_OK;
 }
 
+/* Of a set that is newer than the newest known. */
+static onx_status refuse_newer(onxi_retarget *r, const onx_node *node, const onxi_bound *bound)
+{
+    const onxi_versioned domain = onxi_versioned_of(bound->domain);
+    if (!bound->schema)
+        return onxi_retarget_fail(r, node, NULL, "%s has no operator %.*s up to version %lld, the newest known",
+                                  onxi_versioned_names[domain], ONX_ARG(bound->name), (long long)r->source.of[domain]);
+    return onxi_retarget_fail(r, node,
+                              onxi_schema_body(bound->schema) ? "onx inline --schema replaces it by its body" : NULL,
+                              "the given operator set defines %.*s in version %d, and no older operators for it",
+                              ONX_ARG(bound->name), bound->schema->since);
+}
+
 static onx_status walk_node(onxi_retarget *r, onxi_scope *scope, onxi_binder *binder, onx_node *node, onxi_versions at,
                             onxi_node_list *out, bool *kept)
 {
@@ -77,8 +92,10 @@ static onx_status walk_node(onxi_retarget *r, onxi_scope *scope, onxi_binder *bi
     if (bound)
         plan = (uintptr_t)bound->more;
     *kept = (plan & PLAN_MASK) != PLAN_CONVERT;
-    if ((plan & PLAN_MASK) == PLAN_UNKNOWN && !r->bodies_only) /* it may exist with the same meaning in the target
-                                                                * version */
+    if ((plan & PLAN_MASK) == PLAN_UNKNOWN && !r->bodies_only && r->newer.of[onxi_versioned_of(bound->domain)])
+        ONX_TRY(refuse_newer(r, node, bound));
+    else if ((plan & PLAN_MASK) == PLAN_UNKNOWN && !r->bodies_only) /* it may exist with the same meaning in the target
+                                                                     * version */
         onxi_warn(r->cx, ONX_WARNING, NULL, ONXI_AT_PATH(onxi_retarget_path(r)),
                   bound->import == ONXI_UNBOUND ? "domain %s is not imported: the node is not changed"
                                                 : "domain %s has no operator of that name: the node is not changed",
@@ -212,24 +229,28 @@ static onxi_versions imported(const onxi_binder *binder)
     return v;
 }
 
-/* Unknown source versions cannot be converted. */
-static onx_status check_versions(onxi_retarget *r, onxi_versions v, onx_str path)
+/* A version newer than the newest known is taken to be that one: nodes whose operators it does not have, or which a
+ * registry defines anew, are refused one by one. */
+static void clamp_source(onxi_retarget *r)
 {
     for (int d = 0; d < ONXI_VERSIONED_COUNT; d++) {
         const int64_t newest = onxi_domain_newest(onx_str_of(onxi_versioned_domains[d]));
-        if (v.of[d] > newest && r->wanted.of[d])
-            return onxi_fail(r->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(path),
-                             "the model imports version %lld of %s, and the newest known is %lld", (long long)v.of[d],
-                             onxi_versioned_names[d], (long long)newest);
+        r->newer.of[d] = 0;
+        if (r->source.of[d] <= newest)
+            continue;
+        r->newer.of[d] = r->wanted.of[d] ? r->source.of[d] : 0;
+        r->source.of[d] = newest;
+        r->left_newer |= r->wanted.of[d] && r->wanted.of[d] <= newest;
     }
-    return ONX_OK;
 }
 
 /* A domain without a requested version is not converted. */
 static void settle_target(onxi_retarget *r)
 {
-    for (int d = 0; d < ONXI_VERSIONED_COUNT; d++)
-        r->target.of[d] = r->wanted.of[d] ? r->wanted.of[d] : r->source.of[d];
+    for (int d = 0; d < ONXI_VERSIONED_COUNT; d++) {
+        const int64_t newest = onxi_domain_newest(onx_str_of(onxi_versioned_domains[d]));
+        r->target.of[d] = r->wanted.of[d] > newest ? newest : r->wanted.of[d] ? r->wanted.of[d] : r->source.of[d];
+    }
 }
 
 static onx_status walk_scope(onxi_retarget *r, onxi_binder *binder, onx_graph *graph, onx_function *function,
@@ -240,7 +261,7 @@ static onx_status walk_scope(onxi_retarget *r, onxi_binder *binder, onx_graph *g
                          .node_count = graph ? graph->node_count : function->node_count };
     r->prefix = prefix;
     r->source = imported(binder);
-    ONX_TRY(check_versions(r, r->source, prefix));
+    clamp_source(r);
     settle_target(r);
     r->binder = binder;
     return walk(r, &scope, binder, r->source, graph, function, &(onxi_node_list){ 0 });
@@ -277,7 +298,8 @@ static onx_status walk_model(onxi_retarget *r, onx_model *model, onxi_binder *bi
 
 /* ---- the pass ---- */
 
-static onx_status read_options(onxi_retarget *r)
+/* A version that is newer than the newest known can be asked for only where the model has it: for its functions. */
+static onx_status read_options(onxi_retarget *r, const onxi_imports *imports)
 {
     for (uint32_t i = 0; i < r->options->opset_count; i++) {
         const onx_opset_version *v = &r->options->opset[i];
@@ -286,7 +308,7 @@ static onx_status read_options(onxi_retarget *r)
         if (d == ONXI_VERSIONED_COUNT)
             return onxi_fail(r->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
                              "nothing is known about the versions of domain %.*s", ONX_ARG(v->domain));
-        if (v->version < 1 || v->version > newest)
+        if (v->version < 1 || (v->version > newest && v->version != onxi_imports_version(imports, v->domain)))
             return onxi_fail(r->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "version %lld of %s is not known, only 1 to %lld",
                              (long long)v->version, onxi_versioned_names[d], (long long)newest);
         r->wanted.of[d] = v->version;
@@ -327,11 +349,11 @@ static onx_status run(onxi_retarget *r, onx_model *model)
     onxi_binder *binder = ONXI_NEW(r->scratch, onxi_binder);
     if (!binder || !(r->texts = ONXI_ARRAY(r->scratch, const onx_function *, (size_t)onxi_step_count + 1)))
         return ONX_E_MEMORY;
-    ONX_TRY(read_options(r));
     ONX_TRY(index_steps(r));
     ONX_TRY(onxi_functions_index(r->scratch, model->functions, model->functions_count, &r->functions));
     *binder = (onxi_binder){ .arena = r->scratch, .functions = &r->functions };
     ONX_TRY(onxi_binder_open_model(binder, model));
+    ONX_TRY(read_options(r, &binder->imports));
     r->imports_ml = onxi_imports_version(&binder->imports, onx_str_of(onxi_versioned_domains[ONXI_ML])) > 0;
     ONX_TRY(onxi_values_open(&r->values, r->doc, r->scratch));
     r->values.takes_defaults = true; /* what older versions have as attributes */

@@ -130,6 +130,7 @@ struct onxi_retarget {
     const onx_retarget_options *options;
     onxi_versions wanted;         /* 0: not requested */
     onxi_versions source, target; /* for the current graph or function */
+    onxi_versions newer;          /* its version if it is newer than the newest known, which `source` then is; else 0 */
     onxi_binder *binder;          /* for the current one */
     onxi_functions functions;
     onxi_names names;
@@ -146,6 +147,7 @@ struct onxi_retarget {
     uint32_t failed, depth, limit;
     uint64_t changes;
     bool imports_ml;
+    bool left_newer;    /* the model had a version newer than the newest known, and gets a known one */
     bool bodies_only;   /* only replace operators that have a body by it: */
     bool bodies_schema; /* those of the standard */
     onx_str bodies_of;  /* those of this domain; empty: none */

@@ -25,6 +25,32 @@ expect 0 "$ONX" view newer.onnx -o newer.html
 expect 0 "$ONX" simplify newer.onnx -o simple.onnx
 expect 0 "$ONX" show simple.onnx
 says out '"": 29'
+expect 0 "$ONX" simplify newer.onnx -o simple.onnx
+says err 'newer than the newest known, 28, by which its operators are judged'
+[ "$(grep -c 'warning: ' err)" -eq 1 ] || fail "not one warning"
+
+# From the newer set to known ones, with one warning and the same results
+for version in 28 27 13; do
+    expect 0 "$ONX" retarget newer.onnxtxt --opset $version -o older.onnx
+    [ "$(grep -c 'warning: ' err)" -eq 1 ] || fail "not one warning"
+    expect 0 "$ONX" check --full --strict-opset older.onnx
+    expect 0 "$ONX" run older.onnx
+    says out '0 1 0.5'
+    ! grep -q 'newer than' err || fail "a warning of a known version"
+done
+expect 0 "$ONX" retarget newer.onnxtxt --opset 29 -o older.onnx
+expect 1 "$ONX" retarget known.onnxtxt --opset 29 -o older.onnx
+says err 'version 29 of ai.onnx is not known'
+cat >calls.onnxtxt <<'END'
+<ir_version: 15, producer_name: "t", producer_version: "1", opset_import: ["" : 29, "t" : 1]>
+g (float[3] x = {-1, 3, 4.5}) => (float[3] y) { y = t.F (x) }
+<domain: "t", opset_import: ["" : 21]> F (x) => (z) { h = Neg (x) z = Gelu (h) }
+END
+expect 0 "$ONX" inline calls.onnxtxt --schema -o flat.onnx
+expect 0 "$ONX" check --full flat.onnx
+expect 0 "$ONX" compare calls.onnxtxt flat.onnx
+expect 0 "$ONX" retarget flat.onnx --opset 13 -o older.onnx
+expect 0 "$ONX" compare calls.onnxtxt older.onnx
 
 # Operators that are not known
 cat >next.onnxtxt <<'END'
@@ -43,6 +69,13 @@ expect 0 "$ONX" check next.onnxtxt
 says out 'no operator GeGLU'
 expect 1 "$ONX" run next.onnxtxt
 says err GeGLU
+rm -f older.onnx
+expect 1 "$ONX" retarget next.onnxtxt --opset 28 -o older.onnx
+for name in GeGLU Searchsorted Isin GroupedMatMul; do
+    says err "no operator $name up to version 28, the newest known"
+done
+[ ! -e older.onnx ] || fail "a file was written"
+expect 0 "$ONX" retarget next.onnxtxt --opset 28 --best-effort -o older.onnx
 
 # Documents of the proposals: functions over older operators
 op() { printf 'operator { op_type: "%s" since_version: 29 status: STABLE }\n' "$1"; }
@@ -113,4 +146,49 @@ n  bool[2] false true
 p  float[2,1,3] 4 0 2 3 ...
 END
 same got want
+expect 1 "$ONX" retarget next.onnxtxt --opset-doc next.textproto --opset 28 -o older.onnx
+says err 'onx inline --schema replaces it by its body'
+expect 0 "$ONX" inline next.onnxtxt --opset-doc next.textproto --schema -o flat.onnx
+expect 0 "$ONX" retarget flat.onnx --opset 21 -o older.onnx
+expect 0 "$ONX" check --full --strict-opset older.onnx
+expect 0 "$ONX" run older.onnx
+grep '^[ylrmnp] ' out | sed 's/  (.*//' >got
+same got want
+
+# Operators that a document changes: by a body, and by name only
+{
+    echo 'magic: "ONNXOPSET" ir_version: 14 domain: "" opset_version: 29'
+    for name in Mod Sin Hypot; do op $name; done
+    echo 'operator { op_type: "Relu" since_version: 14 status: STABLE }'
+    echo 'functions { name: "Mod" domain: "" input: "A" input: "B" output: "C"'
+    node Add "A B" C
+    echo "$end"
+    echo 'functions { name: "Relu" domain: "" input: "A" output: "C"'
+    node Neg A C
+    echo "$end"
+} >changed.textproto
+expect 0 "$ONX" check --full --opset-doc changed.textproto newer.onnxtxt
+says out 'note: the operator changed in version 29, for which the given operator set has a definition (value Mod) [O-11]'
+! grep -q '(Relu)' out || fail "an operator that did not change is named"
+expect 0 "$ONX" run newer.onnxtxt --opset-doc changed.textproto
+says out '2 5 6.5'
+expect 0 "$ONX" simplify newer.onnxtxt --opset-doc changed.textproto -o simple.onnx
+expect 0 "$ONX" run simple.onnx --opset-doc changed.textproto
+says out '2 5 6.5'
+expect 0 "$ONX" run known.onnxtxt --opset-doc changed.textproto
+says out '0 1 0.5'
+rm -f older.onnx
+expect 1 "$ONX" retarget newer.onnxtxt --opset-doc changed.textproto --opset 28 -o older.onnx
+says err 'defines Mod in version 29'
+for name in Sin Hypot; do
+    sed "s/h = Relu (x)  y = Mod (h, b)/y = $name (x)/" newer.onnxtxt >open.onnxtxt
+    expect 0 "$ONX" check --full --opset-doc changed.textproto open.onnxtxt
+    says out 'in version 29, for which the given operator set has neither a schema nor a body'
+    says out "not judged (value $name) [O-11]"
+    expect 1 "$ONX" run open.onnxtxt --opset-doc changed.textproto
+    says err "no kernel runs operator $name of version 29"
+    expect 1 "$ONX" retarget open.onnxtxt --opset-doc changed.textproto --opset 28 -o older.onnx
+    says err "defines $name in version 29"
+    [ ! -e older.onnx ] || fail "a file was written"
+done
 done_testing

@@ -265,6 +265,45 @@ static void test_op_registry__a_document_gives_operators_and_bodies(void **state
     onx_doc_free(doc);
 }
 
+/* Of built-in operators, only versions after the newest known are taken, from documents and from C. */
+static void test_op_registry__built_in_operators_get_newer_versions_only(void **state)
+{
+    (void)state;
+    const onx_str none = onx_str_of(""), relu = onx_str_of("Relu"), mod = onx_str_of("Mod");
+    const int64_t newest = onx_registry_newest(NULL, none);
+    onx_doc *doc = new_set(newest + 1);
+    set_of(doc)->domain = keep(doc, "");
+    add(doc, "Relu", 14);
+    add(doc, "Mod", 13);
+    add(doc, "Mod", newest + 1);
+    add_function(doc, "Relu");
+    const onx_function *body = add_function(doc, "Mod");
+    onx_registry *registry;
+    assert_int_equal(onx_registry_new(cx, &registry), ONX_OK);
+    assert_int_equal(onx_registry_load(registry, doc), ONX_OK);
+    assert_int_equal(onx_registry_newest(registry, none), newest + 1);
+    for (int64_t opset = 1; opset <= newest + 2; opset++) {
+        assert_ptr_equal(onx_registry_find(registry, none, relu, opset), onx_op_find(none, relu, opset));
+        if (opset <= newest)
+            assert_ptr_equal(onx_registry_find(registry, none, mod, opset), onx_op_find(none, mod, opset));
+        else
+            assert_ptr_equal(onx_op_body(onx_registry_find(registry, none, mod, opset)), body);
+    }
+    onx_op_def def = twist;
+    def.domain = "";
+    def.name = "Relu";
+    def.since = (int32_t)newest;
+    assert_int_not_equal(onx_op_register(registry, &def), ONX_OK);
+    onx_diag_clear(cx);
+    def.since++;
+    assert_int_equal(onx_op_register(registry, &def), ONX_OK);
+    assert_int_equal(onx_op_since(onx_registry_find(registry, none, relu, def.since)), def.since);
+    assert_int_equal(onx_op_since(onx_registry_find(registry, none, relu, newest)), 14);
+    onx_registry_free(registry);
+    onx_doc_free(doc);
+    onx_diag_clear(cx);
+}
+
 static void breaks(onx_doc *doc, const char *rule)
 {
     onx_diag_clear(cx);
@@ -458,6 +497,7 @@ int main(void)
         cmocka_unit_test_setup(test_op_registry__conventions_broken, clear),
         cmocka_unit_test_setup(test_op_registry__many_operators, clear),
         cmocka_unit_test_setup(test_op_registry__a_document_gives_operators_and_bodies, clear),
+        cmocka_unit_test_setup(test_op_registry__built_in_operators_get_newer_versions_only, clear),
         cmocka_unit_test_setup(test_op_registry__each_rule_of_documents, clear),
         cmocka_unit_test_setup(test_op_registry__an_exported_document_is_valid, clear),
         cmocka_unit_test_setup(test_op_registry__two_documents_are_compared, clear),

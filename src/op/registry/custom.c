@@ -185,7 +185,7 @@ onx_status onx_op_register(onx_registry *registry, const onx_op_def *def)
     const onx_str domain = onxi_domain_plain(onx_str_of(def->domain ? def->domain : ""));
     if (def->since < 1)
         return refuse(registry, def, "its version is not 1 or more", NULL);
-    if (onxi_operator_find(domain, onx_str_of(def->name)))
+    if (!onxi_registry_may_define(domain, onx_str_of(def->name), def->since))
         return refuse(registry, def, "ONNX defines an operator of that name", NULL);
     onxi_custom *custom = ONXI_NEW(registry->arena, onxi_custom);
     onxi_schema_own *more = ONXI_NEW(registry->arena, onxi_schema_own);

@@ -307,14 +307,30 @@ static onx_status load_name(onx_registry *registry, const onx_operator_set *set,
     return onxi_registry_add(registry, rows, (uint32_t)rows_count, true);
 }
 
-static onx_status load_list(onx_registry *registry, const onx_operator_set *set, const onxi_opset_item *list,
-                            size_t count)
+/* Versions that are built in are not replaced: of a built-in operator, only newer ones are kept, and if there are any,
+ * the functions. Returns how many of list[0..count), which share a name, are left. */
+static size_t keep_new(const onx_operator_set *set, onxi_opset_item *list, size_t count)
+{
+    const onx_str domain = onx_view(set->domain);
+    size_t operators = 0, kept = 0;
+    while (operators < count && !list[operators].is_function)
+        operators++;
+    while (kept < operators && onxi_registry_may_define(domain, list[kept].name, list[kept].since))
+        kept++; /* the newest come first */
+    if (operators ? !kept : !onxi_registry_may_define(domain, list->name, set->opset_version))
+        return 0;
+    memmove(list + kept, list + operators, (count - operators) * sizeof *list);
+    return kept + count - operators;
+}
+
+static onx_status load_list(onx_registry *registry, const onx_operator_set *set, onxi_opset_item *list, size_t count)
 {
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && onx_str_equal(list[i].name, list[end].name);)
             end++;
-        if (!onxi_operator_find(onx_view(set->domain), list[i].name)) /* built-in operators are not replaced */
-            ONX_TRY(load_name(registry, set, &list[i], end - i));
+        const size_t kept = keep_new(set, &list[i], end - i);
+        if (kept)
+            ONX_TRY(load_name(registry, set, &list[i], kept));
     }
     return ONX_OK;
 }

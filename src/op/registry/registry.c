@@ -69,15 +69,19 @@ static onxi_entry *entry_find(const onx_registry *registry, onx_str domain, onx_
     return NULL;
 }
 
+/* A registry has rows of a built-in operator only for versions after those that are built in. */
 const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name, int64_t opset)
 {
-    if (!registry || onxi_operator_find(domain, name))
-        return onxi_schema_find(domain, name, opset);
-    const onxi_entry *entry = entry_find(registry, onxi_domain_plain(domain), name);
+    const onxi_entry *entry = registry ? entry_find(registry, onxi_domain_plain(domain), name) : NULL;
     for (const onxi_schema *row = entry ? entry->rows : NULL; row && row->name; row++)
         if (row->since <= opset)
             return row;
-    return NULL;
+    return onxi_schema_find(domain, name, opset);
+}
+
+bool onxi_registry_may_define(onx_str domain, onx_str name, int64_t since)
+{
+    return !onxi_operator_find(domain, name) || since > onxi_domain_newest(domain);
 }
 
 const onx_op *onx_registry_get(const onx_registry *registry, uint32_t index)

@@ -59,6 +59,9 @@ const char *onxi_registry_text(onx_registry *registry, onx_str text);
 /* Adds versions of one operator, newest first; the rows are copied. An existing version is an error or, with `known`,
  * is kept. */
 onx_status onxi_registry_add(onx_registry *registry, const onxi_schema *rows, uint32_t count, bool known);
+/* Is the version one that the library does not have: is the operator not built in, or is the version newer than the
+ * newest of its domain? */
+bool onxi_registry_may_define(onx_str domain, onx_str name, int64_t since);
 /* The domain's record, created on first use; NULL when out of memory. It may move when another one is created. */
 onxi_known_domain *onxi_registry_domain(onx_registry *registry, onx_str name);
 /* Sets the bounds that follow from the ports. */
