@@ -374,7 +374,7 @@ static const struct relation_row *relation_of(const onx_node *n, const onxi_boun
             return &relations[i];
     bool alike = onxi_operator_is(op, ONXI_TRAIT_ELEMENTWISE) ||
                  (onxi_operator_is(op, ONXI_TRAIT_KEEPS_AXES) && n->input_count == 1) ||
-                 (onxi_operator_is(op, ONXI_TRAIT_REDUCTION) && onxi_bind_int(bound, n, "keepdims"));
+                 (onxi_operator_is(op, ONXI_TRAIT_REDUCTION) && onxi_bind_int(bound, n, "keepdims") == 1);
     return alike ? &plain : NULL;
 }
 

@@ -402,6 +402,15 @@ static bool is_said(const onxi_check *k, const onx_diag *d, const onxi_check_at 
     return false;
 }
 
+static bool is_cast(const onxi_check *k, onx_str path)
+{
+    const onx_node *node = NULL;
+    onxi_path_cursor c = onxi_path_begin(k->doc->kind, k->doc->root, path);
+    while (onxi_path_next(&c) && c.field)
+        node = c.message && c.table->kind == ONX_KIND_NODE ? c.message : node;
+    return node && onxi_node_is(node, ONXI_ID_Cast);
+}
+
 uint32_t onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *at, const char *rule)
 {
     size_t count = onx_diag_count(k->cx);
@@ -418,8 +427,10 @@ uint32_t onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_a
                                                                   : ONX_RULE_NOTE;
         const char *broken = d->rule ? d->rule : rule;
         bool conditional = strcmp(broken, "ND-20") == 0 && is_conditional(d->where.path);
-        /* Old exporters gave Constant-1 and others types that only later versions allow; the meaning is clear. */
-        bool output = strcmp(broken, "ND-16") == 0 && d->message.len > 7 && memcmp(d->message.ptr, "output ", 7) == 0;
+        /* Old exporters gave Constant-1 and others types that only later versions allow; the meaning is clear. A Cast
+         * says itself which type it is to give. */
+        bool output = strcmp(broken, "ND-16") == 0 && d->message.len > 7 && memcmp(d->message.ptr, "output ", 7) == 0 &&
+                      !is_cast(k, d->where.path);
         if (severity == ONX_RULE_ERROR && (conditional || output))
             severity = ONX_RULE_WARNING;
         uint64_t before = k->arrivals;

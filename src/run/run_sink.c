@@ -150,7 +150,7 @@ static uint32_t rank_behind(const sinker *k, const onxi_run_op *op, uint32_t ran
         return !fits ? 0 : less ? rank - 1 : wide;
     }
     default:
-        return onxi_operator_is(op->id, ONXI_TRAIT_REDUCTION) && onxi_attrs_int(&op->attrs, "keepdims") &&
+        return onxi_operator_is(op->id, ONXI_TRAIT_REDUCTION) && onxi_attrs_int(&op->attrs, "keepdims") == 1 &&
                        axes_of(k, op, 1, rank, axes, &count) && are_spatial(k, rank, axes, count)
                    ? rank
                    : 0;
@@ -193,7 +193,7 @@ static bool ends(const sinker *k, const onxi_run_op *op)
     uint32_t count, seen = 0;
     const uint32_t rank = op->input_count && is_value(k, op->inputs[0]) ? k->rank[op->inputs[0]] : 0;
     if (!rank || op->guard_end || !onxi_operator_is(op->id, ONXI_TRAIT_REDUCTION) ||
-        onxi_attrs_int(&op->attrs, "keepdims") || !axes_of(k, op, 1, rank, axes, &count) ||
+        onxi_attrs_int(&op->attrs, "keepdims") == 1 || !axes_of(k, op, 1, rank, axes, &count) ||
         !are_spatial(k, rank, axes, count))
         return false;
     for (uint32_t i = 0; i < count; i++)

@@ -259,7 +259,7 @@ static void map_reduced(onxi_splitter *m, uint64_t reduced, bool keep, int32_t k
 static void reduce(onxi_splitter *m)
 {
     const onxi_shard_value *x = onxi_split_input(m, 0), *y = onxi_split_output(m, 0);
-    const bool keep = onxi_attrs_int(m->s->attrs, "keepdims") != 0;
+    const bool keep = onxi_attrs_int(m->s->attrs, "keepdims") == 1;
     uint64_t reduced;
     uint32_t axis;
     int32_t kind = -1;

@@ -113,6 +113,10 @@ onx_status onxi_rule_attention(onxi_call *call)
     } else {
         ONX_TRY(attention_set(call, 0, type, a.batch, a.q_heads, a.q_length, a.v_head));
     }
+    if (past)
+        ONX_TRY(onxi_call_want_dims(call, 4, 4, (onxi_dim[]){ a.batch, a.kv_heads, ONXI_DIM_UNKNOWN, a.head }));
+    ONX_TRY(onxi_call_want_dims(
+        call, 5, 4, (onxi_dim[]){ a.batch, a.kv_heads, past ? past->dims[2] : ONXI_DIM_UNKNOWN, a.v_head }));
     onxi_dim total = a.kv_length;
     if (onxi_call_has_input(call, 4))
         total = past ? onxi_dim_add(call->dims, past->dims[2], a.kv_length) : ONXI_DIM_UNKNOWN;

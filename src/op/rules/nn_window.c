@@ -404,8 +404,8 @@ onx_status onxi_rule_col2im(onxi_call *call)
         (void)onxi_call_ints(call, lists[i], &rank);
     if (!rank || rank > UINT32_MAX / 4)
         return ONX_OK;
-    if (image && block && image->count != block->count)
-        return onxi_call_fail(call, "image_shape has %u elements and block_shape %u", image->count, block->count);
+    ONX_TRY(onxi_call_want_vector(call, 1, rank));
+    ONX_TRY(onxi_call_want_vector(call, 2, rank));
     ONX_TRY(window_list(call, "pads", 2 * rank, INT64_MIN, &pads));
     ONX_TRY(window_list(call, "dilations", rank, 1, &dilations));
     ONX_TRY(window_list(call, "strides", rank, 1, &strides));

@@ -64,10 +64,16 @@ static onx_status reduce_unknown(onxi_call *call, const onxi_type *x, bool keep)
     return onxi_call_shape(call, 0, x->rank - (uint32_t)axes->dims[0], &dims);
 }
 
+/* Numbers other than 0 and 1 are not defined; the reference implementation and ONNX Runtime take them as 0. */
+static bool keeps_dims(onxi_call *call)
+{
+    return onxi_call_int(call, "keepdims") == 1;
+}
+
 onx_status onxi_rule_reduce(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    bool keep = onxi_call_int(call, "keepdims") != 0;
+    const bool keep = keeps_dims(call);
     uint32_t count;
     bool *reduced;
     if (onxi_call_has_input(call, 1) && onxi_call_given(call, "axes"))
@@ -100,5 +106,5 @@ onx_status onxi_rule_arg_reduce(onxi_call *call)
     if (!x)
         return ONX_OK;
     ONX_TRY(onxi_call_mark_axes(call, &axis, 1, x->rank, false, &reduced));
-    return reduce_marked(call, x, reduced, onxi_call_int(call, "keepdims") != 0);
+    return reduce_marked(call, x, reduced, keeps_dims(call));
 }

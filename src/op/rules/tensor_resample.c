@@ -159,6 +159,7 @@ static onx_status resize_to(onxi_call *call, const onxi_type *x, const onxi_know
         return ONX_E_MEMORY;
     if (sizes && sizes->count != want)
         return onxi_call_fail(call, "sizes has %u elements, expected %u", sizes->count, want);
+    ONX_TRY(onxi_call_want_vector(call, 3, want));
     for (uint32_t i = 0; i < want; i++) {
         places[i] = i;
         if (axes)
@@ -216,6 +217,8 @@ onx_status onxi_rule_resize(onxi_call *call)
     const onxi_known_ints *computed = scales ? NULL : onxi_call_value(call, 2);
     if (computed && computed->count)
         return scale_by_value(call, x, computed, axes, axis_count);
+    if (by_scale)
+        ONX_TRY(onxi_call_want_vector(call, 2, axes ? axis_count : x->rank));
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     for (uint32_t i = 0; axes && i < x->rank; i++)
         dims[i] = seen[i] ? ONXI_DIM_UNKNOWN : x->dims[i];
