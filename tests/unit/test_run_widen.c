@@ -222,6 +222,41 @@ static void test_run_widen__gives_the_same_but_for_rounding(void **state)
     }
 }
 
+/* Casts to the type that is there neither round a value that is kept in float, nor add Casts: the same bits as without.
+ */
+static void test_run_widen__casts_to_the_same_type_change_nothing(void **state)
+{
+    static const onx_dtype types[] = { ONX_FLOAT16, ONX_BFLOAT16 };
+    static const body with = { "with casts", "H[1, 4, 8] y, H[1, 4, 8] z",
+                               " h = MatMul (k, p)\n n = Cast <to = N> (h)\n s = Softmax (n)\n e = Cast <to = N> (s)\n"
+                               " y = MatMul (e, p)\n z0 = Tanh (y)\n z1 = Cast <to = N> (z0)\n z = Sin (z1)\n",
+                               -1, 0 };
+    static const body without = { "without", "H[1, 4, 8] y, H[1, 4, 8] z",
+                                  " h = MatMul (k, p)\n s = Softmax (h)\n y = MatMul (s, p)\n z0 = Tanh (y)\n"
+                                  " z = Sin (z0)\n",
+                                  -1, 0 };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        source s = { 5 };
+        onx_value *const in[] = { fill(&s, types[i], 4, (int64_t[]){ 2, 3, 8, 8 }),
+                                  fill(&s, types[i], 3, (int64_t[]){ 1, 4, 8 }) };
+        onx_value *a[OUTPUTS] = { NULL }, *b[OUTPUTS] = { NULL };
+        const onx_session_options options = { .verify = true, .threads = 1 };
+        onx_doc *first = model_of(&with, types[i]), *second = model_of(&without, types[i]);
+        const told x = run_model(first, &options, (const onx_value *const *)in, a);
+        const told y = run_model(second, &options, (const onx_value *const *)in, b);
+        assert_int_equal(x.casts, y.casts);
+        for (int k = 0; k < OUTPUTS; k++) {
+            assert_memory_equal(a[k]->data, b[k]->data, a[k]->size);
+            onx_value_free(a[k]);
+            onx_value_free(b[k]);
+            onx_value_free(in[k]);
+        }
+        onx_doc_free(first);
+        onx_doc_free(second);
+    }
+}
+
 /* What the types of a model forbid stays forbidden, whether the operator takes float or not. */
 static void test_run_widen__invalid_types_are_refused(void **state)
 {
@@ -326,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_widen__gives_the_same_but_for_rounding),
+        cmocka_unit_test(test_run_widen__casts_to_the_same_type_change_nothing),
         cmocka_unit_test(test_run_widen__invalid_types_are_refused),
         cmocka_unit_test(test_run_widen__rows_of_the_caller_keep_the_type),
         cmocka_unit_test(test_run_widen__initializers_are_overridden),
