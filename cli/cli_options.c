@@ -17,7 +17,7 @@ const cli_option cli_common_options[] = {
       "follow links to external data, as model caches have them; only for models that you trust" },
     /* clang-format off */
     { "library", 0, "FILE", NULL, "shared library with custom operators; may be repeated" },
-    { "opset-doc", 0, "FILE", NULL, "operator-set document of a custom domain; may be repeated" },
+    { "opset-doc", 0, "FILE", NULL, "operator-set document of a custom domain or a newer operator set; may be repeated" },
     /* clang-format on */
     { "max-memory", 0, "SIZE", NULL, "maximum memory of models, without mapped files (8G)" },
     { "max-depth", 0, "N", NULL, "maximum nesting of messages, types and subgraphs (100)" },
