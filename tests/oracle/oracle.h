@@ -5,7 +5,7 @@
 
 #include <onx/run.h>
 
-enum { ORACLE_PORTS = 48, ORACLE_OUTPUTS = 192, ORACLE_SETS = 6, ORACLE_RANK = 8, ORACLE_NUDGES = 4, ORACLE_WHY = 400 };
+enum { ORACLE_PORTS = 48, ORACLE_OUTPUTS = 192, ORACLE_SETS = 6, ORACLE_RANK = 8, ORACLE_NUDGES = 6, ORACLE_WHY = 400 };
 
 /* ---- values for the inputs ---- */
 
@@ -24,10 +24,17 @@ typedef struct oracle_set {
  * ":s" after it asks for NaN and infinities, too;
  * inputs that are not mentioned get the shape that they declare, with drawn numbers for symbols. */
 uint32_t oracle_sets(const onx_model *model, oracle_set sets[ORACLE_SETS]);
-/* The value of an input in set number `set`; its elements are multiplied by 1 +- `nudge` (0: not at all), `turn` says
- * with which signs. NULL: out of memory, or the dims are refused. */
-onx_value *oracle_value(onx_ctx *cx, const oracle_input *input, onx_dtype dtype, uint32_t set, double nudge,
-                        uint32_t turn);
+/* How floating-point elements are changed: multiplied by 1 +- `by`, where `turn` says with which signs, then rounded to
+ * a significand of `bits` bits (0: they are not). */
+typedef struct oracle_nudge {
+    double by;
+    uint32_t turn;
+    int bits;
+} oracle_nudge;
+double oracle_nudged(const oracle_nudge *nudge, uint64_t i, double x);
+/* The value of an input in set number `set`; `nudge` may be NULL. NULL: out of memory, or the dims are refused. */
+onx_value *oracle_value(onx_ctx *cx, const oracle_input *input, onx_dtype dtype, uint32_t set,
+                        const oracle_nudge *nudge);
 
 /* ---- runs ---- */
 
@@ -65,11 +72,13 @@ struct oracle {
     uint32_t set_count;
     oracle_run reference[ORACLE_SETS];             /* node by node */
     oracle_run nudged[ORACLE_SETS][ORACLE_NUDGES]; /* inputs and constants differ by some rounding */
-    bool has_nudged[ORACLE_SETS];
+    bool has_nudged[ORACLE_SETS][ORACLE_NUDGES];
+    struct oracle_kept *kept; /* sessions of nodes */
     oracle_extent extent;
     bool valid;      /* by all rules */
     bool runs;       /* with the first set */
     bool quantized;  /* values are rounded to whole steps somewhere */
+    bool lists;      /* has sequences, whose elements are computed only if something reads them */
     bool steps;      /* has operators that give something else as soon as an operand passes a border */
     bool types_only; /* a comparison looks at types and shapes only */
     uint32_t graphs; /* with subgraphs */
@@ -89,19 +98,33 @@ void oracle_found(oracle *o, const char *kind, const char *format, ...) ONX_PRIN
 void oracle_error(onx_ctx *cx, char *text, size_t size);
 
 /* A session of `doc` runs on a set. */
-void oracle_run_session(oracle *o, onx_session *s, uint32_t set, double nudge, uint32_t turn, oracle_run *run);
+void oracle_run_session(oracle *o, onx_session *s, uint32_t set, const oracle_nudge *nudge, oracle_run *run);
 void oracle_run_doc(oracle *o, onx_doc *doc, const onx_session_options *options, uint32_t set, oracle_run *run);
+/* The same, with one session for all sets of a row: it opens when the first set runs, or says for every set why it does
+ * not. The caller frees the session. */
+typedef struct oracle_series {
+    onx_session *session;
+    oracle_run refused; /* by opening it; has no outputs */
+} oracle_series;
+void oracle_run_next(oracle *o, oracle_series *all, onx_doc *doc, const onx_session_options *options, uint32_t set,
+                     oracle_run *run);
 /* NULL: `run` says why. */
 onx_session *oracle_session(oracle *o, onx_doc *doc, const onx_session_options *options, oracle_run *run);
 /* A copy of the document of the model. */
 onx_doc *oracle_copy(oracle *o);
-/* By nodes: each node is a session of its own, and subgraphs are followed here. ONX_E_UNSUPPORTED: a node cannot be
- * run alone. */
-void oracle_run_nodes(oracle *o, onx_doc *doc, uint32_t set, oracle_run *run);
+/* The model by nodes: each node is a session of its own, and subgraphs are followed here. ONX_E_UNSUPPORTED: a node
+ * cannot be run alone. */
+void oracle_run_nodes(oracle *o, uint32_t set, oracle_run *run);
+/* The same with inputs and all that nodes compute changed, but no constants; operators that are functions run by the
+ * nodes of their bodies. */
+void oracle_run_nodes_nudged(oracle *o, uint32_t set, const oracle_nudge *nudge, oracle_run *run);
+void oracle_free_nodes(oracle *o);
 
 /* A model of one operator: number `n` goes over operators, versions, recipes and element types; NULL: it does not
  * exist. To be freed. */
 char *oracle_operator_model(uint64_t n);
+/* How many pairs of a version and a recipe there are; from then on they are known in processes that are forked, too. */
+uint64_t oracle_operator_count(void);
 /* The text of a document, to be freed; NULL: out of memory. */
 char *oracle_text(onx_ctx *cx, const onx_model *model);
 

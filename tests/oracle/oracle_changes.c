@@ -99,22 +99,25 @@ static void compare_changed(oracle *o, onx_doc *doc, const change *c)
         o->types_only = o->steps;
         oracle_forget_nudged(o); /* others, by the rounding of such types */
     }
+    oracle_series all[2] = { { 0 } };
     bool good = true;
     for (uint32_t set = 0; good && set < o->set_count; set++) {
         oracle_run run;
         if (o->reference[set].status != ONX_OK || (c->loose > 0 && !is_moderate(o, set)))
             continue; /* what fails is not needed any more, perhaps */
-        oracle_run_doc(o, doc, &plain, set, &run);
+        oracle_run_next(o, &all[0], doc, &plain, set, &run);
         good = c->exact && !has_same_bits(&run, &o->reference[set])
                    ? compare_as_is(o, doc, set)
                    : oracle_compare(o, "plain", &run, &o->reference[set], set, false);
         oracle_run_free(&run);
         if (!good || set % 2)
             continue;
-        oracle_run_doc(o, doc, &usual, set, &run);
+        oracle_run_next(o, &all[1], doc, &usual, set, &run);
         good = oracle_compare(o, "default", &run, &o->reference[set], set, false);
         oracle_run_free(&run);
     }
+    onx_session_free(all[0].session);
+    onx_session_free(all[1].session);
     if (c->loose > 0)
         oracle_forget_nudged(o);
     o->types_only = false;

@@ -68,7 +68,7 @@ onx_session *oracle_session(oracle *o, onx_doc *doc, const onx_session_options *
     return run->status == ONX_OK ? s : NULL;
 }
 
-static onx_value *input_of(oracle *o, const onx_session_port *port, uint32_t set, double nudge, uint32_t turn)
+static onx_value *input_of(oracle *o, const onx_session_port *port, uint32_t set, const oracle_nudge *nudge)
 {
     const oracle_set *all = &o->sets[set];
     const onx_type *type = port->type;
@@ -76,11 +76,11 @@ static onx_value *input_of(oracle *o, const onx_session_port *port, uint32_t set
         return NULL;
     for (uint32_t i = 0; i < all->count; i++)
         if (onx_str_is(port->name, all->input[i].name))
-            return oracle_value(o->cx, &all->input[i], (onx_dtype)type->tensor_type->elem_type, set, nudge, turn);
+            return oracle_value(o->cx, &all->input[i], (onx_dtype)type->tensor_type->elem_type, set, nudge);
     return NULL;
 }
 
-void oracle_run_session(oracle *o, onx_session *s, uint32_t set, double nudge, uint32_t turn, oracle_run *run)
+void oracle_run_session(oracle *o, onx_session *s, uint32_t set, const oracle_nudge *nudge, oracle_run *run)
 {
     const onx_value *inputs[ORACLE_PORTS] = { NULL };
     const uint32_t count = onx_session_input_count(s);
@@ -91,7 +91,7 @@ void oracle_run_session(oracle *o, onx_session *s, uint32_t set, double nudge, u
     run->status = count <= ORACLE_PORTS && run->count <= ORACLE_OUTPUTS ? ONX_OK : ONX_E_LIMIT;
     for (uint32_t i = 0; run->status == ONX_OK && i < count; i++) {
         const onx_session_port port = onx_session_input(s, i);
-        inputs[i] = input_of(o, &port, set, nudge, turn);
+        inputs[i] = input_of(o, &port, set, nudge);
     }
     if (run->status == ONX_OK) {
         run->status = onx_session_run_with(s, o->cx, inputs, run->outputs, &options);
@@ -111,8 +111,20 @@ void oracle_run_doc(oracle *o, onx_doc *doc, const onx_session_options *options,
 {
     onx_session *s = oracle_session(o, doc, options, run);
     if (s)
-        oracle_run_session(o, s, set, 0, 0, run);
+        oracle_run_session(o, s, set, NULL, run);
     onx_session_free(s);
+}
+
+void oracle_run_next(oracle *o, oracle_series *all, onx_doc *doc, const onx_session_options *options, uint32_t set,
+                     oracle_run *run)
+{
+    memset(run, 0, sizeof *run);
+    if (!all->session && all->refused.status == ONX_OK)
+        all->session = oracle_session(o, doc, options, &all->refused);
+    if (all->session)
+        oracle_run_session(o, all->session, set, NULL, run);
+    else
+        *run = all->refused;
 }
 
 onx_doc *oracle_copy(oracle *o)
@@ -163,6 +175,8 @@ static onx_status look_at(void *user, const onx_visit *at)
         const void *value = to ? onx_attribute_value(to, ONX_SLOT_I, &count) : NULL;
         dtype = value ? (int)*(const int64_t *)value : ONX_UNDEFINED;
         o->quantized = o->quantized || onx_str_is(op, "QuantizeLinear") || onx_str_is(op, "DynamicQuantizeLinear");
+        o->lists = o->lists || onx_str_is(op, "SequenceConstruct") || onx_str_is(op, "SequenceInsert") ||
+                   onx_str_is(op, "SplitToSequence");
         for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
             o->steps = o->steps || onx_str_is(op, steps[i]);
         o->steps = o->steps || (dtype && onx_dtype_class_of(dtype) != ONX_CLASS_FLOATING);
@@ -188,7 +202,7 @@ static void run_reference(oracle *o)
     const onx_session_options plain = { .threads = 1, .plain = true, .no_optimize = true };
     for (uint32_t set = 0; set < o->set_count; set++) {
         oracle_run *run = &o->reference[set];
-        oracle_run_nodes(o, o->doc, set, run);
+        oracle_run_nodes(o, set, run);
         if (run->status == ONX_E_UNSUPPORTED)
             oracle_run_doc(o, o->doc, &plain, set, run);
     }
@@ -221,6 +235,7 @@ static void close_model(oracle *o)
         for (uint32_t turn = 0; turn < ORACLE_NUDGES; turn++)
             oracle_run_free(&o->nudged[set][turn]);
     }
+    oracle_free_nodes(o);
     onx_buffer_free(&o->bytes);
     onx_doc_free(o->doc);
     onx_ctx_free(o->cx);

@@ -127,7 +127,19 @@ static double element(gen_random *r, const oracle_input *in, onx_dtype_class cla
                    : in->low + width * (double)(gen_next(r) >> 11) / 9007199254740992.0;
 }
 
-onx_value *oracle_value(onx_ctx *cx, const oracle_input *in, onx_dtype dtype, uint32_t set, double nudge, uint32_t turn)
+double oracle_nudged(const oracle_nudge *nudge, uint64_t i, double x)
+{
+    int exponent;
+    if (!nudge)
+        return x;
+    x = nudge->by != 0 ? x * gen_nudged(i + nudge->turn * 1000, nudge->by) : x;
+    if (!nudge->bits || !isfinite(x))
+        return x;
+    const double part = frexp(x, &exponent);
+    return ldexp(nearbyint(ldexp(part, nudge->bits)), exponent - nudge->bits);
+}
+
+onx_value *oracle_value(onx_ctx *cx, const oracle_input *in, onx_dtype dtype, uint32_t set, const oracle_nudge *nudge)
 {
     static const char letters[] = "abcde";
     onx_value *v = NULL;
@@ -141,9 +153,11 @@ onx_value *oracle_value(onx_ctx *cx, const oracle_input *in, onx_dtype dtype, ui
         double x = element(&r, in, class, set);
         x = class == ONX_CLASS_UNSIGNED || class == ONX_CLASS_BOOLEAN ? fabs(x) : x;
         x = class == ONX_CLASS_BOOLEAN ? fmod(x, 2) : x;
-        if (class == ONX_CLASS_FLOATING && nudge != 0)
-            x *= gen_nudged(i + turn * 1000, nudge);
-        if (dtype == ONX_STRING)
+        if (class == ONX_CLASS_FLOATING)
+            x = oracle_nudged(nudge, i, x);
+        if (dtype == ONX_FLOAT)
+            ((float *)v->data)[i] = (float)x;
+        else if (dtype == ONX_STRING)
             (void)onx_value_set_text(v, i, onx_str_make(&letters[(int)fabs(x) % 5], 1));
         else
             (void)onx_convert(dtype, (char *)v->data + i * (onx_dtype_bits(dtype) / 8), ONX_DOUBLE, &x, 1, true);

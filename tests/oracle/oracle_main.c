@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { JOBS = 64, BATCH = 40, SORTS = 400, HANG = 120, OPERATORS = DRAW_THEMES, MIXED };
+enum { JOBS = 64, BATCH = 200, SORTS = 400, HANG = 120, OPERATORS = DRAW_THEMES, MIXED };
 
 typedef struct settings {
     uint64_t seed, count;
@@ -283,6 +283,7 @@ static int run(const settings *options)
     w->next = options->seed;
     w->end = options->count ? options->seed + options->count : UINT64_MAX;
     w->stop = options->seconds ? time(NULL) + (time_t)options->seconds : 0;
+    (void)oracle_operator_count();
     for (unsigned i = 0; i < options->jobs; i++)
         go_on(w, &w->jobs[i], 0);
     while (step(w))

@@ -3,6 +3,7 @@
 #include "oracle/oracle.h"
 
 #include <onx/tensor.h>
+#include <onx/transform.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,19 +28,21 @@ typedef struct scope {
 } scope;
 
 /* A session for a node and for the element types of its inputs. */
-typedef struct kept {
+typedef struct oracle_kept {
     const onx_node *node;
     uint8_t types[NODE_PORTS];
     onx_doc *doc;
     onx_session *session;
-    struct kept *next;
+    struct oracle_kept *next;
 } kept;
 
 typedef struct state {
     oracle *o;
     const onx_model *model;
-    kept *sessions;
-    named *values; /* all that were made, to be freed in the end */
+    kept **sessions;
+    const oracle_nudge *nudge;
+    uint32_t nudged; /* values so far */
+    named *values;   /* all that were made, to be freed in the end */
     uint32_t value_count, value_room, depth;
     char why[ORACLE_WHY];
 } state;
@@ -194,6 +197,13 @@ static onx_status model_of(state *s, const onx_node *from, const scope *in, onx_
     return ONX_OK;
 }
 
+static void free_kept(kept *k)
+{
+    onx_session_free(k->session);
+    onx_doc_free(k->doc);
+    free(k);
+}
+
 static onx_status session_of(state *s, const onx_node *node, const scope *in, onx_value *const *inputs, kept **out)
 {
     static const onx_session_options options = { .threads = 1, .plain = true, .no_optimize = true };
@@ -201,7 +211,7 @@ static onx_status session_of(state *s, const onx_node *node, const scope *in, on
     uint8_t types[NODE_PORTS] = { 0 };
     for (uint32_t i = 0; i < node->input_count; i++)
         types[i] = inputs[i] ? (uint8_t)(inputs[i]->dtype + 32 * inputs[i]->kind) : 0;
-    for (kept *k = s->sessions; k && !own_attributes; k = k->next)
+    for (kept *k = *s->sessions; k && !own_attributes; k = k->next)
         if (k->node == node && memcmp(k->types, types, sizeof types) == 0) {
             *out = k;
             return ONX_OK;
@@ -211,11 +221,39 @@ static onx_status session_of(state *s, const onx_node *node, const scope *in, on
         return ONX_E_MEMORY;
     k->node = own_attributes ? NULL : node;
     memcpy(k->types, types, sizeof types);
-    k->next = s->sessions;
-    s->sessions = k;
-    *out = k;
-    ONX_TRY(model_of(s, node, in, inputs, &k->doc));
-    return onx_session_new(s->o->cx, k->doc, &options, &k->session);
+    onx_status status = model_of(s, node, in, inputs, &k->doc);
+    if (status == ONX_OK)
+        status = onx_session_new(s->o->cx, k->doc, &options, &k->session);
+    if (status != ONX_OK) {
+        free_kept(k);
+        return status;
+    }
+    k->next = *s->sessions;
+    *s->sessions = *out = k;
+    return ONX_OK;
+}
+
+/* Another value, with its elements changed; values of other types stay as they are. */
+static onx_status nudge_value(state *s, onx_value **value)
+{
+    const onx_value *v = *value;
+    onx_value *changed;
+    oracle_nudge nudge = *s->nudge;
+    nudge.turn += 7 * ++s->nudged;
+    if (v->kind != ONX_VALUE_TENSOR || onx_dtype_class_of((onx_dtype)v->dtype) != ONX_CLASS_FLOATING ||
+        onx_dtype_bits((onx_dtype)v->dtype) < 16)
+        return ONX_OK;
+    const size_t width = onx_dtype_bits((onx_dtype)v->dtype) / 8;
+    ONX_TRY(onx_value_new_tensor(s->o->cx, (onx_dtype)v->dtype, v->rank, v->dims, &changed));
+    ONX_TRY(own(s, changed));
+    for (uint64_t i = 0; i < v->count; i++) {
+        double x = 0;
+        (void)onx_convert(ONX_DOUBLE, &x, (onx_dtype)v->dtype, (const char *)v->data + i * width, 1, true);
+        x = oracle_nudged(&nudge, i, x);
+        (void)onx_convert((onx_dtype)v->dtype, (char *)changed->data + i * width, ONX_DOUBLE, &x, 1, true);
+    }
+    *value = changed;
+    return ONX_OK;
 }
 
 static onx_status run_alone(state *s, const onx_node *node, scope *in)
@@ -241,6 +279,8 @@ static onx_status run_alone(state *s, const onx_node *node, scope *in)
         if (!name.len)
             continue;
         ONX_TRY(own(s, outputs[count]));
+        if (s->nudge && node->input_count)
+            ONX_TRY(nudge_value(s, &outputs[count]));
         ONX_TRY(define(in, name, outputs[count++]));
     }
     return ONX_OK;
@@ -600,7 +640,7 @@ static onx_status add_inputs(state *s, uint32_t set, scope *in)
             if (!type || !ONX_HAS(type, type, tensor_type))
                 return ONX_E_UNSUPPORTED;
             onx_value *v =
-                oracle_value(s->o->cx, &values->input[k], (onx_dtype)type->tensor_type->elem_type, set, 0, 0);
+                oracle_value(s->o->cx, &values->input[k], (onx_dtype)type->tensor_type->elem_type, set, s->nudge);
             if (!v)
                 return ONX_E_MEMORY;
             ONX_TRY(own(s, v));
@@ -623,38 +663,71 @@ static onx_status copy_outputs(state *s, const scope *in, oracle_run *run)
     return ONX_OK;
 }
 
-static void free_sessions(state *s)
+static void free_sessions(kept **list)
 {
-    for (kept *k = s->sessions, *next; k; k = next) {
+    for (kept *k = *list, *next; k; k = next) {
         next = k->next;
-        onx_session_free(k->session);
-        onx_doc_free(k->doc);
-        free(k);
+        free_kept(k);
     }
+    *list = NULL;
 }
 
-void oracle_run_nodes(oracle *o, onx_doc *doc, uint32_t set, oracle_run *run)
+void oracle_free_nodes(oracle *o)
 {
-    state s = { .o = o, .model = onx_doc_model(doc) };
+    free_sessions(&o->kept);
+}
+
+static void run_model(state *s, uint32_t set, oracle_run *run)
+{
+    oracle *o = s->o;
     scope in = { .outer = NULL };
     memset(run, 0, sizeof *run);
-    run->status = add_inputs(&s, set, &in);
+    run->status = add_inputs(s, set, &in);
     if (run->status == ONX_OK)
-        run->status = add_initializers(&s, s.model->graph, &in);
+        run->status = add_initializers(s, s->model->graph, &in);
     if (run->status == ONX_OK)
-        run->status = run_graph(&s, s.model->graph, &in);
+        run->status = run_graph(s, s->model->graph, &in);
     if (run->status == ONX_OK)
-        run->status = copy_outputs(&s, &in, run);
+        run->status = copy_outputs(s, &in, run);
     if (run->status != ONX_OK) {
         oracle_error(o->cx, run->why, sizeof run->why);
         if (!run->why[0])
-            (void)snprintf(run->why, sizeof run->why, "%s: %.200s", onx_status_text(run->status), s.why);
+            (void)snprintf(run->why, sizeof run->why, "%s: %.200s", onx_status_text(run->status), s->why);
         oracle_run_free(run);
     }
     onx_diag_clear(o->cx);
-    free_sessions(&s);
-    for (uint32_t i = 0; i < s.value_count; i++)
-        onx_value_free(s.values[i].value);
-    free(s.values);
+    for (uint32_t i = 0; i < s->value_count; i++)
+        onx_value_free(s->values[i].value);
+    free(s->values);
     free(in.list);
+}
+
+void oracle_run_nodes(oracle *o, uint32_t set, oracle_run *run)
+{
+    state s = { .o = o, .model = onx_doc_model(o->doc), .sessions = &o->kept };
+    run_model(&s, set, run);
+}
+
+void oracle_run_nodes_nudged(oracle *o, uint32_t set, const oracle_nudge *nudge, oracle_run *run)
+{
+    const onx_inline_options bodies = { .schema = true };
+    kept *sessions = NULL;
+    onx_doc *doc = oracle_copy(o), *parts = oracle_copy(o);
+    if (parts && onx_inline(o->cx, parts, &bodies) != ONX_OK) {
+        onx_doc_free(parts);
+        parts = NULL;
+    }
+    onx_diag_clear(o->cx);
+    state s = { .o = o,
+                .model = parts ? onx_doc_model(parts)
+                         : doc ? onx_doc_model(doc)
+                               : NULL,
+                .sessions = &sessions,
+                .nudge = nudge };
+    run->status = ONX_E_MEMORY;
+    if (s.model)
+        run_model(&s, set, run);
+    free_sessions(&sessions);
+    onx_doc_free(parts);
+    onx_doc_free(doc);
 }

@@ -41,24 +41,43 @@ char *oracle_text(onx_ctx *cx, const onx_model *model)
     return NULL;
 }
 
-/* Which operator, version and recipe number `n` is; NULL past the last one. */
-static const onxi_schema *pair_at(uint64_t *n, const gen_recipe **recipe)
-{
-    for (size_t i = 0; i < onxi_operator_count; i++)
-        for (const onxi_schema *s = onxi_operators[i].rows; s->name; s++)
-            for (uint32_t k = 0; (*recipe = gen_recipe_for(s, k)) != NULL; k++)
-                if ((*n)-- == 0)
-                    return s;
-    return NULL;
-}
+/* An operator's version with a recipe. */
+typedef struct pair {
+    const onxi_schema *schema;
+    const gen_recipe *recipe;
+} pair;
 
-static uint64_t pair_count(void)
+static uint64_t fill_pairs(pair *list)
 {
+    const gen_recipe *recipe;
     uint64_t count = 0;
     for (size_t i = 0; i < onxi_operator_count; i++)
         for (const onxi_schema *s = onxi_operators[i].rows; s->name; s++)
-            for (uint32_t k = 0; gen_recipe_for(s, k); k++)
-                count++;
+            for (uint32_t k = 0; (recipe = gen_recipe_for(s, k)) != NULL; k++, count++)
+                if (list)
+                    list[count] = (pair){ s, recipe };
+    return count;
+}
+
+/* All pairs there are, listed once: looking for the recipes of an operator takes longer than its examination. */
+static const pair *all_pairs(uint64_t *count)
+{
+    static pair *list;
+    static uint64_t length;
+    if (!list) {
+        length = fill_pairs(NULL);
+        list = calloc(length + 1, sizeof *list);
+        if (list)
+            (void)fill_pairs(list);
+    }
+    *count = list ? length : 0;
+    return list;
+}
+
+uint64_t oracle_operator_count(void)
+{
+    uint64_t count;
+    (void)all_pairs(&count);
     return count;
 }
 
@@ -105,20 +124,22 @@ static bool add_sets(onx_doc *doc, const char *sets)
 char *oracle_operator_model(uint64_t n)
 {
     char sets[1024] = "";
-    const uint64_t pairs = pair_count();
-    uint64_t index = n % pairs;
-    const uint64_t round = n / pairs;
-    const gen_recipe *recipe;
+    uint64_t count;
+    const pair *pairs = all_pairs(&count);
+    if (!count)
+        return NULL;
+    const uint64_t round = n / count;
+    const gen_recipe *recipe = pairs[n % count].recipe;
     gen_node node;
     char *text = NULL;
     onx_doc *doc = NULL;
-    const onxi_schema *schema = pair_at(&index, &recipe);
+    const onxi_schema *schema = pairs[n % count].schema;
     const size_t types = sizeof element_types / sizeof *element_types;
     const gen_choice choice = { .seed = n,
                                 .vary = round % 3 != 0,
                                 .wide = round % 3 == 2,
                                 .type = { "*", (onx_dtype)element_types[(round + n) % types] } };
-    if (!schema || schema->flags & (ONXI_OP_DEPRECATED | ONXI_OP_NONDETERMINISTIC) || gen_lacks_library(schema->name) ||
+    if (schema->flags & (ONXI_OP_DEPRECATED | ONXI_OP_NONDETERMINISTIC) || gen_lacks_library(schema->name) ||
         !gen_node_make(schema, recipe, &choice, &node) || !as_sets(&node, sets, sizeof sets))
         return NULL;
     onx_ctx *cx = onx_ctx_new(NULL);
