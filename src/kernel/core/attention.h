@@ -69,13 +69,6 @@ onx_status onxi_attention_run(onx_work *work, uint64_t first, uint64_t last);
 void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint64_t query, uint64_t *first,
                             uint64_t *last);
 
-/* May keys be hidden from a query? Only then a query that sees none gives zeros: scores that are all -inf without a
- * mask give NaN, as Softmax does. */
-static inline bool onxi_attention_hides(const onxi_attention_params *q, bool mask, int64_t length)
-{
-    return mask || q->causal || q->left >= 0 || q->right >= 0 || length >= 0;
-}
-
 /* ---- queries of other operators, vectorized (simd/attention.c) ---- */
 
 /* Queries of one head over keys in two pieces, all of numbers that are neighbours in memory; steps are from a vector to
@@ -138,8 +131,9 @@ static inline void *onxi_attention_row(const onxi_attention *a, const onxi_atten
 /* Products of queries and keys, scaled. */
 void onxi_attention_scores(const onxi_attention *a, const onxi_attention_tile *t, const onx_value *q,
                            const onx_value *past_k, const onx_value *k);
-/* Turns scores into probabilities. Rows without any key become zeros with `masked`, otherwise NaN. */
-void onxi_attention_softmax(const onxi_attention *a, void *row, uint64_t count, bool masked);
+/* Turns scores into probabilities: zeros for a query that is `blind`, as positions and mask hide all keys from it;
+ * scores that are all -inf by themselves give NaN, as Softmax does. */
+void onxi_attention_softmax(const onxi_attention *a, void *row, uint64_t count, bool blind);
 /* The mean of the values, weighted by the probabilities, into the output. */
 void onxi_attention_mix(const onxi_attention *a, const onxi_attention_tile *t, const onx_value *past_v,
                         const onx_value *v, onx_value *y);

@@ -188,9 +188,10 @@ void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint
         for (uint64_t i = 0; i < n; i++)                                                                               \
             x[i] = -(T)INFINITY;                                                                                       \
     }                                                                                                                  \
-    static void mask_##sfx(const onxi_attention_params *q, const onx_value *mask, int64_t at, T *x, T *bias,           \
+    static bool mask_##sfx(const onxi_attention_params *q, const onx_value *mask, int64_t at, T *x, T *bias,           \
                            uint64_t first, uint64_t last)                                                              \
     {                                                                                                                  \
+        bool sees = false;                                                                                             \
         uint64_t count = q->mask_repeat ? 1 : last < q->mask_columns ? last : q->mask_columns;                         \
         uint64_t start = q->mask_repeat ? 0 : first;                                                                   \
         if (start < count)                                                                                             \
@@ -201,8 +202,10 @@ void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint
             T b = q->mask_repeat ? bias[0] : i < count ? bias[i] : -(T)INFINITY;                                       \
             if (mask->dtype == ONX_BOOL)                                                                               \
                 b = b > 0 ? 0 : -(T)INFINITY;                                                                          \
+            sees = sees || b != -(T)INFINITY;                                                                          \
             x[i] = b == -(T)INFINITY ? b : x[i] + b; /* even if the score is NaN */                                    \
         }                                                                                                              \
+        return sees;                                                                                                   \
     }
 MASK(float, f32, f, ONX_FLOAT)
 MASK(double, f64, , ONX_DOUBLE)
@@ -225,15 +228,15 @@ static void hide(const onxi_attention_params *q, void *row, uint64_t from, uint6
         hide_f32((float *)row + from, to - from);
 }
 
-static void apply_mask(const onxi_attention_params *q, const onx_value *mask, const onxi_attention_tile *t,
+/* Does the mask leave the query a key? */
+static bool apply_mask(const onxi_attention_params *q, const onx_value *mask, const onxi_attention_tile *t,
                        uint64_t query, void *row, uint64_t first, uint64_t last)
 {
     int64_t at = (int64_t)t->batch * q->mask_batch + (int64_t)t->head * q->mask_head + (int64_t)query * q->mask_row;
     void *bias = t->memory + q->a.extra_at;
     if (q->a.dtype == ONX_DOUBLE)
-        mask_f64(q, mask, at, row, bias, first, last);
-    else
-        mask_f32(q, mask, at, row, bias, first, last);
+        return mask_f64(q, mask, at, row, bias, first, last);
+    return mask_f32(q, mask, at, row, bias, first, last);
 }
 
 /* ---- running ---- */
@@ -283,11 +286,9 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
         give_scores(q, t, query, row, scores, SCORES_CAPPED);
         hide(q, row, t->from, first);
         hide(q, row, last, t->to);
-        if (mask)
-            apply_mask(q, mask, t, query, row, first, last);
+        const bool sees = mask ? apply_mask(q, mask, t, query, row, first, last) : first < last;
         give_scores(q, t, query, row, scores, SCORES_MASKED);
-        onxi_attention_softmax(&q->a, row + t->from * onxi_element_size(q->a.dtype), t->to - t->from,
-                               onxi_attention_hides(q, mask != NULL, length));
+        onxi_attention_softmax(&q->a, row + t->from * onxi_element_size(q->a.dtype), t->to - t->from, !sees);
         give_scores(q, t, query, row, scores, SCORES_SOFTMAX);
     }
     if (work->outputs[ONXI_ATTENTION_Y])

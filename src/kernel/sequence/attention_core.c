@@ -192,8 +192,12 @@ static float round_to(int precision, double x)
 }
 
 #define SOFTMAX(T, sfx, m)                                                                                             \
-    static void softmax_##sfx(const onxi_attention *a, T *x, uint64_t n, bool masked)                                  \
+    static void softmax_##sfx(const onxi_attention *a, T *x, uint64_t n, bool blind)                                   \
     {                                                                                                                  \
+        if (blind) {                                                                                                   \
+            memset(x, 0, n * sizeof *x);                                                                               \
+            return;                                                                                                    \
+        }                                                                                                              \
         bool narrow = onx_dtype_bits(a->precision) < sizeof(T) * 8;                                                    \
         T best = -(T)INFINITY, sum = 0;                                                                                \
         for (uint64_t i = 0; i < n; i++) {                                                                             \
@@ -201,10 +205,6 @@ static float round_to(int precision, double x)
                 x[i] = (T)round_to(a->precision, (double)x[i]);                                                        \
             if (x[i] > best || x[i] != x[i])                                                                           \
                 best = x[i];                                                                                           \
-        }                                                                                                              \
-        if (masked && best == -(T)INFINITY) {                                                                          \
-            memset(x, 0, n * sizeof *x);                                                                               \
-            return;                                                                                                    \
         }                                                                                                              \
         for (uint64_t i = 0; i < n; i++) {                                                                             \
             x[i] = exp##m(x[i] - best);                                                                                \
@@ -216,10 +216,10 @@ static float round_to(int precision, double x)
 SOFTMAX(float, f32, f)
 SOFTMAX(double, f64, )
 
-void onxi_attention_softmax(const onxi_attention *a, void *row, uint64_t count, bool masked)
+void onxi_attention_softmax(const onxi_attention *a, void *row, uint64_t count, bool blind)
 {
     if (a->dtype == ONX_DOUBLE)
-        softmax_f64(a, row, count, masked);
+        softmax_f64(a, row, count, blind);
     else
-        softmax_f32(a, row, count, masked);
+        softmax_f32(a, row, count, blind);
 }

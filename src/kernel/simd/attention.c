@@ -211,9 +211,28 @@ static onxi_vf soften(float *s, uint64_t step, uint64_t n, onxi_vf *best, onxi_v
     return earlier;
 }
 
-static onxi_vf divisor(const attention_job *j, onxi_vf sum)
+/* Do positions and mask hide all keys from a query? Scores that are all -inf by themselves give NaN, as Softmax does.
+ */
+static bool is_blind(const attention_job *j, uint64_t query)
 {
-    return vf_select(sum == 0.0f, vf_all(j->as_nodes ? NAN : 0), 1.0f / sum);
+    uint64_t first, last;
+    if (!j->ranges)
+        return !j->as_nodes;
+    onxi_attention_visible(j->ranges, j->length, query, &first, &last);
+    for (uint64_t key = first; j->change_count && key < last; key++)
+        if (number_at(&j->changes[0], query, key) != -INFINITY)
+            return false;
+    return j->change_count || first >= last;
+}
+
+/* What the results of queries from `query` on, one per lane, are multiplied by. */
+static onxi_vf divisor(const attention_job *j, uint64_t query, uint64_t lanes, onxi_vf sum)
+{
+    onxi_vf by = 1.0f / sum;
+    for (uint64_t i = 0; vi_any(sum == 0.0f) && i < lanes && i < ONXI_LANES; i++)
+        if (sum[i] == 0)
+            by[i] = is_blind(j, query + i) ? 0 : NAN;
+    return by;
 }
 
 /* ---- one query per lane ---- */
@@ -304,7 +323,8 @@ static void some_queries(const attention_job *j, uint64_t start, uint64_t lanes)
         product(values, p->v_col, row, j->v_size, s, n, y, true);
     }
     for (int v = 0; v < TILE_V; v++) {
-        const onxi_vf by = divisor(j, sum[v]);
+        const uint64_t before = (uint64_t)v * ONXI_LANES;
+        const onxi_vf by = divisor(j, query + before, lanes > before ? lanes - before : 0, sum[v]);
         for (uint64_t d = 0; d < j->v_size; d++)
             vf_store(y + d * QUERIES + v * ONXI_LANES, vf_load(y + d * QUERIES + v * ONXI_LANES) * by);
     }
@@ -424,7 +444,7 @@ static void one_query(const attention_job *j, uint64_t start)
         const float *values = values_at(j, p, within, n, &row);
         mix(values, row, p->v_col, n, s, j->v_size, y);
     }
-    const float by = divisor(j, vf_all(sum))[0];
+    const float by = divisor(j, j->first + start, 1, vf_all(sum))[0];
     for (uint64_t d = 0; d < j->v_size; d++)
         j->y[(int64_t)start * j->y_row + (int64_t)d * j->y_col] = y[d] * by;
 }
@@ -521,7 +541,6 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
                         .scale = 1,
                         .cap = q->softcap > 0 ? (float)q->softcap : 0,
                         .ranges = q,
-                        .as_nodes = a->total && !onxi_attention_hides(q, mask != NULL, length),
                         .length = length,
                         .memory = (float *)t->memory };
     j.y = (float *)work->outputs[ONXI_ATTENTION_Y]->data + (int64_t)t->batch * a->y.batch_step +

@@ -47,7 +47,7 @@ typedef struct attention_job {
     float query_scale, scale, cap; /* factor of queries, factor of scores; cap 0: none */
     change changes[CHANGES_MAX];
     uint32_t change_count;
-    bool as_nodes;                       /* a query that sees no key gets NaN */
+    bool as_nodes;                       /* without `ranges`: a query that sees no key gets NaN */
     const onxi_attention_params *ranges; /* visible keys of each query */
     /* The same for operators other than Attention; both NULL: all keys are visible. */
     const onxi_queries *own;

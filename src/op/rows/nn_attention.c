@@ -303,9 +303,9 @@ static const char attention_precision[] = NODES(
 static const char attention_no_precision[] = NODES(
     shares_all = Softmax <axis = -1> (masked)
 );
-/* A query that may attend to no key yields zeros. */
+/* A query that may attend to no key yields zeros; scores that are all -inf by themselves do not. */
 static const char attention_blind[] = NODES(
-    most = ReduceMax <axes = [-1], keepdims = 1> (masked)
+    most = ReduceMax <axes = [-1], keepdims = 1> (bias)
     is_blind = Equal (most, never)
     shares = Where (is_blind, zero, shares_all)
 );
