@@ -6,13 +6,14 @@
 /* How the work is divided into parts: by images, by rows of an image, by groups, or by output channels. */
 typedef enum conv_cut { WHOLE, IMAGES, ROWS, GROUPS, CHANNELS } conv_cut;
 
-enum { BLOCK = 16 }; /* most channels in a block of a layout; blocks are not divided */
+/* Most channels in a block of a layout (blocks are not divided); what a multiplication costs where there is one. */
+enum { BLOCK = 16, LONE_CHANNEL = 16 };
 
 typedef struct conv_shape {
     int64_t group;
     bool padded;
     dnnl_dims_t strides, dilations, pad, pad_end;
-    uint64_t cost; /* number of multiplications */
+    uint64_t cost; /* number of multiplications, as oneDNN needs time for them */
 } conv_shape;
 
 /* Is some output position, along one dimension, computed from padding only? oneDNN 2.6 crashes there if its convolution
@@ -58,6 +59,8 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     s->cost = y->count;
     for (uint32_t i = 1; i < w->rank; i++)
         s->cost *= (uint64_t)w->dims[i];
+    if (x->dims[1] == 1 && w->dims[0] == 1) /* lanes hold channels */
+        s->cost = s->cost < UINT64_MAX / LONE_CHANNEL ? s->cost * LONE_CHANNEL : s->cost;
     return true;
 }
 

@@ -21,7 +21,9 @@ static void set_threads(const onxi_dnnl_functions *lib, int threads)
 
 /* ---- creating primitives ---- */
 
-enum { THREAD_COST = 1 << 17 }; /* multiplications that justify another thread */
+/* Multiplications that justify another thread; multiplications after which a run asks whether it has to end: no fewer,
+ * since parts read some of the operands again. */
+enum { THREAD_COST = 1 << 17, SLICE_COST = 1 << 30, SLICES_MOST = 256 };
 
 onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost)
 {
@@ -35,6 +37,7 @@ onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost)
     d->cut = (onxi_dnnl_cut){ 1, 0, 0 };
     uint64_t worth = 1 + cost / THREAD_COST;
     d->threads = worth < p->threads ? (unsigned)worth : p->threads;
+    d->slices = cost / SLICE_COST < SLICES_MOST ? (unsigned)(1 + cost / SLICE_COST) : SLICES_MOST;
     d->threads_before = threads_now(lib);
     set_threads(lib, 1);
     if (lib->dnnl_engine_create(&d->engine, dnnl_cpu, 0) == dnnl_success)
@@ -206,7 +209,7 @@ static onx_status run_parts(onx_work *work, const onxi_dnnl *d, uint64_t first, 
     int before = threads_now(d->lib);
     onx_status status = ONX_OK;
     set_threads(d->lib, 1);
-    for (uint64_t part = first; part < last && status == ONX_OK; part++)
+    for (uint64_t part = first; part < last && status == ONX_OK && !(part > first && onx_work_stops(work)); part++)
         status = run_part(work, d, part);
     set_threads(d->lib, before);
     return status;

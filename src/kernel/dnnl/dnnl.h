@@ -109,7 +109,7 @@ typedef struct onxi_dnnl_operand {
     uint64_t step;     /* bytes between the parts */
 } onxi_dnnl_operand;
 
-/* How an extent is divided into parts for threads. */
+/* How an extent is divided into parts, for threads and so that a run can end between them. */
 typedef struct onxi_dnnl_cut {
     uint32_t parts;
     int64_t each, last; /* extent of a part; extent of the last part */
@@ -126,6 +126,7 @@ typedef struct onxi_dnnl {
     struct onxi_dnnl_kept *kept; /* memory descriptions to free with it */
     onxi_dnnl_cut cut;
     unsigned threads;   /* number of threads that the work justifies */
+    unsigned slices;    /* parts between which a run asks whether it has to end */
     int threads_before; /* OpenMP's number of threads for the preparing thread, to be restored */
     uint32_t count, room;
     onxi_dnnl_operand *operands;
@@ -175,24 +176,24 @@ bool onxi_dnnl_turn(onx_arena *arena, const onx_value *v, onxi_dnnl_turned *t);
 /* The layout of value v whose elements are laid out as `inner` if its first two axes are exchanged; *out is NULL for
  * row-major. Returns false when out of memory. */
 bool onxi_dnnl_swapped(onx_arena *arena, const onx_value *v, const onx_layout *inner, const onx_layout **out);
-/* Divides an extent into parts for the threads of `d`, in multiples of `unit`. */
+/* Divides an extent into parts for the threads and slices of `d`, in multiples of `unit`. */
 onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit);
 /* Describes the parts of a value whose dim `axis` is divided; a unit of the cut is `factor` indices. Returns false
  * unless parts are consecutive in memory. *step: bytes between parts. */
 bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole, const onx_value *v, uint32_t axis,
                       int64_t factor, onxi_dnnl_pair *out, uint64_t *step);
-/* A division of channels-last images by rows, for windows with this stride, height and padding. x and y describe the
- * whole images, and on return the parts. */
+/* A division of images by rows that are contiguous, for windows with this stride, height and padding. x and y describe
+ * the whole images, and on return the parts. */
 typedef struct onxi_dnnl_rows {
     onxi_dnnl_pair x, y;
     int64_t stride, window, above, below; /* `below` becomes the padding of the last part */
     onxi_dnnl_cut cut;
-    /* Two parts share rows of the input; the first one has the padding above, the last one the padding below. */
+    /* Parts share rows of the input; the first one has the padding above, the last one the padding below. */
     bool halo;
     uint64_t x_step, y_step;
 } onxi_dnnl_rows;
-/* Divides by rows. If windows overlap the rows of neighbouring parts, there are two parts; otherwise as many as
- * threads. Returns false where this is impossible; *r may have been changed. */
+/* Divides by rows, with padding into two parts, otherwise as onxi_dnnl_cut_of. Returns false where this is impossible;
+ * *r may have been changed. */
 bool onxi_dnnl_cut_rows(onxi_dnnl *d, const onx_value *x, const onx_value *y, onxi_dnnl_rows *r);
 /* Adds a constant row-major input, converted to another layout once per session. `from` describes what a part needs of
  * it; the next part's share begins `step` bytes later (0: all parts need the same). Returns false where it cannot be

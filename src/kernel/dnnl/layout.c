@@ -165,34 +165,41 @@ static const struct {
     uint32_t rank;
     dnnl_format_tag_t tag;
     bool channels_last;
+    int64_t block; /* of channels */
 } tags[] = {
-    { 1, dnnl_a, false },       { 2, dnnl_ab, false },      { 3, dnnl_abc, false },      { 3, dnnl_acb, true },
-    { 3, dnnl_aBc16b, false },  { 3, dnnl_aBc8b, false },   { 3, dnnl_aBc4b, false },    { 4, dnnl_abcd, false },
-    { 4, dnnl_acdb, true },     { 4, dnnl_aBcd16b, false }, { 4, dnnl_aBcd8b, false },   { 4, dnnl_aBcd4b, false },
-    { 5, dnnl_abcde, false },   { 5, dnnl_acdeb, true },    { 5, dnnl_aBcde16b, false }, { 5, dnnl_aBcde8b, false },
-    { 5, dnnl_aBcde4b, false },
+    { 1, dnnl_a, false, 1 },        { 2, dnnl_ab, false, 1 },      { 3, dnnl_abc, false, 1 },
+    { 3, dnnl_acb, true, 1 },       { 3, dnnl_aBc16b, false, 16 }, { 3, dnnl_aBc8b, false, 8 },
+    { 3, dnnl_aBc4b, false, 4 },    { 4, dnnl_abcd, false, 1 },    { 4, dnnl_acdb, true, 1 },
+    { 4, dnnl_aBcd16b, false, 16 }, { 4, dnnl_aBcd8b, false, 8 },  { 4, dnnl_aBcd4b, false, 4 },
+    { 5, dnnl_abcde, false, 1 },    { 5, dnnl_acdeb, true, 1 },    { 5, dnnl_aBcde16b, false, 16 },
+    { 5, dnnl_aBcde8b, false, 8 },  { 5, dnnl_aBcde4b, false, 4 },
 };
 
 onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit)
 {
-    int64_t units = (extent + unit - 1) / unit, threads = d->threads, each = (units + threads - 1) / threads * unit;
-    if (threads < 2 || units < 2)
+    const int64_t units = (extent + unit - 1) / unit, wanted = d->threads > d->slices ? d->threads : d->slices;
+    const int64_t each = (units + wanted - 1) / wanted * unit;
+    if (wanted < 2 || units < 2)
         return (onxi_dnnl_cut){ 1, extent, extent };
     int64_t parts = (extent + each - 1) / each;
     return (onxi_dnnl_cut){ (uint32_t)parts, each, extent - each * (parts - 1) };
 }
 
-/* Describes `rows` rows of a channels-last image; NULL: it has another layout. */
+/* Describes `rows` rows of an image whose rows are contiguous: channels are last, or there is one block of them. NULL:
+ * it has another layout. */
 static onxi_dnnl_md rows_of(onxi_dnnl *d, onxi_dnnl_md whole, const onx_value *v, int64_t rows)
 {
-    static const dnnl_format_tag_t last[] = { dnnl_acb, dnnl_acdb, dnnl_acdeb };
     int64_t dims[ONX_RANK_MAX];
-    onxi_dnnl_md like = onxi_dnnl_md_tag(d, v->rank, v->dims, last[v->rank - 3]);
-    if (!like || v->dims[0] != 1 || !d->lib->dnnl_memory_desc_equal(like, whole))
-        return NULL;
     onxi_copy_dims(dims, v->dims, v->rank);
     dims[2] = rows;
-    return onxi_dnnl_md_tag(d, v->rank, dims, last[v->rank - 3]);
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        if (tags[i].rank != v->rank || (!tags[i].channels_last && v->dims[1] > tags[i].block))
+            continue;
+        onxi_dnnl_md like = onxi_dnnl_md_tag(d, v->rank, v->dims, tags[i].tag);
+        if (like && d->lib->dnnl_memory_desc_equal(like, whole))
+            return onxi_dnnl_md_tag(d, v->rank, dims, tags[i].tag);
+    }
+    return NULL;
 }
 
 bool onxi_dnnl_cut_rows(onxi_dnnl *d, const onx_value *x, const onx_value *y, onxi_dnnl_rows *r)
@@ -201,7 +208,7 @@ bool onxi_dnnl_cut_rows(onxi_dnnl *d, const onx_value *x, const onx_value *y, on
     const onxi_dnnl_md x_whole = r->x.each, y_whole = r->y.each;
     r->cut = onxi_dnnl_cut_of(d, y->dims[2], 1);
     r->halo = r->window > 1 || r->above || r->below;
-    if (r->halo && r->cut.parts > 1) {
+    if ((r->above || r->below) && r->cut.parts > 2) { /* a part between the first and the last one has no padding */
         r->cut.parts = 2;
         r->cut.each = (y->dims[2] + 1) / 2;
         r->cut.last = y->dims[2] - r->cut.each;
@@ -212,14 +219,18 @@ bool onxi_dnnl_cut_rows(onxi_dnnl *d, const onx_value *x, const onx_value *y, on
     if (y->dims[0] != 1 || r->cut.parts < 2 || first < 1 || first > height || start < 0 || start >= height)
         return false;
     if (r->halo) {
-        r->below = last > height - start ? last - (height - start) : 0;
+        const int64_t left = height - (start + (int64_t)(r->cut.parts - 2) * r->cut.each * r->stride);
+        r->below = last > left ? last - left : 0;
         last -= r->below;
     }
     r->x = (onxi_dnnl_pair){ rows_of(d, x_whole, x, first), rows_of(d, x_whole, x, last) };
     r->y = (onxi_dnnl_pair){ rows_of(d, y_whole, y, r->cut.each), rows_of(d, y_whole, y, r->cut.last) };
-    r->x_step = (uint64_t)start * (x->count / (uint64_t)height) * sizeof(float);
-    r->y_step = (uint64_t)r->cut.each * (y->count / (uint64_t)y->dims[2]) * sizeof(float);
-    return r->x.each && r->x.last && r->y.each && r->y.last;
+    const onxi_dnnl_md line = rows_of(d, x_whole, x, 1);
+    if (!line || !r->x.each || !r->x.last || !r->y.each || !r->y.last)
+        return false;
+    r->x_step = (uint64_t)start * d->lib->dnnl_memory_desc_get_size(line);
+    r->y_step = d->lib->dnnl_memory_desc_get_size(r->y.each);
+    return true;
 }
 
 bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole, const onx_value *v, uint32_t axis,
