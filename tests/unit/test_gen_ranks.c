@@ -1,5 +1,6 @@
-/* test_gen_ranks.c - operands of any rank and size: whatever the shapes of a node's operands are, a kernel refuses them
- * or keeps within them. Operands, and the outputs of a second run, end or begin at memory that cannot be accessed.
+/* test_gen_ranks.c - operands of any rank and size: whatever the shapes of a node's operands (and an attribute) are, a
+ * kernel refuses them or keeps within them. Operands, and the outputs of a second run, end or begin at memory that
+ * cannot be accessed.
  *
  * ONX_GEN_ALL=1 draws many times for every version of every operator, in some minutes; otherwise a few times for the
  * newest versions. ONX_GEN_ONLY=name tests one operator, ONX_GEN_SEED=n draws others. */
@@ -131,10 +132,11 @@ static bool change_some(gen_node *node, gen_random *r)
     return any;
 }
 
-static void describe(const gen_node *node, const char *name, bool plain, bool open)
+static void describe(const gen_node *node, const char *name, bool plain, bool open, bool wild)
 {
-    size_t len = (size_t)snprintf(doing, sizeof doing, "%s-%d %s%s <%.200s>", name, (int)node->schema->since,
-                                  plain ? "plain" : "fast", open ? ", shapes open" : "", node->attributes);
+    size_t len =
+        (size_t)snprintf(doing, sizeof doing, "%s-%d %s%s%s <%.200s>", name, (int)node->schema->since,
+                         plain ? "plain" : "fast", open ? ", shapes open" : "", wild ? ", wild" : "", node->attributes);
     for (uint32_t i = 0; i < node->operand_count && len + 60 < sizeof doing; i++) {
         const gen_operand *o = &node->operands[i];
         len += (size_t)snprintf(doing + len, sizeof doing - len, " %s[",
@@ -143,6 +145,18 @@ static void describe(const gen_node *node, const char *name, bool plain, bool op
             len += (size_t)snprintf(doing + len, sizeof doing - len, k ? ",%d" : "%d", (int)o->dims[k]);
         len += (size_t)snprintf(doing + len, sizeof doing - len, "]");
     }
+}
+
+/* One attribute gets any value or none: the same one each time. */
+typedef struct twist {
+    const onxi_schema *schema;
+    gen_random random;
+} twist;
+
+static void edit(void *user, onx_arena *arena, onx_node *node)
+{
+    twist t = *(const twist *)user;
+    (void)gen_wild_attribute(arena, node, t.schema, &t.random);
 }
 
 /* Inputs declare no shapes: what they are turns out in the run. */
@@ -218,14 +232,16 @@ static void try_one(state *s, const onxi_schema *schema, const gen_recipe *recip
                                 .wide = gen_below(&s->random, 3) == 0,
                                 .type = { "*", (onx_dtype)types[gen_below(&s->random, sizeof types)] } };
     const bool open = gen_below(&s->random, 2) != 0, at_end = gen_below(&s->random, 4) != 0;
+    const bool wild = gen_below(&s->random, 3) == 0;
+    twist t = { schema, { .state = gen_next(&s->random) } };
     onx_status status[2];
     if (!gen_node_make(schema, recipe, &choice, &node) || !change_some(&node, &s->random))
         return;
     s->drawn++;
     for (int plain = 0; plain < 2; plain++) {
         onx_doc *doc = NULL;
-        describe(&node, name, plain, open);
-        status[plain] = gen_model(s->cx, &node, NULL, NULL, &doc);
+        describe(&node, name, plain, open, wild);
+        status[plain] = gen_model(s->cx, &node, wild ? edit : NULL, &t, &doc);
         if (status[plain] == ONX_OK) {
             if (open)
                 open_shapes(doc);
