@@ -8,12 +8,91 @@
 
 #include <stdlib.h>
 
+typedef struct group {
+    uint64_t weights, values;
+} group;
+
 typedef struct request {
+    cli_transform frame; /* the first member: `user` of the callbacks */
     cli_call *call;
     onx_trainable_options options;
-    onx_str *train, *freeze;
+    onx_str *train, *freeze, *tie, *untie;
     onx_named_number *numbers;
+    /* for the summary */
+    group trained;
+    struct left {
+        const char *reason;
+        bool guessed;
+        group size;
+        char names[200]; /* the first ones */
+    } left[16];
+    uint32_t left_count;
+    char warned[400]; /* names of weights that look like constants */
 } request;
+
+/* ---- summary ---- */
+
+static void add_name(char *list, size_t room, onx_str name)
+{
+    const size_t used = strlen(list);
+    if (used + name.len + 8 < room)
+        snprintf(list + used, room - used, "%s%.*s", used ? ", " : "", ONX_ARG(name));
+    else if (used > 3 && strcmp(list + used - 3, "...") != 0 && used + 6 < room)
+        strcpy(list + used, ", ...");
+}
+
+static void count_weight(void *user, const onx_train_weight *weight)
+{
+    request *r = user;
+    uint32_t i = 0;
+    if (!weight->reason) {
+        r->trained.weights++;
+        r->trained.values += weight->count;
+        return;
+    }
+    while (i < r->left_count && strcmp(r->left[i].reason, weight->reason) != 0)
+        i++;
+    if (i == sizeof r->left / sizeof *r->left)
+        return;
+    if (i == r->left_count)
+        r->left[r->left_count++] = (struct left){ .reason = weight->reason, .guessed = weight->guessed };
+    r->left[i].size.weights++;
+    r->left[i].size.values += weight->count;
+    add_name(r->left[i].names, sizeof r->left[i].names, weight->name);
+    if (weight->guessed && weight->count > 1)
+        add_name(r->warned, sizeof r->warned, weight->name);
+}
+
+/* "52 weights trained (4.2 M values), 4 left", and a line for each reason why some are left. */
+static void print_summary(const request *r)
+{
+    FILE *to = r->frame.to;
+    uint64_t left = 0;
+    const double values = (double)r->trained.values;
+    for (uint32_t i = 0; i < r->left_count; i++)
+        left += r->left[i].size.weights;
+    fprintf(to, "%llu weight%s trained (", (unsigned long long)r->trained.weights, r->trained.weights == 1 ? "" : "s");
+    if (values < 1e4)
+        fprintf(to, "%llu value%s)", (unsigned long long)r->trained.values, r->trained.values == 1 ? "" : "s");
+    else
+        fprintf(to, "%.4g %s values)",
+                values / (values < 1e6   ? 1e3
+                          : values < 1e9 ? 1e6
+                                         : 1e9),
+                values < 1e6   ? "thousand"
+                : values < 1e9 ? "million"
+                               : "billion");
+    fprintf(to, ", %llu left\n", (unsigned long long)left);
+    for (uint32_t i = 0; i < r->left_count; i++) {
+        fprintf(to, "  left: ");
+        cli_put_text(to, onx_str_of(r->left[i].names));
+        fprintf(to, ": %s%s\n", r->left[i].size.weights > 1 ? "each " : "", r->left[i].reason);
+    }
+    if (r->warned[0]) {
+        cli_warn(r->call, "not trained, although the loss depends on it: %s", r->warned);
+        cli_hint("--train NAME trains it; --freeze NAME says that it is a constant");
+    }
+}
 
 static void list(const onx_train_choice *(*get)(uint32_t), const char *what)
 {
@@ -84,11 +163,16 @@ static bool read_request(request *r)
     o->seed = (uint32_t)seed;
     o->keep = cli_has(call, "keep");
     o->quantized = cli_has(call, "qat");
+    o->freeze_statistics = cli_has(call, "freeze-statistics");
     r->train = cli_names(call, "train", &o->train_count);
     r->freeze = r->train ? cli_names(call, "freeze", &o->freeze_count) : NULL;
+    r->tie = r->freeze ? cli_names(call, "tie", &o->tie_count) : NULL;
+    r->untie = r->tie ? cli_names(call, "untie", &o->untie_count) : NULL;
     o->train = r->train;
     o->freeze = r->freeze;
-    return r->freeze && read_numbers(r);
+    o->tie = r->tie;
+    o->untie = r->untie;
+    return r->untie && read_numbers(r);
 }
 
 static void hint_rows(const cli_call *call, const onx_trainable_options *o)
@@ -138,6 +222,8 @@ static onx_status make_trainable(onx_ctx *cx, onx_doc *doc, void *user)
 {
     const request *r = user;
     const onx_status status = onx_trainable(cx, doc, &r->options);
+    if (status == ONX_OK)
+        print_summary(r);
     if (status == ONX_E_NOT_FOUND)
         hint_rows(r->call, &r->options);
     if (status == ONX_E_INVALID && onx_doc_model(doc) && onx_doc_model(doc)->training_info_count) {
@@ -153,8 +239,7 @@ static onx_status make_trainable(onx_ctx *cx, onx_doc *doc, void *user)
 
 static int run_trainable(cli_call *call)
 {
-    cli_transform frame;
-    request r = { .call = call, .options = { .struct_size = sizeof r.options } };
+    request r = { .call = call, .options = { .struct_size = sizeof r.options, .weight = count_weight } };
     if (cli_has(call, "list")) {
         list(onx_train_loss_get, "losses");
         list(onx_train_optimizer_get, "optimisers");
@@ -162,18 +247,20 @@ static int run_trainable(cli_call *call)
     }
     if (!call->operand_count)
         return cli_error(call, "name a model, or --list");
-    if (!cli_transform_open(call, &frame))
+    if (!cli_transform_open(call, &r.frame))
         return CLI_MISUSE;
     if (cli_has(call, "merge"))
-        return cli_transform_run(&frame, call->operand[0], merge, &frame);
+        return cli_transform_run(&r.frame, call->operand[0], merge, &r.frame);
     int result = CLI_MISUSE;
     if (read_request(&r)) {
-        r.options.changed = cli_transform_changed(&frame);
-        r.options.user = &frame;
-        result = cli_transform_run(&frame, call->operand[0], make_trainable, &r);
+        r.options.changed = cli_transform_changed(&r.frame);
+        r.options.user = &r.frame;
+        result = cli_transform_run(&r.frame, call->operand[0], make_trainable, &r);
     }
     free(r.train);
     free(r.freeze);
+    free(r.tie);
+    free(r.untie);
     free(r.numbers);
     return result;
 }
@@ -191,8 +278,11 @@ static const cli_option options[] = {
     { "rate", 0, "X", NULL, "learning rate, the default of the input `rate` (that of the optimiser)" },
     { "weight-decay", 0, "X", NULL, "weight decay, except for biases and scales" },
     { "clip-norm", 0, "X", NULL, "maximum norm of all gradients together" },
-    { "train", 0, "PATTERN", NULL, "weights to train (all weights of operators); inputs with such names become weights; may be repeated" },
+    { "train", 0, "PATTERN", NULL, "weights to train (all that the loss has a gradient of and that are not evidently constants); inputs that are named exactly become weights; may be repeated" },
     { "freeze", 0, "PATTERN", NULL, "weights to keep unchanged; may be repeated" },
+    { "tie", 0, "PATTERN", NULL, "weights that all nodes that read them share, although exporters may have merged equal ones; may be repeated" },
+    { "untie", 0, "PATTERN", NULL, "weights of which each node that reads them gets its own; may be repeated" },
+    { "freeze-statistics", 0, NULL, NULL, "BatchNormalization normalizes by its running averages, and keeps them" },
     { "label", 0, "NAME", NULL, "name of the new input for the target values (label)" },
     { "output-name", 0, "NAME", NULL, "the output that the loss is computed from (the first)" },
     { "axis", 0, "N", NULL, "axis of classes (that of Softmax; else the last of up to 3, or 1)" },

@@ -26,6 +26,23 @@ typedef struct onx_named_number {
     double value;
 } onx_named_number;
 
+/* An initializer of the model as training treats it; its texts are valid during the call of `weight`. */
+typedef struct onx_train_weight {
+    onx_str name;
+    const char *reason; /* why it is not trained, such as "is a running average"; NULL: it is trained */
+    uint64_t count;     /* number of elements */
+    uint32_t uses;      /* number of nodes that read it */
+    bool gradient;      /* the loss has a gradient with respect to it */
+    bool guessed; /* it is not trained because it looks like a constant: neither the options nor the file say so */
+} onx_train_weight;
+
+/* Weights whose rate and decay differ. */
+typedef struct onx_train_group {
+    onx_str pattern;     /* of names of weights; the first group that matches counts */
+    double rate;         /* factor of the learning rate; 0: the weights do not change */
+    double weight_decay; /* of weights of two dimensions or more, as in the options; negative: that of the options */
+} onx_train_group;
+
 /* Patterns over names of initializers: * matches any text, ? one byte. A pattern without a match is ONX_E_NOT_FOUND. */
 typedef struct onx_trainable_options {
     uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
@@ -38,8 +55,9 @@ typedef struct onx_trainable_options {
     onx_str output;          /* the model output that the loss is computed from; empty: the first */
     onx_str label;           /* name of the input for the target values; empty: "label" */
     onx_str batch;           /* a number or symbol for the batch size of the model; empty: unchanged */
-    const onx_str *train;    /* weights to train; inputs may be named too and become weights; none: all weights */
-    const onx_str *freeze;   /* not these */
+    const onx_str *train;  /* weights to train; none: all weights. Inputs that are named exactly become weights, too; in
+                            * a  model without weights, those that a pattern matches do, unless it matches all inputs */
+    const onx_str *freeze; /* not these */
     uint32_t train_count, freeze_count;
     const onx_named_number *number; /* parameters of the loss and the optimiser */
     uint32_t number_count;
@@ -53,6 +71,19 @@ typedef struct onx_trainable_options {
     double lora_scale;   /* factor of the adapters; 0: 1 */
     bool quantized;      /* train integer weights as inputs of QuantizeLinear, starting from their present values */
     int32_t checkpoint;  /* as in onx_grad_options (onx/grad.h); stored as the model's property onx.checkpoint */
+    bool freeze_statistics; /* BatchNormalization normalizes by its running averages, which do not change */
+    bool unbiased;          /* running variances average the unbiased variance, as PyTorch does; otherwise that of the
+                             * population, as the standard defines it */
+    const onx_str *tie;     /* weights of which the nodes that read them share one, however they use it */
+    const onx_str *untie;   /* weights of which each node that reads them has its own */
+    uint32_t tie_count, untie_count;
+    void (*weight)(void *user, const onx_train_weight *weight); /* called for each weight; may be NULL */
+    double clip_value;                                          /* maximum absolute value of each element of a gradient;
+                                                                 * 0: no clipping */
+    double average; /* decay of an exponential moving average of the weights, which
+                     * the model then contains instead; 0: none */
+    const onx_train_group *group;
+    uint32_t group_count;
 } onx_trainable_options;
 
 /* Adds training information to a model: entry 0 is a training step, entry 1 the loss without an update. The step reads

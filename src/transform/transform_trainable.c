@@ -115,16 +115,35 @@ static bool has_initializer(const onx_graph *graph, onx_str name)
     return false;
 }
 
-static onx_status make_weights(onxi_trainable *t)
+/* Does a pattern select an input as a weight? Unless the input is named exactly, only in a model without weights, and
+ * not if all inputs match. */
+static bool is_named(const onxi_trainable *t, onx_str input, bool exactly)
 {
     const onx_trainable_options *o = t->options;
+    bool named = false;
+    for (uint32_t k = 0; k < o->train_count && !o->lora_rank; k++)
+        named |= exactly ? onx_str_equal(o->train[k], input) : onxi_glob(o->train[k], input);
+    return named;
+}
+
+static bool has_weights(const onx_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        if (onxi_trainable_is_real(graph->initializer[i]->data_type) && graph->initializer[i]->dims_count)
+            return true;
+    return false;
+}
+
+static onx_status make_weights(onxi_trainable *t)
+{
     uint32_t kept = 0;
+    bool exactly = true;
+    const bool weights = has_weights(t->graph);
+    for (uint32_t i = 0; i < t->graph->input_count && !weights; i++)
+        exactly &= is_named(t, onx_view(t->graph->input[i]->name), false); /* one input is for the data */
     for (uint32_t i = 0; i < t->graph->input_count; i++) {
         onx_value_info *input = t->graph->input[i];
-        bool named = false;
-        for (uint32_t k = 0; k < o->train_count && !o->lora_rank; k++)
-            named |= onxi_glob(o->train[k], onx_view(input->name));
-        if (named && !has_initializer(t->graph, onx_view(input->name)))
+        if (is_named(t, onx_view(input->name), exactly) && !has_initializer(t->graph, onx_view(input->name)))
             ONX_TRY(make_weight(t, input));
         else
             t->graph->input[kept++] = input;
@@ -135,7 +154,9 @@ static onx_status make_weights(onxi_trainable *t)
 
 static onx_status prepare(onxi_trainable *t)
 {
-    t->used = ONXI_ARRAY(t->scratch, bool, (size_t)t->options->train_count + t->options->freeze_count + 1);
+    const onx_trainable_options *o = t->options;
+    t->used =
+        ONXI_ARRAY(t->scratch, bool, (size_t)o->train_count + o->freeze_count + o->tie_count + o->untie_count + 1);
     if (!t->used)
         return ONX_E_MEMORY;
     if (t->options->batch.len) {
@@ -143,6 +164,7 @@ static onx_status prepare(onxi_trainable *t)
         const onx_edit_options options = { .struct_size = sizeof options, .edit = &edit, .count = 1 };
         ONX_TRY(onx_edit_model(t->cx, t->doc, &options));
     }
+    ONX_TRY(onxi_trainable_origins(t));
     ONX_TRY(onxi_grad_bring_up(t->cx, t->doc, t->scratch));
     ONX_TRY(onx_doc_sort(t->doc, NULL));
     t->model = onx_doc_model(t->doc);
@@ -211,15 +233,6 @@ static onx_status add_entries(onxi_trainable *t)
     return ONX_OK;
 }
 
-static void tell(const onxi_trainable *t)
-{
-    const onx_trainable_options *o = t->options;
-    for (uint32_t i = 0; i < t->weight_count; i++)
-        onxi_tell_change(o->changed, o->user, "trainable", t->weights[i].trained ? "train" : "freeze",
-                         onx_view(t->weights[i].tensor->name), "%s",
-                         t->weights[i].trained ? "is trained" : "is not changed by gradients");
-}
-
 static onx_status work(onxi_trainable *t)
 {
     ONX_TRY(check_options(t));
@@ -228,12 +241,12 @@ static onx_status work(onxi_trainable *t)
     ONX_TRY(find_output(t));
     if (t->options->lora_rank)
         ONX_TRY(onxi_trainable_adapt(t));
-    ONX_TRY(onxi_trainable_survey(t));
+    ONX_TRY(onxi_trainable_ties(t));
     ONX_TRY(onxi_trainable_label(t));
     ONX_TRY(onxi_trainable_need(t));
     ONX_TRY(add_entries(t));
     ONX_TRY(t->values.status);
-    tell(t);
+    onxi_trainable_report(t);
     ONX_TRY(set_versions(t));
     return add_checkpoint(t);
 }
@@ -250,6 +263,7 @@ static onx_status trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_optio
                          .options = options,
                          .values = { .scratch = scratch },
                          .texts = onxi_dict_in_arena(scratch),
+                         .origins = onxi_dict_in_arena(scratch),
                          .adapters = onxi_dict_in_arena(scratch) };
     const onx_status status = work(&t);
     onx_index_free(t.index);

@@ -43,13 +43,31 @@ typedef enum onxi_role {
 
 enum { ONXI_ADAPTER_DOWN, ONXI_ADAPTER_UP };
 
+/* What the file says of an initializer. */
+typedef enum onxi_origin {
+    ONXI_ORIGIN_UNKNOWN,   /* nothing */
+    ONXI_ORIGIN_STATE,     /* a parameter or a buffer */
+    ONXI_ORIGIN_PARAMETER, /* a parameter, or computed from one */
+    ONXI_ORIGIN_BUFFER,
+    ONXI_ORIGIN_MADE /* the file lists all parameters, and this is none */
+} onxi_origin;
+
+/* Why an initializer is not trained. */
+typedef enum onxi_weight_left {
+    ONXI_LEFT_NOT, /* it is trained */
+#define LEFT(name, guessed, text) ONXI_LEFT_##name,
+#include "transform/transform_trainable.def"
+} onxi_weight_left;
+
 typedef struct onxi_weight {
     onx_tensor *tensor; /* in the main graph */
     onxi_role role;
     double fan_in, fan_out; /* of a kernel: number of summed elements, and number of sums that each element is part
                              * of */
     bool rectified;         /* half of the results are set to 0 (ReLU) */
-    bool trained;
+    bool elementwise;       /* the role is that of any constant that is added or multiplied */
+    bool trained, average;  /* average: of BatchNormalization */
+    onxi_weight_left left;
     onx_bytes gradient;
 } onxi_weight;
 
@@ -72,8 +90,12 @@ typedef struct onxi_trainable {
     uint32_t function_room;
     const onx_attribute **numbers; /* values that texts refer to as @name */
     uint32_t number_count, number_room;
-    bool *needed; /* per node of the main graph: the output needs it */
-    onx_bytes y;  /* the value in the main graph that the loss is computed from */
+    bool *needed;       /* per node of the main graph: the output needs it */
+    onxi_dict reached;  /* values that a gradient of the output reaches */
+    onxi_dict data;     /* inputs, and values that elementwise operators compute from them and constants */
+    onxi_dict origins;  /* names of the source, and initializers: onxi_origin */
+    bool torch, marked; /* PyTorch made the file; it lists its parameters */
+    onx_bytes y;        /* the value in the main graph that the loss is computed from */
     onx_bytes y_in_training;
     onx_bytes label, rate, loss_name, metric_name; /* in both entries */
     onx_value_info *label_info;
@@ -82,7 +104,7 @@ typedef struct onxi_trainable {
     onx_graph *algorithm, *start;
     onxi_weight *weights;
     uint32_t weight_count, weight_room;
-    bool *used;         /* per pattern of --train, then of --freeze: it matched a name */
+    bool *used;         /* per pattern of `train`, `freeze`, `tie`, `untie`: it matched a name */
     onxi_dict adapters; /* names of adapter weights: ONXI_ADAPTER_DOWN or _UP */
 } onxi_trainable;
 
@@ -121,8 +143,6 @@ onx_type *onxi_trainable_type_of(onxi_trainable *t, const onx_tensor *tensor);
 
 /* ---- parts of the pass ---- */
 
-/* Turns Constant nodes of the main graph that may be weights into initializers; builds t->index. */
-onx_status onxi_trainable_survey(onxi_trainable *t);
 /* Sets t->needed. */
 onx_status onxi_trainable_need(onxi_trainable *t);
 /* Copies nodes that behave differently in training into the algorithm, together with those that depend on them
@@ -137,11 +157,50 @@ bool onxi_trainable_restores(onxi_trainable *t, const onx_node *node);
 /* The replacement for a copy of such a node in the algorithm, which lets gradients pass. */
 onx_status onxi_trainable_round(onxi_trainable *t, const onx_node *node, const onx_node *copy);
 onx_status onxi_trainable_restore(onxi_trainable *t, const onx_node *copy);
-/* Does a pattern of trained or frozen weights match the name? Records that it was used. */
+/* Does a pattern of the option match the name? Records that it was used. */
 bool onxi_trainable_named(onxi_trainable *t, onx_str name);
 bool onxi_trainable_frozen(onxi_trainable *t, onx_str name);
-/* Finds the weights, which of them are trained, and their initialisation (transform_trainable_weights.c). */
+bool onxi_trainable_tied(onxi_trainable *t, onx_str name);
+bool onxi_trainable_untied(onxi_trainable *t, onx_str name);
+/* What exporters write (transform_trainable_origin.c). It is read before the model is converted. */
+onx_status onxi_trainable_origins(onxi_trainable *t);
+onxi_origin onxi_trainable_origin(const onxi_trainable *t, onx_str name);
+/* Is it the name that a parameter or buffer has in the source? */
+bool onxi_trainable_is_own_name(const onxi_trainable *t, onx_str name);
+/* The module of the source that a node belongs to; false: the file does not say. */
+bool onxi_trainable_module(const onx_node *node, onx_str *out);
+bool onxi_trainable_same_module(onx_str a, onx_str b);
+/* Which initializers are one weight, and which are several (transform_trainable_ties.c). Builds t->index. */
+onx_status onxi_trainable_ties(onxi_trainable *t);
+/* The tensor as an initializer of that name. */
+onx_status onxi_trainable_lift(onxi_trainable *t, onx_bytes name, const onx_tensor *from);
+bool onxi_trainable_is_real(int32_t dtype); /* float or double */
+/* Has the tensor a single axis, and equal elements? */
+bool onxi_trainable_is_uniform(onxi_trainable *t, const onx_tensor *tensor);
+/* The row of the role that input `input` of an operator has; NULL: none. */
+typedef enum onxi_layout {
+    ONXI_LAYOUT_ANY,
+    ONXI_LAYOUT_OUT_IN,
+    ONXI_LAYOUT_IN_OUT,
+    ONXI_LAYOUT_IN_OUT_WINDOW,
+    ONXI_LAYOUT_LAST_OUT_IN
+} onxi_layout;
+typedef struct onxi_role_row {
+    onxi_op_id op;
+    uint32_t input;
+    onxi_role role;
+    onxi_layout layout;
+} onxi_role_row;
+const onxi_role_row *onxi_trainable_role(onxi_op_id op, uint32_t input);
+/* Sets t->reached and t->data (transform_trainable_reach.c). */
+onx_status onxi_trainable_reach(onxi_trainable *t);
+/* Why a weight that a gradient reaches is evidently a constant; ONXI_LEFT_NOT: it is not. */
+onxi_weight_left onxi_trainable_constant(onxi_trainable *t, const onxi_weight *w);
+/* Finds the weights, and which of them are trained (transform_trainable_weights.c). */
 onx_status onxi_trainable_weights(onxi_trainable *t);
+/* Reports them. */
+void onxi_trainable_report(const onxi_trainable *t);
+/* Adds their initialisation (transform_trainable_start.c). */
 onx_status onxi_trainable_draw(onxi_trainable *t);
 /* Creates loss, gradients and updates (transform_trainable_step.c). */
 onx_status onxi_trainable_choose(onxi_trainable *t);

@@ -319,10 +319,8 @@ expect 0 "$ONX" show after.onnx
 says out "w = {40}"
 # Other readers of the integers, and scales by blocks, are left alone.
 sed 's/y = MatMul (x, d)/y = MatMul (x, d)  i = Cast <to = 1> (q)/; s/(float\[N,1\] y)/(float[N,1] y, float[1,1] i)/' rounded.onnxtxt >read.onnxtxt
-expect 0 "$ONX" trainable read.onnxtxt -o t.onnx --loss mse --keep --rate 0.01 --optimizer sgd
-expect 0 "$ONX" train t.onnx --data d --epochs 3 -o after.onnx
-expect 0 "$ONX" show after.onnx
-says out "w = {1.1}"
+expect 1 "$ONX" trainable read.onnxtxt -o t.onnx --loss mse --keep --rate 0.01 --optimizer sgd
+says err "nothing to train"
 sed 's/MatMul (x, w)  y/MatMul (x, w)  r = Relu (h)  y/; s/(h, v, b)/(r, v, b)/' gemm.onnxtxt >relu.onnxtxt
 expect 0 "$ONX" quantize relu.onnxtxt --mode static --form qdq --samples 4 --range x=-2:2 --dim N=4 -o quantized.onnx
 expect 1 "$ONX" trainable quantized.onnx -o x.onnx --loss mse
