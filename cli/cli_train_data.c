@@ -215,6 +215,20 @@ static onx_status read_array(reader *r, onx_str bytes)
     return status;
 }
 
+/* An array that no input takes is more often a misspelled name than one to ignore. */
+static onx_status refuse_other(const reader *r)
+{
+    char known[400] = "";
+    for (uint32_t i = 0; i < r->s->count; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", r->s->columns[i].name);
+    }
+    cli_error(r->s->call, "%s: no input takes the array \"%s\"; the inputs of the step are %s", r->path, r->other,
+              known);
+    cli_hint("--ignore-extra ignores arrays that no input takes");
+    return ONX_E_MISUSE;
+}
+
 static onx_status read_file(reader *r, const char *path)
 {
     cli_call *call = r->s->call;
@@ -234,9 +248,9 @@ static onx_status read_file(reader *r, const char *path)
         cli_error(call, "--data %s: samples come from .npz files, .npy files and folders of them", path);
     onx_buffer_free(&bytes);
     if (status == ONX_OK) {
-        if (r->has_other)
-            cli_warn(call, "%s: no input is named \"%s\", so this array is ignored", path, r->other);
         call->input = before;
+        if (r->has_other && !cli_has(call, "ignore-extra"))
+            return refuse_other(r);
     } else if (onx_diag_total(call->cx, ONX_ERROR)) {
         cli_report(call); /* the path may be freed before the command ends */
         call->input = before;

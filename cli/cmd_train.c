@@ -621,6 +621,7 @@ static int run_train(cli_call *call)
 /* clang-format off */
 static const cli_option options_[] = {
     { "data", 0, "FILE", NULL, "samples: .npz, .npy with the name of an input, or a folder of these; may be repeated" },
+    { "ignore-extra", 0, NULL, NULL, "ignore arrays that have the name of no input" },
     CLI_OPTION_OUTPUT,
     CLI_OPTION_TO,
     { "epochs", 0, "N", NULL, "number of passes over the samples (10)" },

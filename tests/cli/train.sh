@@ -263,7 +263,9 @@ refused 1 "is 3 along axis 1, where the input needs 2" m.textproto --data wide -
 refused 1 "has element type int32, but the input needs float" m.textproto --data ints --set rate=0.1 -o x.onnx
 refused 1 "without a first axis" m.textproto --data scalar --set rate=0.1 -o x.onnx
 refused 2 "no array is named like an input" m.textproto --data nothing --set rate=0.1 -o x.onnx
-refused 2 "no array is named like an input" m.textproto --data others --set rate=0.1 -o x.onnx
+refused 2 'no input takes the array "z"; the inputs of the step are x, t, rate' m.textproto --data others --set rate=0.1 -o x.onnx
+says err "--ignore-extra"
+refused 2 "no array is named like an input" m.textproto --data others --ignore-extra --set rate=0.1 -o x.onnx
 refused 2 "come from" m.textproto --data m.textproto --set rate=0.1 -o x.onnx
 refused 2 "none" m.textproto --data none --set rate=0.1 -o x.onnx
 refused 2 "--entry 1" m.textproto --data d --set rate=0.1 --entry 1 -o x.onnx
@@ -326,8 +328,8 @@ g (float[200,2] x0, float[200,1] t0) => (float[200,2] x, float[200,1] t, float[2
 END
 expect 0 "$ONX" run draw.onnxtxt -i x0=d/x.npy -i t0=d/t.npy -o all.npz
 # shellcheck disable=SC2086
-expect 0 "$ONX" train m.textproto --data all.npz --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
-says err 'no input is named "more"'
+refused 2 'no input takes the array "more"' m.textproto --data all.npz --set rate=0.1 -o x.onnx
+expect 0 "$ONX" train m.textproto --data all.npz --ignore-extra --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
 same a.onnx c.onnx
 head -c 900 all.npz >cut.npz
 refused 1 "cut.npz" m.textproto --data cut.npz --set rate=0.1 -o x.onnx
