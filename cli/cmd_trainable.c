@@ -164,6 +164,7 @@ static bool read_request(request *r)
     o->keep = cli_has(call, "keep");
     o->quantized = cli_has(call, "qat");
     o->freeze_statistics = cli_has(call, "freeze-statistics");
+    o->unbiased = cli_has(call, "unbiased-variance");
     r->train = cli_names(call, "train", &o->train_count);
     r->freeze = r->train ? cli_names(call, "freeze", &o->freeze_count) : NULL;
     r->tie = r->freeze ? cli_names(call, "tie", &o->tie_count) : NULL;
@@ -283,6 +284,7 @@ static const cli_option options[] = {
     { "tie", 0, "PATTERN", NULL, "weights that all nodes that read them share, although exporters may have merged equal ones; may be repeated" },
     { "untie", 0, "PATTERN", NULL, "weights of which each node that reads them gets its own; may be repeated" },
     { "freeze-statistics", 0, NULL, NULL, "BatchNormalization normalizes by its running averages, and keeps them" },
+    { "unbiased-variance", 0, NULL, NULL, "running variances average the unbiased variance, as in PyTorch, instead of the population's" },
     { "label", 0, "NAME", NULL, "name of the new input for the target values (label)" },
     { "output-name", 0, "NAME", NULL, "the output that the loss is computed from (the first)" },
     { "axis", 0, "N", NULL, "axis of classes (that of Softmax; else the last of up to 3, or 1)" },
@@ -303,10 +305,13 @@ const cli_command cmd_trainable = {
     .summary = "add training information to a model",
     .operands = "[IN]",
     .help = "Adds a loss, its gradients, an optimiser with its state, and initialisers to a model, as\n"
-            "training_info for onx train. The main graph does not change; the training step contains a copy in\n"
+            "training_info for onx train. The main graph is for inference; the training step contains a copy in\n"
             "which Dropout and BatchNormalization work in training mode, and updates running averages. A second\n"
             "entry computes the loss without an update, for validation. The inputs of the step are those of the\n"
-            "model and the label: the class index for cross-entropy, otherwise the target value of the output.\n",
+            "model and the label: the class index for cross-entropy, otherwise the target value of the output.\n"
+            "All floating-point weights that the loss has a gradient of are trained, unless they are evidently\n"
+            "constants; a summary says which are left, and why. Equal weights that an exporter has stored once are\n"
+            "separate weights again, unless the file says that they are one.\n",
     .example = "onx trainable model.onnx -o training.onnx --batch N\n"
                "onx trainable model.onnx -o tuning.onnx --keep --train 'head.*' --optimizer sgd --rate 0.001\n"
                "onx trainable model.onnx -o tuning.onnx --lora 8 && onx train tuning.onnx --data d -o tuned.onnx\n"

@@ -89,12 +89,12 @@ typedef struct onx_trainable_options {
 /* Adds training information to a model: entry 0 is a training step, entry 1 the loss without an update. The step reads
  * the label and, as an optional input, the learning rate `rate`, and returns `loss` (and `accuracy` where that is
  * defined). In the step BatchNormalization and Dropout work in training mode, and running averages are updated; the
- * main graph stays as it is, for inference. Gradients pass unchanged through a QuantizeLinear that is followed by
- * DequantizeLinear only (straight-through estimator). Without `keep`, an initialisation graph draws random weights as
- * suits their operators. Functions are inlined, and a model with an older version of the default domain is converted to
- * version 18. ONX_E_NOT_FOUND for names that do not exist, ONX_E_INVALID if the model already has training information,
- * ONX_E_UNSUPPORTED if there is nothing to train; the model may be partly changed after a failure. `options` may be
- * NULL. */
+ * main graph is for inference: nodes that were exported in training mode are set to inference. Gradients pass unchanged
+ * through a QuantizeLinear that is followed by DequantizeLinear only (straight-through estimator). Without `keep`, an
+ * initialisation graph draws random weights as suits their operators. Functions are inlined, and a model with an older
+ * version of the default domain is converted to version 18. ONX_E_NOT_FOUND for names that do not exist, ONX_E_INVALID
+ * if the model already has training information, ONX_E_UNSUPPORTED if there is nothing to train; the model may be
+ * partly changed after a failure. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options *options);
 
 /* Merges the adapters of `lora_rank` into the weights that they belong to, and removes the adapters and the training

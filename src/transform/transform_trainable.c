@@ -247,6 +247,7 @@ static onx_status work(onxi_trainable *t)
     ONX_TRY(add_entries(t));
     ONX_TRY(t->values.status);
     onxi_trainable_report(t);
+    ONX_TRY(onxi_trainable_infer(t));
     ONX_TRY(set_versions(t));
     return add_checkpoint(t);
 }

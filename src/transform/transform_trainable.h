@@ -148,6 +148,8 @@ onx_status onxi_trainable_need(onxi_trainable *t);
 /* Copies nodes that behave differently in training into the algorithm, together with those that depend on them
  * (transform_trainable_mode.c). */
 onx_status onxi_trainable_mode(onxi_trainable *t);
+/* Sets nodes of the main graph that were exported in training mode to inference. t->index is not valid afterwards. */
+onx_status onxi_trainable_infer(onxi_trainable *t);
 /* Quantised models (transform_trainable_quantized.c). Integer weights are replaced by float weights and
  * QuantizeLinear. */
 onx_status onxi_trainable_unpack(onxi_trainable *t);
