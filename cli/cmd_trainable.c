@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-typedef struct group {
+typedef struct tally {
     uint64_t weights, values;
-} group;
+} tally;
 
 typedef struct request {
     cli_transform frame; /* the first member: `user` of the callbacks */
@@ -18,12 +18,13 @@ typedef struct request {
     onx_trainable_options options;
     onx_str *train, *freeze, *tie, *untie;
     onx_named_number *numbers;
+    onx_train_group *groups;
     /* for the summary */
-    group trained;
+    tally trained;
     struct left {
         const char *reason;
         bool guessed;
-        group size;
+        tally size;
         char names[200]; /* the first ones */
     } left[16];
     uint32_t left_count;
@@ -131,6 +132,47 @@ static bool read_numbers(request *r)
     return true;
 }
 
+/* "rate=0.1" and "decay=0" of "encoder.*:rate=0.1,decay=0". */
+static bool read_group(request *r, const char *text, onx_train_group *group)
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text)
+        return cli_error(r->call, "--group %s: expected PATTERN:rate=X, decay=X, or both with a comma between", text),
+               false;
+    *group = (onx_train_group){ .pattern = onx_str_make(text, (size_t)(colon - text)), .rate = 1, .weight_decay = -1 };
+    for (const char *at = colon + 1, *end; at; at = *end ? end + 1 : NULL) {
+        char *after;
+        double *to = strncmp(at, "rate=", 5) == 0    ? &group->rate
+                     : strncmp(at, "decay=", 6) == 0 ? &group->weight_decay
+                                                     : NULL;
+        const char *number = strchr(at, '=');
+        end = at + strcspn(at, ",");
+        const double value = to ? strtod(number + 1, &after) : -1;
+        if (!to || after != end || end == number + 1 || !(value >= 0 && value <= 1e30))
+            return cli_error(r->call,
+                             "--group %s: expected rate=X or decay=X with a number from 0 on after the last colon",
+                             text),
+                   false;
+        *to = value;
+    }
+    return true;
+}
+
+static bool read_groups(request *r)
+{
+    uint32_t count = 0;
+    while (cli_value_at(r->call, "group", (int)count))
+        count++;
+    if (!(r->groups = calloc((size_t)count + 1, sizeof *r->groups)))
+        return cli_error(r->call, "out of memory"), false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!read_group(r, cli_value_at(r->call, "group", (int)i), &r->groups[i]))
+            return false;
+    r->options.group = r->groups;
+    r->options.group_count = count;
+    return true;
+}
+
 static bool read_request(request *r)
 {
     cli_call *call = r->call;
@@ -149,6 +191,7 @@ static bool read_request(request *r)
         *texts[i].to = onx_str_of(cli_value(call, texts[i].name) ? cli_value(call, texts[i].name) : "");
     if (!cli_real(call, "rate", 0, 1e30, &o->rate) || !cli_real(call, "weight-decay", 0, 1e30, &o->weight_decay) ||
         !cli_real(call, "clip-norm", 0, 1e30, &o->clip_norm) ||
+        !cli_real(call, "clip-value", 0, 1e30, &o->clip_value) ||
         !cli_real(call, "lora-scale", 0, 1e30, &o->lora_scale) || !cli_number(call, "lora", 1, UINT32_MAX, &rank) ||
         !cli_number(call, "seed", 0, UINT32_MAX, &seed) || !cli_checkpoint(call, &o->checkpoint))
         return false;
@@ -173,7 +216,7 @@ static bool read_request(request *r)
     o->freeze = r->freeze;
     o->tie = r->tie;
     o->untie = r->untie;
-    return r->untie && read_numbers(r);
+    return r->untie && read_numbers(r) && read_groups(r);
 }
 
 static void hint_rows(const cli_call *call, const onx_trainable_options *o)
@@ -263,6 +306,7 @@ static int run_trainable(cli_call *call)
     free(r.tie);
     free(r.untie);
     free(r.numbers);
+    free(r.groups);
     return result;
 }
 
@@ -278,6 +322,8 @@ static const cli_option options[] = {
     { "number", 0, "NAME=X", NULL, "set a parameter of the loss or optimiser, such as beta1; may be repeated" },
     { "rate", 0, "X", NULL, "learning rate, the default of the input `rate` (that of the optimiser)" },
     { "weight-decay", 0, "X", NULL, "weight decay, except for biases and scales" },
+    { "group", 0, "PATTERN:rate=X,decay=X", NULL, "weights with another factor of the learning rate or another weight decay; the first group that matches counts; may be repeated" },
+    { "clip-value", 0, "X", NULL, "maximum absolute value of each element of a gradient, before --clip-norm" },
     { "clip-norm", 0, "X", NULL, "maximum norm of all gradients together" },
     { "train", 0, "PATTERN", NULL, "weights to train (all that the loss has a gradient of and that are not evidently constants); inputs that are named exactly become weights; may be repeated" },
     { "freeze", 0, "PATTERN", NULL, "weights to keep unchanged; may be repeated" },

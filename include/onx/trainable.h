@@ -80,8 +80,6 @@ typedef struct onx_trainable_options {
     void (*weight)(void *user, const onx_train_weight *weight); /* called for each weight; may be NULL */
     double clip_value;                                          /* maximum absolute value of each element of a gradient;
                                                                  * 0: no clipping */
-    double average; /* decay of an exponential moving average of the weights, which
-                     * the model then contains instead; 0: none */
     const onx_train_group *group;
     uint32_t group_count;
 } onx_trainable_options;

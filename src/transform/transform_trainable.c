@@ -68,10 +68,14 @@ onxi_op_id onxi_trainable_op(onxi_trainable *t, const onx_node *node)
 static onx_status check_options(onxi_trainable *t)
 {
     const onx_trainable_options *o = t->options;
-    const double numbers[] = { o->rate, o->weight_decay, o->clip_norm, o->lora_scale };
+    const double numbers[] = { o->rate, o->weight_decay, o->clip_norm, o->lora_scale, o->clip_value };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!isfinite(numbers[i]) || numbers[i] < 0)
             return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%g is no rate, decay, length or scale", numbers[i]);
+    for (uint32_t i = 0; i < o->group_count; i++)
+        if (!isfinite(o->group[i].rate) || !isfinite(o->group[i].weight_decay) || o->group[i].rate < 0)
+            return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE,
+                             "group %.*s: expected a finite decay and a rate from 0 on", ONX_ARG(o->group[i].pattern));
     if (o->checkpoint < ONX_GRAD_CHECKPOINT_SQRT)
         return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is not a number of segments", (int)o->checkpoint);
     if (!t->model || !t->model->graph)
@@ -281,5 +285,8 @@ onx_status onx_trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options 
     ONXI_NEED(cx, own.train || !own.train_count);
     ONXI_NEED(cx, own.freeze || !own.freeze_count);
     ONXI_NEED(cx, own.number || !own.number_count);
+    ONXI_NEED(cx, own.tie || !own.tie_count);
+    ONXI_NEED(cx, own.untie || !own.untie_count);
+    ONXI_NEED(cx, own.group || !own.group_count);
     ONXI_TRANSFORM(cx, doc, trainable(cx, doc, &own));
 }

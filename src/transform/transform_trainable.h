@@ -22,8 +22,9 @@ enum { ONXI_OPTIMIZER_STATES_MAX = 2 };
 
 typedef struct onxi_optimizer {
     onx_train_choice choice;
-    uint32_t states;
-    const char *head, *text, *decayed;
+    const char *shapes, *shared;
+    uint32_t rank; /* of the largest weight that `matrix` is for */
+    const char *matrix, *text, *decay;
 } onxi_optimizer;
 
 /* The role of a weight in the node that reads it; it determines the initialisation. */

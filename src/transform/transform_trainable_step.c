@@ -1,6 +1,8 @@
 /* transform_trainable_step.c - the training step: the loss of an output, gradients of the weights, the optimiser's
  * updates, and its state. */
 #include "infer/infer.h"
+#include "transform/transform_part.h"
+#include "transform/transform_precision.h"
 #include "transform/transform_trainable.h"
 
 static const onxi_loss losses[] = {
@@ -10,8 +12,8 @@ static const onxi_loss losses[] = {
 };
 
 static const onxi_optimizer optimizers[] = {
-#define OPTIMIZER(name, summary, numbers, rate, states, head, text, decayed)                                           \
-    { { name, summary, numbers, rate }, states, head, text, decayed },
+#define OPTIMIZER(name, summary, numbers, rate, shapes, shared, rank, matrix, text, decay)                             \
+    { { name, summary, numbers, rate }, shapes, shared, rank, matrix, text, decay },
 #include "transform/transform_trainable.def"
 };
 
@@ -45,6 +47,24 @@ static const onxi_optimizer *find_optimizer(onx_str name)
     return NULL;
 }
 
+/* A parameter as a float, and as doubles: the number, and 1 minus it. */
+static onx_status set_number(onxi_trainable *t, onx_str name, double value)
+{
+    static const struct {
+        const char *suffix;
+        double sign, base;
+    } forms[] = { { "number", 1, 0 }, { "rest", -1, 1 } };
+    ONX_TRY(onxi_trainable_float(t, name, value));
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const double number = forms[i].base + forms[i].sign * value;
+        const onx_str form = onxi_arena_printf(t->scratch, "%.*s_%s", ONX_ARG(name), forms[i].suffix);
+        if (!form.ptr)
+            return ONX_E_MEMORY;
+        ONX_TRY(onxi_trainable_tensor(t, form.ptr, onx_tensor_new(t->arena, ONX_DOUBLE, NULL, 0, &number, NULL)));
+    }
+    return ONX_OK;
+}
+
 /* Sets the parameters of a row, from "beta1=0.9 beta2=0.999". */
 static onx_status set_numbers(onxi_trainable *t, const char *list)
 {
@@ -54,7 +74,7 @@ static onx_status set_numbers(onxi_trainable *t, const char *list)
         bool overflow;
         if (!is || !onxi_parse_f64(onx_str_make(is + 1, (size_t)(end - is - 1)), &value, &overflow))
             return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "a row has no numbers like %s", list);
-        ONX_TRY(onxi_trainable_float(t, onx_str_make(at, (size_t)(is - at)), value));
+        ONX_TRY(set_number(t, onx_str_make(at, (size_t)(is - at)), value));
         at = *end ? end + 1 : end;
     }
     return ONX_OK;
@@ -69,13 +89,14 @@ static onx_status take_numbers(onxi_trainable *t)
     for (uint32_t i = 0; i < o->number_count; i++) {
         bool found = false;
         for (uint32_t k = 0; k < known; k++)
-            found |= onx_str_equal(onx_view(t->numbers[k]->name), o->number[i].name);
+            found |= t->numbers[k]->type == ONX_ATTR_FLOAT &&
+                     onx_str_equal(onx_view(t->numbers[k]->name), o->number[i].name);
         if (!found)
             return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "%s and %s have no number %.*s",
                              t->loss->choice.name, t->optimizer->choice.name, ONX_ARG(o->number[i].name));
-        ONX_TRY(onxi_trainable_float(t, o->number[i].name, o->number[i].value));
+        ONX_TRY(set_number(t, o->number[i].name, o->number[i].value));
     }
-    return onxi_trainable_float(t, onx_str_of("weight_decay"), o->weight_decay);
+    return set_number(t, onx_str_of("weight_decay"), o->weight_decay);
 }
 
 onx_status onxi_trainable_choose(onxi_trainable *t)
@@ -355,71 +376,192 @@ static onx_status clip_gradients(onxi_trainable *t)
     return ONX_OK;
 }
 
+/* Limits each element of the gradients. */
+static onx_status clip_values(onxi_trainable *t)
+{
+    ONX_TRY(onxi_trainable_float(t, onx_str_of("clip_value"), t->options->clip_value));
+    for (uint32_t i = 0; i < t->weight_count; i++) {
+        const onx_bytes in = t->weights[i].gradient;
+        if (!t->weights[i].trained)
+            continue;
+        ONX_TRY(onxi_names_make(&t->names, onx_view(in), onx_str_of("limited"), &t->weights[i].gradient));
+        const onxi_text_nodes nodes = {
+            .head = "(g) => (c)",
+            .text =
+                "k0 = Constant <value_float: float = @clip_value> ()  k = CastLike (k0, g)  n = Neg (k)  c = Clip (g, n, k)",
+            .in = &in,
+            .out = &t->weights[i].gradient,
+            .in_count = 1,
+            .out_count = 1,
+            .base = onx_view(in)
+        };
+        ONX_TRY(onxi_trainable_put(t, t->algorithm, &nodes));
+    }
+    return ONX_OK;
+}
+
 /* ---- updates ---- */
 
-/* A state for a weight, initially zero, which an update replaces. */
-static onx_status add_state(onxi_trainable *t, const onxi_weight *w, onx_bytes name)
+/* The shape of a state, by its letter in the row. */
+static void shape_of_state(const onxi_trainable *t, const onxi_weight *w, char letter, int64_t *dims, uint32_t *rank)
 {
-    uint64_t count;
+    const onx_tensor *x = w->tensor;
+    const bool matrix = x->dims_count >= 2 && x->dims_count <= t->optimizer->rank;
+    *rank = letter == 'n' && matrix ? 0 : x->dims_count;
+    for (uint32_t i = 0; i < *rank; i++)
+        dims[i] = x->dims[i];
+    if (letter == 'r' && matrix)
+        dims[*rank - 1] = 1;
+    if (letter == 'c' && matrix)
+        dims[*rank - 2] = 1;
+    if (letter == 'c' && !matrix)
+        *rank = 0;
+}
+
+/* A state for a weight, initially zero, which an update replaces. */
+static onx_status add_state(onxi_trainable *t, const onxi_weight *w, char letter, onx_bytes name, onx_type **type)
+{
+    uint64_t count = 1;
+    uint32_t rank;
+    int64_t dims[ONX_RANK_MAX];
     const size_t size = w->tensor->data_type == ONX_DOUBLE ? sizeof(double) : sizeof(float);
-    if (!onx_tensor_count(w->tensor, &count))
-        return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "the size of %.*s is out of range",
-                         ONX_ARG(onx_view(w->tensor->name)));
+    shape_of_state(t, w, letter, dims, &rank);
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] < 0 || __builtin_mul_overflow(count, (uint64_t)dims[i], &count) || count >= SIZE_MAX / size)
+            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "the size of %.*s is out of range",
+                             ONX_ARG(onx_view(w->tensor->name)));
     void *zeros = onxi_arena_array(t->scratch, (size_t)count + 1, size);
-    onx_tensor *tensor = zeros ? onx_tensor_new(t->arena, (onx_dtype)w->tensor->data_type, w->tensor->dims,
-                                                w->tensor->dims_count, zeros, "")
-                               : NULL;
-    if (!tensor)
+    onx_tensor *tensor =
+        zeros ? onx_tensor_new(t->arena, (onx_dtype)w->tensor->data_type, dims, rank, zeros, "") : NULL;
+    if (!tensor || !(*type = onx_type_new_tensor(t->arena, (onx_dtype)w->tensor->data_type, dims, (int)rank)))
         return ONX_E_MEMORY;
     ONX_SET(tensor, tensor, name, name);
     return onx_graph_add_initializer(t->arena, t->algorithm, tensor) ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status rate_like(onxi_trainable *t, const onxi_weight *w, onx_bytes *cast, onx_bytes *out)
+/* The numbers that all weights of one type and group share. */
+typedef struct pace {
+    bool real64;
+    double factor; /* of the learning rate */
+    onx_bytes rate, a, b;
+    struct pace *next;
+} pace;
+
+static onx_status make_pace(onxi_trainable *t, onx_bytes step, pace *p)
 {
-    *out = t->rate;
-    if (w->tensor->data_type == ONX_FLOAT)
+    const bool plain = !p->real64 && p->factor >= 1 && p->factor <= 1;
+    p->rate = t->rate;
+    if (!plain) {
+        const onxi_text_nodes nodes = {
+            .head = "(x) => (y)",
+            .text = p->real64 ? "c = Cast <to = 11> (x)  f0 = Constant <value_float: float = @factor> ()"
+                                "  f = CastLike (f0, c)  y = Mul (c, f)"
+                              : "f = Constant <value_float: float = @factor> ()  y = Mul (x, f)",
+            .in = &t->rate,
+            .out = &p->rate,
+            .in_count = 1,
+            .out_count = 1,
+            .base = onx_view(t->rate)
+        };
+        ONX_TRY(onxi_trainable_float(t, onx_str_of("factor"), p->factor));
+        ONX_TRY(onxi_names_make(&t->names, onx_view(t->rate), onx_str_of(p->real64 ? "double" : "group"), &p->rate));
+        ONX_TRY(onxi_trainable_put(t, t->algorithm, &nodes));
+    }
+    if (!t->optimizer->shared)
         return ONX_OK;
-    *out = *cast;
-    if (onx_view(*cast).len)
-        return ONX_OK;
-    ONX_TRY(onxi_names_make(&t->names, onx_view(t->rate), onx_str_of("double"), cast));
-    *out = *cast;
-    const onxi_text_nodes nodes = { .head = "(x) => (y)",
-                                    .text = "y = Cast <to = 11> (x)",
-                                    .in = &t->rate,
-                                    .out = cast,
-                                    .in_count = 1,
-                                    .out_count = 1 };
+    const onx_bytes in[2] = { p->rate, step };
+    onx_bytes out[2];
+    ONX_TRY(onxi_names_make(&t->names, onx_str_of("pace"), (onx_str){ 0 }, &out[0]));
+    ONX_TRY(onxi_names_make(&t->names, onx_str_of("pace"), onx_str_of("root"), &out[1]));
+    const onxi_text_nodes nodes = { .head = "(rate, step) => (a, b)",
+                                    .text = t->optimizer->shared,
+                                    .in = in,
+                                    .out = out,
+                                    .in_count = 2,
+                                    .out_count = 2,
+                                    .base = onx_str_of("pace") };
+    p->a = out[0];
+    p->b = out[1];
     return onxi_trainable_put(t, t->algorithm, &nodes);
 }
 
-static onx_status update_weight(onxi_trainable *t, const onxi_weight *w, onx_bytes step, onx_bytes *cast)
+static onx_status find_pace(onxi_trainable *t, const onxi_weight *w, double factor, onx_bytes step, pace **list,
+                            const pace **out)
+{
+    const bool real64 = w->tensor->data_type == ONX_DOUBLE;
+    pace *p = *list;
+    while (p && (p->real64 != real64 || p->factor < factor || p->factor > factor))
+        p = p->next;
+    *out = p;
+    if (p)
+        return ONX_OK;
+    if (!(p = ONXI_NEW(t->scratch, pace)))
+        return ONX_E_MEMORY;
+    *p = (pace){ .real64 = real64, .factor = factor, .next = *list };
+    *list = p;
+    *out = p;
+    return make_pace(t, step, p);
+}
+
+/* The text of a weight's update: its decay first, then the step, which reads w and h. */
+static onx_status text_of(onxi_trainable *t, const onxi_weight *w, bool decays, const char **head, const char **text)
+{
+    const onxi_optimizer *o = t->optimizer;
+    const bool matrix = o->matrix && w->tensor->dims_count >= 2 && w->tensor->dims_count <= o->rank;
+    const char *const names[] = { "", ", p", ", p, q" }, *const made[] = { "", ", p_new", ", p_new, q_new" };
+    const char *decay = decays ? o->decay : "";
+    const size_t states = strlen(o->shapes);
+    const onx_str line = onxi_arena_printf(t->scratch, "(x, g, rate, step%s%s) => (x_new%s)", o->shared ? ", a, b" : "",
+                                           names[states], made[states]);
+    const onx_str all =
+        onxi_arena_printf(t->scratch, "%s%s%s%s", strstr(decay, " w = ") ? "" : "w = Identity (x)  ",
+                          strstr(decay, " h = ") ? "" : "h = Identity (g)  ", decay, matrix ? o->matrix : o->text);
+    *head = line.ptr;
+    *text = all.ptr;
+    return line.ptr && all.ptr ? ONX_OK : ONX_E_MEMORY;
+}
+
+static const onx_train_group *group_of(const onxi_trainable *t, onx_str name)
+{
+    for (uint32_t i = 0; i < t->options->group_count; i++)
+        if (onxi_glob(t->options->group[i].pattern, name))
+            return &t->options->group[i];
+    return NULL;
+}
+
+static onx_status update_weight(onxi_trainable *t, const onxi_weight *w, onx_bytes step, pace **paces)
 {
     const onxi_optimizer *o = t->optimizer;
     const onx_str base = onx_view(w->tensor->name);
-    const bool decays = t->options->weight_decay > 0 && w->tensor->dims_count > 1;
-    onx_bytes in[4 + ONXI_OPTIMIZER_STATES_MAX] = { w->tensor->name, w->gradient, { 0 }, step };
-    onx_bytes out[1 + ONXI_OPTIMIZER_STATES_MAX];
-    ONX_TRY(rate_like(t, w, cast, &in[2]));
-    ONX_TRY(onxi_trainable_float(t, onx_str_of("weight_decay"), decays ? t->options->weight_decay : 0));
-    ONX_TRY(onxi_names_make(&t->names, base, onx_str_of("new"), &out[0]));
-    for (uint32_t i = 0; i < o->states; i++) {
-        ONX_TRY(onxi_names_make(&t->names, base, onx_str_of("state"), &in[4 + i]));
-        ONX_TRY(onxi_names_make(&t->names, onx_view(in[4 + i]), onx_str_of("new"), &out[1 + i]));
-        ONX_TRY(add_state(t, w, in[4 + i]));
+    const onx_train_group *group = group_of(t, base);
+    const double decay = group && group->weight_decay >= 0 ? group->weight_decay : t->options->weight_decay;
+    const bool decays = decay > 0 && w->tensor->dims_count > 1;
+    const uint32_t states = (uint32_t)strlen(o->shapes);
+    onx_bytes in[6 + ONXI_OPTIMIZER_STATES_MAX] = { w->tensor->name, w->gradient }, out[1 + ONXI_OPTIMIZER_STATES_MAX];
+    onx_type *types[1 + ONXI_OPTIMIZER_STATES_MAX] = { onxi_trainable_type_of(t, w->tensor) };
+    const pace *p;
+    uint32_t at = 4;
+    onxi_text_nodes nodes = { .in = in, .out = out, .out_count = 1 + states, .base = base };
+    ONX_TRY(find_pace(t, w, group ? group->rate : 1, step, paces, &p));
+    in[2] = p->rate;
+    in[3] = step;
+    if (o->shared) {
+        in[at++] = p->a;
+        in[at++] = p->b;
     }
-    const onxi_text_nodes nodes = { .head = o->head,
-                                    .text = decays && o->decayed ? o->decayed : o->text,
-                                    .in = in,
-                                    .out = out,
-                                    .in_count = 4 + o->states,
-                                    .out_count = 1 + o->states,
-                                    .base = base };
+    ONX_TRY(set_number(t, onx_str_of("weight_decay"), decays ? decay : 0));
+    ONX_TRY(onxi_names_make(&t->names, base, onx_str_of("new"), &out[0]));
+    for (uint32_t i = 0; i < states; i++) {
+        ONX_TRY(onxi_names_make(&t->names, base, onx_str_of("state"), &in[at + i]));
+        ONX_TRY(onxi_names_make(&t->names, onx_view(in[at + i]), onx_str_of("new"), &out[1 + i]));
+        ONX_TRY(add_state(t, w, o->shapes[i], in[at + i], &types[1 + i]));
+    }
+    nodes.in_count = at + states;
+    ONX_TRY(text_of(t, w, decays, &nodes.head, &nodes.text));
     ONX_TRY(onxi_trainable_put(t, t->algorithm, &nodes));
-    for (uint32_t i = 0; i <= o->states; i++) {
-        ONX_TRY(onxi_trainable_output(t, t->algorithm, out[i], onxi_trainable_type_of(t, w->tensor)));
-        ONX_TRY(onxi_trainable_update(t, i ? in[3 + i] : w->tensor->name, out[i]));
+    for (uint32_t i = 0; i <= states; i++) {
+        ONX_TRY(onxi_trainable_output(t, t->algorithm, out[i], types[i]));
+        ONX_TRY(onxi_trainable_update(t, i ? in[at + i - 1] : w->tensor->name, out[i]));
     }
     return ONX_OK;
 }
@@ -453,15 +595,33 @@ static onx_status add_numbers(onxi_trainable *t, onx_bytes *step)
     return onxi_trainable_update(t, before, *step);
 }
 
+static onx_status check_groups(onxi_trainable *t)
+{
+    for (uint32_t i = 0; i < t->options->group_count; i++) {
+        const onx_train_group *group = &t->options->group[i];
+        bool used = false;
+        for (uint32_t k = 0; k < t->weight_count; k++)
+            used |= t->weights[k].trained && group_of(t, onx_view(t->weights[k].tensor->name)) == group;
+        if (!used)
+            return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no trained weight is in the group %.*s",
+                             ONX_ARG(group->pattern));
+    }
+    return ONX_OK;
+}
+
 onx_status onxi_trainable_step(onxi_trainable *t)
 {
-    onx_bytes step, cast = { 0 };
+    onx_bytes step;
+    pace *paces = NULL;
+    ONX_TRY(check_groups(t));
     ONX_TRY(add_gradients(t));
+    if (t->options->clip_value > 0)
+        ONX_TRY(clip_values(t));
     if (t->options->clip_norm > 0)
         ONX_TRY(clip_gradients(t));
     ONX_TRY(add_numbers(t, &step));
     for (uint32_t i = 0; i < t->weight_count; i++)
         if (t->weights[i].trained)
-            ONX_TRY(update_weight(t, &t->weights[i], step, &cast));
+            ONX_TRY(update_weight(t, &t->weights[i], step, &paces));
     return ONX_OK;
 }
