@@ -315,7 +315,7 @@ static void write_model(drawing *d, writer *w)
             add_dims(w, d->operands[i].value);
             add(w, " %s", d->operands[i].name);
         }
-    add(w, ") => (%s[] y) <", type_name(d->y));
+    add(w, ") => (%s[] y) <", type_name((int)d->y));
     count = 0;
     for (uint32_t i = 0; i < d->count; i++) {
         const onx_value *v = d->operands[i].value;
