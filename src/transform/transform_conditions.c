@@ -272,10 +272,15 @@ WHEN(slope_is_channels)
 
 /* ---- normalisation ---- */
 
+/* Between versions 7 and 13, it trains if it has more outputs than one, even if they are omitted. */
+WHEN(batch_norm_one_output)
+{
+    return s->node->output_count <= 1;
+}
 WHEN(batch_norm_infers)
 {
     int64_t test;
-    return (onxi_subject_int(s, "is_test", &test) && test) || onxi_subject_outputs(s) > 1;
+    return (onxi_subject_int(s, "is_test", &test) && test) || s->node->output_count > 1;
 }
 /* If is_test is omitted, the model is meant for inference, whatever the default is: all converters assume this. */
 WHEN(batch_norm_is_silent)
@@ -284,7 +289,7 @@ WHEN(batch_norm_is_silent)
 }
 WHEN(batch_norm_trains)
 {
-    return onxi_prepare_int(s, "is_test", onxi_subject_outputs(s) <= 1);
+    return onxi_prepare_int(s, "is_test", s->node->output_count <= 1);
 }
 WHEN(batch_norm_spatial)
 {
@@ -293,7 +298,7 @@ WHEN(batch_norm_spatial)
 }
 WHEN(batch_norm_elementwise)
 {
-    return onxi_subject_outputs(s) <= 1;
+    return s->node->output_count <= 1;
 }
 WHEN(batch_norm_not_training)
 {

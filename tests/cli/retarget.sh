@@ -335,4 +335,17 @@ END
 expect 0 "$ONX" retarget pads.onnxtxt -o new.onnxtxt --opset 22
 grep -q pads new.onnxtxt && fail "pads are left: $(cat new.onnxtxt)"
 expect 0 "$ONX" compare pads.onnxtxt new.onnxtxt --random
+
+# BatchNormalization before version 14 trains by the number of outputs, whether they are named or not
+for outputs in 'y, m2, v2' 'y, "", ""'; do
+    cat >train.onnxtxt <<END
+<ir_version: 8, opset_import: ["" : 15]>
+g (float[2, 3, 4] x, float[3] s, float[3] b, float[3] m, float[3] v) => (float[2, 3, 4] y) { $outputs = BatchNormalization <training_mode = 1> (x, s, b, m, v) }
+END
+    for version in 13 7 6 5 1; do
+        expect 0 "$ONX" retarget train.onnxtxt --opset $version -o old.onnx
+        expect 0 "$ONX" check --full old.onnx
+        expect 0 "$ONX" compare train.onnxtxt old.onnx
+    done
+done
 done_testing

@@ -130,10 +130,10 @@ onx_status onxi_rule_constant_of_shape(onxi_call *call)
 /* The element type in attribute dtype; if it is absent, that of the input, provided that `like` is set. */
 static onx_status dtype_attribute(onxi_call *call, bool like, int *out)
 {
-    const int64_t dtype =
-        like && !onxi_call_given(call, "dtype") ? onxi_call_dtype(call, 0) : onxi_call_int(call, "dtype");
+    const bool given = onxi_call_given(call, "dtype");
+    const int64_t dtype = like && !given ? onxi_call_dtype(call, 0) : onxi_call_int(call, "dtype");
     *out = ONX_UNDEFINED;
-    if (dtype != ONX_UNDEFINED && !onx_dtype_name(dtype))
+    if ((given || dtype != ONX_UNDEFINED) && !onx_dtype_name(dtype))
         return onxi_call_fail(call, "dtype %lld is not an element type", (long long)dtype);
     *out = (int)dtype;
     return ONX_OK;

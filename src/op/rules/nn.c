@@ -26,6 +26,8 @@ onx_status onxi_rule_batch_normalization(onxi_call *call)
         if (call->output_count != (training ? 3 : 1))
             return onxi_call_fail(call, "training_mode is %d and there are %u outputs, expected %d", training,
                                   call->output_count, training ? 3 : 1);
+    } else if (call->output_count != 1 && call->output_count != 5) {
+        return onxi_call_fail(call, "there are %u outputs, expected 1 or, in training, 5", call->output_count);
     }
     for (uint32_t i = 1; i < call->output_count; i++) {
         onxi_dim *dims;
