@@ -19,6 +19,8 @@ EXPLAINED = [
     ("onx", r"op_type:MeanVarianceNormalization.*op_type:Constant.*One and only one of", "the reference loses an attribute of its own function body"),
     ("onx", r"op_type:(Attention.*differ in dimension \d+: |Resize.*of input '\w+' )\(0\)", "the reference takes a size that is not known as 0"),
     ("onx", r"op_type:Attention.*Inferred shape and existing shape differ", "past_key without past_value, in versions before 25: the standard leaves the sizes open"),
+    ("onx", r"op_type:(Max|Average|Lp)Pool.*Inferred shape and existing shape differ",
+     "before version 22 the reference infers a last window with ceil_mode that begins in the padding"),
     ("onx", r"op_type:(Adam|Adagrad|Momentum)\): Output \d+ is out of bounds", "trailing outputs may be left out"),
     ("onx", r"op_type:Loop.*Inferred shape and existing shape differ in rank", "what a body declares of its outputs may be wrong, and only its nodes are believed"),
     ("onnx", r"\[G-20\]$", "declared types contradict the inferred ones: the reference does not compare those of all values"),
