@@ -263,6 +263,18 @@ static void note_talks(const onxi_run_planner *pl)
     }
 }
 
+/* Does anything up to op `last` read another output of an op than the one that its post-operations take? The op runs at
+ * the position of the last of these. */
+static bool is_read_before(const onxi_run_planner *pl, const onxi_run_op *op, uint32_t last)
+{
+    for (uint32_t i = 1; i < op->output_count; i++) {
+        const onxi_run_graph_slot *s = op->outputs[i] == ONXI_NO_SLOT ? NULL : &pl->g->slots[op->outputs[i]];
+        if (s && (s->uses > 1 || (s->uses == 1 && s->user <= last)))
+            return true;
+    }
+    return false;
+}
+
 static void claim_chain(onxi_run_planner *pl, uint32_t head)
 {
     const onxi_run_op *op = &pl->g->ops[head];
@@ -272,7 +284,7 @@ static void claim_chain(onxi_run_planner *pl, uint32_t head)
     uint32_t last = head, slot = op->outputs[0];
     for (uint32_t n = 0; n < ONXI_POST_OPS_MAX; n++) {
         uint32_t next = post_op_of(pl, slot);
-        if (next == ONXI_NO_SLOT || pl->talks[next] != pl->talks[head])
+        if (next == ONXI_NO_SLOT || pl->talks[next] != pl->talks[head] || is_read_before(pl, op, next))
             break;
         pl->claimed[next] = 1;
         last = next;
