@@ -59,6 +59,12 @@ about m 0.5
 about v 0.75
 array x.npy '2,1' '\000\000\200\077\000\000\100\100'
 
+# The average is read after the node and before Relu, which the node takes along.
+sed 's/y = BatchNormalization/z = BatchNormalization/; s/seen = /y = Relu (z)  seen = /' single.onnxtxt >relu.onnxtxt
+after relu.onnxtxt 1 --unbiased-variance
+about m 0.5
+about v 1.25
+
 # ---- Dropout, in a function, and BatchNormalization in a subgraph
 ones=$(awk 'BEGIN { for (i = 1; i <= 64; i++) printf "%s0.125", (i > 1 ? ", " : "") }')
 cat >mode.onnxtxt <<END
