@@ -47,7 +47,7 @@ static const onxi_optimizer *find_optimizer(onx_str name)
     return NULL;
 }
 
-/* A parameter as a float, and as doubles: the number, and 1 minus it. */
+/* A parameter as a float, as an integer, and as doubles: the number, and 1 minus it. */
 static onx_status set_number(onxi_trainable *t, onx_str name, double value)
 {
     static const struct {
@@ -55,6 +55,10 @@ static onx_status set_number(onxi_trainable *t, onx_str name, double value)
         double sign, base;
     } forms[] = { { "number", 1, 0 }, { "rest", -1, 1 } };
     ONX_TRY(onxi_trainable_float(t, name, value));
+    const onx_str integer = onxi_arena_printf(t->scratch, "%.*s_integer", ONX_ARG(name));
+    if (!integer.ptr)
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_trainable_int(t, integer.ptr, value > -1e18 && value < 1e18 ? (int64_t)value : 0));
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const double number = forms[i].base + forms[i].sign * value;
         const onx_str form = onxi_arena_printf(t->scratch, "%.*s_%s", ONX_ARG(name), forms[i].suffix);
@@ -113,7 +117,7 @@ onx_status onxi_trainable_choose(onxi_trainable *t)
 
 /* ---- the label ---- */
 
-static onx_status take_from_maker(onxi_trainable *t, int64_t rank)
+static onx_status take_from_maker(onxi_trainable *t)
 {
     const onx_def def = onx_index_def(t->index, onx_index_find(t->index, onx_view(t->y)));
     const onx_node *node = def.kind == ONX_DEF_NODE ? t->graph->node[def.index] : NULL;
@@ -122,8 +126,6 @@ static onx_status take_from_maker(onxi_trainable *t, int64_t rank)
         return ONX_OK;
     if ((op == ONXI_ID_Softmax || op == ONXI_ID_LogSoftmax) && !t->options->axis_given)
         t->axis = onxi_bind_int(onxi_trainable_bound(t, node), node, "axis");
-    if (t->axis < 0)
-        t->axis += rank;
     if (op != t->loss->made_by)
         return ONX_OK;
     t->y = node->input[0];
@@ -154,8 +156,10 @@ onx_status onxi_trainable_label(onxi_trainable *t)
         return onxi_fail(t->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
                          "a loss needs a tensor of float or double whose rank is known, and %.*s is not seen to be one",
                          ONX_ARG(onx_view(t->y)));
-    t->axis = o->axis_given ? o->axis : rank == 3 ? 2 : 1;
-    ONX_TRY(take_from_maker(t, rank));
+    t->axis = o->axis_given ? o->axis : rank == 3 ? 2 : rank > 1;
+    ONX_TRY(take_from_maker(t));
+    if (t->axis < 0)
+        t->axis += rank;
     if (t->loss->label == ONXI_LABEL_NONE)
         return ONX_OK;
     if (t->loss->label == ONXI_LABEL_CLASS && (rank < 2 || t->axis < 1 || t->axis >= rank))
@@ -216,6 +220,8 @@ onx_status onxi_trainable_loss(onxi_trainable *t, onx_graph *graph, onx_bytes y)
     const onx_type *type = onxi_values_type(&t->values, &t->scope, onx_view(t->y));
     const int rank = onxi_type_rank(type);
     onx_bytes in[2] = { y, t->label };
+    ONX_TRY(onxi_trainable_int(t, "axis", t->axis));
+    ONX_TRY(onxi_trainable_ints(t, "axis_list", &t->axis, 1));
     if (t->label_info)
         ONX_TRY(add_input(t, graph, t->label_info));
     if (t->loss->label == ONXI_LABEL_CLASS && t->axis != 1)

@@ -400,7 +400,7 @@ refused() { # STATUS TEXT ARGUMENT...
 refused 2 "say where" net.onnxtxt
 refused 2 "name a model" -o x.onnx
 refused 2 "no loss nope" net.onnxtxt -o x.onnx --loss nope
-says err "losses are cross-entropy, mse"
+says err "losses are cross-entropy, smooth-cross-entropy"
 refused 2 "no optimiser nope" net.onnxtxt -o x.onnx --optimizer nope
 says err "optimisers are sgd"
 refused 2 "have no number beta1" net.onnxtxt -o x.onnx --optimizer sgd --number beta1=0.5
