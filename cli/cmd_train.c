@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-typedef enum schedule { CONSTANT, COSINE, STEP } schedule;
+typedef enum schedule { CONSTANT, COSINE, LINEAR, ONE_CYCLE, STEP } schedule;
 
 typedef struct session {
     cli_call *call;
@@ -29,9 +29,10 @@ typedef struct session {
     /* the input that follows a schedule */
     cli_train_input *rate;
     schedule schedule;
-    double rate_start;
-    bool saved; /* OUT has been written */
-    char *log;  /* lines of --log */
+    double rate_start, rate_least;
+    uint64_t warmup; /* number of steps in which the rate grows to the start of the schedule */
+    bool saved;      /* OUT has been written */
+    char *log;       /* lines of --log */
     size_t log_len;
     FILE *to; /* stream for readable lines */
     cli_profile profile;
@@ -84,17 +85,42 @@ static onx_status split(session *s)
 
 /* ---- steps ---- */
 
+static double between(double from, double to, double part)
+{
+    return to + (from - to) * 0.5 * (1 + cos(3.14159265358979323846 * part));
+}
+
+/* The value of a schedule after `part` of its steps. */
+static double scheduled(const session *s, double part)
+{
+    const double top = s->rate_start, least = s->rate_least < top ? s->rate_least : top;
+    const double rise = 0.3, first = top / 25, last = first / 1e4; /* of one-cycle, as in PyTorch */
+    switch (s->schedule) {
+    case COSINE:
+        return between(top, least, part);
+    case LINEAR:
+        return least + (top - least) * (1 - part);
+    case ONE_CYCLE:
+        return part < rise ? between(first, top, part / rise)
+                           : between(top, last > least ? last : least, (part - rise) / (1 - rise));
+    case STEP: {
+        const double rate = top * (part < 1.0 / 3 ? 1 : part < 2.0 / 3 ? 0.1 : 0.01);
+        return rate > least ? rate : least;
+    }
+    default:
+        return top;
+    }
+}
+
 static onx_status set_rate(session *s, uint64_t batch)
 {
     const uint64_t batches = (s->learning + s->state.batch - 1) / s->state.batch;
-    const double part = ((double)s->state.epoch + (double)batch / (double)batches) / (double)s->epochs;
-    double rate = s->rate_start;
-    if (!s->rate || s->schedule == CONSTANT)
+    const double at = (double)s->state.epoch * (double)batches + (double)batch;
+    const double all = (double)s->epochs * (double)batches, warm = (double)s->warmup;
+    if (!s->rate || (s->schedule == CONSTANT && !s->warmup))
         return ONX_OK;
-    if (s->schedule == COSINE)
-        rate *= 0.5 * (1 + cos(3.14159265358979323846 * part));
-    else
-        rate *= part < 1.0 / 3 ? 1 : part < 2.0 / 3 ? 0.1 : 0.01;
+    const double rate =
+        at < warm ? s->rate_start * (at + 1) / warm : scheduled(s, all > warm ? (at - warm) / (all - warm) : 1);
     return onx_convert((onx_dtype)s->rate->value->dtype, s->rate->value->data, ONX_DOUBLE, &rate, 1, true);
 }
 
@@ -434,7 +460,9 @@ static onx_status take_default(session *s, cli_train_input *c)
 
 static onx_status read_schedule(session *s)
 {
-    static const char *const words[] = { [CONSTANT] = "constant", [COSINE] = "cosine", [STEP] = "step" };
+    static const char *const words[] = {
+        [CONSTANT] = "constant", [COSINE] = "cosine", [LINEAR] = "linear", [ONE_CYCLE] = "one-cycle", [STEP] = "step"
+    };
     const char *text = cli_value(s->call, "schedule"), *word;
     onx_str name;
     if (!text)
@@ -444,7 +472,7 @@ static onx_status read_schedule(session *s)
     while (s->schedule <= STEP && strcmp(words[s->schedule], word) != 0)
         s->schedule++;
     if (s->schedule > STEP) {
-        cli_error(s->call, "--schedule %s: the schedule has to be constant, cosine or step", text);
+        cli_error(s->call, "--schedule %s: the schedule has to be constant, cosine, linear, one-cycle or step", text);
         return ONX_E_MISUSE;
     }
     s->rate = cli_batches_find(&s->data, name);
@@ -578,8 +606,11 @@ static int run_train(cli_call *call)
         !cli_number(call, "entry", 0, UINT32_MAX, &s.entry) ||
         !cli_number(call, "seed", 0, UINT64_MAX, &s.state.seed) ||
         !cli_number(call, "patience", 1, UINT32_MAX, &s.patience) ||
+        !cli_number(call, "warmup", 0, UINT32_MAX, &s.warmup) || !cli_real(call, "rate-min", 0, 1e30, &s.rate_least) ||
         !cli_real(call, "validation", 0, 0.99, &s.state.validation))
         return CLI_MISUSE;
+    if ((cli_has(call, "warmup") || cli_has(call, "rate-min")) && !cli_has(call, "schedule"))
+        return cli_error(call, "--warmup and --rate-min need --schedule NAME=HOW, such as rate=constant");
     if (!cli_has(call, "data"))
         return cli_error(call, "name the files with samples with --data");
     if (!out && !cli_has(call, "checkpoint") && !cli_has(call, "evaluate"))
@@ -629,7 +660,9 @@ static const cli_option options_[] = {
     { "shuffle", 0, NULL, NULL, "use another random order of the samples in each epoch" },
     { "seed", 0, "N", NULL, "seed of that order (0)" },
     { "set", 0, "NAME=VALUE", NULL, "set an input to a fixed value in all steps, such as a learning rate; may be repeated" },
-    { "schedule", 0, "NAME=HOW", NULL, "schedule of such an input: constant, cosine (to 0), or step (a tenth after each third)" },
+    { "schedule", 0, "NAME=HOW", NULL, "schedule of such an input: constant, cosine or linear (to --rate-min), one-cycle (from 1/25 up, after 30 % down), or step (a tenth after each third)" },
+    { "warmup", 0, "N", NULL, "with --schedule: the value grows evenly in the first N steps, and the schedule takes the others (0)" },
+    { "rate-min", 0, "X", NULL, "with --schedule: the value at the end of cosine and linear, and the least one of others after the warmup (0)" },
     { "validation", 0, "FRACTION", NULL, "use this fraction of the samples for validation; OUT is then the best epoch" },
     { "patience", 0, "N", NULL, "stop when the loss has not improved for N epochs" },
     { "checkpoint", 0, "FILE", NULL, "write the state of the training to FILE after each epoch" },

@@ -179,6 +179,36 @@ about "a schedule" y 0.8832 1e-5
 expect 2 "$ONX" train t.onnx --data d -o after.onnx --schedule x=cosine
 says err "a start value with --set"
 
+# Gradients of 1: after four steps, each with its rate, w = 1 less the sum of the rates.
+cat >slope.onnxtxt <<'END_MODEL'
+<ir_version: 7, opset_import: ["" : 13]>
+g (float[N,1] x) => (float[N,1] y) <float[1,1] w = {1}> { y = MatMul (x, w) }
+END_MODEL
+array slope.npy '<f4' '1,1' '\000\000\200\077'
+mkdir slope
+mv slope.npy slope/x.npy
+expect 0 "$ONX" trainable slope.onnxtxt -o t.onnx --loss value --keep --optimizer sgd --rate 0.1
+sum() { # SUM OF FOUR RATES OVER 0.1, OPTION...
+    rates=$1
+    shift
+    expect 0 "$ONX" train t.onnx --data slope --epochs 4 -o after.onnx "$@"
+    expect 0 "$ONX" run after.onnx -i x='[[1]]'
+    about "rates of $*" y "$(awk -v r="$rates" 'BEGIN { print 1 - 0.1 * r }')" 1e-6
+}
+sum 4 --schedule rate=constant
+sum 2.5 --schedule rate=cosine
+sum 2.5 --schedule rate=linear                            # 1, 3/4, 1/2, 1/4
+sum 2.75 --schedule rate=linear --rate-min 0.0166666667   # 1, 19/24, 14/24, 9/24
+sum 3.5 --schedule rate=constant --warmup 2               # 1/2, 1, 1, 1
+sum 3 --schedule rate=linear --warmup 2                   # 1/2, 1, 1, 1/2
+sum 2.5 --schedule rate=constant --warmup 4
+sum 1.25 --schedule rate=constant --warmup 8
+sum 2.11 --schedule rate=step                             # 1, 1, 0.1, 0.01
+sum 2.2 --schedule rate=step --rate-min 0.01
+sum 2.070499 --schedule rate=one-cycle
+expect 2 "$ONX" train t.onnx --data slope -o after.onnx --warmup 2
+says err "need --schedule"
+
 # ---- which weights, how they begin
 ones() { awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++) printf "%s1", (i > 1 ? ", " : "") }'; }
 cat >net.onnxtxt <<END_MODEL
