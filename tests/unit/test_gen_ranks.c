@@ -132,11 +132,10 @@ static bool change_some(gen_node *node, gen_random *r)
     return any;
 }
 
-static void describe(const gen_node *node, const char *name, bool plain, bool open, bool wild)
+static void describe(const gen_node *node, const char *name, bool plain, const char *how)
 {
-    size_t len =
-        (size_t)snprintf(doing, sizeof doing, "%s-%d %s%s%s <%.200s>", name, (int)node->schema->since,
-                         plain ? "plain" : "fast", open ? ", shapes open" : "", wild ? ", wild" : "", node->attributes);
+    size_t len = (size_t)snprintf(doing, sizeof doing, "%s-%d %s%s <%.200s>", name, (int)node->schema->since,
+                                  plain ? "plain" : "fast", how, node->attributes);
     for (uint32_t i = 0; i < node->operand_count && len + 60 < sizeof doing; i++) {
         const gen_operand *o = &node->operands[i];
         len += (size_t)snprintf(doing + len, sizeof doing - len, " %s[",
@@ -230,17 +229,21 @@ static void try_one(state *s, const onxi_schema *schema, const gen_recipe *recip
     const gen_choice choice = { .random = &s->random,
                                 .vary = gen_below(&s->random, 2) != 0,
                                 .wide = gen_below(&s->random, 3) == 0,
+                                .fixed = gen_below(&s->random, 3) == 0,
                                 .type = { "*", (onx_dtype)types[gen_below(&s->random, sizeof types)] } };
     const bool open = gen_below(&s->random, 2) != 0, at_end = gen_below(&s->random, 4) != 0;
     const bool wild = gen_below(&s->random, 3) == 0;
     twist t = { schema, { .state = gen_next(&s->random) } };
+    char how[64];
     onx_status status[2];
+    (void)snprintf(how, sizeof how, "%s%s%s", open ? ", shapes open" : "", wild ? ", wild" : "",
+                   choice.fixed ? ", constants" : "");
     if (!gen_node_make(schema, recipe, &choice, &node) || !change_some(&node, &s->random))
         return;
     s->drawn++;
     for (int plain = 0; plain < 2; plain++) {
         onx_doc *doc = NULL;
-        describe(&node, name, plain, open, wild);
+        describe(&node, name, plain, how);
         status[plain] = gen_model(s->cx, &node, wild ? edit : NULL, &t, &doc);
         if (status[plain] == ONX_OK) {
             if (open)

@@ -238,7 +238,8 @@ static onx_status gemm_prepare(onx_prepare *p)
         b->dims[q.trans_b ? 0 : 1] != q.n)
         return ONX_E_UNSUPPORTED;
     if (c) {
-        bool row = c->rank > 0 && c->dims[c->rank - 1] == q.n && c->count == (uint64_t)q.n && c->dtype == ONX_FLOAT;
+        bool row = c->rank > 0 && c->rank <= 2 && c->dims[c->rank - 1] == q.n && c->count == (uint64_t)q.n &&
+                   c->dtype == ONX_FLOAT;
         if (!row || onx_prepare_float(p, "beta") != 1)
             return ONX_E_UNSUPPORTED;
         q.bias = 2;

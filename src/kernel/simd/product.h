@@ -246,8 +246,8 @@ static inline bool product_of_gemm(onx_prepare *p, product *q, bool *turned)
     q->m = (uint64_t)y->dims[0];
     q->n = (uint64_t)y->dims[1];
     q->k = (uint64_t)a->dims[1];
-    return !c ||
-           (onx_prepare_float(p, "beta") == 1 && post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL));
+    return !c || (c->rank <= 2 && onx_prepare_float(p, "beta") == 1 &&
+                  post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL));
 }
 
 /* For both operators: the body of a Gemm row is PRODUCT_GEMM, that of a MatMul row NULL. */
