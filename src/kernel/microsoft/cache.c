@@ -165,7 +165,7 @@ static onx_status read_query(const onx_prepare *p, params *q)
             o->dims[1] != p->inputs[KEY]->dims[1] || (uint64_t)o->dims[2] != q->kv_heads * q->size ||
             o->dtype != x->dtype)
             return onx_prepare_fail(p, ONX_E_INVALID, "%s is not [%llu, %llu, %llu]", i == KEY ? "key" : "value",
-                                    (unsigned long long)q->batch, (unsigned long long)q->length,
+                                    (unsigned long long)q->batch, (unsigned long long)(i == KEY ? q->length : q->keys),
                                     (unsigned long long)(q->kv_heads * q->size));
         q->keys = (uint64_t)o->dims[1];
     }
