@@ -191,6 +191,12 @@ MS_ROW(HyperConnectionLowRankMix, .infer = onxi_rule_microsoft_dims, .flags = IN
                           post_gate = CastLike (wide_post, streams)
                           streams_out = Identity (all)) }))
 
+/* Everything is computed in float, and rounded to bfloat16 between normalization and rotation where all operands have
+ * that type, which a number shows. The arithmetic of prefill and decoding differs by roundings only. */
+WHEN(gives_halves, MS_SET("output_fp16"))
+WHEN(gives_bfloats, !MS_SET("output_fp16"))
+WHEN(keeps_batch, !MS_SET("flatten_batch"))
+WHEN(flattens_batch, MS_SET("flatten_batch"))
 MS_ROW(RMSNormRotary, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(5, 6, 1, 2),
        .inputs = PORTS({ "X", "T", 0 }, { "scale", "F", 0 }, { "position_ids", "I", 0 }, { "cosine", "TCos", 0 },
                        { "sine", "TCos", 0 }, { "prefill_numerics", "TI", OPT }),
@@ -200,7 +206,75 @@ MS_ROW(RMSNormRotary, .infer = onxi_rule_microsoft_dims, .flags = INFERS, ARITY(
                       { "output_fp16", INT, DEFAULT("0") }, { "rotary_embedding_dim", INT, REQUIRED },
                       { "use_fp32_arithmetic", INT, DEFAULT("1") }),
        .types = TYPES({ "T", T_HALVES }, { "TCos", T(BIT(BFLOAT16) | BIT(FLOAT)) }, { "TOut", T_HALVES },
-                      { "F", T_FLOAT }, { "I", T_INT64 }, { "TI", T_INT32 }))
+                      { "F", T_FLOAT }, { "I", T_INT64 }, { "TI", T_INT32 }),
+       BODY(18, { NULL, NODES(zero = Constant <value_ints = [0]> ()
+                          one = Constant <value_ints = [1]> ()
+                          last = Constant <value_ints = [-1]> ()
+                          third = Constant <value_ints = [3]> ()
+                          both = Shape <end = 2> (X)
+                          heads = Shape <start = 2, end = 3> (X)
+                          width = Shape (scale)
+                          start_number = Constant <value_int: int = @input_start> ()
+                          start = Mul (one, start_number)
+                          end = Add (start, width)
+                          part = Slice (X, start, end, third)
+                          wide = Cast <to = 1> (part)
+                          square = Mul (wide, wide)
+                          mean = ReduceMean <keepdims = 1> (square, third)
+                          small = Constant <value_float: float = @epsilon> ()
+                          shifted = Add (mean, small)
+                          root = Sqrt (shifted)
+                          divided = Div (wide, root)
+                          exact = Mul (divided, scale)
+                          cosines = Cast <to = 1> (cosine)
+                          sines = Cast <to = 1> (sine)) },
+            { gives_halves, NODES(normal = Identity (exact)) },
+            { gives_bfloats, NODES(third_of = Constant <value = bfloat16[1] {16043}> ()
+                                   wide_third = Cast <to = 1> (third_of)
+                                   of_x = Constant <value_floats = [0.333333343]> ()
+                                   x_third = CastLike (of_x, X)
+                                   x_again = Cast <to = 1> (x_third)
+                                   table_third = CastLike (of_x, cosine)
+                                   table_again = Cast <to = 1> (table_third)
+                                   x_is_short = Equal (x_again, wide_third)
+                                   table_is_short = Equal (table_again, wide_third)
+                                   rounds = And (x_is_short, table_is_short)
+                                   short = Cast <to = 16> (exact)
+                                   rounded = Cast <to = 1> (short)
+                                   normal = Where (rounds, rounded, exact)) },
+            { NULL, NODES(turn_number = Constant <value_int: int = @rotary_embedding_dim> ()
+                          turned_width = Mul (one, turn_number)
+                          two = Constant <value_ints = [2]> ()
+                          half = Div (turned_width, two)
+                          low = Slice (normal, zero, half, third)
+                          high = Slice (normal, half, turned_width, third)
+                          rest = Slice (normal, turned_width, width, third)
+                          length = Shape <start = 1, end = 2> (X)
+                          length_number = Squeeze (length)
+                          nothing = Constant <value_int = 0> ()
+                          step = Constant <value_int = 1> ()
+                          steps = Range (nothing, length_number, step)
+                          count = Size (position_ids)
+                          is_base = Equal (count, step)
+                          no_steps = Sub (steps, steps)
+                          more = Where (is_base, steps, no_steps)
+                          places = Add (position_ids, more)
+                          all_places = Expand (places, both)
+                          c_rows = Gather (cosines, all_places)
+                          s_rows = Gather (sines, all_places)
+                          c = Unsqueeze (c_rows, two)
+                          s = Unsqueeze (s_rows, two)
+                          low_c = Mul (low, c) high_s = Mul (high, s) new_low = Sub (low_c, high_s)
+                          high_c = Mul (high, c) low_s = Mul (low, s) new_high = Add (high_c, low_s)
+                          turned = Concat <axis = 3> (new_low, new_high, rest)
+                          flat_width = Mul (heads, width)) },
+            { keeps_batch, NODES(front = Identity (both)) },
+            { flattens_batch, NODES(tokens = ReduceProd <keepdims = 1> (both) front = Concat <axis = 0> (one, tokens)) },
+            { NULL, NODES(flat_shape = Concat <axis = 0> (front, flat_width)
+                          flat = Reshape <allowzero = 1> (turned, flat_shape)
+                          apart_shape = Concat <axis = 0> (front, heads, width)
+                          normalized_fp32 = Reshape <allowzero = 1> (normal, apart_shape)) },
+            { gives_halves, NODES(Y = Cast <to = 10> (flat)) }, { gives_bfloats, NODES(Y = Cast <to = 16> (flat)) }))
 
 WHEN(has_projection, MS_HAS(2))
 WHEN(has_no_projection, !MS_HAS(2))
