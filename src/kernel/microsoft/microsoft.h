@@ -10,7 +10,7 @@
         .op = name, .domain = "com.microsoft", .since = 1, __VA_ARGS__                                                 \
     }
 
-/* An element of a tensor of FLOAT, FLOAT16 or BFLOAT16. */
+/* An element of a tensor of FLOAT, FLOAT16 or BFLOAT16, or of the 8-bit floats that scales may have. */
 float onxi_ms_float(const onx_value *v, uint64_t index);
 /* `count` elements from `first` on. */
 void onxi_ms_floats(const onx_value *v, uint64_t first, uint64_t count, float *out);

@@ -9,6 +9,8 @@ float onxi_ms_float(const onx_value *v, uint64_t index)
 {
     if (v->dtype == ONX_FLOAT)
         return ((const float *)v->data)[index];
+    if (v->dtype == ONX_FLOAT8E4M3FN || v->dtype == ONX_FLOAT8E8M0)
+        return onx_small_float_to_f32((onx_dtype)v->dtype, ((const uint8_t *)v->data)[index]);
     const uint16_t bits = ((const uint16_t *)v->data)[index];
     return v->dtype == ONX_FLOAT16 ? onx_float16_to_f32(bits) : onx_bfloat16_to_f32(bits);
 }
