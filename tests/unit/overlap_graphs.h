@@ -397,7 +397,8 @@ static bool is_close(const onx_value *a, const onx_value *b)
     bool close = a->rank == b->rank && onxi_same_dims(a->dims, b->dims, a->rank);
     for (uint64_t i = 0; close && i < a->count; i++)
         close = x[i] == y[i] || (isnan(x[i]) && isnan(y[i])) ||
-                fabsf(x[i] - y[i]) <= 2e-3f * fmaxf(1, fmaxf(fabsf(x[i]), fabsf(y[i])));
+                (isfinite(x[i]) && isfinite(y[i]) &&
+                 fabsf(x[i] - y[i]) <= 2e-3f * fmaxf(1, fmaxf(fabsf(x[i]), fabsf(y[i]))));
     return close;
 }
 

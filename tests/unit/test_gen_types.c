@@ -155,7 +155,7 @@ static bool close_enough(const onx_value *a, const onx_value *b, double t, char 
         double x, y;
         onx_convert(ONX_DOUBLE, &x, (onx_dtype)a->dtype, p + i * (onx_dtype_bits(a->dtype) / 8), 1, true);
         onx_convert(ONX_DOUBLE, &y, (onx_dtype)b->dtype, q + i * (onx_dtype_bits(b->dtype) / 8), 1, true);
-        if ((isnan(x) && isnan(y)) || x == y || fabs(x - y) <= t + t * fabs(y))
+        if ((isnan(x) && isnan(y)) || x == y || (isfinite(y) && fabs(x - y) <= t + t * fabs(y)))
             continue;
         snprintf(why, size, "element %llu is %g, with doubles %g", (unsigned long long)i, x, y);
         return false;

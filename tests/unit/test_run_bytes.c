@@ -334,7 +334,8 @@ static void compare_results(const model *m, const onx_value *a, const onx_value 
     assert_int_equal(a->count, b->count);
     for (uint64_t i = 0; i < a->count; i++) {
         const double x = onxi_value_number(a, i), y = onxi_value_number(b, i);
-        if (!(fabs(x - y) <= (a->dtype == ONX_FLOAT ? step : 1) * 1.001 + 2e-5 * fabs(y)))
+        if (x != y && !(isfinite(y) && fabs(x - y) <= (a->dtype == ONX_FLOAT ? step : 1) * 1.001 + 2e-5 * fabs(y)) &&
+            !(isnan(x) && isnan(y)))
             fail_msg("%s: element %llu is %g, expected %g", m->name, (unsigned long long)i, x, y);
     }
 }

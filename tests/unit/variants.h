@@ -120,7 +120,8 @@ static bool near_enough(const onx_value *a, const onx_value *b, double ulps)
     const float *x = a->data, *y = b->data;
     for (uint64_t i = 0; i < a->count; i++) {
         bool both = (isnan(x[i]) && isnan(y[i])) || x[i] == y[i]; /* infinities, too */
-        if (!both && !(fabs((double)x[i] - (double)y[i]) <= ulps * 1.2e-7 * fmax(1, fabs((double)x[i])))) {
+        if (!both &&
+            !(isfinite(x[i]) && fabs((double)x[i] - (double)y[i]) <= ulps * 1.2e-7 * fmax(1, fabs((double)x[i])))) {
             print_error("element %llu: %a, %a\n", (unsigned long long)i, (double)x[i], (double)y[i]);
             return false;
         }
