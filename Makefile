@@ -60,4 +60,4 @@ help:
 	@echo 'make package   Debian packages and one static program, in $(BUILD)/packages'
 	@echo 'make format    give all sources the style of .clang-format'
 	@echo 'make clean     remove all builds'
-	@echo 'PRESET=...     another build: debug clang asan plain fuzz'
+	@echo 'PRESET=...     another build: debug clang asan plain'

@@ -104,12 +104,7 @@ int64_t onxi_platform_data_after(int fd, int64_t at)
 
 bool onxi_platform_has_mappings(void)
 {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    return false;
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__EMSCRIPTEN__)
+#if ONXI_PLATFORM_ASAN || defined(__EMSCRIPTEN__)
     return false;
 #else
     return true;

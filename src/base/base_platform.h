@@ -41,6 +41,23 @@ enum {
 #define ONXI_PLATFORM_ROOMY 1
 #endif
 
+/* Is the library compiled with AddressSanitizer or with ThreadSanitizer? gcc defines names, clang has features. */
+#if defined(__has_feature)
+#define ONXI_PLATFORM_ASAN (__has_feature(address_sanitizer))
+#define ONXI_PLATFORM_TSAN (__has_feature(thread_sanitizer))
+#else
+#ifdef __SANITIZE_ADDRESS__
+#define ONXI_PLATFORM_ASAN 1
+#else
+#define ONXI_PLATFORM_ASAN 0
+#endif
+#ifdef __SANITIZE_THREAD__
+#define ONXI_PLATFORM_TSAN 1
+#else
+#define ONXI_PLATFORM_TSAN 0
+#endif
+#endif
+
 /* ---- memory ---- */
 
 /* Does memory consist of pages that are allocated on first access? WebAssembly memory does not. */

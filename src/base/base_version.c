@@ -38,9 +38,9 @@ const char *onx_version_text(void)
 #define KERNELS "plain base"
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
+#if ONXI_PLATFORM_ASAN
 #define SANITIZER "address"
-#elif defined(__SANITIZE_THREAD__)
+#elif ONXI_PLATFORM_TSAN
 #define SANITIZER "thread"
 #else
 #define SANITIZER "none"

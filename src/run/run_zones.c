@@ -6,17 +6,9 @@
 
 #include <stdio.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define POISONS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POISONS 1
-#endif
-#endif
-#ifdef POISONS
+#if ONXI_PLATFORM_ASAN
 #include <sanitizer/asan_interface.h>
 #else
-#define POISONS                               0
 #define ASAN_POISON_MEMORY_REGION(at, size)   ((void)(at), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
 #endif
@@ -50,7 +42,7 @@ static void touch(char *at, uint64_t size, bool open)
 
 static void touch_value(const onxi_run_state *st, const onx_value *v, bool open)
 {
-    if (POISONS && v && v->kind == ONX_VALUE_TENSOR && v->size && is_inside(st, v->data))
+    if (ONXI_PLATFORM_ASAN && v && v->kind == ONX_VALUE_TENSOR && v->size && is_inside(st, v->data))
         touch(v->data, v->size, open);
 }
 
@@ -63,7 +55,7 @@ static void touch_step(const onxi_run_state *st, uint32_t i, bool open)
         touch_value(st, w->inputs[k], open);
     for (uint32_t k = 0; k < step->output_count; k++)
         touch_value(st, w->outputs[k], open);
-    if (POISONS && !step->eager) {
+    if (ONXI_PLATFORM_ASAN && !step->eager) {
         touch(w->workspace, step->prepare.workspace, open);
         for (unsigned t = 0; own && t < w->threads; t++)
             touch((char *)w->thread_workspace + t * stride, own, open);
@@ -72,13 +64,13 @@ static void touch_step(const onxi_run_state *st, uint32_t i, bool open)
 
 void onxi_run_zones_close(const onxi_run_state *st)
 {
-    if (POISONS && is_on(st) && st->plan->buffer_size)
+    if (ONXI_PLATFORM_ASAN && is_on(st) && st->plan->buffer_size)
         touch(st->buffer, st->plan->buffer_size, false);
 }
 
 void onxi_run_zones_end(const onxi_run_state *st)
 {
-    if (POISONS && st->buffer && st->plan->buffer_size)
+    if (ONXI_PLATFORM_ASAN && st->buffer && st->plan->buffer_size)
         touch(st->buffer, st->plan->buffer_size, true);
 }
 

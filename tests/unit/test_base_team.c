@@ -16,14 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define WATCHED_THREADS 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WATCHED_THREADS 1
-#endif
-#endif
-
 enum { PIECES = 1000, THREADS = 4 };
 
 typedef struct tally {
@@ -119,7 +111,7 @@ static void test_base_team__nested_calls_run_inline(void **state)
 static void test_base_team__works_after_a_fork(void **state)
 {
     (void)state;
-#ifdef WATCHED_THREADS
+#if ONXI_PLATFORM_TSAN
     skip(); /* ThreadSanitizer allows no threads after a fork */
 #endif
     assert_true(run_tally(THREADS, 100, 0));
@@ -180,7 +172,7 @@ static int thread_count(void)
 static void test_base_team__one_thread_makes_none(void **state)
 {
     (void)state;
-#ifdef WATCHED_THREADS
+#if ONXI_PLATFORM_TSAN
     skip(); /* ThreadSanitizer has a thread of its own */
 #endif
     int before = thread_count();

@@ -13,20 +13,13 @@
 #include <onx/run.h>
 #include <onx/text.h>
 
+#include "base/base_platform.h"
 #include "unit/context.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
+#if ONXI_PLATFORM_ASAN
 #include <sanitizer/asan_interface.h>
 #define UNSEEN __attribute__((no_sanitize("address")))
 #else
-#define SANITIZED 0
 #define UNSEEN
 #endif
 
@@ -66,7 +59,7 @@ UNSEEN static void spoil(void *at, int64_t by)
 static uint32_t looked;
 static void look(const onx_work *work)
 {
-#if SANITIZED
+#if ONXI_PLATFORM_ASAN
     const char *x = work->inputs[0]->data, *y = work->outputs[0]->data, *space = work->workspace,
                *own = work->thread_workspace;
     assert_null(__asan_region_is_poisoned((void *)(uintptr_t)y, work->outputs[0]->size));
