@@ -75,7 +75,7 @@ double gen_nudged(uint64_t i, double nudge)
 static size_t word(const gen_operand *o, gen_random *r, uint64_t n)
 {
     const size_t count = sizeof words / sizeof *words;
-    return o->fill == GEN_LISTED ? (size_t)element(o, r, n) % count : gen_below(r, (uint32_t)count);
+    return o->fill == GEN_LISTED ? (size_t)(int64_t)element(o, r, n) % count : gen_below(r, (uint32_t)count);
 }
 
 /* All elements in the layout of raw_data; strings are onx_str. NULL when out of memory. */
