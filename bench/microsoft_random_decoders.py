@@ -5,6 +5,9 @@ from onnx import TensorProto as T
 
 from microsoft_draw import *
 
+# As numbers, since old versions of onnx do not have the names.
+FLOAT8, FLOAT4 = (17, 18, 19, 20), 23
+
 
 # ---- attention ----
 def attention():
@@ -19,6 +22,9 @@ def attention():
     turns = dict(do_rotary=1, **some(("rotary_embedding_dim", hs // 2))) if chance(0.05) else {}
     put("Attention", [In(b, sq, D), f(D, 2 * h + vs), f(2 * h + vs), mask, f(2, b, nh, past, hs) if past else None, bias],
         2 if past else draw(1, 2) if vs == h else 1, num_heads=nh, **some(("unidirectional", 1), ("scale", 0.3), ("mask_filter_value", -50.0)), **turns, **(dict(qkv_hidden_sizes=[h, h, vs]) if vs != h else {}))
+
+# As numbers: old versions of onnx do not have the names.
+FLOAT8, FLOAT4 = (17, 18, 19, 20), 23
 
 
 def mha():
@@ -143,18 +149,18 @@ def gatherq():
 
 
 def gather_floats():
-    kind = draw(T.FLOAT8E4M3FN, T.FLOAT8E4M3FNUZ, T.FLOAT8E5M2, T.FLOAT8E5M2FNUZ, T.FLOAT4E2M1)
+    kind = draw(*FLOAT8, FLOAT4)
     rank = int(draw(1, 2, 2, 3))
     d = [int(draw(1, 3, 5, 16, 32, 40)) for _ in range(rank)]
     axis, along = int(R.integers(rank)), int(R.integers(rank))
     block = int(draw(0, 16, 16, 32))
     many = int(np.prod(d))
-    codes = ints(np.uint8, 0, 255, (many + 1) // 2 if kind == T.FLOAT4E2M1 else many)
-    if kind == T.FLOAT4E2M1:
+    codes = ints(np.uint8, 0, 255, (many + 1) // 2 if kind == FLOAT4 else many)
+    if kind == FLOAT4:
         codes[-1] &= 15 if many % 2 else 255
     else:
         codes &= 0x7b  # no NaN
-    data = onnx.helper.make_tensor("", kind, d, codes.tobytes(), raw=True)
+    data = T(data_type=kind, dims=d, raw_data=codes.tobytes())
     t = draw(np.float32, np.float16)
     scales = [-(-x // block) if block and i == along else 1 if i == along or chance(0.3) else x for i, x in enumerate(d)]
     ids = ints(draw(np.int32, np.int64), -d[axis] - 1, d[axis], *shape(0, 2))

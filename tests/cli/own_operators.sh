@@ -45,7 +45,7 @@ expect 0 "$ONX" convert net.onnxtxt case/model.onnx
 expect 0 "$ONX" run net.onnxtxt --random --library "$plugin" -o case/test_data_set_0
 echo 'in (float[2, 4] x) => (float[2, 4] y) { y = Identity (x) }' | sed '1s/^/<ir_version: 8, opset_import: ["" : 17]> /' >in.onnxtxt
 expect 0 "$ONX" run in.onnxtxt --random -o case/test_data_set_0/input_0.pb # the same numbers
-expect 0 "$ONX" trainable net.onnxtxt -o learner.onnx --library "$plugin" --freeze w --loss mse --batch 2
+expect 0 "$ONX" trainable net.onnxtxt -o learner.onnx --library "$plugin" --freeze w --freeze k --loss mse --batch 2
 
 # A row for each command of the table: how it is called, and what the result has to be; `-` where it opens no model.
 #   same: result.onnx gives what the model gives       near: to rounding of few bits
@@ -73,7 +73,7 @@ precision   valid net.onnxtxt --to float16 --keep-io --samples 1 -o result.onnx
 quantize    near  net.onnxtxt --mode static -o result.onnx
 compress    same  net.onnxtxt -o result.onnx
 shard       same  net.onnxtxt --tensor-parallel --devices 2 -o result.onnx
-trainable   valid net.onnxtxt --freeze w --loss mse -o result.onnx
+trainable   valid net.onnxtxt --freeze w --freeze k --loss mse -o result.onnx
 train       valid learner.onnx --data data.npz --epochs 1 -o result.onnx
 run         said  net.onnxtxt --random
 generate    said  words.onnxtxt --ids 1,2 --max-tokens 3
