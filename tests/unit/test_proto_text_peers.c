@@ -174,11 +174,12 @@ static void put_varint(text_buffer *b, uint64_t value)
 
 static void put_indented(text_buffer *b, onx_str text)
 {
-    for (const char *p = text.ptr, *end = p + text.len, *newline; p < end; p = newline + 1) {
-        newline = memchr(p, '\n', (size_t)(end - p));
+    for (size_t at = 0, length; at < text.len; at += length) {
+        const char *newline = memchr(text.ptr + at, '\n', text.len - at);
         assert_non_null(newline);
+        length = (size_t)(newline + 1 - (text.ptr + at));
         text_append(b, onx_str_of("  "));
-        text_append(b, onx_str_make(p, (size_t)(newline + 1 - p)));
+        text_append(b, onx_str_make(text.ptr + at, length));
     }
 }
 
