@@ -130,7 +130,7 @@ static onx_status walk(onxi_retarget *r, onxi_scope *scope, onxi_binder *binder,
             continue;
         onxi_node_list all = { 0 };
         ONX_TRY(onxi_node_list_add_all(r->scratch, &all, scope->nodes, i));
-        ONX_TRY(onxi_node_list_add_all(r->scratch, &all, out.items + before, out.count - before));
+        ONX_TRY(onxi_node_list_add_all(r->scratch, &all, before ? out.items + before : out.items, out.count - before));
         out = all;
         changed = true;
     }

@@ -68,7 +68,7 @@ static void add_ints(graph *g, const uint32_t *list, uint32_t count)
 
 static void draw_unary(graph *g, uint32_t x)
 {
-    static const char *const names[] = { "Neg", "Abs", "Relu", "Identity", "Ceil", "LeakyRelu", "Sign" };
+    static const char *const names[] = { "Neg", "Abs", "Relu", "Identity", "Ceil", "LeakyRelu", "Softsign" };
     const shape s = g->of[x];
     if (s.rank && below(&g->s, 4) == 0)
         add(g->nodes, " v%u = %s <axis = %u> (v%u)\n", g->count, below(&g->s, 2) ? "Softmax" : "LogSoftmax",
