@@ -457,7 +457,11 @@ static void test_run_rewrite_bytes__drawn_operands(void **state)
     for (const onxi_rewrite_row *rule = onxi_rewrite_rows; rule->name; rule++) {
         if (strncmp(rule->name, "bytes-", 6) != 0)
             continue;
+#ifdef ONX_DOMAIN_MICROSOFT /* its kernels for bytes run what these rules make */
         const bool everywhere = strstr(rule->pattern, "(a, a_scale") || strstr(rule->pattern, "AveragePool");
+#else
+        const bool everywhere = false;
+#endif
         uint32_t ran = 0, used = 0;
         for (uint32_t trial = 0; trial < TRIALS || ((ran < 8 || used < 3) && trial < TRIALS_MAX); trial++) {
             bool replaced = false;
