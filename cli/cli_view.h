@@ -52,6 +52,12 @@ typedef struct view_scope {
     onx_placement *layout;
 } view_scope;
 
+/* The rows from number `first` on: NULL in a scope without any. */
+static inline const uint32_t *view_rows_from(const view_scope *s, uint32_t first)
+{
+    return first ? s->rows.at + first : s->rows.at;
+}
+
 typedef struct view_tensor {
     const onx_tensor *tensor;
     uint32_t name, type; /* strings */

@@ -43,10 +43,10 @@ void cli_view_dot(FILE *to, const cli_view *view, const view_scope *s)
     fputs("digraph {\n  label=\"", to);
     put_text(to, onx_str_of(view->file));
     fputs("\";\n  node [shape=box, style=filled, fillcolor=\"#e3e6ee\", fontname=\"sans-serif\"];\n", to);
-    const uint32_t *rows = s->rows.at;
+    uint32_t row = 0;
     for (uint32_t i = 0; i < s->box_kind.count; i++) {
-        put_box(to, view, s, i, rows);
-        rows += s->box_rows.at[i];
+        put_box(to, view, s, i, view_rows_from(s, row));
+        row += s->box_rows.at[i];
     }
     for (uint32_t i = 0; i < s->edge_from.count; i++)
         fprintf(to, "  b%u -> b%u;\n", s->edge_from.at[i], s->edge_to.at[i]);

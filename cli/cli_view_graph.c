@@ -528,7 +528,7 @@ static onx_status place(cli_view *view, view_scope *s)
     view->scarce = status != ONX_OK;
     uint32_t row = 0;
     for (uint32_t i = 0; status == ONX_OK && i < count; i++) {
-        nodes[i] = size_of(view, s, i, s->rows.at + row);
+        nodes[i] = size_of(view, s, i, view_rows_from(s, row));
         row += get(&s->box_rows, i);
     }
     for (uint32_t i = 0; status == ONX_OK && i < edges; i++)

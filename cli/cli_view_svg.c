@@ -115,10 +115,10 @@ void cli_view_svg(FILE *to, const cli_view *view, const view_scope *s)
           to);
     for (uint32_t i = 0; i < s->edge_from.count; i++)
         put_arrow(to, onx_layout_route_at(s->layout, i));
-    const uint32_t *rows = s->rows.at;
+    uint32_t row = 0;
     for (uint32_t i = 0; i < s->box_kind.count; i++) {
-        put_box(to, view, s, i, rows);
-        rows += s->box_rows.at[i];
+        put_box(to, view, s, i, view_rows_from(s, row));
+        row += s->box_rows.at[i];
     }
     fputs("</svg>\n", to);
 }
