@@ -197,7 +197,7 @@ static bool is_part(onxi_subject *s, uint32_t whole, uint32_t part, bool squeeze
     uint32_t gone_count = 0;
     const int wide = onxi_type_rank(w);
     int rank = onxi_type_rank(p), first = 0;
-    if (!both_known(wide, rank) || (!squeeze && rank > wide))
+    if (!both_known(wide, rank) || rank > wide) /* the result has the rank of the whole */
         return false;
     const int all = rank;
     while (squeeze && first < all && onxi_type_dim(p, (uint32_t)first) == 1)

@@ -250,7 +250,7 @@ bool onxi_blocked_alike(const onx_value *a, const onx_value *b)
 bool onxi_blocked_view(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out)
 {
     uint64_t pixels = 1;
-    if (v->rank > rank)
+    if (v->rank > rank || (v->layout && v->rank != rank)) /* its channels would be another axis of the result */
         return false;
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = i + v->rank < rank ? 1 : v->dims[i + v->rank - rank];
