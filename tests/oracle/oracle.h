@@ -5,7 +5,7 @@
 
 #include <onx/run.h>
 
-enum { ORACLE_PORTS = 48, ORACLE_OUTPUTS = 192, ORACLE_SETS = 6, ORACLE_RANK = 8, ORACLE_NUDGES = 6, ORACLE_WHY = 400 };
+enum { ORACLE_PORTS = 48, ORACLE_OUTPUTS = 192, ORACLE_SETS = 6, ORACLE_RANK = 8, ORACLE_NUDGES = 7, ORACLE_WHY = 400 };
 
 /* ---- values for the inputs ---- */
 
@@ -135,6 +135,8 @@ char *oracle_text(onx_ctx *cx, const onx_model *model);
 double oracle_deviation(const onx_value *a, const onx_value *b, char *why, size_t size);
 /* The largest magnitude of an element that is finite; 0 for what has no floating-point elements. */
 double oracle_largest(const onx_value *v);
+/* No element of a tensor of floating-point numbers is NaN or infinite. */
+bool oracle_is_finite(const onx_value *v);
 /* NaN agrees with every NaN; the sign of zero counts. */
 bool oracle_same_bits(const onx_value *a, const onx_value *b, char *why, size_t size);
 /* Runs on nudged inputs are made again when they are needed next, by the rounding that `coarse` then has. */

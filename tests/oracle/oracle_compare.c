@@ -41,6 +41,14 @@ double oracle_largest(const onx_value *v)
     return largest;
 }
 
+bool oracle_is_finite(const onx_value *v)
+{
+    for (uint64_t i = 0; v && v->kind == ONX_VALUE_TENSOR && is_float(v->dtype) && i < v->count; i++)
+        if (!isfinite(number_at(v, i)))
+            return false;
+    return true;
+}
+
 static double float_deviation(const onx_value *a, const onx_value *b, char *why, size_t size)
 {
     const double largest = fmax(1e-6, oracle_largest(b));
@@ -155,8 +163,9 @@ void oracle_forget_nudged(oracle *o)
 
 /* Some turns change inputs and constants by a rounding of the type, the next one by more of it; then they are rounded
  * to the coarser type itself, which makes equal what was nearly so; then all that nodes compute is changed, too, so
- * that a sum that cancels exactly does not. Such a turn may not apply: false. */
-enum { TURN_MORE = ORACLE_NUDGES - 3, TURN_ROUNDED, TURN_NODES };
+ * that a sum that cancels exactly does not, and once more in the other direction, so that of two equal numbers each is
+ * the larger one once. Such a turn may not apply: false. */
+enum { TURN_MORE = ORACLE_NUDGES - 4, TURN_ROUNDED, TURN_NODES, TURN_NODES_BACK };
 
 static bool take_turn(oracle *o, uint32_t set, uint32_t turn)
 {
@@ -170,7 +179,8 @@ static bool take_turn(oracle *o, uint32_t set, uint32_t turn)
         if (turn == TURN_ROUNDED) {
             nudge = (oracle_nudge){ .bits = unit > 1e-3 ? 8 : 11 };
             run_nudged(o, set, nudge, run);
-        } else if (turn == TURN_NODES) {
+        } else if (turn >= TURN_NODES) {
+            nudge.turn = TURN_NODES;
             oracle_run_nodes_nudged(o, set, &nudge, run);
         } else {
             run_nudged(o, set, nudge, run);
