@@ -20,7 +20,7 @@ EXPLAINED = {
                     "SimplifiedLayerNormalization ThresholdedRelu").split()},
     "com.microsoft.nchwc BlockSize-1": ("EXTRA", "an operator of onx's own, for the layout of channels in blocks"),
     "com.microsoft AttnLSTM-1": (r"\+\{tensor\(double\)\} -\{\}", "onnxruntime's own kernel refuses double when it runs"),
-    "com.microsoft FusedGemm-1": (r"\+\{tensor\(int32\), tensor\(int64\), tensor\(uint32\), tensor\(uint64\)\} -\{\}", "no kernel of onnxruntime takes integers"),
+    "com.microsoft FusedGemm-1": (r"\+\{tensor\(uint32\), tensor\(uint64\)\} -\{\}", "no runtime has a kernel of unsigned integers, and Relu does not take them"),
     "com.microsoft GridSample-1": (r"(inputs [01]): \+\{tensor\(bool\).*\} -\{\}", "no kernel of onnxruntime takes types other than floating-point ones"),
     "com.microsoft ExpandDims-1": (r"\+\{\} -\{tensor\(bfloat16\)\}", "onx takes more, as kernels of onnxruntime do"),
     "com.microsoft GatherND-1": (r"\+\{\} -\{tensor\(bfloat16\)\}", "onx takes more, as kernels of onnxruntime do"),
