@@ -383,9 +383,15 @@ onx_status onxi_retarget_recheck(onxi_retarget *r, onxi_subject *s, onx_node *no
 onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onxi_made_nodes *made, onxi_versions at,
                              onxi_node_list *out)
 {
-    for (uint32_t i = 0; i < made->count; i++)
-        if (made->nodes[i])
-            ONX_TRY(onxi_retarget_convert(r, s->scope, made->nodes[i], at, out));
+    for (uint32_t i = 0; i < made->count; i++) {
+        onxi_versions from = at;
+        if (!made->nodes[i])
+            continue;
+        /* Texts have constants of all types, which Constant gives since version 9. */
+        if (onxi_node_is(made->nodes[i], ONXI_ID_Constant) && from.of[ONXI_DEFAULT] < 9)
+            from.of[ONXI_DEFAULT] = 9;
+        ONX_TRY(onxi_retarget_convert(r, s->scope, made->nodes[i], from, out));
+    }
     return ONX_OK;
 }
 
