@@ -2,7 +2,6 @@
 """Compares verdicts on random mutations of the models of the backend tests of the package onnx (types, ranks, sizes, attributes,
 operands, operators, versions): onnx.checker.check_model with strict inference, and onx check --full. upstream_checker.py [--onx build/onx]
 [--seed S] [--n N]. Exit status 1 if a verdict differs without a reason in the table below, 77 if onnx is not installed."""
-import argparse
 import collections
 import os
 import random
@@ -10,7 +9,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import warnings
+
+from upstream_cases import start
 
 # Differences with their reasons: (who accepts, message of the other one, reason).
 EXPLAINED = [
@@ -190,20 +190,7 @@ def by_onx(program, paths):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--onx", default="build/onx", help="the program")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--n", type=int, default=5000, help="number of models")
-    args = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    try:
-        import onnx
-        import onnx.checker
-        from onnx.backend.test.case.node import collect_testcases
-    except ImportError:
-        print("skipped: the package onnx, with numpy, is not installed")
-        return 77
-    base = [t.model for t in collect_testcases(None) if t.model is not None and t.model.ByteSize() < 20000]
+    args, onnx, base = start(__doc__, 5000, "models")
     r = random.Random(args.seed)
     changes = [change_type, change_type, change_attribute, change_attribute, change_operands, change_operands, change_operator]
     unexplained, explained, crashes, same = 0, collections.Counter(), 0, 0

@@ -3,7 +3,6 @@
 versions: what the converter can convert, onx can; results are valid for onnx.checker and give the same outputs as the model and as
 the result of the converter. upstream_converter.py [--onx build/onx] [--seed S] [--n N]. Exit status 1 if something differs without a
 reason in the table below, 77 if onnx is not installed."""
-import argparse
 import collections
 import os
 import random
@@ -11,7 +10,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import warnings
+
+from upstream_cases import start
 
 # What differs for a reason: (kind of difference, name of the operator and message, reason).
 EXPLAINED = [
@@ -48,22 +48,8 @@ def by_reference(onnx, model, path, target):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--onx", default="build/onx", help="the program")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--n", type=int, default=300, help="number of conversions")
-    args = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.version_converter
-        from onnx.backend.test.case.node import collect_testcases
-    except ImportError:
-        print("skipped: the package onnx, with numpy, is not installed")
-        return 77
-    base = [t.model for t in collect_testcases(None) if t.model is not None and t.model.ByteSize() < 20000 and len(t.model.graph.node) == 1]
-    base = [m for m in base if all(not o.domain for o in m.opset_import)]
+    args, onnx, base = start(__doc__, 300, "conversions")
+    base = [m for m in base if len(m.graph.node) == 1 and all(not o.domain for o in m.opset_import)]
     r = random.Random(args.seed)
     count, unexplained = collections.Counter(), 0
     run = lambda *a: subprocess.run([args.onx] + list(a), capture_output=True, text=True)
