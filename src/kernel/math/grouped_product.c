@@ -131,12 +131,14 @@ static uint64_t place_of(const product *q, const uint64_t *step, uint64_t item)
 }
 
 /* Few rows of floats: each row of the matrix is read once, without packing. */
-static void multiply_few(const float *a, const float *b, float *c, uint64_t rows, const product *q, uint64_t columns)
+static void multiply_few(const job *j, const float *a, const float *b, float *c, uint64_t rows, uint64_t columns)
 {
+    const product *q = j->q;
+    onxi_pace pace = { .work = j->work };
     for (uint64_t r = 0; r < rows; r++) {
         float *restrict y = c + r * columns;
         memset(y, 0, columns * sizeof *y);
-        for (uint64_t k = 0; k < q->k; k++) {
+        for (uint64_t k = 0; k < q->k && !onxi_pace_stops(&pace, columns); k++) {
             const float by = a[r * q->k + k], *restrict row = b + k * q->n;
             for (uint64_t n = 0; n < columns; n++)
                 y[n] += by * row[n];
@@ -150,7 +152,7 @@ static void multiply(const job *j, const void *a, const void *b, void *c, uint64
     const product *q = j->q;
     const onx_value *x = j->work->inputs[0];
     if (x->dtype == ONX_FLOAT && rows < FEW && c_row == columns) {
-        multiply_few(a, b, c, rows, q, columns);
+        multiply_few(j, a, b, c, rows, columns);
         return;
     }
     const onxi_gemm g = { .dtype = x->dtype,
