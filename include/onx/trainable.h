@@ -89,7 +89,7 @@ typedef struct onx_trainable_options {
  * defined). In the step BatchNormalization and Dropout work in training mode, and running averages are updated; the
  * main graph is for inference: nodes that were exported in training mode are set to inference. Gradients pass unchanged
  * through a QuantizeLinear that is followed by DequantizeLinear only (straight-through estimator). Without `keep`, an
- * initialisation graph draws random weights as suits their operators. Functions are inlined, and a model with an older
+ * initialization graph draws random weights as suits their operators. Functions are inlined, and a model with an older
  * version of the default domain is converted to version 18. ONX_E_NOT_FOUND for names that do not exist, ONX_E_INVALID
  * if the model already has training information, ONX_E_UNSUPPORTED if there is nothing to train; the model may be
  * partly changed after a failure. `options` may be NULL. */

@@ -27,7 +27,7 @@ typedef struct onxi_optimizer {
     const char *matrix, *text, *decay;
 } onxi_optimizer;
 
-/* The role of a weight in the node that reads it; it determines the initialisation. */
+/* The role of a weight in the node that reads it; it determines the initialization. */
 typedef enum onxi_role {
     ONXI_ROLE_NONE, /* an initializer that no row covers: keeps its values */
     ONXI_ROLE_KERNEL,
@@ -95,6 +95,7 @@ typedef struct onxi_trainable {
     onxi_dict reached;  /* values that a gradient of the output reaches */
     onxi_dict data;     /* inputs, and values that elementwise operators compute from them and constants */
     onxi_dict origins;  /* names of the source, and initializers: onxi_origin */
+    float *sample;      /* memory for elements of a weight that is looked at */
     bool torch, marked; /* PyTorch made the file; it lists its parameters */
     onx_bytes y;        /* the value in the main graph that the loss is computed from */
     onx_bytes y_in_training;
@@ -114,6 +115,16 @@ typedef struct onxi_trainable {
 /* The operator that a node of the model names; NULL: out of memory, which `values` reports at the end. */
 const onxi_bound *onxi_trainable_bound(onxi_trainable *t, const onx_node *node);
 onxi_op_id onxi_trainable_op(onxi_trainable *t, const onx_node *node); /* NONE if it is not a built-in operator */
+
+/* For arrays of ids. */
+#define ONXI_IS_ONE_OF(op, list) onxi_op_is_one_of(op, list, sizeof(list) / sizeof *(list))
+static inline bool onxi_op_is_one_of(onxi_op_id op, const onxi_op_id *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (op == list[i])
+            return true;
+    return false;
+}
 
 /* ---- nodes from texts (transform_trainable_text.c) ---- */
 
@@ -137,7 +148,7 @@ onx_status onxi_trainable_add_node(onxi_trainable *t, onx_graph *graph, onx_node
 onx_status onxi_trainable_output(onxi_trainable *t, onx_graph *graph, onx_bytes name, const onx_type *type);
 /* Adds a named tensor of one element to the initializers of a graph. */
 onx_status onxi_trainable_scalar(onxi_trainable *t, onx_graph *graph, onx_bytes name, onx_dtype dtype, double value);
-/* Binds a new value to a variable, after a step or at initialisation. */
+/* Binds a new value to a variable, after a step or at initialization. */
 onx_status onxi_trainable_update(onxi_trainable *t, onx_bytes variable, onx_bytes value);
 onx_status onxi_trainable_begin(onxi_trainable *t, onx_bytes variable, onx_bytes value);
 onx_type *onxi_trainable_type_of(onxi_trainable *t, const onx_tensor *tensor);
@@ -151,7 +162,7 @@ onx_status onxi_trainable_need(onxi_trainable *t);
 onx_status onxi_trainable_mode(onxi_trainable *t);
 /* Sets nodes of the main graph that were exported in training mode to inference. t->index is not valid afterwards. */
 onx_status onxi_trainable_infer(onxi_trainable *t);
-/* Quantised models (transform_trainable_quantized.c). Integer weights are replaced by float weights and
+/* Quantized models (transform_trainable_quantized.c). Integer weights are replaced by float weights and
  * QuantizeLinear. */
 onx_status onxi_trainable_unpack(onxi_trainable *t);
 /* Is it a QuantizeLinear whose result is only dequantized; a DequantizeLinear of such a result? */
@@ -170,16 +181,14 @@ onx_status onxi_trainable_origins(onxi_trainable *t);
 onxi_origin onxi_trainable_origin(const onxi_trainable *t, onx_str name);
 /* Is it the name that a parameter or buffer has in the source? */
 bool onxi_trainable_is_own_name(const onxi_trainable *t, onx_str name);
-/* The module of the source that a node belongs to; false: the file does not say. */
-bool onxi_trainable_module(const onx_node *node, onx_str *out);
-bool onxi_trainable_same_module(onx_str a, onx_str b);
+/* The module of the source that a node belongs to; all calls of one have the same name. False: the file does not say.
+ */
+bool onxi_trainable_module(onxi_trainable *t, const onx_node *node, onx_str *out);
 /* Which initializers are one weight, and which are several (transform_trainable_ties.c). Builds t->index. */
 onx_status onxi_trainable_ties(onxi_trainable *t);
 /* The tensor as an initializer of that name. */
 onx_status onxi_trainable_lift(onxi_trainable *t, onx_bytes name, const onx_tensor *from);
 bool onxi_trainable_is_real(int32_t dtype); /* float or double */
-/* Has the tensor a single axis, and equal elements? */
-bool onxi_trainable_is_uniform(onxi_trainable *t, const onx_tensor *tensor);
 /* The row of the role that input `input` of an operator has; NULL: none. */
 typedef enum onxi_layout {
     ONXI_LAYOUT_ANY,
@@ -203,7 +212,7 @@ onxi_weight_left onxi_trainable_constant(onxi_trainable *t, const onxi_weight *w
 onx_status onxi_trainable_weights(onxi_trainable *t);
 /* Reports them. */
 void onxi_trainable_report(const onxi_trainable *t);
-/* Adds their initialisation (transform_trainable_start.c). */
+/* Adds their initialization (transform_trainable_start.c). */
 onx_status onxi_trainable_draw(onxi_trainable *t);
 /* Creates loss, gradients and updates (transform_trainable_step.c). */
 onx_status onxi_trainable_choose(onxi_trainable *t);

@@ -164,14 +164,6 @@ static onx_str scope_of_path(onx_str name)
     return onx_str_make(name.ptr, len > 1 ? len - 1 : len);
 }
 
-bool onxi_trainable_module(const onx_node *node, onx_str *out)
-{
-    const onx_node_extra *more = onx_node_more(node);
-    const onx_str list = property(more->metadata_props, more->metadata_props_count, SCOPES);
-    *out = list.len ? scope_of_list(list) : scope_of_path(onx_view(node->name));
-    return list.len || out->len;
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -186,18 +178,26 @@ static size_t skip_call(onx_str s, size_t at)
     return s.ptr[at] == '_' && end > at + 1 && (end == s.len || s.ptr[end] == '/') ? end : at;
 }
 
-bool onxi_trainable_same_module(onx_str a, onx_str b)
+/* A path without such numbers. */
+static bool drop_calls(onx_arena *arena, onx_str *path)
 {
-    const bool calls = a.len && *a.ptr == '/';
-    size_t i = 0, k = 0;
-    for (;;) {
-        if (calls && i < a.len)
-            i = skip_call(a, i);
-        if (calls && k < b.len)
-            k = skip_call(b, k);
-        if (i == a.len || k == b.len)
-            return i == a.len && k == b.len;
-        if (a.ptr[i++] != b.ptr[k++])
-            return false;
-    }
+    size_t len = 0;
+    char *to = onx_arena_alloc(arena, path->len + 1);
+    if (!to)
+        return false;
+    for (size_t i = 0; i < path->len;)
+        if ((i = skip_call(*path, i)) < path->len)
+            to[len++] = path->ptr[i++];
+    *path = onx_str_make(to, len);
+    return true;
+}
+
+bool onxi_trainable_module(onxi_trainable *t, const onx_node *node, onx_str *out)
+{
+    const onx_node_extra *more = onx_node_more(node);
+    const onx_str list = property(more->metadata_props, more->metadata_props_count, SCOPES);
+    *out = list.len ? scope_of_list(list) : scope_of_path(onx_view(node->name));
+    if (out->len && *out->ptr == '/' && !drop_calls(t->scratch, out))
+        return false;
+    return list.len || out->len;
 }

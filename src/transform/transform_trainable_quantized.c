@@ -150,7 +150,7 @@ static onx_tensor *initializer(const unpacker *u, const onx_node *node, uint32_t
     return e && !u->gone[e->value] ? u->t->graph->initializer[e->value] : NULL;
 }
 
-/* The float values of quantised integers; *out is NULL if they cannot be determined. */
+/* The float values of quantized integers; *out is NULL if they cannot be determined. */
 static onx_status restore_numbers(const unpacker *u, const onx_node *node, const onx_tensor *q, onx_tensor **out)
 {
     onxi_trainable *t = u->t;

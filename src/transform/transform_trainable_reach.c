@@ -6,16 +6,6 @@
 
 #include <math.h>
 
-#define IS_ONE_OF(op, list) is_one_of(op, list, sizeof(list) / sizeof *(list))
-
-static bool is_one_of(onxi_op_id op, const onxi_op_id *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (op == list[i])
-            return true;
-    return false;
-}
-
 /* ---- values ---- */
 
 static bool has(const onxi_dict *names, onx_bytes name)
@@ -85,7 +75,7 @@ static onx_status find_data(onxi_trainable *t)
             return ONX_E_MEMORY;
     for (uint32_t i = 0; i < g->node_count; i++) {
         const onx_node *node = g->node[i];
-        bool data = false, other = !IS_ONE_OF(onxi_trainable_op(t, node), preparing);
+        bool data = false, other = !ONXI_IS_ONE_OF(onxi_trainable_op(t, node), preparing);
         for (uint32_t k = 0; k < node->input_count && !other; k++) {
             data |= has(&t->data, node->input[k]);
             other = is_from_node(t, node->input[k]) && !has(&t->data, node->input[k]) &&
@@ -133,7 +123,9 @@ static bool take_sample(onxi_trainable *t, const onx_tensor *tensor, sample *s)
     if (!onx_tensor_count(tensor, &s->all))
         return false;
     s->count = s->all < FIRST ? s->all : FIRST;
-    s->x = ONXI_ARRAY(t->scratch, float, (size_t)s->count + 1);
+    if (!t->sample) /* of one weight at a time */
+        t->sample = ONXI_ARRAY(t->scratch, float, FIRST);
+    s->x = t->sample;
     return s->x && onx_tensor_get_f32(t->doc, tensor, 0, s->count, s->x) == ONX_OK;
 }
 
@@ -207,7 +199,7 @@ static bool is_learned_number(onxi_trainable *t, onx_str name, const onx_tensor 
         const onxi_op_id op = onxi_trainable_op(t, node);
         if (use[i].input == UINT32_MAX)
             continue;
-        if (IS_ONE_OF(op, smooth) && (op == ONXI_ID_Concat || use[i].input == 0))
+        if (ONXI_IS_ONE_OF(op, smooth) && (op == ONXI_ID_Concat || use[i].input == 0))
             return true;
         /* the bias of a product with a single output */
         if (op == ONXI_ID_Add && node->input_count == 2 && tensor->dims_count) {
@@ -230,7 +222,7 @@ static bool prepares_data(onxi_trainable *t, onx_str name, const onx_tensor *ten
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const onx_node *node = t->graph->node[use[i].node];
-        if (use[i].input > 1 || node->input_count != 2 || !IS_ONE_OF(onxi_trainable_op(t, node), arithmetic) ||
+        if (use[i].input > 1 || node->input_count != 2 || !ONXI_IS_ONE_OF(onxi_trainable_op(t, node), arithmetic) ||
             !has(&t->data, node->input[1 - use[i].input]))
             return false;
     }
@@ -244,7 +236,7 @@ static bool is_only(onxi_trainable *t, onx_str name, const onxi_op_id *ops, size
     const onx_use *use = onx_index_uses(t->index, onx_index_find(t->index, name), &count);
     for (uint32_t i = 0; i < count; i++)
         if (use[i].input == UINT32_MAX || use[i].input < first ||
-            !is_one_of(onxi_trainable_op(t, t->graph->node[use[i].node]), ops, op_count))
+            !onxi_op_is_one_of(onxi_trainable_op(t, t->graph->node[use[i].node]), ops, op_count))
             return false;
     return count != 0;
 }

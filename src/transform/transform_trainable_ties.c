@@ -30,6 +30,7 @@ typedef struct sharing {
     onxi_dict averages; /* running averages of BatchNormalization */
     onxi_dict outputs;  /* of the graph */
     onxi_dict modules;  /* values: the first node that reads each, an index */
+    onxi_dict uniform;  /* initializers that were looked at: is_uniform */
 } sharing;
 
 static onx_status note_all(onxi_dict *names, onx_value_info *const *infos, uint32_t count)
@@ -43,8 +44,9 @@ static onx_status note_all(onxi_dict *names, onx_value_info *const *infos, uint3
 static onx_status find_sharing(onxi_trainable *t, sharing *s)
 {
     onxi_dict inputs = onxi_dict_in_arena(t->scratch);
-    *s = (sharing){ onxi_dict_in_arena(t->scratch), onxi_dict_in_arena(t->scratch), onxi_dict_in_arena(t->scratch),
-                    onxi_dict_in_arena(t->scratch) };
+    onxi_dict *const all[] = { &s->weights, &s->averages, &s->outputs, &s->modules, &s->uniform };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        *all[i] = onxi_dict_in_arena(t->scratch);
     ONX_TRY(note_all(&inputs, t->graph->input, t->graph->input_count));
     ONX_TRY(note_all(&s->outputs, t->graph->output, t->graph->output_count));
     for (uint32_t i = 0; i < t->graph->initializer_count; i++) {
@@ -66,18 +68,37 @@ static onx_status find_sharing(onxi_trainable *t, sharing *s)
     return ONX_OK;
 }
 
-bool onxi_trainable_is_uniform(onxi_trainable *t, const onx_tensor *tensor)
+/* Has the tensor a single axis, and equal elements? */
+static bool is_uniform(onxi_trainable *t, const onx_tensor *tensor)
 {
+    enum { PIECE = 256 };
+    float piece[PIECE], first = 0;
     uint64_t count;
-    float *all;
-    if (tensor->dims_count != 1 || !onx_tensor_count(tensor, &count) || count >= SIZE_MAX / sizeof *all ||
-        !(all = ONXI_ARRAY(t->scratch, float, (size_t)count + 1)) ||
-        onx_tensor_get_f32(t->doc, tensor, 0, count, all) != ONX_OK)
+    if (tensor->dims_count != 1 || !onx_tensor_count(tensor, &count))
         return false;
-    for (uint64_t i = 1; i < count; i++)
-        if (memcmp(&all[i], all, sizeof *all))
+    for (uint64_t from = 0; from < count; from += PIECE) {
+        const uint64_t some = count - from < PIECE ? count - from : PIECE;
+        if (onx_tensor_get_f32(t->doc, tensor, from, some, piece) != ONX_OK)
             return false;
+        first = from ? first : piece[0];
+        for (uint64_t i = 0; i < some; i++)
+            if (memcmp(&piece[i], &first, sizeof first))
+                return false;
+    }
     return true;
+}
+
+/* Many nodes may read one weight, whose elements are looked at once. */
+static onx_status is_uniform_source(onxi_trainable *t, sharing *s, onx_str name, const onx_tensor *tensor, bool *out)
+{
+    bool made = false;
+    onxi_dict_entry *known = onxi_dict_at(&s->uniform, name, 0, &made);
+    if (!known)
+        return ONX_E_MEMORY;
+    if (made)
+        known->value = is_uniform(t, tensor);
+    *out = known->value;
+    return ONX_OK;
 }
 
 static void tell_own(onxi_trainable *t, onx_str name, const onx_tensor *from)
@@ -91,8 +112,8 @@ static bool of_other_modules(onxi_trainable *t, const sharing *s, onx_str a, onx
 {
     const onxi_dict_entry *first = onxi_dict_find(&s->modules, a), *second = onxi_dict_find(&s->modules, b);
     onx_str one, other;
-    return first && second && onxi_trainable_module(t->graph->node[first->value], &one) &&
-           onxi_trainable_module(t->graph->node[second->value], &other) && !onxi_trainable_same_module(one, other);
+    return first && second && onxi_trainable_module(t, t->graph->node[first->value], &one) &&
+           onxi_trainable_module(t, t->graph->node[second->value], &other) && !onx_str_equal(one, other);
 }
 
 /* An exporter writes Identity in the place of a weight that equals another one. Scales, biases and averages often begin
@@ -109,9 +130,10 @@ static onx_status part_shared(onxi_trainable *t, sharing *s, const onx_node *nod
     const onx_tensor *tensor = t->graph->initializer[from->value];
     if (!onxi_trainable_is_real(tensor->data_type) || onxi_trainable_tied(t, name) || onxi_trainable_tied(t, source))
         return ONX_OK;
+    bool uniform;
+    ONX_TRY(is_uniform_source(t, s, source, tensor, &uniform));
     if (!onxi_trainable_untied(t, name) && !onxi_trainable_untied(t, source) && !onxi_dict_find(&s->averages, name) &&
-        !onxi_trainable_is_own_name(t, name) && !onxi_trainable_is_uniform(t, tensor) &&
-        !(t->torch && of_other_modules(t, s, name, source)))
+        !onxi_trainable_is_own_name(t, name) && !uniform && !(t->torch && of_other_modules(t, s, name, source)))
         return ONX_OK;
     ONX_TRY(onxi_trainable_lift(t, node->output[0], tensor));
     tell_own(t, name, tensor);
@@ -160,12 +182,9 @@ static place find_place(onxi_trainable *t, onx_use use)
     for (int i = 0; i < FAR; i++) {
         const onx_node *node = t->graph->node[p.reader];
         uint32_t count = 0;
-        bool shapes = false;
         p.op = onxi_trainable_op(t, node);
-        for (size_t k = 0; k < sizeof shapers / sizeof *shapers; k++)
-            shapes |= p.op == shapers[k];
         const onx_use *next =
-            shapes && p.operand == 0 && node->output_count
+            ONXI_IS_ONE_OF(p.op, shapers) && p.operand == 0 && node->output_count
                 ? onx_index_uses(t->index, onx_index_find(t->index, onx_view(node->output[0])), &count)
                 : NULL;
         if (count != 1 || next->input == UINT32_MAX)
@@ -177,7 +196,7 @@ static place find_place(onxi_trainable *t, onx_use use)
     const onx_node *reader = t->graph->node[p.reader];
     p.op = onxi_trainable_op(t, reader);
     p.role = onxi_trainable_role(p.op, p.operand);
-    p.has_module = onxi_trainable_module(reader, &p.module);
+    p.has_module = onxi_trainable_module(t, reader, &p.module);
     return p;
 }
 
@@ -196,14 +215,14 @@ static bool same_use(const place *a, const place *b)
     return a->op == b->op && a->operand == b->operand && a->turns % 2 == b->turns % 2;
 }
 
-/* Is the weight of the two the same even if it is separate for each module? */
-static bool same_group(const place *a, const place *b, bool vector, bool each)
+/* A name that places have in common whose weight is the same even if it is separate for each module. */
+static onx_str group_name(onxi_trainable *t, const place *p, bool vector, bool each)
 {
-    if (each)
-        return a->node == b->node;
-    if (vector && !same_use(a, b))
-        return false;
-    return a->has_module && b->has_module ? onxi_trainable_same_module(a->module, b->module) : a->node == b->node;
+    const int use = vector ? (int)p->op : 0;
+    const unsigned operand = vector ? p->operand : 0, turned = vector ? p->turns % 2 : 0;
+    if (each || !p->has_module)
+        return onxi_arena_printf(t->scratch, "%d %u %u node %u", use, operand, turned, p->node);
+    return onxi_arena_printf(t->scratch, "%d %u %u module %.*s", use, operand, turned, ONX_ARG(p->module));
 }
 
 /* Are these uses of one tensor possibly separate weights that the exporter has merged? The file says that they are one
@@ -291,53 +310,53 @@ static onx_status part_direct(onxi_trainable *t, onx_tensor *tensor)
     if (!onxi_trainable_is_real(tensor->data_type) || !tensor->dims_count || count < 2 ||
         onxi_trainable_tied(t, name) || origin == ONXI_ORIGIN_MADE || origin == ONXI_ORIGIN_BUFFER)
         return ONX_OK;
-    const bool each = onxi_trainable_untied(t, name), vector = !each && onxi_trainable_is_uniform(t, tensor);
+    const bool each = onxi_trainable_untied(t, name), vector = !each && is_uniform(t, tensor);
     place *p = ONXI_ARRAY(t->scratch, place, count);
-    uint32_t *first = ONXI_ARRAY(t->scratch, uint32_t, count);
-    if (!p || !first)
+    onxi_dict names = onxi_dict_in_arena(t->scratch);
+    if (!p)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         if (use[i].input == UINT32_MAX)
             return ONX_OK; /* a subgraph reads it */
         p[i] = find_place(t, use[i]);
     }
-    enum { GROUPS_MAX = 4096 }; /* a network has fewer modules with equal weights */
     if (!each && !may_be_separate(t, p, count, vector))
         return ONX_OK;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t g = 0;
-        while (g < groups && !same_group(&p[first[g]], &p[i], vector, each))
-            g++;
-        if (g == groups) {
-            if (groups == GROUPS_MAX)
-                return ONX_OK;
-            first[groups++] = i;
-        }
-        p[i].group = g;
+        const onx_str key = group_name(t, &p[i], vector, each);
+        bool made = false;
+        const onxi_dict_entry *group = key.ptr ? onxi_dict_at(&names, key, groups, &made) : NULL;
+        if (!group)
+            return ONX_E_MEMORY;
+        groups += made;
+        p[i].group = group->value;
     }
     return groups > 1 ? separate(t, tensor, p, count, groups) : ONX_OK;
 }
 
 /* ---- a transposed copy of a weight ---- */
 
-static bool is_transposed(onxi_trainable *t, const onx_tensor *a, const onx_tensor *b)
+static bool begins_transposed(onxi_trainable *t, const onx_tensor *a, const onx_tensor *b)
 {
-    const uint64_t rows = (uint64_t)a->dims[0], columns = (uint64_t)a->dims[1];
-    float *x, *y;
-    if (columns && rows > SIZE_MAX / sizeof *x / columns)
-        return false;
-    const size_t count = (size_t)(rows * columns);
     enum { SOME = 16 };
+    const uint64_t rows = (uint64_t)a->dims[0], columns = (uint64_t)a->dims[1];
     for (uint64_t k = 0; k < columns && k < SOME; k++) { /* most pairs differ here */
         float one, other;
         if (onx_tensor_get_f32(t->doc, a, k, 1, &one) != ONX_OK ||
             onx_tensor_get_f32(t->doc, b, k * rows, 1, &other) != ONX_OK || memcmp(&one, &other, sizeof one))
             return false;
     }
-    if (count < 2 || !(x = ONXI_ARRAY(t->scratch, float, count)) || !(y = ONXI_ARRAY(t->scratch, float, count)) ||
-        onx_tensor_get_f32(t->doc, a, 0, count, x) != ONX_OK || onx_tensor_get_f32(t->doc, b, 0, count, y) != ONX_OK)
-        return false;
+    return true;
+}
+
+/* Are the elements of one those of the other, transposed, and not all equal? `memory` has room for both. */
+static bool equals_transposed(onxi_trainable *t, const onx_tensor *a, const onx_tensor *b, size_t count, float *memory)
+{
+    const size_t rows = (size_t)a->dims[0], columns = (size_t)a->dims[1];
+    float *x = memory, *y = memory + count;
     bool varied = false;
+    if (onx_tensor_get_f32(t->doc, a, 0, count, x) != ONX_OK || onx_tensor_get_f32(t->doc, b, 0, count, y) != ONX_OK)
+        return false;
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < columns; k++) {
             if (memcmp(&x[i * columns + k], &y[k * rows + i], sizeof *x))
@@ -345,6 +364,22 @@ static bool is_transposed(onxi_trainable *t, const onx_tensor *a, const onx_tens
             varied |= memcmp(&x[i * columns + k], x, sizeof *x) != 0;
         }
     return varied;
+}
+
+/* Most pairs differ at their beginning. The memory for others is returned, since there may be many. */
+static onx_status is_transposed(onxi_trainable *t, const onx_tensor *a, const onx_tensor *b, bool *out)
+{
+    const uint64_t rows = (uint64_t)a->dims[0], columns = (uint64_t)a->dims[1];
+    onx_arena *arena;
+    *out = false;
+    if (rows > SIZE_MAX / (2 * sizeof(float)) / columns || rows * columns < 2 || !begins_transposed(t, a, b))
+        return ONX_OK;
+    const size_t count = (size_t)(rows * columns);
+    ONX_TRY(onx_arena_new(t->cx, &arena));
+    float *memory = ONXI_ARRAY(arena, float, 2 * count);
+    *out = memory && equals_transposed(t, a, b, count, memory);
+    onx_arena_free(arena);
+    return memory ? ONX_OK : ONX_E_MEMORY;
 }
 
 static bool are_matrices(const onx_tensor *a, const onx_tensor *b)
@@ -417,9 +452,9 @@ static onx_status retie(onxi_trainable *t)
         const onx_str name = onx_view(kernel->name);
         bool turned = false;
         for (uint32_t k = 0; k < m.table_count && !turned; k++) {
-            turned = kernel != m.tables[k] && are_matrices(kernel, m.tables[k]) && onxi_dict_find(&m.kernels, name) &&
-                     !onxi_dict_find(&inputs, name) && !onxi_trainable_untied(t, name) &&
-                     is_transposed(t, m.tables[k], kernel);
+            if (kernel != m.tables[k] && are_matrices(kernel, m.tables[k]) && onxi_dict_find(&m.kernels, name) &&
+                !onxi_dict_find(&inputs, name) && !onxi_trainable_untied(t, name))
+                ONX_TRY(is_transposed(t, m.tables[k], kernel, &turned));
             if (turned)
                 ONX_TRY(turn(t, i, m.tables[k]));
         }

@@ -46,16 +46,6 @@ static const onxi_op_id between[] = { ONXI_ID_Add,
                                       ONXI_ID_Identity,
                                       ONXI_ID_Dropout };
 
-static bool is_one_of(onxi_op_id op, const onxi_op_id *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (op == list[i])
-            return true;
-    return false;
-}
-
-#define IS_ONE_OF(op, list) is_one_of(op, list, sizeof(list) / sizeof *(list))
-
 bool onxi_trainable_is_real(int32_t dtype)
 {
     return dtype == ONX_FLOAT || dtype == ONX_DOUBLE;
@@ -142,9 +132,9 @@ static bool is_rectified(onxi_trainable *t, const onx_node *node)
             return false;
         node = t->graph->node[use[0].node];
         const onxi_op_id op = onxi_trainable_op(t, node);
-        if (IS_ONE_OF(op, rectifiers))
+        if (ONXI_IS_ONE_OF(op, rectifiers))
             return true;
-        if (!IS_ONE_OF(op, between))
+        if (!ONXI_IS_ONE_OF(op, between))
             return false;
     }
     return false;
@@ -215,7 +205,7 @@ static bool shows_weight(onxi_op_id op, uint32_t input)
         ONXI_ID_Cast,     ONXI_ID_QuantizeLinear, ONXI_ID_DequantizeLinear, ONXI_ID_Transpose,
         ONXI_ID_Slice,    ONXI_ID_Split,          ONXI_ID_Expand,           ONXI_ID_Flatten
     };
-    return op == ONXI_ID_Concat || (input == 0 && IS_ONE_OF(op, shapers));
+    return op == ONXI_ID_Concat || (input == 0 && ONXI_IS_ONE_OF(op, shapers));
 }
 
 typedef struct search {
@@ -411,15 +401,15 @@ void onxi_trainable_report(const onxi_trainable *t)
     const onx_trainable_options *o = t->options;
     for (uint32_t i = 0; i < t->weight_count; i++) {
         const onxi_weight *w = &t->weights[i];
-        onx_train_weight told = { .name = onx_view(w->tensor->name),
-                                  .reason = w->trained ? NULL : reasons[w->left].text,
-                                  .gradient = w->left != ONXI_LEFT_NO_GRADIENT,
-                                  .guessed = reasons[w->left].guessed };
-        onx_index_uses(t->index, onx_index_find(t->index, told.name), &told.uses);
-        onx_tensor_count(w->tensor, &told.count);
-        onxi_tell_change(o->changed, o->user, "trainable", w->trained ? "train" : "freeze", told.name, "%s",
-                         w->trained ? "is trained" : told.reason);
+        onx_train_weight shown = { .name = onx_view(w->tensor->name),
+                                   .reason = w->trained ? NULL : reasons[w->left].text,
+                                   .gradient = w->left != ONXI_LEFT_NO_GRADIENT,
+                                   .guessed = reasons[w->left].guessed };
+        onx_index_uses(t->index, onx_index_find(t->index, shown.name), &shown.uses);
+        onx_tensor_count(w->tensor, &shown.count);
+        onxi_tell_change(o->changed, o->user, "trainable", w->trained ? "train" : "freeze", shown.name, "%s",
+                         w->trained ? "is trained" : shown.reason);
         if (o->weight)
-            o->weight(o->user, &told);
+            o->weight(o->user, &shown);
     }
 }

@@ -185,6 +185,19 @@ trained script.textproto "onnx::MatMul_5 onnx::MatMul_6"
 script /fc_1/MatMul other.weight
 trained script.textproto "onnx::MatMul_5 other.weight"
 
+# ---- as many weights as modules, in linear time
+{
+    echo '<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] x0) => (float[2,4] y) <float[4] w = {1, 1, 1, 1}> {'
+    i=0
+    while [ $i -lt 5000 ]; do
+        echo "[\"/m$i/Mul\"] x$((i + 1)) = Mul (x$i, w)"
+        i=$((i + 1))
+    done
+    echo 'y = Identity (x5000) }'
+} >many.onnxtxt
+expect 0 "$ONX" trainable many.onnxtxt -o t.onnx --loss mse --dry-run
+says out "5000 weights trained"
+
 # ---- patterns and inputs
 model fixed '(float[2,2] x, float[2,2] u) => (float[2,2] y)' "float[2,2] w = $four" 'a = MatMul (x, w)  y = MatMul (a, u)'
 trained fixed.onnxtxt w --train '*'
