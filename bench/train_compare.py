@@ -110,8 +110,8 @@ def onx_curve(path, x, y, rate, folder):
     for old in os.listdir(folder + "/data"): os.remove(f"{folder}/data/{old}")
     np.save(f"{folder}/data/{name}.npy", x.numpy())
     np.save(f"{folder}/data/label.npy", y.numpy())
-    told = run("trainable", path, "-o", folder + "/t.onnx", "--keep", "--optimizer", "momentum", "--rate", rate, "--explain")
-    trained = [line[:-len(": train: is trained")] for line in told.splitlines() if line.endswith(": train: is trained")]
+    printed = run("trainable", path, "-o", folder + "/t.onnx", "--keep", "--optimizer", "momentum", "--rate", rate, "--explain")
+    trained = [line[:-len(": train: is trained")] for line in printed.splitlines() if line.endswith(": train: is trained")]
     step = ("train", folder + "/t.onnx", "--data", folder + "/data", "--batch", len(x), "--threads", 1)
     run(*step, "--epochs", 1, "-o", folder + "/one.onnx")
     one = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(folder + "/one.onnx").training_info[0].algorithm.initializer}

@@ -1,7 +1,7 @@
-/* run_zones.c - finds kernels that touch bytes of the buffer which are not theirs, and makes visible which elements of
- * theirs they leave out. Each write is found that reaches the
- * zone after an output or a workspace, also one of code that the compiler does not see (oneDNN). AddressSanitizer finds
- * every other access of compiled code: outside of steps, all of the buffer is poisoned. */
+/* run_zones.c - finds kernels that touch bytes of the buffer outside of their operands and workspaces, and shows which
+ * elements of outputs they do not write. A write into the zone after an output or a workspace is found even if the code
+ * was not compiled here (oneDNN). AddressSanitizer finds every other access of compiled code: all bytes are poisoned
+ * except those that belong to the step that runs. */
 #include "run/run_zones.h"
 
 #include <stdio.h>

@@ -64,7 +64,7 @@ typedef struct state {
     unsigned number, runs, taken, bad;
 } state;
 
-/* Does inference refuse the operands, where it is told their shapes? */
+/* Does inference refuse the operands if it is given their shapes? */
 static bool is_refused(state *s, const gen_node *node)
 {
     onx_doc *doc = NULL;
