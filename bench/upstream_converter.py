@@ -21,7 +21,7 @@ EXPLAINED = [
     ("converter", r"^Scan .*the model wants", "the converter takes the batch from the inputs of the model, or adds none"),
     ("converter", r"^ConvTranspose .*autopad_same", "before version 11 auto_pad pads the other side, and the converter keeps it"),
     ("converter only", r"^AveragePool .*a last window reaches past the padding", "older versions count other elements there"),
-    ("model|converter", r"^Attention.*_(bf|fp)16", "the expanded operator rounds between its nodes"),
+    ("model|converter", r"^Attention.*_(bf|fp|bfloat|float)16", "the expanded operator rounds between its nodes"),
     ("reference", r"^MaxPool.*ceil", "before version 22 the reference infers a last window that begins in the padding"),
 ]
 
